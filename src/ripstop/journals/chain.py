@@ -1,0 +1,15 @@
+"""The hash chain: every record's hash covers the one before it, so none can be changed, dropped,
+swapped or inserted without all later hashes telling. How long a run is, and its last hash, stand
+beside the chain, so that cutting its end off tells too."""
+
+import hashlib
+
+
+
+def first(run_id: str, shared: bytes = b"") -> bytes:
+    """Where a run's chain begins: its id, and for a fork the hash of the last shared record."""
+    return hashlib.sha256(shared + run_id.encode()).digest()
+
+
+def link(before: bytes, number: int, at: int, body: bytes) -> bytes:
+    return hashlib.sha256(b"%b%d %d %b" % (before, number, at, body)).digest()

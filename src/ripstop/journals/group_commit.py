@@ -1,0 +1,163 @@
+"""Group commit: everything queued goes into one transaction, one fsync, then all futures resolve.
+
+Where the commit runs follows from what it costs. While a commit is quick it runs on the event loop,
+once per turn of the loop: no thread to hop to, so a lone run is fast, and all runs that became ready
+in that turn share it. When the disk is slow, or another process has the lock, it runs on a writer
+thread instead, so that token streams and timers do not stall; what arrives meanwhile is the next batch.
+"""
+
+import asyncio
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ripstop.kernel.errors import JournalError
+from ripstop.runtime.failpoints import reach
+
+Operation = Callable[[sqlite3.Connection], Any]
+"""Runs inside the transaction. What it returns, or the `JournalError` it raises, is its own result;
+it must leave nothing behind when it raises."""
+
+SLOW = 0.004
+"""Seconds. A commit that takes longer than this, on average, moves to the writer thread."""
+QUICK = 0.002
+"""Seconds. It comes back to the loop when the average has fallen below this."""
+PATIENCE = 30.0
+"""Seconds to wait for another process that holds the write lock."""
+
+
+class GroupCommit:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        before_commit: Callable[[], None],
+        after_commit: Callable[[bool], None],
+        explain: Callable[[sqlite3.Error], JournalError],
+    ) -> None:
+        self._connection = connection
+        self._before_commit = before_commit
+        self._after_commit = after_commit
+        self._explain = explain
+        self._queue: list[tuple[Operation, asyncio.Future[Any]]] = []
+        self._scheduled = False
+        self._cost = 0.0
+        self._threaded = False
+        self._under_way: asyncio.Future[Any] | None = None
+        self._writer: ThreadPoolExecutor | None = None
+        self.commits = 0
+
+    def submit(self, operation: Operation) -> "asyncio.Future[Any]":
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        self._queue.append((operation, future))
+        if not self._scheduled and self._under_way is None:
+            self._scheduled = True
+            loop.call_soon(self._flush)
+        return future
+
+    async def drain(self) -> None:
+        """Return when nothing is queued or under way."""
+        while self._queue or self._under_way:
+            if self._under_way:
+                await asyncio.wait([self._under_way])
+            await asyncio.sleep(0)
+
+    def close(self) -> None:
+        if self._writer:
+            self._writer.shutdown()
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        batch, self._queue = self._queue, []
+        if not batch:
+            return
+        if not self._threaded:
+            try:
+                return self._resolve(batch, self._commit(batch, wait=False))
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error):
+                    return self._resolve(batch, self._explain(error))
+            except sqlite3.Error as error:
+                return self._resolve(batch, self._explain(error))
+        self._hand_over(batch)
+
+    def _hand_over(self, batch: list[tuple[Operation, asyncio.Future[Any]]]) -> None:
+        if self._writer is None:
+            self._writer = ThreadPoolExecutor(1, thread_name_prefix="ripstop-writer")
+        loop = asyncio.get_running_loop()
+        self._under_way = loop.run_in_executor(self._writer, self._commit_or_explain, batch)
+
+        def done(finished: "asyncio.Future[Any]") -> None:
+            self._under_way = None
+            if self._queue:
+                self._scheduled = True
+                loop.call_soon(self._flush)
+            self._resolve(batch, finished.result())
+
+        self._under_way.add_done_callback(done)
+
+    def _commit_or_explain(self, batch: list[tuple[Operation, asyncio.Future[Any]]]) -> list[Any] | JournalError:
+        try:
+            return self._commit(batch, wait=True)
+        except sqlite3.Error as error:
+            return self._explain(error)
+
+    @staticmethod
+    def _resolve(batch: list[tuple[Operation, asyncio.Future[Any]]], results: list[Any] | JournalError) -> None:
+        for index, (_, future) in enumerate(batch):
+            if future.done():
+                continue
+            result = results if isinstance(results, JournalError) else results[index]
+            if isinstance(result, JournalError):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
+
+    def _commit(self, batch: list[tuple[Operation, asyncio.Future[Any]]], wait: bool) -> list[Any]:
+        connection = self._connection
+        reach("sqlite.before_begin")
+        self._begin(wait)
+        results: list[Any] = []
+        try:
+            for operation, _ in batch:
+                try:
+                    results.append(operation(connection))
+                except JournalError as error:
+                    results.append(error)
+            self._before_commit()
+            reach("sqlite.before_commit")
+            began = time.perf_counter()
+            connection.execute("COMMIT")
+        except BaseException:
+            self._after_commit(False)
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        self._after_commit(True)
+        reach("sqlite.after_commit")
+        self._learn(time.perf_counter() - began)
+        return results
+
+    def _begin(self, wait: bool) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if not wait or not _is_busy(error) or time.monotonic() > deadline:
+                    raise
+            # a random pause, so that several waiting processes do not march in step
+            time.sleep(random.uniform(0.0005, 0.005))
+
+    def _learn(self, cost: float) -> None:
+        self.commits += 1
+        self._cost += (cost - self._cost) / 8
+        self._threaded = self._cost > (QUICK if self._threaded else SLOW)
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return (error.sqlite_errorcode & 0xFF) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -1,0 +1,59 @@
+"""Whether a worker of this machine still lives, told by a lock the kernel takes away when it dies.
+
+Each worker holds a lock on a small file beside the journal. A worker that was killed cannot hold
+one, so its commands are free at once, not only when its lease has run out. Where a lock cannot tell
+(another machine, a system without `flock`) the lease decides.
+"""
+
+import os
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: leases only
+    fcntl = None  # type: ignore[assignment]  # checked before every use
+
+
+class Liveness:
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._mine: dict[int, int] = {}
+
+    def _file(self, holder: int) -> Path:
+        return self._journal.with_name(f"{self._journal.name}-worker-{holder}")
+
+    def enter(self, holder: int) -> None:
+        if fcntl is None:
+            return
+        handle = os.open(self._file(holder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._mine[holder] = handle
+
+    def leave(self, holder: int) -> None:
+        handle = self._mine.pop(holder, None)
+        if handle is not None:
+            self._file(holder).unlink(missing_ok=True)
+            os.close(handle)
+
+    def gone(self, holder: int) -> bool:
+        """Surely dead: its file is there and nobody holds the lock on it."""
+        if fcntl is None or holder in self._mine:
+            return False
+        try:
+            handle = os.open(self._file(holder), os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def bury(self, holder: int) -> None:
+        self._file(holder).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        for holder in list(self._mine):
+            self.leave(holder)

@@ -1,0 +1,129 @@
+-- Every statement of the SQLite journal, by name.
+
+-- name: create_run
+-- A new run; no row changes if the id is taken.
+INSERT INTO runs (id, style, status, created, updated, length, head, parent, parent_number, fork_of, fork_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING;
+
+-- name: advance_run
+-- The optimistic check: no row changes if somebody else appended first.
+UPDATE runs SET length = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?;
+
+-- name: advance_run_fenced
+-- The same, and only while the worker still holds the command it answers.
+UPDATE runs SET length = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?
+AND EXISTS (SELECT 1 FROM outbox WHERE run = ? AND number = ? AND holder = ?);
+
+-- name: head_of
+SELECT key, length, head FROM runs WHERE id = ?;
+
+-- name: add_record
+INSERT INTO records (run, number, at, body, hash) VALUES (?, ?, ?, ?, ?);
+
+-- name: keep_blob
+INSERT INTO blobs (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING;
+
+-- name: blob
+SELECT body FROM blobs WHERE hash = ?;
+
+-- name: open_command
+INSERT INTO outbox (run, number, waits, due, holder, state, attempt) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: close_command
+DELETE FROM outbox WHERE run = ? AND number = ?;
+
+-- name: close_all
+DELETE FROM outbox WHERE run = ?;
+
+-- name: hold_command
+-- In doubt: stays open, but nobody may take it.
+UPDATE outbox SET due = NULL, holder = NULL, state = 0 WHERE run = ? AND number = ?;
+
+-- name: release_command
+UPDATE outbox SET due = ?, holder = NULL, state = 0 WHERE run = ? AND number = ?;
+
+-- name: wake_parent
+-- A child has ended: the command that started it is due again, to be answered.
+UPDATE outbox SET due = ? WHERE number = (SELECT parent_number FROM runs WHERE key = ?)
+AND run = (SELECT p.key FROM runs AS c JOIN runs AS p ON p.id = c.parent WHERE c.key = ?);
+
+-- name: own_records
+SELECT number, at, body FROM records WHERE run = ? AND number > ? AND number <= ? ORDER BY number;
+
+-- name: run_row
+SELECT key, length, fork_of, fork_at FROM runs WHERE id = ?;
+
+-- name: runs
+SELECT id, style, status, length, created, updated, parent FROM runs ORDER BY created, key;
+
+-- name: desk
+SELECT runs.id, outbox.number, records.at, records.body
+FROM outbox JOIN runs ON runs.key = outbox.run
+JOIN records ON records.run = outbox.run AND records.number = outbox.number
+WHERE outbox.waits = 'person' ORDER BY records.at, outbox.run, outbox.number;
+
+-- name: enrol
+INSERT INTO workers (until) VALUES (?);
+
+-- name: heartbeat
+UPDATE workers SET until = ? WHERE id = ?;
+
+-- name: holders
+SELECT DISTINCT holder, (SELECT until FROM workers WHERE id = holder) FROM outbox
+WHERE holder IS NOT NULL AND holder <> ?;
+
+-- name: release_all
+-- A worker is gone: what it had begun is doubtful now.
+UPDATE outbox SET holder = NULL, state = CASE state WHEN 1 THEN 2 ELSE state END WHERE holder = ?;
+
+-- name: forget_worker
+DELETE FROM workers WHERE id = ?;
+
+-- name: due_now
+SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state
+FROM outbox JOIN runs ON runs.key = outbox.run
+WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.due <= ?
+ORDER BY outbox.due, outbox.run, outbox.number LIMIT ?;
+
+-- name: take
+UPDATE outbox SET holder = ? WHERE run = ? AND number = ?;
+
+-- name: begin_attempt
+UPDATE outbox SET attempt = attempt + 1, state = 1
+WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ? RETURNING attempt;
+
+-- name: retry
+UPDATE outbox SET holder = NULL, state = 0, due = ?
+WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
+
+-- name: park
+UPDATE outbox SET holder = NULL, state = 0, attempt = 0, due = NULL
+WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?
+AND NOT EXISTS (SELECT 1 FROM runs WHERE id = ? AND status IN
+    ('completed', 'limit', 'stopped', 'failed', 'restart', 'transferred'));
+
+-- name: unpark
+-- The child ended while its command was being parked: due at once.
+UPDATE outbox SET holder = NULL, state = 0, attempt = 0
+WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
+
+-- name: next_due
+SELECT min(due) FROM outbox WHERE holder IS NULL AND due IS NOT NULL;
+
+-- name: hash_at
+SELECT hash FROM records WHERE run = ? AND number = ?;
+
+-- name: all_runs
+SELECT key, id, length, head, fork_of, fork_at FROM runs ORDER BY key;
+
+-- name: records_of
+SELECT number, at, body, hash FROM records WHERE run = ? ORDER BY number;
+
+-- name: positions
+SELECT count(*), coalesce(max(position), 0) FROM records;
+
+-- name: strays
+SELECT count(*) FROM records WHERE run NOT IN (SELECT key FROM runs);
+
+-- name: all_blobs
+SELECT hash, body FROM blobs;

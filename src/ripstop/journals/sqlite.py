@@ -1,0 +1,309 @@
+"""A journal in one SQLite file, which several processes may use at the same time.
+
+- WAL, `synchronous=FULL`: what `append` has returned for survives a crash and a power cut.
+- All writing goes through one group commit per process; reading has a connection of its own.
+- Appending is optimistic: it changes nothing unless the run is exactly as long as expected, and,
+  for an answer, unless the worker still holds the command it answers.
+- What is open is derived from the records in the same transaction (`kernel.outbox`).
+"""
+
+import sqlite3
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.errors import Conflict, JournalError, LeaseLost
+from ripstop.kernel.events import Asked, Record, Started
+from ripstop.kernel.outbox import Closed, Held, Opened, Released, changes
+from ripstop.kernel.run import waits_for
+from ripstop.runtime.ports import Damage, Entry, Question, RunInfo, Task
+
+from . import chain
+from .group_commit import GroupCommit
+from .liveness import Liveness
+from .sql import queries
+from .sqlite_file import connect, explain
+from .sqlite_verify import verify
+
+LEASE = 30_000_000
+"""How long a worker counts as alive after a heartbeat, where a lock cannot tell."""
+HEADS = 4096
+"""Heads of runs kept in memory, so that an append needs no look-up."""
+
+
+class _Head(NamedTuple):
+    key: int
+    length: int
+    digest: bytes
+
+
+class SqliteJournal:
+    def __init__(self, path: str | Path, codec: Codec) -> None:
+        self._path = Path(path)
+        self._codec = codec
+        self._sql = queries()
+        self._writing = connect(self._path)
+        self._reading = connect(self._path)
+        self._liveness = Liveness(self._path)
+        self._heads: dict[str, _Head] = {}
+        self._new_heads: dict[str, _Head | None] = {}
+        self._new_records: list[tuple[int, int, int, str, bytes]] = []
+        self._commit = GroupCommit(self._writing, self._write_records, self._committed, self._explain)
+        self._seen = self._data_version()
+
+    async def close(self) -> None:
+        await self._commit.drain()
+        self._commit.close()
+        self._liveness.close()
+        self._reading.close()
+        self._writing.close()
+
+    # Reading
+
+    async def read(self, run_id: str, after: int = 0) -> list[Record]:
+        with _explained(self._path):
+            return self._read(run_id, after, None)
+
+    def _read(self, run_id: str, after: int, until: int | None) -> list[Record]:
+        row = self._reading.execute(self._sql["run_row"], (run_id,)).fetchone()
+        if row is None:
+            return []
+        key, length, fork_of, fork_at = row
+        last = length if until is None else until
+        shared = self._read(fork_of, after, min(fork_at, last)) if fork_of and after < fork_at else []
+        load = self._codec.load
+        own = self._reading.execute(self._sql["own_records"], (key, after, last))
+        return shared + [Record(number, at, load(body)) for number, at, body in own]
+
+    async def blob(self, digest: str) -> bytes:
+        with _explained(self._path):
+            row = self._reading.execute(self._sql["blob"], (digest,)).fetchone()
+        if row is None:
+            raise JournalError(f"{self._path}: the content {digest[:12]}… is missing. `ripstop verify` tells more.")
+        return bytes(row[0])
+
+    async def runs(self) -> list[RunInfo]:
+        with _explained(self._path):
+            rows = self._reading.execute(self._sql["runs"]).fetchall()
+        names = ("run_id", "style", "status", "length", "created", "updated", "parent")
+        return [RunInfo(**dict(zip(names, row, strict=True))) for row in rows]
+
+    async def desk(self) -> list[Question]:
+        with _explained(self._path):
+            rows = self._reading.execute(self._sql["desk"]).fetchall()
+        found = []
+        for run_id, number, at, body in rows:
+            asked = self._codec.load(body)
+            assert isinstance(asked, Asked)
+            found.append(Question(run_id=run_id, number=number, at=at, command=asked.command))  # type: ignore[arg-type]  # waits = 'person'
+        return found
+
+    async def next_due(self) -> int | None:
+        with _explained(self._path):
+            due: int | None = self._reading.execute(self._sql["next_due"]).fetchone()[0]
+        return due
+
+    def changed(self) -> bool:
+        before, self._seen = self._seen, self._data_version()
+        return before != self._seen
+
+    def _data_version(self) -> int:
+        version: int = self._writing.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+    async def verify(self, run_id: str | None = None) -> list[Damage]:
+        with _explained(self._path):
+            return verify(self._reading, self._codec, run_id)
+
+    # Appending
+
+    def append(self, entry: Entry) -> Awaitable[None]:
+        return self._commit.submit(lambda db: self._append(db, entry))
+
+    def _append(self, db: sqlite3.Connection, entry: Entry) -> None:
+        first = entry.records[0]
+        if first.number == 1 or entry.fork:
+            head = self._create(db, entry)
+        else:
+            head = self._head(db, entry.run_id)
+            if head is None or head.length != first.number - 1:
+                self._heads.pop(entry.run_id, None)
+                raise Conflict(entry.run_id)
+        digest, rows = head.digest, []
+        for record in entry.records:
+            body = self._codec.dump(record.event)
+            digest = chain.link(digest, record.number, record.at, body)
+            rows.append((head.key, record.number, record.at, body.decode(), digest))
+        last = entry.records[-1]
+        update = (last.number, digest, entry.status, last.at, head.key, head.length, head.digest)
+        if entry.fence:
+            number, holder = entry.fence
+            changed = db.execute(self._sql["advance_run_fenced"], (*update, head.key, number, holder)).rowcount
+        else:
+            changed = db.execute(self._sql["advance_run"], update).rowcount
+        if not changed:
+            self._why_not(db, entry, head)
+        self._new_heads[entry.run_id] = _Head(head.key, last.number, digest)
+        self._new_records.extend(rows)
+        for item in entry.blobs.items():
+            db.execute(self._sql["keep_blob"], item)
+        self._update_outbox(db, entry, head.key)
+
+    def _create(self, db: sqlite3.Connection, entry: Entry) -> _Head:
+        first = entry.records[0]
+        shared, length, style, parent = b"", 0, "", None
+        if entry.fork:
+            source, length = entry.fork
+            style, shared = self._shared(db, source, length)
+        elif isinstance(first.event, Started):
+            style, parent = first.event.style, first.event.parent
+        digest = chain.first(entry.run_id, shared)
+        row = (entry.run_id, style, entry.status, first.at, first.at, length, digest)
+        row += (*(parent or (None, None)), *(entry.fork or (None, 0)))
+        cursor = db.execute(self._sql["create_run"], row)
+        if not cursor.rowcount:
+            raise Conflict(entry.run_id)
+        assert cursor.lastrowid is not None
+        return _Head(cursor.lastrowid, length, digest)
+
+    def _shared(self, db: sqlite3.Connection, run_id: str, number: int) -> tuple[str, bytes]:
+        """Style of a run, and the hash of one of its records, which may itself be a shared one."""
+        style = ""
+        while True:
+            key, _, fork_of, fork_at = db.execute(self._sql["run_row"], (run_id,)).fetchone()
+            style = style or db.execute("SELECT style FROM runs WHERE key = ?", (key,)).fetchone()[0]
+            if number > fork_at:
+                return style, db.execute(self._sql["hash_at"], (key, number)).fetchone()[0]
+            run_id = fork_of
+
+    def _head(self, db: sqlite3.Connection, run_id: str) -> _Head | None:
+        head = self._new_heads.get(run_id) or self._heads.get(run_id)
+        if head is None:
+            row = db.execute(self._sql["head_of"], (run_id,)).fetchone()
+            head = _Head(*row) if row else None
+        return head
+
+    def _why_not(self, db: sqlite3.Connection, entry: Entry, head: _Head) -> None:
+        self._heads.pop(entry.run_id, None)
+        row = db.execute(self._sql["head_of"], (entry.run_id,)).fetchone()
+        if entry.fence and row is not None and _Head(*row) == head:
+            raise LeaseLost(entry.run_id, entry.fence[0])
+        raise Conflict(entry.run_id)
+
+    def _update_outbox(self, db: sqlite3.Connection, entry: Entry, key: int) -> None:
+        sql = self._sql
+        for change in changes(entry.records):
+            match change:
+                case Opened(number=number, command=command, due=due):
+                    waits = waits_for(command)
+                    taken = entry.holder is not None and waits in ("worker", "run")
+                    begun = int(number in entry.begun)
+                    holder = entry.holder if taken else None
+                    db.execute(sql["open_command"], (key, number, waits, due, holder, begun, begun))
+                case Closed(number=None):
+                    db.execute(sql["close_all"], (key,))
+                    db.execute(sql["wake_parent"], (entry.records[-1].at, key, key))
+                case Closed(number=number):
+                    db.execute(sql["close_command"], (key, number))
+                case Held(number=number):
+                    db.execute(sql["hold_command"], (key, number))
+                case Released(number=number, due=again):
+                    db.execute(sql["release_command"], (again, key, number))
+
+    def _write_records(self) -> None:
+        if self._new_records:
+            self._writing.executemany(self._sql["add_record"], self._new_records)
+
+    def _committed(self, done: bool) -> None:
+        if done:
+            self._heads.update({run: head for run, head in self._new_heads.items() if head})
+            if len(self._heads) > HEADS:
+                self._heads.clear()
+        self._new_heads.clear()
+        self._new_records.clear()
+
+    def _explain(self, error: sqlite3.Error) -> JournalError:
+        return explain(self._path, error)
+
+    # Working
+
+    async def enrol(self, now: int) -> int:
+        holder: int = await self._commit.submit(
+            lambda db: db.execute(self._sql["enrol"], (now + LEASE,)).lastrowid
+        )
+        self._liveness.enter(holder)
+        return holder
+
+    async def heartbeat(self, holder: int, now: int) -> bool:
+        return bool(
+            await self._commit.submit(
+                lambda db: db.execute(self._sql["heartbeat"], (now + LEASE, holder)).rowcount
+            )
+        )
+
+    async def leave(self, holder: int) -> None:
+        await self._commit.submit(lambda db: self._bury(db, holder))
+        self._liveness.leave(holder)
+
+    def _bury(self, db: sqlite3.Connection, holder: int) -> None:
+        db.execute(self._sql["release_all"], (holder,))
+        db.execute(self._sql["forget_worker"], (holder,))
+
+    async def claim(self, holder: int, now: int, room: int) -> list[Task]:
+        with _explained(self._path):
+            dead = [
+                other
+                for other, until in self._reading.execute(self._sql["holders"], (holder,)).fetchall()
+                if until is None or until < now or self._liveness.gone(other)
+            ]
+            if not dead and not self._reading.execute(self._sql["due_now"], (now, 1)).fetchone():
+                return []  # the usual case costs no write
+        tasks: list[Task] = await self._commit.submit(lambda db: self._claim(db, dead, holder, now, room))
+        for other in dead:
+            self._liveness.bury(other)
+        return tasks
+
+    def _claim(self, db: sqlite3.Connection, dead: list[int], holder: int, now: int, room: int) -> list[Task]:
+        for other in dead:
+            self._bury(db, other)
+        tasks = []
+        for key, run_id, number, attempt, state in db.execute(self._sql["due_now"], (now, room)).fetchall():
+            db.execute(self._sql["take"], (holder, key, number))
+            tasks.append(Task(run_id=run_id, number=number, attempt=attempt + 1, doubtful=state == 2))
+        return tasks
+
+    async def begin(self, run_id: str, number: int, holder: int) -> int:
+        def begin(db: sqlite3.Connection) -> int:
+            row = db.execute(self._sql["begin_attempt"], (run_id, number, holder)).fetchone()
+            if row is None:
+                raise LeaseLost(run_id, number)
+            attempt: int = row[0]
+            return attempt
+
+        return int(await self._commit.submit(begin))
+
+    async def retry(self, run_id: str, number: int, holder: int, at: int) -> None:
+        await self._commit.submit(lambda db: db.execute(self._sql["retry"], (at, run_id, number, holder)).rowcount)
+
+    async def park(self, run_id: str, number: int, holder: int) -> None:
+        def park(db: sqlite3.Connection) -> None:
+            me = (run_id, number, holder)
+            if not db.execute(self._sql["park"], (*me, f"{run_id}.{number}")).rowcount:
+                db.execute(self._sql["unpark"], me)
+
+        await self._commit.submit(park)
+
+
+class _explained:
+    """Turns SQLite's errors into ours."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise explain(self._path, error) from error

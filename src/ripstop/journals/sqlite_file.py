@@ -1,0 +1,120 @@
+"""Opening a journal's file: is it one, may we use it, is it of a version we know?"""
+
+import os
+import random
+import sqlite3
+import time
+from pathlib import Path
+
+from ripstop.kernel.errors import JournalError
+
+from .sql import migrations
+
+APPLICATION_ID = 0x52495053  # "RIPS"
+PATIENCE = 30.0
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the file, create it or bring it up to date. Every trouble is a `JournalError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64)
+    except (OSError, sqlite3.Error) as error:
+        raise _cannot_open(path, error) from error
+    try:
+        _patiently(connection, lambda: _prepare(path, connection))
+    except sqlite3.Error as error:
+        connection.close()
+        raise explain(path, error) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(path: Path, db: sqlite3.Connection) -> None:
+    known = migrations()
+    version = _version(path, db)
+    if version > len(known):
+        raise JournalError(
+            f"{path} was written by a newer version of ripstop (journal version {version}; "
+            f"this one knows up to {len(known)}). Upgrade ripstop. Nothing was changed."
+        )
+    if version < len(known):
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN EXCLUSIVE")
+        try:
+            for number in range(_version(path, db), len(known)):
+                for statement in _statements(known[number]):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {number + 1}")
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+    db.execute("PRAGMA synchronous = FULL")
+
+
+def _version(path: Path, db: sqlite3.Connection) -> int:
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    application: int = db.execute("PRAGMA application_id").fetchone()[0]
+    tables: int = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if tables and application != APPLICATION_ID:
+        raise JournalError(
+            f"{path} is an SQLite database, but no ripstop journal. Name another file with --store. Nothing was changed."
+        )
+    return version
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script; `executescript` would commit what is under way."""
+    found, rest = [], ""
+    for line in script.splitlines():
+        rest += line + "\n"
+        if sqlite3.complete_statement(rest):
+            found.append(rest)
+            rest = ""
+    return found
+
+
+def _patiently(db: sqlite3.Connection, do: object) -> None:
+    """Wait while another process creates or migrates the file."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            do()  # type: ignore[operator]
+            return
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        time.sleep(random.uniform(0.001, 0.02))
+
+
+def _cannot_open(path: Path, error: Exception) -> JournalError:
+    if path.is_dir():
+        return JournalError(f"{path} is a folder, not a journal. Name a file with --store.")
+    return JournalError(f"The journal {path} cannot be opened: {error}. Is the folder there, and may you write to it?")
+
+
+def explain(path: Path, error: sqlite3.Error) -> JournalError:
+    """What SQLite says, as a person would say it, with what to do next."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    advice = {
+        sqlite3.SQLITE_NOTADB: "is no SQLite database. Name another file with --store. Nothing was changed",
+        sqlite3.SQLITE_FULL: "cannot grow: the disk is full. Make room, then `ripstop resume`. "
+        "What was recorded before is safe",
+        sqlite3.SQLITE_READONLY: "cannot be written to: it, or its folder, is read-only. Change its permissions, "
+        "or name another file with --store",
+        sqlite3.SQLITE_BUSY: f"has been locked by another process for {PATIENCE:g} s. End that one, or wait for it",
+        sqlite3.SQLITE_LOCKED: "is locked. End the program that holds it, or wait for it",
+        sqlite3.SQLITE_CORRUPT: "is damaged. `ripstop verify` tells more; restore it from a backup",
+        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error. "
+        "What was recorded before is safe. Check the disk, then `ripstop resume`",
+        sqlite3.SQLITE_CANTOPEN: "cannot be opened. Is the folder there, and may you write to it?",
+    }.get(code, "cannot be used")
+    if code == sqlite3.SQLITE_CANTOPEN and os.path.isdir(path):
+        advice = "is a folder, not a journal. Name a file with --store"
+    return JournalError(f"The journal {path} {advice} (SQLite: {error}).")

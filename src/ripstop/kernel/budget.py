@@ -1,0 +1,62 @@
+"""What a run may spend, held *before* the call that would break it.
+
+A turn, a call and a moment are known beforehand. Tokens and money are not, so the prompt is
+estimated (rather too high) and the reply is capped at what is left: a limit is kept even if the
+agent uses every token it was given.
+"""
+
+from msgspec.structs import replace
+
+from .effects import AskAgent, Limits
+from .events import Guarded
+from .run import Spent
+
+MILLION = 1_000_000
+SMALLEST_REPLY = 16
+"""Fewer tokens than this are no reply; a call that could only have so few is not made."""
+
+
+def before_turn_or_call(limits: Limits, spent: Spent, ask: AskAgent) -> Guarded | None:
+    if ask.continues is None and limits.turns is not None and spent.turns >= limits.turns:
+        return _over("turns", limits.turns, spent.turns + 1)
+    if limits.calls is not None and spent.calls >= limits.calls:
+        return _over("calls", limits.calls, spent.calls + 1)
+    return None
+
+
+def before_time(limits: Limits, began: int, at: int) -> Guarded | None:
+    if limits.seconds is not None and at - began >= limits.seconds * MILLION:
+        return _over("seconds", limits.seconds, (at - began) / MILLION)
+    return None
+
+
+def counts_tokens(limits: Limits) -> bool:
+    return limits.tokens is not None or limits.money is not None
+
+
+def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: int) -> AskAgent | Guarded:
+    """The same call, its reply capped at what is left; or the verdict that nothing is left."""
+    room = ask.max_tokens
+    if limits.tokens is not None:
+        left = limits.tokens - spent.usage.tokens - prompt_tokens
+        if left < SMALLEST_REPLY:
+            return _over("tokens", limits.tokens, spent.usage.tokens + prompt_tokens + SMALLEST_REPLY)
+        room = left if room is None else min(room, left)
+    if limits.money is not None:
+        committed = spent.usage.money + prompt_tokens * limits.input_price / MILLION
+        smallest = committed + SMALLEST_REPLY * limits.output_price / MILLION
+        if spent.usage.money >= limits.money or smallest > limits.money:
+            return _over("money", limits.money, smallest)
+        if limits.output_price > 0:
+            left = int((limits.money - committed) * MILLION / limits.output_price)
+            room = left if room is None else min(room, left)
+    return replace(ask, max_tokens=room)
+
+
+def _over(what: str, limit: float, value: float) -> Guarded:
+    return Guarded(
+        guard=f"budget.{what}",
+        limit=limit,
+        value=value,
+        text=f"The next call would bring {what} to {value:g}; the limit is {limit:g}.",
+    )

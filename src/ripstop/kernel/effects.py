@@ -1,0 +1,205 @@
+"""Everything a run may ask of the world, and everything the world may answer.
+
+Commands and answers stand side by side in pairs: a new effect is two small classes here and
+one performer outside. `Failed` may answer any command.
+
+Texts never stand twice in a journal. So a command *names* the records its words come from
+(`context`, `source`, `about`), and the words are put together, purely, when it is performed
+or looked at (`Style.render`, `Style.arguments`).
+
+Tags are part of the file format: never rename one, never give an old one a new meaning.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+
+class Effect(Struct, frozen=True, omit_defaults=True):
+    """Base of commands, answers and their parts: immutable, defaults not written."""
+
+
+class Usage(Effect):
+    """What one call, or many, cost."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    money: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def plus(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            money=self.money + other.money,
+        )
+
+
+class Limits(Effect):
+    """What a run may spend. `None` is no limit. Held before the call that would break it."""
+
+    tokens: int | None = None
+    money: float | None = None
+    calls: int | None = None
+    seconds: float | None = None
+    turns: int | None = None
+    depth: int = 8
+    input_price: float = 0.0
+    output_price: float = 0.0
+    """Money per million tokens; with them a money limit holds before the call, not after it."""
+
+
+class ToolCall(Effect):
+    """One tool call that an agent wants made."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
+# An agent's turn
+
+
+class AskAgent(Effect, tag="ask_agent"):
+    """Give an agent the word: a new turn, or (`continues`) the next call of a turn under way."""
+
+    agent: str
+    kind: str = ""
+    """The type of agent as the definition names it; reaches every backend."""
+    model: str = ""
+    context: tuple[int, ...] = ()
+    """Numbers of the records that the prompt is made of."""
+    continues: int | None = None
+    """The command that began this turn; none for a turn's first call."""
+    max_tokens: int | None = None
+    """What a token or money budget leaves for the reply."""
+
+
+class AgentReplied(Effect, tag="agent_replied"):
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    sent: str = ""
+    """SHA-256 of what was really sent, so that a log can prove that what it shows is what went out."""
+    model: str = ""
+
+
+# A tool
+
+
+class CallTool(Effect, tag="call_tool"):
+    """Call a tool with arguments of its own, or with those that an agent's reply holds."""
+
+    tool: str
+    agent: str = ""
+    arguments: dict[str, Any] | None = None
+    source: tuple[int, int] | None = None
+    """(number of the reply, index of the call in it): where the arguments stand."""
+
+
+class ToolReturned(Effect, tag="tool_returned"):
+    value: Any = None
+
+
+# A person
+
+
+class AskPerson(Effect, tag="ask_person"):
+    """Ask a person and wait for as long as it takes."""
+
+    question: str
+    choices: tuple[str, ...] = ()
+    about: tuple[int, ...] = ()
+    """Numbers of the records that the person should see."""
+
+
+class PersonAnswered(Effect, tag="person_answered"):
+    choice: str
+    text: str = ""
+    by: str = ""
+
+
+# The clock
+
+
+class SetTimer(Effect, tag="set_timer"):
+    """`after` seconds, counted from the moment the command is recorded."""
+
+    name: str
+    after: float
+
+
+class TimerFired(Effect, tag="timer_fired"):
+    pass
+
+
+# Words to whoever listens
+
+
+class Say(Effect, tag="say"):
+    """Send words out: its own `text`, or those of the record `about`."""
+
+    text: str = ""
+    about: int | None = None
+
+
+class Said(Effect, tag="said"):
+    pass
+
+
+# Another run
+
+
+class StartRun(Effect, tag="start_run"):
+    """Start a workflow as a child. Its id is `<run>.<number of this command>`."""
+
+    workflow: str
+    input: str = ""
+    limits: Limits = Limits()
+
+
+class RunFinished(Effect, tag="run_finished"):
+    run: str
+    outcome: str
+    because: str = ""
+    usage: Usage = Usage()
+
+
+# Any of them
+
+
+class Failed(Effect, tag="failed"):
+    """It was tried and did not work. `fault` says whose: definition, agent, tool, or ours."""
+
+    reason: str
+    fault: str = "tool"
+
+
+Command = AskAgent | CallTool | AskPerson | SetTimer | Say | StartRun
+Answer = AgentReplied | ToolReturned | PersonAnswered | TimerFired | Said | RunFinished | Failed
+
+ANSWER_TO: dict[type, type] = {
+    AskAgent: AgentReplied,
+    CallTool: ToolReturned,
+    AskPerson: PersonAnswered,
+    SetTimer: TimerFired,
+    Say: Said,
+    StartRun: RunFinished,
+}
+
+
+def text_of(answer: object) -> str:
+    """The words that an answer carries, for whoever quotes it."""
+    match answer:
+        case AgentReplied(text=text) | PersonAnswered(text=text):
+            return text
+        case ToolReturned(value=value):
+            return value if isinstance(value, str) else repr(value)
+        case Failed(reason=reason):
+            return reason
+        case RunFinished(because=because):
+            return because
+    return ""

@@ -1,0 +1,138 @@
+"""Everything a journal may contain.
+
+*Facts* come from outside. *Decisions* are what a style or the kernel makes of a fact. A fact and
+its decisions are one step: they are appended together or not at all, so every journal reads as
+`fact decision* fact decision* …`.
+
+Tags are part of the file format: never rename one, never give an old one a new meaning. A new
+field needs a default, so that old journals keep folding (`tests/old_journals/`).
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from .effects import Answer, Command, Limits
+
+FORMAT = 1
+"""Stands in every `Started`. A journal with a higher number was written by a newer version."""
+
+
+class Event(Struct, frozen=True, omit_defaults=True):
+    """Base of everything a journal may contain. Styles add decisions of their own."""
+
+
+# Facts
+
+
+class Started(Event, tag="started"):
+    style: str
+    definition: str
+    """Hash of the definition's content; the content is kept once per journal."""
+    input: str = ""
+    limits: Limits = Limits()
+    settings: dict[str, Any] = {}
+    """What the shell must know to go on with the run in another process (model, workspace)."""
+    parent: tuple[str, int] | None = None
+    """(run, command) that started this run, if another run did."""
+    depth: int = 0
+    format: int = FORMAT
+
+
+class Forked(Event, tag="forked"):
+    """The run goes on, under a new id, from a record of another run; all before it is shared."""
+
+    run: str
+    at: int
+    definition: str | None = None
+    """Hash of the definition to go on with; none keeps the one in force."""
+    limits: Limits | None = None
+    """Limits to go on with; none keeps those in force."""
+
+
+class Heard(Event, tag="heard"):
+    """Somebody spoke to the run without being asked."""
+
+    text: str
+    by: str = ""
+
+
+class Ordered(Event, tag="ordered"):
+    """An operator steers the run. The kernel knows `cancel`; a style may know more."""
+
+    order: str
+    arguments: dict[str, Any] = {}
+    by: str = ""
+
+
+class Answered(Event, tag="answered"):
+    to: int
+    answer: Answer
+    attempt: int = 1
+    """More than 1: it was tried before, and that attempt failed or its process died."""
+
+
+class Doubted(Event, tag="doubted"):
+    """An effect that must not be repeated blindly may have happened: the process died under it."""
+
+    to: int
+    evidence: str
+
+
+# Decisions
+
+
+class Asked(Event, tag="asked"):
+    """The run asks the world for something. This record's number is the command's id."""
+
+    command: Command
+
+
+class Withdrawn(Event, tag="withdrawn"):
+    number: int
+    because: str
+
+
+class Repeated(Event, tag="repeated"):
+    """A command in doubt is to be carried out again, because a person said so."""
+
+    number: int
+    because: str
+
+
+class Guarded(Event, tag="guarded"):
+    """A guard stopped something. The evidence is what `why` shows."""
+
+    guard: str
+    limit: float
+    value: float
+    text: str
+    evidence: tuple[int, ...] = ()
+
+
+class Warned(Event, tag="warned"):
+    """Something is odd but not fatal."""
+
+    text: str
+
+
+class Ended(Event, tag="ended"):
+    """`outcome` is one of `OUTCOMES`; `because` is never empty."""
+
+    outcome: str
+    because: str
+
+
+OUTCOMES = ("completed", "limit", "stopped", "failed", "restart", "transferred")
+
+Fact = Started | Forked | Heard | Ordered | Answered | Doubted
+FACTS = (Started, Forked, Heard, Ordered, Answered, Doubted)
+DECISIONS = (Asked, Withdrawn, Repeated, Guarded, Warned, Ended)
+
+
+class Record(Struct, frozen=True):
+    """An event in its place. `at` is in microseconds since 1970-01-01 UTC."""
+
+    number: int
+    at: int
+    event: Event

@@ -1,0 +1,37 @@
+"""Guards: what stops a run, whatever its style, before it goes on.
+
+A guard looks at the run and at the command it wants to give, and returns a verdict (`Guarded`,
+with its evidence) or nothing. The first verdict wins. It is recorded, then the run ends as `limit`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from . import budget
+from .effects import AskAgent, CallTool, Command, StartRun
+from .events import Guarded
+from .prompt import Prompt, estimate
+from .run import Run
+
+
+def review(run: Run[Any], command: Command, at: int, render: Callable[[AskAgent], Prompt]) -> Command | Guarded:
+    """The command as it may be given, or the verdict that forbids it."""
+    limits = run.limits
+    if isinstance(command, AskAgent | CallTool | StartRun):
+        verdict = budget.before_time(limits, run.began, at)
+        if verdict:
+            return verdict
+    if isinstance(command, StartRun) and run.started.depth >= limits.depth:
+        return Guarded(
+            guard="depth",
+            limit=limits.depth,
+            value=run.started.depth + 1,
+            text=f"A child of this run would be {run.started.depth + 1} deep; the limit is {limits.depth}.",
+        )
+    if isinstance(command, AskAgent):
+        verdict = budget.before_turn_or_call(limits, run.spent, command)
+        if verdict:
+            return verdict
+        if budget.counts_tokens(limits):
+            return budget.with_allowance(limits, run.spent, command, estimate(render(command)))
+    return command

@@ -1,0 +1,184 @@
+"""A run: what every style has in common, folded from its journal.
+
+Folding never decides: it only applies what was decided and recorded. All of it is immutable, so
+an open command can keep the state it was asked in for the price of a reference.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .effects import AgentReplied, AskAgent, AskPerson, Command, Limits, RunFinished, SetTimer, StartRun, Usage
+from .errors import RunNotFound
+from .events import Answered, Asked, Doubted, Ended, Event, Forked, Record, Repeated, Started, Withdrawn
+
+S = TypeVar("S")
+
+
+class Open(Struct, frozen=True):
+    """A command nobody has answered yet, with the style's state at the moment it was asked."""
+
+    command: Command
+    state: Any
+    at: int
+
+
+class Spent(Struct, frozen=True):
+    turns: int = 0
+    calls: int = 0
+    usage: Usage = Usage()
+
+
+class Run(Struct, Generic[S], frozen=True):
+    id: str
+    started: Started
+    definition: str
+    """Hash of the definition in force: the first one, or the one a fork brought."""
+    limits: Limits
+    began: int
+    state: S
+    length: int
+    open: dict[int, Open] = {}
+    doubts: dict[int, int] = {}
+    """Question to a person → the command in doubt that it is about."""
+    spent: Spent = Spent()
+    ended: Ended | None = None
+
+
+class Folding(Protocol[S]):
+    """How a style's own state grows out of events."""
+
+    def begin(self, definition: Any, started: Started) -> S: ...
+
+    def rebase(self, state: S, definition: Any) -> S: ...
+
+    def evolve(self, state: S, number: int, event: Event) -> S: ...
+
+
+def replay(
+    style: Folding[S],
+    definitions: Mapping[str, Any],
+    run_id: str,
+    records: Iterable[Record],
+    run: Run[S] | None = None,
+) -> Run[S] | None:
+    """Fold records into a run, from the start or from where `run` left off."""
+    for record in records:
+        run = apply(style, definitions, run_id, run, record)
+    return run
+
+
+def apply(
+    style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: Run[S] | None, record: Record
+) -> Run[S]:
+    event, number = record.event, record.number
+    if run is None:
+        if not isinstance(event, Started):
+            raise RunNotFound(run_id)
+        state = style.begin(definitions[event.definition], event)
+        return Run(run_id, event, event.definition, event.limits, record.at, state, number)
+    if isinstance(event, Forked):
+        run = _forked(style, definitions, run_id, run, event, record.at)
+    state = style.evolve(run.state, number, event)
+    match event:
+        case Asked(command=command):
+            opened = {**run.open, number: Open(command, state, record.at)}
+            return replace(run, state=state, length=number, open=opened, spent=_asked(run.spent, command))
+        case Answered(to=to, answer=answer):
+            spent = run.spent
+            if isinstance(answer, AgentReplied | RunFinished):
+                spent = replace(spent, usage=spent.usage.plus(answer.usage))
+            return replace(run, state=state, length=number, open=_without(run.open, to), spent=spent)
+        case Withdrawn(number=gone):
+            return replace(run, state=state, length=number, open=_without(run.open, gone))
+        case Ended():
+            return replace(run, state=state, length=number, open={}, doubts={}, ended=event)
+    return replace(run, state=state, length=number, doubts=_doubts(run, number, event))
+
+
+def _forked(
+    style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: Run[S], event: Forked, at: int
+) -> Run[S]:
+    definition = event.definition or run.definition
+    state = style.rebase(run.state, definitions[definition])
+    limits = event.limits or run.limits
+    return replace(run, id=run_id, state=state, definition=definition, limits=limits, began=at, ended=None)
+
+
+def _without(open_: dict[int, Open], number: int) -> dict[int, Open]:
+    return {n: o for n, o in open_.items() if n != number}
+
+
+def _asked(spent: Spent, command: Command) -> Spent:
+    if not isinstance(command, AskAgent):
+        return spent
+    return replace(spent, calls=spent.calls + 1, turns=spent.turns + (command.continues is None))
+
+
+def _doubts(run: Run[S], number: int, event: Event) -> dict[int, int]:
+    match event:
+        case Doubted(to=to):
+            # the question to a person is the record right after the doubt
+            return {**run.doubts, number + 1: to}
+        case Repeated(number=again):
+            return {question: about for question, about in run.doubts.items() if about != again}
+    return run.doubts
+
+
+def waits_for(command: Command) -> str:
+    """Who has to act on an open command: a `worker`, a `person`, the `clock` or a child `run`."""
+    match command:
+        case AskPerson():
+            return "person"
+        case SetTimer():
+            return "clock"
+        case StartRun():
+            return "run"
+    return "worker"
+
+
+def status(run: Run[Any], listening: bool) -> str:
+    """In one word: an outcome, or `working`, `waiting`, `listening`, or `stuck`.
+
+    Not ended, nothing open and not listening is a run that nothing can ever move again.
+    """
+    if run.ended:
+        return run.ended.outcome
+    waiting = [n for n, o in run.open.items() if waits_for(o.command) != "worker" or n in run.doubts.values()]
+    if len(waiting) < len(run.open):
+        return "working"
+    if waiting and not all(_is_deadline(run.open[n].command) for n in waiting):
+        return "waiting"
+    return "listening" if listening else "stuck"
+
+
+DEADLINE = "ripstop:deadline"
+"""Name of the kernel's own timer, which ends a run whose time is up."""
+
+
+def _is_deadline(command: Command) -> bool:
+    return isinstance(command, SetTimer) and command.name == DEADLINE
+
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def fingerprint(run: Run[Any]) -> str:
+    """A hash of where the run stands: equal for two runs that stand in the same place.
+
+    Times and ids are left out, so that a run that was killed and resumed can be compared with
+    one that never was.
+    """
+    standing = (
+        run.definition,
+        run.state,
+        run.length,
+        sorted((number, opened.command) for number, opened in run.open.items()),
+        run.spent,
+        run.ended,
+    )
+    return hashlib.sha256(_encode(standing)).hexdigest()

@@ -1,0 +1,257 @@
+"""One step of a run: a fact comes in, the style decides, records come out.
+
+- A step is written from top to bottom: what the style records is applied at once, so the next
+  line of `decide` sees it.
+- A late or repeated answer leads to nothing, so delivery may repeat itself.
+- What a style cannot work with (`Unworkable`) ends the run as `failed`; it is never tried again.
+- A guard's verdict ends the run as `limit`, whatever the style meant to do next.
+- Cancelling, deadlines and effects in doubt are handled here; styles never see them.
+
+Nothing here reads a clock, draws a random number or touches the world.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
+
+from .effects import (
+    Answer,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Command,
+    Failed,
+    Limits,
+    PersonAnswered,
+    SetTimer,
+    TimerFired,
+    ToolReturned,
+)
+from .errors import RunAlreadyStarted, RunHasEnded, RunNotFound, Unworkable
+from .events import (
+    OUTCOMES,
+    Answered,
+    Asked,
+    Doubted,
+    Ended,
+    Event,
+    Fact,
+    Forked,
+    Guarded,
+    Heard,
+    Ordered,
+    Record,
+    Repeated,
+    Started,
+    Warned,
+    Withdrawn,
+)
+from .guards import review
+from .prompt import Prompt
+from .run import DEADLINE, Folding, Run, apply
+
+S = TypeVar("S")
+
+HAPPENED, AGAIN, GIVE_UP = "happened", "again", "give up"
+"""What a person may say about an effect in doubt."""
+
+
+class Settled(Struct, frozen=True):
+    """An answer, joined with the command it settles."""
+
+    number: int
+    command: Command
+    answer: Answer
+
+
+News = Started | Forked | Heard | Ordered | Settled
+
+
+class Picture(Struct, frozen=True, kw_only=True):
+    """What any face may show of a run, whatever its style."""
+
+    where: str = ""
+    whose_turn: str = ""
+    path: tuple[str, ...] = ()
+    progress: str = ""
+    document: str = ""
+
+
+class Style(Folding[S], Protocol[S]):
+    """A way of working together: pure functions of what has happened."""
+
+    name: str
+
+    def decide(self, step: "Step[S]", news: News) -> None: ...
+
+    def render(self, state: S, command: AskAgent) -> Prompt: ...
+
+    def arguments(self, state: S, command: CallTool) -> dict[str, Any]: ...
+
+    def listens(self, state: S) -> bool: ...
+
+    def picture(self, run: Run[S]) -> Picture: ...
+
+
+class _StepIsOver(Exception):
+    """A guard has ended the run; unwinds the style's `decide`."""
+
+
+class Step(Generic[S]):
+    def __init__(
+        self, style: Style[S], definitions: Mapping[str, Any], run: Run[S] | None, run_id: str, fact: Fact, at: int
+    ) -> None:
+        self._style = style
+        self._definitions = definitions
+        self._id = run_id
+        self._at = at
+        self.records: list[Record] = []
+        self.run = self._write(run, fact)
+
+    @property
+    def state(self) -> S:
+        return self.run.state
+
+    @property
+    def number(self) -> int:
+        """The number of the record written last."""
+        return self.run.length
+
+    def record(self, event: Event) -> None:
+        self.run = self._write(self.run, event)
+
+    def ask(self, command: Command) -> int:
+        """Ask the world for something; returns the command's number. A guard may end the run here."""
+        verdict = review(self.run, command, self._at, lambda ask: self._style.render(self.state, ask))
+        if isinstance(verdict, Guarded):
+            self.stop(verdict)
+            raise _StepIsOver
+        self.record(Asked(command=verdict))
+        return self.number
+
+    def withdraw(self, number: int, because: str) -> None:
+        self.record(Withdrawn(number=number, because=because))
+
+    def warn(self, text: str) -> None:
+        self.record(Warned(text=text))
+
+    def stop(self, verdict: Guarded, outcome: str = "limit") -> None:
+        self.record(verdict)
+        self.end(outcome, verdict.text)
+
+    def end(self, outcome: str, because: str) -> None:
+        assert outcome in OUTCOMES, outcome
+        self.record(Ended(outcome=outcome, because=because))
+
+    def _write(self, run: Run[S] | None, event: Event) -> Run[S]:
+        record = Record(run.length + 1 if run else 1, self._at, event)
+        self.records.append(record)
+        return apply(self._style, self._definitions, self._id, run, record)
+
+
+def advance(
+    style: Style[S], definitions: Mapping[str, Any], run: Run[S] | None, run_id: str, fact: Fact, at: int
+) -> tuple[list[Record], Run[S]]:
+    """The fact and every decision it leads to, ready to append, and the run as it then stands."""
+    if run is None:
+        if not isinstance(fact, Started):
+            raise RunNotFound(run_id)
+    elif isinstance(fact, Started):
+        raise RunAlreadyStarted(run_id)
+    elif run.ended and not isinstance(fact, Forked):
+        if isinstance(fact, Answered | Doubted):
+            return [], run
+        raise RunHasEnded(run_id, run.ended.outcome)
+    elif isinstance(fact, Answered | Doubted) and fact.to not in run.open:
+        return [], run
+    step = Step(style, definitions, run, run_id, fact, at)
+    try:
+        _decide(style, step, run, fact)
+    except _StepIsOver:
+        pass
+    except Unworkable as error:
+        step.end("failed", str(error))
+    return step.records, step.run
+
+
+def decide_again(
+    style: Style[S],
+    definitions: Mapping[str, Any],
+    before: Run[S] | None,
+    fact: Record,
+    forked: Forked,
+    run_id: str,
+    at: int,
+) -> tuple[list[Record], Run[S]]:
+    """A fork right after a fact: its decisions were left behind, so they are made anew."""
+    run = apply(style, definitions, run_id, before, fact)
+    step = Step(style, definitions, run, run_id, forked, at)
+    try:
+        _decide(style, step, before, fact.event)  # type: ignore[arg-type]  # a step begins with a fact
+    except _StepIsOver:
+        pass
+    except Unworkable as error:
+        step.end("failed", str(error))
+    return step.records, step.run
+
+
+def _decide(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> None:
+    match fact:
+        case Started(limits=limits):
+            _set_deadline(step, limits)
+            style.decide(step, fact)
+        case Forked():
+            for number in list(step.run.open):
+                step.withdraw(number, "asked anew by the fork")
+            _set_deadline(step, step.run.limits)
+            style.decide(step, fact)
+        case Ordered(order="cancel"):
+            step.end("stopped", f"cancelled{f' by {fact.by}' if fact.by else ''}")
+        case Answered(to=to, answer=answer):
+            assert before is not None
+            _settle(style, step, before, to, answer)
+        case Doubted(to=to, evidence=evidence):
+            _ask_about_doubt(step, to, evidence)
+        case _:
+            style.decide(step, fact)
+
+
+def _set_deadline(step: Step[Any], limits: Limits) -> None:
+    if limits.seconds is not None:
+        step.ask(SetTimer(name=DEADLINE, after=limits.seconds))
+
+
+def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Answer) -> None:
+    command = before.open[to].command
+    if isinstance(command, SetTimer) and command.name == DEADLINE and isinstance(answer, TimerFired):
+        limit = before.limits.seconds or 0
+        text = f"The run has taken {limit:g} s, which is all it may."
+        step.stop(Guarded(guard="budget.seconds", limit=limit, value=limit, text=text, evidence=(to,)))
+    elif to in before.doubts and isinstance(answer, PersonAnswered):
+        _resolve_doubt(style, step, before, before.doubts[to], answer)
+    else:
+        style.decide(step, Settled(to, command, answer))
+
+
+def _ask_about_doubt(step: Step[Any], to: int, evidence: str) -> None:
+    step.record(
+        Asked(
+            command=AskPerson(
+                question=f"Did this happen? {evidence} It must not be repeated blindly.",
+                choices=(HAPPENED, AGAIN, GIVE_UP),
+                about=(to,),
+            )
+        )
+    )
+
+
+def _resolve_doubt(style: Style[S], step: Step[S], before: Run[S], about: int, said: PersonAnswered) -> None:
+    if said.choice == AGAIN:
+        return step.record(Repeated(number=about, because=f"a person said: {AGAIN}"))
+    answer: Answer = ToolReturned(value=said.text)
+    if said.choice != HAPPENED:
+        answer = Failed(reason="Nobody knows whether it happened, and a person gave it up.", fault="ours")
+    command = before.open[about].command
+    step.record(Answered(to=about, answer=answer))
+    style.decide(step, Settled(about, command, answer))

@@ -1,0 +1,1 @@
+"""What moves runs: the engine, the worker, and the ports they need."""

@@ -1,0 +1,406 @@
+"""The one door to a run: everything that happens to it comes through `tell`.
+
+- A run that was used recently stays folded in memory; only what is new is read.
+- Appending is optimistic: whoever comes second reads what is new and decides again.
+- Parked runs live on disk only; what is kept in memory is bounded (`remember`).
+"""
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from ripstop.kernel.effects import AskPerson, Limits, PersonAnswered
+from ripstop.kernel.errors import Conflict, RunAlreadyStarted, RunNotFound, UsageError
+from ripstop.kernel.events import FACTS, Answered, Asked, Ended, Fact, Forked, Heard, Ordered, Record, Started, Withdrawn
+from ripstop.kernel.run import Open, Run, apply, replay, status, waits_for
+from ripstop.kernel.step import Picture, Style, advance, decide_again
+
+from .failpoints import reach
+from .live import Appended, Live
+from .ports import Clock, Entry, Journal, Kind, Question, RunInfo
+
+LoadDefinition = Callable[[str, bytes], Any]
+"""(style, content) → the style's own definition type."""
+
+
+class View(Struct, frozen=True):
+    """A run as it stands now."""
+
+    run: Run[Any]
+    status: str
+    picture: Picture
+
+
+class Job(Struct, frozen=True):
+    """An open command that this process holds and should carry out now."""
+
+    run_id: str
+    number: int
+    opened: Open
+    attempt: int = 1
+    begun: bool = False
+    doubtful: bool = False
+
+
+class Dispatcher(Protocol):
+    """A worker in this process, which takes commands straight from the append."""
+
+    @property
+    def holder(self) -> int: ...
+
+    def kind(self, opened: Open) -> Kind: ...
+
+    def dispatch(self, jobs: list[Job]) -> None: ...
+
+    def withdraw(self, run_id: str, numbers: list[int] | None) -> None: ...
+
+    def wake(self) -> None: ...
+
+
+class _Cell:
+    """One run in memory."""
+
+    __slots__ = ("lock", "run", "style", "users")
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.style: Style[Any] | None = None
+        self.run: Run[Any] | None = None
+        self.users = 0
+
+
+class Engine:
+    def __init__(
+        self,
+        journal: Journal,
+        styles: Mapping[str, Style[Any]],
+        load_definition: LoadDefinition,
+        clock: Clock,
+        live: Live | None = None,
+        remember: int = 1024,
+    ) -> None:
+        self.journal = journal
+        self.live = live or Live()
+        self.dispatcher: Dispatcher | None = None
+        self._styles = styles
+        self._load_definition = load_definition
+        self._clock = clock
+        self._remember = remember
+        self._definitions: dict[str, Any] = {}
+        self._cells: OrderedDict[str, _Cell] = OrderedDict()
+
+    # Moving a run
+
+    async def start(
+        self,
+        run_id: str,
+        style: str,
+        definition: bytes,
+        input: str = "",
+        limits: Limits = Limits(),
+        settings: Mapping[str, Any] | None = None,
+        parent: tuple[str, int] | None = None,
+        depth: int = 0,
+    ) -> Run[Any]:
+        """Begin a run. Its definition is pinned by its content."""
+        digest = self._pin(style, definition)
+        started = Started(
+            style=style,
+            definition=digest,
+            input=input,
+            limits=limits,
+            settings=dict(settings or {}),
+            parent=parent,
+            depth=depth,
+        )
+        run, jobs = await self.tell(run_id, started, blobs={digest: definition})
+        self._dispatch(jobs)
+        return run
+
+    async def hear(self, run_id: str, text: str, by: str = "") -> Run[Any]:
+        return await self._tell_and_dispatch(run_id, Heard(text=text, by=by))
+
+    async def cancel(self, run_id: str, by: str = "") -> Run[Any]:
+        return await self._tell_and_dispatch(run_id, Ordered(order="cancel", by=by))
+
+    async def answer(self, run_id: str, number: int, choice: str, text: str = "", by: str = "") -> Run[Any]:
+        """A person answers a question of the desk."""
+        view = await self.look(run_id)
+        opened = view.run.open.get(number)
+        if opened is None or not isinstance(opened.command, AskPerson):
+            raise UsageError(f"{run_id}/{number} waits for nobody (any more). `ripstop desk` lists what does.")
+        choices = opened.command.choices
+        if choices and choice not in choices:
+            raise UsageError(f"{choice!r} is no answer to {run_id}/{number}; choose from {', '.join(choices)}.")
+        said = PersonAnswered(choice=choice, text=text, by=by)
+        return await self._tell_and_dispatch(run_id, Answered(to=number, answer=said))
+
+    async def fork(
+        self,
+        run_id: str,
+        at: int | None,
+        new_id: str,
+        definition: bytes | None = None,
+        limits: Limits | None = None,
+    ) -> Run[Any]:
+        """Go on from a record of a run, under a new id, with the old or a new definition.
+
+        At a fact: what was decided on it is decided anew. Anywhere else: at the end of that step,
+        and what was open there is asked anew.
+        """
+        records = await self.journal.read(run_id)
+        if not records:
+            raise RunNotFound(run_id)
+        cut = _cut(run_id, records, at)
+        style = self._style_of(records)
+        await self._know_definitions(records[:cut], style)
+        blobs: dict[str, bytes] = {}
+        digest = None
+        if definition is not None:
+            digest = self._pin(style.name, definition)
+            blobs[digest] = definition
+        forked = Forked(run=run_id, at=cut, definition=digest, limits=limits)
+        fact = records[cut - 1]
+        now = self._clock()
+        if isinstance(fact.event, FACTS):
+            before = replay(style, self._definitions, run_id, records[: cut - 1])
+            new, run = decide_again(style, self._definitions, before, fact, forked, new_id, now)
+        else:
+            shared = replay(style, self._definitions, run_id, records[:cut])
+            new, run = advance(style, self._definitions, shared, new_id, forked, now)
+        cell = self._cell(new_id)
+        async with cell.lock:
+            entry, jobs = self._entry(new_id, style, new, run, blobs, None, (run_id, cut))
+            try:
+                await self.journal.append(entry)
+            except Conflict as error:
+                raise RunAlreadyStarted(new_id) from error
+            cell.style, cell.run = style, run
+        self._after_append(new_id, new)
+        self._dispatch(jobs)
+        return run
+
+    async def tell(
+        self,
+        run_id: str,
+        fact: Fact,
+        fence: tuple[int, int] | None = None,
+        blobs: Mapping[str, bytes] | None = None,
+    ) -> tuple[Run[Any], list[Job]]:
+        """Record a fact and all it leads to. Returns the run and what this process is to do now.
+
+        Safe to repeat: a fact that has nothing to say any more changes nothing.
+        """
+        cell = self._cell(run_id)
+        cell.users += 1
+        try:
+            async with cell.lock:
+                fresh = cell.run is None
+                if fresh:
+                    await self._catch_up(run_id, cell)
+                while True:
+                    style = cell.style or self._style(fact)
+                    records, run = advance(style, self._definitions, cell.run, run_id, fact, self._clock())
+                    if not records and fresh:
+                        return run, []
+                    if records:
+                        entry, jobs = self._entry(run_id, style, records, run, blobs or {}, fence, None)
+                        reach("engine.before_append")
+                        try:
+                            await self.journal.append(entry)
+                        except Conflict:
+                            pass
+                        else:
+                            reach("engine.after_append")
+                            cell.style, cell.run = style, run
+                            break
+                    await self._catch_up(run_id, cell)
+                    fresh = True
+        finally:
+            cell.users -= 1
+        self._after_append(run_id, records)
+        return run, jobs
+
+    # Looking at runs
+
+    async def look(self, run_id: str) -> View:
+        """The run as it stands in the journal now."""
+        cell = self._cell(run_id)
+        async with cell.lock:
+            await self._catch_up(run_id, cell)
+            run, style = cell.run, cell.style
+        if run is None or style is None:
+            self._cells.pop(run_id, None)
+            raise RunNotFound(run_id)
+        return View(run, status(run, style.listens(run.state)), style.picture(run))
+
+    async def opened(self, run_id: str, number: int) -> Open | None:
+        """A command of a run, if it is still open."""
+        cell = self._cell(run_id)
+        if cell.run is None or number not in cell.run.open:
+            async with cell.lock:
+                await self._catch_up(run_id, cell)
+        return cell.run.open.get(number) if cell.run else None
+
+    async def standing(self, run_id: str) -> Run[Any]:
+        """The run as this process knows it; read only if it does not."""
+        cell = self._cells.get(run_id)
+        if cell is not None and cell.run is not None:
+            return cell.run
+        return (await self.look(run_id)).run
+
+    async def history(self, run_id: str) -> list[tuple[Record, Run[Any]]]:
+        """Every record of a run with the run as it stood right after it."""
+        records = await self.journal.read(run_id)
+        if not records:
+            raise RunNotFound(run_id)
+        style = self._style_of(records)
+        await self._know_definitions(records, style)
+        run: Run[Any] | None = None
+        told: list[tuple[Record, Run[Any]]] = []
+        for record in records:
+            run = apply(style, self._definitions, run_id, run, record)
+            told.append((record, run))
+        return told
+
+    async def runs(self) -> list[RunInfo]:
+        return await self.journal.runs()
+
+    async def desk(self) -> list[Question]:
+        """Everything that waits for a person, over all runs."""
+        return await self.journal.desk()
+
+    def style(self, run: Run[Any]) -> Style[Any]:
+        return self._style(run.started)
+
+    def definition(self, run: Run[Any]) -> Any:
+        return self._definitions[run.definition]
+
+    # Inside
+
+    async def _tell_and_dispatch(self, run_id: str, fact: Fact) -> Run[Any]:
+        run, jobs = await self.tell(run_id, fact)
+        self._dispatch(jobs)
+        return run
+
+    def _dispatch(self, jobs: list[Job]) -> None:
+        if jobs and self.dispatcher:
+            self.dispatcher.dispatch(jobs)
+
+    def _pin(self, style: str, definition: bytes) -> str:
+        digest = hashlib.sha256(definition).hexdigest()
+        if digest not in self._definitions:
+            self._definitions[digest] = self._load_definition(style, definition)
+        return digest
+
+    def _style(self, fact: object) -> Style[Any]:
+        name = fact.style if isinstance(fact, Started) else ""
+        try:
+            return self._styles[name]
+        except KeyError:
+            raise UsageError(f"There is no style {name!r}; known are {', '.join(sorted(self._styles))}.") from None
+
+    def _style_of(self, records: list[Record]) -> Style[Any]:
+        return self._style(records[0].event)
+
+    def _cell(self, run_id: str) -> _Cell:
+        cell = self._cells.get(run_id)
+        if cell is None:
+            cell = self._cells[run_id] = _Cell()
+            if len(self._cells) > self._remember:
+                self._forget()
+        else:
+            self._cells.move_to_end(run_id)
+        return cell
+
+    def _forget(self) -> None:
+        """Drop the runs that were used longest ago, but none that is in use."""
+        for run_id in list(self._cells)[: len(self._cells) - self._remember]:
+            cell = self._cells[run_id]
+            if not cell.users and not cell.lock.locked():
+                del self._cells[run_id]
+
+    async def _catch_up(self, run_id: str, cell: _Cell) -> None:
+        records = await self.journal.read(run_id, after=cell.run.length if cell.run else 0)
+        if not records:
+            return
+        style = cell.style or self._style_of(records)
+        await self._know_definitions(records, style)
+        cell.style, cell.run = style, replay(style, self._definitions, run_id, records, cell.run)
+
+    async def _know_definitions(self, records: list[Record], style: Style[Any]) -> None:
+        for record in records:
+            digest = record.event.definition if isinstance(record.event, Started | Forked) else None
+            if digest and digest not in self._definitions:
+                self._definitions[digest] = self._load_definition(style.name, await self.journal.blob(digest))
+
+    def _entry(
+        self,
+        run_id: str,
+        style: Style[Any],
+        records: list[Record],
+        run: Run[Any],
+        blobs: Mapping[str, bytes],
+        fence: tuple[int, int] | None,
+        fork: tuple[str, int] | None,
+    ) -> tuple[Entry, list[Job]]:
+        """What to append, and which of the commands it opens this process takes."""
+        jobs: list[Job] = []
+        begun: set[int] = set()
+        dispatcher = self.dispatcher
+        if dispatcher and not run.ended:
+            for record in records:
+                if isinstance(record.event, Asked) and record.number in run.open:
+                    opened = run.open[record.number]
+                    if waits_for(opened.command) in ("worker", "run"):
+                        repeatable = dispatcher.kind(opened).repeatable
+                        if repeatable:
+                            begun.add(record.number)
+                        jobs.append(Job(run_id, record.number, opened, attempt=1, begun=repeatable))
+        entry = Entry(
+            run_id=run_id,
+            records=records,
+            status=status(run, style.listens(run.state)),
+            blobs=blobs,
+            fork=fork,
+            holder=dispatcher.holder if jobs and dispatcher else None,
+            begun=frozenset(begun),
+            fence=fence,
+        )
+        return entry, jobs
+
+    def _after_append(self, run_id: str, records: list[Record]) -> None:
+        if self.live.watched:
+            self.live.show(Appended(run_id, tuple(records)))
+        if self.dispatcher is None:
+            return
+        for record in records:
+            match record.event:
+                case Withdrawn(number=number):
+                    self.dispatcher.withdraw(run_id, [number])
+                case Ended():
+                    self.dispatcher.withdraw(run_id, None)
+                    self.dispatcher.wake()
+                case Asked(command=command) if waits_for(command) == "clock":
+                    self.dispatcher.wake()
+
+
+def _cut(run_id: str, records: list[Record], at: int | None) -> int:
+    """The number of the last record that a fork shares."""
+    wanted = len(records) if at is None else at
+    if not 1 <= wanted <= len(records):
+        raise UsageError(f"Run {run_id!r} has the records 1 to {len(records)}; it cannot be forked at {wanted}.")
+    cut = wanted
+    if isinstance(records[cut - 1].event, FACTS):
+        return cut
+    while cut < len(records) and not isinstance(records[cut].event, FACTS):
+        cut += 1
+    if isinstance(records[cut - 1].event, Ended):
+        # nothing follows an end: fork at the fact that led to it, so that it is decided anew
+        while not isinstance(records[cut - 1].event, FACTS):
+            cut -= 1
+    return cut

@@ -1,0 +1,64 @@
+"""What is happening right now, for whoever watches: tokens as they come, commands as they begin.
+
+Never recorded and never waited for: a watcher that falls over or falls behind must not hold up a run.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from ripstop.kernel.effects import Command
+from ripstop.kernel.events import Record
+
+
+class Began(Struct, frozen=True):
+    """A performer begins with a command."""
+
+    run_id: str
+    number: int
+    command: Command
+    attempt: int
+
+
+class Token(Struct, frozen=True):
+    """A piece of an agent's reply."""
+
+    run_id: str
+    number: int
+    text: str
+
+
+class Retrying(Struct, frozen=True):
+    run_id: str
+    number: int
+    reason: str
+    seconds: float
+
+
+class Appended(Struct, frozen=True):
+    """A step is durable."""
+
+    run_id: str
+    records: tuple[Record, ...]
+
+
+Sight = Began | Token | Retrying | Appended
+Watcher = Callable[[Sight], None]
+
+
+class Live:
+    def __init__(self) -> None:
+        self._watchers: list[Watcher] = []
+
+    @property
+    def watched(self) -> bool:
+        return bool(self._watchers)
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Call `watcher` with everything that happens; returns how to stop it."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
+    def show(self, sight: Sight) -> None:
+        for watcher in tuple(self._watchers):
+            watcher(sight)

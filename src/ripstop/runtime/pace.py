@@ -1,0 +1,34 @@
+"""One pace per provider: a smallest pause between calls, and a stop when it says "too many".
+
+Shared by all runs of a process, because the provider counts them together.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+
+
+class Pace:
+    def __init__(self, gaps: Mapping[str, float] | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self._gaps = dict(gaps or {})
+        self._now = now
+        self._free: dict[str, float] = {}
+
+    async def wait(self, provider: str) -> None:
+        """Return when the next call may go out, and count it."""
+        if provider not in self._gaps and provider not in self._free:
+            return
+        while True:
+            wait = self._free.get(provider, 0.0) - self._now()
+            if wait <= 0:
+                break
+            await asyncio.sleep(wait)
+        gap = self._gaps.get(provider, 0.0)
+        if gap:
+            self._free[provider] = self._now() + gap
+        else:
+            self._free.pop(provider, None)
+
+    def pause(self, provider: str, seconds: float) -> None:
+        """Nobody calls this provider for a while."""
+        self._free[provider] = max(self._free.get(provider, 0.0), self._now() + seconds)

@@ -1,0 +1,304 @@
+"""Carries out open commands and tells the engine the answers.
+
+- What this process asks for it does at once, without a poll. The outbox is for recovery, timers
+  and other processes; it is swept again and again, not only at start-up.
+- At most `concurrency` commands at a time; one pace per provider, shared by all runs.
+- Only what surely had no effect (`TryAgain`) is tried again, with growing pauses.
+- What another worker had begun and never finished: pure and keyed effects are repeated (the answer
+  says which attempt it was), probeable ones are asked, unsafe ones become a question to a person.
+- `stop` lets running calls finish for a while, then gives everything back; the runs can be resumed.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+
+from ripstop.kernel.effects import Answer, AskAgent, CallTool, Command, Failed, Say, text_of
+from ripstop.kernel.errors import JournalError, LeaseLost
+from ripstop.kernel.events import Answered, Doubted
+from ripstop.kernel.run import Open
+
+from .engine import Engine, Job
+from .failpoints import reach
+from .live import Began, Retrying
+from .pace import Pace
+from .ports import Clock, Kind, Performer, Refused, Request, TryAgain
+
+log = logging.getLogger("ripstop.worker")
+
+MICROS = 1_000_000
+HEARTBEAT = 10.0
+"""Seconds between two signs of life. A lease lasts three times as long."""
+TICK = 0.5
+"""Seconds between two looks at whether another process has written (one counter, no query)."""
+
+
+class Worker:
+    def __init__(
+        self,
+        engine: Engine,
+        performers: Mapping[type, Performer],
+        clock: Clock,
+        concurrency: int = 32,
+        attempts: int = 5,
+        backoff: float = 1.0,
+        pace: Pace | None = None,
+    ) -> None:
+        self._engine = engine
+        self._journal = engine.journal
+        self._performers = performers
+        self._clock = clock
+        self._concurrency = concurrency
+        self._attempts = attempts
+        self._backoff = backoff
+        self._pace = pace or Pace()
+        self._holder = 0
+        self._waiting: deque[Job] = deque()
+        self._running: dict[str, dict[int, asyncio.Task[None]]] = {}
+        self._threads: set[asyncio.Task[None]] = set()
+        self._sweeper: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._stopping = False
+        self.failure: BaseException | None = None
+        """Why the worker gave up, if it did: the journal cannot be written, say."""
+
+    # Life
+
+    async def start(self) -> None:
+        self._holder = await self._journal.enrol(self._clock())
+        self._engine.dispatcher = self
+        self._sweeper = asyncio.create_task(self._sweep_for_ever(), name="ripstop-sweeper")
+
+    async def stop(self, grace: float = 5.0) -> None:
+        """Take nothing new, let what runs finish for `grace` seconds, give the rest back."""
+        self._stopping = True
+        self._waiting.clear()
+        if self._sweeper:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        if self._threads:
+            await asyncio.wait(self._threads, timeout=grace)
+        for thread in tuple(self._threads):
+            thread.cancel()
+        await asyncio.gather(*self._threads, return_exceptions=True)
+        self._engine.dispatcher = None
+        await self._journal.leave(self._holder)
+
+    async def idle(self) -> None:
+        """Return when this process has nothing in hand. Raises what made the worker give up."""
+        await self._idle.wait()
+        if self.failure:
+            raise self.failure
+
+    # What the engine calls
+
+    @property
+    def holder(self) -> int:
+        return self._holder
+
+    def kind(self, opened: Open) -> Kind:
+        return self._performer(opened.command).kind(opened.command)
+
+    def dispatch(self, jobs: list[Job]) -> None:
+        self._waiting.extend(jobs)
+        self._pump()
+
+    def withdraw(self, run_id: str, numbers: list[int] | None) -> None:
+        running = self._running.get(run_id)
+        if not running:
+            return
+        me = asyncio.current_task()
+        for number, thread in list(running.items()):
+            if (numbers is None or number in numbers) and thread is not me:
+                thread.cancel()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    # Doing
+
+    def _performer(self, command: Command) -> Performer:
+        return self._performers[type(command)]
+
+    def _pump(self) -> None:
+        while self._waiting and len(self._threads) < self._concurrency and not self._stopping:
+            self._idle.clear()
+            thread = asyncio.create_task(self._follow(self._waiting.popleft()))
+            self._threads.add(thread)
+            thread.add_done_callback(self._thread_ended)
+
+    def _thread_ended(self, thread: "asyncio.Task[None]") -> None:
+        self._threads.discard(thread)
+        if not thread.cancelled() and thread.exception() is not None:
+            self._give_up(thread.exception())
+        self._pump()
+        if not self._threads:
+            self._idle.set()
+
+    def _give_up(self, error: BaseException | None) -> None:
+        """The journal cannot be trusted to take answers: doing more would lose them."""
+        self.failure = self.failure or error
+        self._stopping = True
+        self._waiting.clear()
+
+    async def _follow(self, job: Job | None) -> None:
+        """Carry out a command, then what its answer leads to, as long as that is one thing."""
+        while job and not self._stopping:
+            running = self._running.setdefault(job.run_id, {})
+            running[job.number] = asyncio.current_task()  # type: ignore[assignment]  # we are in a task
+            try:
+                following = await self._carry_out(job)
+            except LeaseLost as lost:
+                log.warning("%s", lost)
+                return
+            finally:
+                running.pop(job.number, None)
+                if not running:
+                    self._running.pop(job.run_id, None)
+            reach("worker.after_tell")
+            if len(following) > 1:
+                self.dispatch(following[1:])
+            job = following[0] if following else None
+        if job:
+            self._waiting.append(job)
+
+    async def _carry_out(self, job: Job) -> list[Job]:
+        performer = self._performer(job.opened.command)
+        kind = performer.kind(job.opened.command)
+        request = await self._request(job)
+        if job.doubtful and not kind.repeatable:
+            found = await performer.probe(request) if kind is Kind.PROBEABLE else None
+            if found is not None:
+                return await self._tell(job, found)
+            if kind is Kind.UNSAFE:
+                return await self._doubt(job)
+        if not job.begun:
+            reach("worker.before_begin")
+            await self._journal.begin(job.run_id, job.number, self._holder)
+            reach("worker.after_begin")
+        try:
+            await self._pace.wait(performer.provider(job.opened.command))
+            if self._engine.live.watched:
+                self._engine.live.show(Began(job.run_id, job.number, job.opened.command, job.attempt))
+            reach("worker.before_perform")
+            answer = await performer.perform(request)
+            reach("worker.after_perform")
+        except TryAgain as trouble:
+            if job.attempt < self._attempts:
+                await self._later(job, performer, trouble)
+                return []
+            answer = Failed(reason=f"{trouble} (tried {job.attempt} times)", fault="agent")
+        except Refused as refusal:
+            answer = Failed(reason=str(refusal), fault=refusal.fault)
+        except JournalError:
+            raise
+        except Exception as error:
+            log.exception("%s failed", request.key)
+            answer = Failed(reason=f"{type(error).__name__}: {error}", fault="ours")
+        if answer is None:
+            await self._journal.park(job.run_id, job.number, self._holder)
+            return []
+        return await self._tell(job, answer)
+
+    async def _tell(self, job: Job, answer: Answer) -> list[Job]:
+        fact = Answered(to=job.number, answer=answer, attempt=job.attempt)
+        _, following = await self._engine.tell(job.run_id, fact, fence=(job.number, self._holder))
+        return following
+
+    async def _doubt(self, job: Job) -> list[Job]:
+        command = job.opened.command
+        what = f"the tool {command.tool!r}" if isinstance(command, CallTool) else type(command).__name__
+        evidence = (
+            f"A worker had begun {what} ({job.run_id}/{job.number}, attempt {job.attempt - 1}) "
+            "and was gone before it could say how it ended."
+        )
+        _, following = await self._engine.tell(
+            job.run_id, Doubted(to=job.number, evidence=evidence), fence=(job.number, self._holder)
+        )
+        return following
+
+    async def _later(self, job: Job, performer: Performer, trouble: TryAgain) -> None:
+        seconds = trouble.after if trouble.after is not None else self._backoff * 2.0 ** (job.attempt - 1)
+        if trouble.provider_wide:
+            self._pace.pause(performer.provider(job.opened.command), seconds)
+        await self._journal.retry(job.run_id, job.number, self._holder, self._clock() + round(seconds * MICROS))
+        self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), seconds))
+        self.wake()
+
+    async def _request(self, job: Job) -> Request:
+        command, state = job.opened.command, job.opened.state
+        view = await self._engine.standing(job.run_id)
+        style = self._engine.style(view)
+        said = ""
+        if isinstance(command, Say):
+            said = command.text
+            if command.about is not None:
+                records = await self._journal.read(job.run_id, after=command.about - 1)
+                event = records[0].event
+                said = text_of(event.answer) if isinstance(event, Answered) else getattr(event, "text", "")
+        return Request(
+            run_id=job.run_id,
+            number=job.number,
+            command=command,
+            attempt=job.attempt,
+            settings=view.started.settings,
+            prompt=style.render(state, command) if isinstance(command, AskAgent) else None,
+            arguments=style.arguments(state, command) if isinstance(command, CallTool) else {},
+            text=said,
+            history=lambda: self._journal.read(job.run_id),
+        )
+
+    # Sweeping
+
+    async def _sweep_for_ever(self) -> None:
+        beat = self._clock()
+        while not self._stopping:
+            try:
+                if self._clock() - beat >= HEARTBEAT * MICROS:
+                    beat = self._clock()
+                    if not await self._journal.heartbeat(self._holder, beat):
+                        self._holder = await self._journal.enrol(beat)
+                await self._sweep()
+                await self._sleep(beat)
+            except JournalError as error:
+                self._give_up(error)
+                for thread in tuple(self._threads):
+                    thread.cancel()
+                self._idle.set()
+                return
+
+    async def _sweep(self) -> None:
+        room = self._concurrency - len(self._threads) - len(self._waiting)
+        if room <= 0:
+            return
+        jobs = []
+        for task in await self._journal.claim(self._holder, self._clock(), room):
+            opened = await self._engine.opened(task.run_id, task.number)
+            if opened is None:
+                continue  # settled in the meantime; the journal has dropped it from the outbox
+            jobs.append(
+                Job(
+                    task.run_id, task.number, opened, attempt=task.attempt, begun=False, doubtful=task.doubtful
+                )
+            )
+        self.dispatch(jobs)
+
+    async def _sleep(self, beat: int) -> None:
+        """Until a timer is due, somebody wakes us, or another process has written."""
+        until = beat + HEARTBEAT * MICROS
+        due = await self._journal.next_due()
+        if due is not None:
+            until = min(until, due)
+        while not self._stopping:
+            left = (until - self._clock()) / MICROS
+            if left <= 0 or self._journal.changed():
+                return
+            try:
+                await asyncio.wait_for(self._wake.wait(), min(left, TICK))
+            except TimeoutError:
+                continue
+            self._wake.clear()
+            return

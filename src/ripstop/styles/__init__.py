@@ -1,0 +1,1 @@
+"""Ways of working together: pure deciders on one kernel."""

@@ -1,0 +1,1 @@
+"""Graph: agents take turns along the edges of a state graph."""

@@ -1,0 +1,54 @@
+"""What the author of a graph writes, as the style needs it: checked, with the places it came from."""
+
+from msgspec import Struct
+
+END = "END"
+
+
+class Definition(Struct, frozen=True, omit_defaults=True):
+    """Base: immutable, and defaults are not written, so that the pinned content stays small."""
+
+
+class Agent(Definition):
+    name: str
+    type: str = "coder"
+
+
+class Transition(Definition):
+    to: str
+    condition: str = ""
+    line: int = 0
+
+
+class State(Definition):
+    name: str
+    agent: str
+    prompt: str
+    transitions: tuple[Transition, ...] = ()
+    line: int = 0
+
+
+class ExitCondition(Definition):
+    condition: str
+    action: str
+    line: int = 0
+
+
+class Graph(Definition):
+    name: str
+    start: str
+    agents: tuple[Agent, ...]
+    states: tuple[State, ...]
+    description: str = ""
+    initial_message: str = ""
+    max_turns: int = 10
+    exit_conditions: tuple[ExitCondition, ...] = ()
+    guide: str = ""
+    source: str = ""
+    """Name of the file, for messages."""
+
+    def state(self, name: str) -> State | None:
+        return next((state for state in self.states if state.name == name), None)
+
+    def agent(self, name: str) -> Agent | None:
+        return next((agent for agent in self.agents if agent.name == name), None)

@@ -1,0 +1,71 @@
+"""The JSON Schema of a state's reply, from the decision fields that its conditions use.
+
+For models that can be held to a schema: such a reply always can be read and always decides.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from .. import condition
+from ..condition import Compare, Literal, Name, Node
+from .definition import State
+
+ENGINE_NAMES = ("max_turns_exceeded", "error_occurred", "turns", "turn_count")
+"""Names in conditions that the engine knows by itself."""
+
+LONGEST_CONTENT = 2000
+BOOLEAN = {"type": "boolean"}
+
+
+@lru_cache(maxsize=256)
+def reply_schema(state: State) -> dict[str, Any]:
+    decisions = fields(state)
+    return {
+        "type": "object",
+        "properties": {
+            "content": {"type": "string", "maxLength": LONGEST_CONTENT},
+            "decisions": {
+                "type": "object",
+                "properties": decisions,
+                "required": list(decisions),
+                "additionalProperties": False,
+            },
+        },
+        "required": ["content", "decisions"],
+        "additionalProperties": False,
+    }
+
+
+def fields(state: State) -> dict[str, dict[str, Any]]:
+    """Every decision field that a state's conditions look at, with the type they need."""
+    found: dict[str, dict[str, Any]] = {}
+    for transition in state.transitions:
+        _collect(condition.parse(transition.condition), found)
+    return found
+
+
+def _collect(node: Node, found: dict[str, dict[str, Any]]) -> None:
+    match node:
+        case Compare(left=Name(name=name), right=Literal(value=value)) | Compare(
+            left=Literal(value=value), right=Name(name=name)
+        ):
+            _add(name, _type_of(value), found)
+        case _:
+            for name_node in condition.names(node) if isinstance(node, Compare | Name) else ():
+                _add(name_node.name, BOOLEAN, found)
+            for part in ("left", "right", "operand"):
+                if not isinstance(node, Compare) and hasattr(node, part):
+                    _collect(getattr(node, part), found)
+
+
+def _add(name: str, schema: dict[str, Any], found: dict[str, dict[str, Any]]) -> None:
+    if name in ENGINE_NAMES or name.startswith("turn_count_"):
+        return
+    if found.get(name, BOOLEAN) == BOOLEAN:
+        found[name] = schema
+
+
+def _type_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return BOOLEAN
+    return {"type": "string", "maxLength": 60} if isinstance(value, str) else {"type": "number"}

@@ -1,0 +1,123 @@
+"""Reading JSON out of agents' text. Nothing is ever evaluated.
+
+Three modes: `strict` (the whole text is the object), `last` (the last complete object in the text
+that has the wanted key) and `fenced` (the last fenced block is the object). All know strings and
+escapes, leave `<think…>` blocks out, and tolerate `//` comments and trailing commas outside strings,
+because the prompts that agents see are written in that style.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_THINKING = re.compile(r"<(think[\w-]*)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|,(?=\s*(?://[^\n]*\s*)*[}\]])')
+MAX_CANDIDATES = 2000
+"""Opening braces that are tried, from the end; text with more of them holds no reply of ours."""
+
+
+class NoReply(Exception):
+    """There is no such object in the text; says what is wrong, for whoever has to mend it."""
+
+
+def without_thinking(text: str) -> str:
+    return _THINKING.sub("", text) if "<think" in text.lower() else text
+
+
+def strict(text: str) -> dict[str, Any]:
+    return _object(without_thinking(text).strip())
+
+
+def fenced(text: str) -> dict[str, Any]:
+    blocks = _FENCE.findall(without_thinking(text))
+    if not blocks:
+        raise NoReply("there is no fenced block")
+    return _object(blocks[-1][1].strip())
+
+
+def last(text: str, key: str) -> tuple[dict[str, Any], str]:
+    """The last object that has `key`, and the text without it."""
+    clean = without_thinking(text)
+    nearest = ""
+    for start in _openings(clean):
+        found = _complete(clean, start)
+        if found is None:
+            continue
+        value, end = found
+        if key in value:
+            return value, _around(clean, start, end)
+        if not nearest:
+            nearest = ", ".join(repr(name) for name in list(value)[:8]) or "nothing"
+    if nearest:
+        raise NoReply(f"the last JSON object has {nearest}, but no {key!r}")
+    raise NoReply("there is no complete JSON object in it" if "{" in clean else "there is no JSON object in it")
+
+
+def _openings(text: str) -> Iterator[int]:
+    """Where an object may begin, the outermost of the last ones first: from the end backwards."""
+    position, tried = len(text), 0
+    while tried < MAX_CANDIDATES:
+        position = text.rfind("{", 0, position)
+        if position < 0:
+            return
+        tried += 1
+        yield position
+
+
+_decoder = json.JSONDecoder()
+
+
+def _complete(text: str, start: int) -> tuple[dict[str, Any], int] | None:
+    try:
+        value, end = _decoder.raw_decode(text, start)
+    except (json.JSONDecodeError, RecursionError):
+        return _tolerant(text, start)
+    return (value, end) if isinstance(value, dict) else None
+
+
+def _tolerant(text: str, start: int) -> tuple[dict[str, Any], int] | None:
+    """Once more, without comments and trailing commas; only where there are any."""
+    end = _closing(text, start)
+    if end is None:
+        return None
+    part = text[start:end]
+    plain = _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else "", part)
+    if plain == part:
+        return None
+    try:
+        value = json.loads(plain)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    return (value, end) if isinstance(value, dict) else None
+
+
+_BRACES = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}]')
+
+
+def _closing(text: str, start: int) -> int | None:
+    depth = 0
+    for match in _BRACES.finditer(text, start):
+        if match[0] == "{":
+            depth += 1
+        elif match[0] == "}":
+            depth -= 1
+            if depth == 0:
+                return match.end()
+    return None
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = _complete(text, 0) if text.startswith("{") else None
+    if found is None or text[found[1] :].strip():
+        raise NoReply("it is not one JSON object and nothing else")
+    return found[0]
+
+
+def _around(text: str, start: int, end: int) -> str:
+    """The text without the object, and without the fence that held only it."""
+    before, after = text[:start].rstrip(), text[end:].lstrip()
+    if re.search(r"(?m)^[ \t]*`{3,}\w*\s*\Z", before) and after.startswith("```"):
+        before, after = before[: before.rfind("```")].rstrip("`").rstrip(), after.lstrip("`")
+    return (before + "\n" + after).strip()

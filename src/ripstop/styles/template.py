@@ -1,0 +1,108 @@
+"""Prompts with variables: `{{name}}` and `{% if last_agent_name == "x" %}…{% else %}…{% endif %}`.
+
+Rendered in one pass: text that a variable brings in is never looked at again, so nothing an agent
+says can expand. Whatever else stands in `{% %}`, and every unknown variable, is an error when the
+template is read, never text that silently reaches an agent.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+
+from msgspec import Struct
+
+_TAG = re.compile(r"\{\{\s*(?P<variable>.*?)\s*\}\}|\{%-?\s*(?P<block>.*?)\s*-?%\}", re.DOTALL)
+_IF = re.compile(r"""if\s+last_agent_name\s*==\s*(?:"([^"]*)"|'([^']*)')""")
+
+
+class TemplateError(Exception):
+    """A template that cannot be read. `offset` counts characters from the template's beginning."""
+
+    def __init__(self, text: str, offset: int) -> None:
+        super().__init__(text)
+        self.offset = offset
+
+
+class Variable(Struct, frozen=True):
+    name: str
+
+
+class Choice(Struct, frozen=True):
+    agent: str
+    then: "tuple[Piece, ...]"
+    otherwise: "tuple[Piece, ...]"
+
+
+Piece = str | Variable | Choice
+
+
+@lru_cache(maxsize=1024)
+def parse(source: str, variables: frozenset[str]) -> tuple[Piece, ...]:
+    reader = _Reader(source, variables)
+    pieces, stop = reader.until()
+    if stop:
+        raise TemplateError(f"{{% {stop} %}} has no {{% if %}} before it", reader.stopped_at)
+    return pieces
+
+
+def render(pieces: tuple[Piece, ...], values: Mapping[str, str]) -> str:
+    return "".join(_render(piece, values) for piece in pieces)
+
+
+def _render(piece: Piece, values: Mapping[str, str]) -> str:
+    if isinstance(piece, str):
+        return piece
+    if isinstance(piece, Variable):
+        return values[piece.name]
+    return render(piece.then if values["last_agent_name"] == piece.agent else piece.otherwise, values)
+
+
+class _Reader:
+    def __init__(self, source: str, variables: Collection[str]) -> None:
+        self._source = source
+        self._variables = variables
+        self._tags = _TAG.finditer(source)
+        self._at = 0
+        self.stopped_at = 0
+
+    def until(self) -> tuple[tuple[Piece, ...], str]:
+        """Pieces up to an `else` or `endif`, or to the end; and which of them it was."""
+        pieces: list[Piece] = []
+        for tag in self._tags:
+            if tag.start() > self._at:
+                pieces.append(self._source[self._at : tag.start()])
+            self._at = tag.end()
+            if tag["variable"] is not None:
+                pieces.append(self._variable(tag))
+            elif tag["block"] in ("else", "endif"):
+                self.stopped_at = tag.start()
+                return tuple(pieces), tag["block"]
+            else:
+                pieces.append(self._choice(tag))
+        if self._at < len(self._source):
+            pieces.append(self._source[self._at :])
+            self._at = len(self._source)
+        return tuple(pieces), ""
+
+    def _variable(self, tag: re.Match[str]) -> Variable:
+        name = tag["variable"]
+        if name not in self._variables:
+            known = ", ".join(sorted(self._variables))
+            raise TemplateError(f"there is no variable {name[:60]!r}; known are {known}", tag.start())
+        return Variable(name)
+
+    def _choice(self, tag: re.Match[str]) -> Choice:
+        wanted = _IF.fullmatch(tag["block"])
+        if wanted is None:
+            raise TemplateError(
+                f"{{% {tag['block'][:60]} %}} is not supported; only "
+                '{% if last_agent_name == "…" %} … {% else %} … {% endif %} is',
+                tag.start(),
+            )
+        otherwise: tuple[Piece, ...] = ()
+        then, stop = self.until()
+        if stop == "else":
+            otherwise, stop = self.until()
+        if stop != "endif":
+            raise TemplateError("this {% if %} has no {% endif %}", tag.start())
+        return Choice(wanted[1] if wanted[1] is not None else wanted[2], then, otherwise)
