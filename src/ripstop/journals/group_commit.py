@@ -75,20 +75,16 @@ class GroupCommit:
         if not batch:
             return
         if not self._threaded:
-            try:
-                return self._resolve(batch, self._commit(batch, wait=False))
-            except sqlite3.OperationalError as error:
-                if not _is_busy(error):
-                    return self._resolve(batch, self._explain(error))
-            except sqlite3.Error as error:
-                return self._resolve(batch, self._explain(error))
+            results = self._commit_or_explain(batch, wait=False)
+            if results is not None:
+                return self._resolve(batch, results)
         self._hand_over(batch)
 
     def _hand_over(self, batch: list[tuple[Operation, asyncio.Future[Any]]]) -> None:
         if self._writer is None:
             self._writer = ThreadPoolExecutor(1, thread_name_prefix="ripstop-writer")
         loop = asyncio.get_running_loop()
-        self._under_way = loop.run_in_executor(self._writer, self._commit_or_explain, batch)
+        self._under_way = loop.run_in_executor(self._writer, self._commit_or_explain, batch, True)
 
         def done(finished: "asyncio.Future[Any]") -> None:
             self._under_way = None
@@ -99,19 +95,25 @@ class GroupCommit:
 
         self._under_way.add_done_callback(done)
 
-    def _commit_or_explain(self, batch: list[tuple[Operation, asyncio.Future[Any]]]) -> list[Any] | JournalError:
+    def _commit_or_explain(
+        self, batch: list[tuple[Operation, asyncio.Future[Any]]], wait: bool
+    ) -> list[Any] | Exception | None:
+        """The results, or why there are none; `None` if another has the lock and we do not wait."""
         try:
-            return self._commit(batch, wait=True)
+            return self._commit(batch, wait)
         except sqlite3.Error as error:
-            return self._explain(error)
+            busy = isinstance(error, sqlite3.OperationalError) and _is_busy(error)
+            return None if busy and not wait else self._explain(error)
+        except Exception as error:
+            return error  # a fault of ours; whoever waits must learn of it, or would wait for ever
 
     @staticmethod
-    def _resolve(batch: list[tuple[Operation, asyncio.Future[Any]]], results: list[Any] | JournalError) -> None:
+    def _resolve(batch: list[tuple[Operation, asyncio.Future[Any]]], results: list[Any] | Exception) -> None:
         for index, (_, future) in enumerate(batch):
             if future.done():
                 continue
-            result = results if isinstance(results, JournalError) else results[index]
-            if isinstance(result, JournalError):
+            result = results if isinstance(results, Exception) else results[index]
+            if isinstance(result, Exception):
                 future.set_exception(result)
             else:
                 future.set_result(result)

@@ -131,14 +131,14 @@ class MemoryJournal:
         return future
 
     def _append(self, entry: Entry) -> None:
+        bodies = [self._codec.dump(record.event) for record in entry.records]
         story = self._story(entry)
         if entry.fence:
             number, holder = entry.fence
             if number not in story.outbox or story.outbox[number].holder != holder:
                 raise LeaseLost(entry.run_id, number)
         self._runs[entry.run_id] = story
-        for record in entry.records:
-            body = self._codec.dump(record.event)
+        for record, body in zip(entry.records, bodies, strict=True):
             story.head = chain.link(story.head, record.number, record.at, body)
             story.rows.append((record.number, record.at, body, story.head))
         story.length = entry.records[-1].number
@@ -217,14 +217,18 @@ class MemoryJournal:
                     item.holder = None
                     item.state = 2 if item.state == 1 else item.state
 
-    async def claim(self, holder: int, now: int, room: int) -> list[Task]:
-        for other in [worker for worker, until in self._workers.items() if worker != holder and until < now]:
-            await self.leave(other)
+    async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
+        holders = {item.holder for story in self._runs.values() for item in story.outbox.values()}
+        for other in holders - {holder, None}:
+            assert other is not None
+            if self._workers.get(other, 0) < now:
+                await self.leave(other)
         due = sorted(
             (item.due, run_id, number)
             for run_id, story in self._runs.items()
             for number, item in story.outbox.items()
             if item.holder is None and item.due is not None and item.due <= now
+            and (only is None or run_id == only or run_id.startswith(f"{only}."))
         )
         tasks = []
         for _, run_id, number in due[:room]:
@@ -234,7 +238,8 @@ class MemoryJournal:
         return tasks
 
     def _held(self, run_id: str, number: int, holder: int) -> _Item | None:
-        item = self._runs[run_id].outbox.get(number)
+        story = self._runs.get(run_id)
+        item = story.outbox.get(number) if story else None
         return item if item and item.holder == holder else None
 
     async def begin(self, run_id: str, number: int, holder: int) -> int:

@@ -47,9 +47,11 @@ class SqliteJournal:
         self._reading = connect(self._path)
         self._liveness = Liveness(self._path)
         self._heads: dict[str, _Head] = {}
-        self._new_heads: dict[str, _Head | None] = {}
+        self._new_heads: dict[str, _Head] = {}
         self._new_records: list[tuple[int, int, int, str, bytes]] = []
-        self._commit = GroupCommit(self._writing, self._write_records, self._committed, self._explain)
+        self._opened: list[tuple[int, int, str, int | None, int | None, int, int]] = []
+        self._closed: list[tuple[int, int]] = []
+        self._commit = GroupCommit(self._writing, self._write_collected, self._committed, self._explain)
         self._seen = self._data_version()
 
     async def close(self) -> None:
@@ -119,20 +121,17 @@ class SqliteJournal:
     # Appending
 
     def append(self, entry: Entry) -> Awaitable[None]:
-        return self._commit.submit(lambda db: self._append(db, entry))
+        bodies = [self._codec.dump(record.event) for record in entry.records]
+        return self._commit.submit(lambda db: self._append(db, entry, bodies))
 
-    def _append(self, db: sqlite3.Connection, entry: Entry) -> None:
+    def _append(self, db: sqlite3.Connection, entry: Entry, bodies: list[bytes]) -> None:
         first = entry.records[0]
         if first.number == 1 or entry.fork:
             head = self._create(db, entry)
         else:
-            head = self._head(db, entry.run_id)
-            if head is None or head.length != first.number - 1:
-                self._heads.pop(entry.run_id, None)
-                raise Conflict(entry.run_id)
+            head = self._head(db, entry.run_id, first.number - 1)
         digest, rows = head.digest, []
-        for record in entry.records:
-            body = self._codec.dump(record.event)
+        for record, body in zip(entry.records, bodies, strict=True):
             digest = chain.link(digest, record.number, record.at, body)
             rows.append((head.key, record.number, record.at, body.decode(), digest))
         last = entry.records[-1]
@@ -177,11 +176,15 @@ class SqliteJournal:
                 return style, db.execute(self._sql["hash_at"], (key, number)).fetchone()[0]
             run_id = fork_of
 
-    def _head(self, db: sqlite3.Connection, run_id: str) -> _Head | None:
+    def _head(self, db: sqlite3.Connection, run_id: str, length: int) -> _Head:
+        """The end of a run that is `length` records long."""
         head = self._new_heads.get(run_id) or self._heads.get(run_id)
-        if head is None:
+        if head is None or head.length != length:
             row = db.execute(self._sql["head_of"], (run_id,)).fetchone()
             head = _Head(*row) if row else None
+        if head is None or head.length != length:
+            self._heads.pop(run_id, None)
+            raise Conflict(run_id)
         return head
 
     def _why_not(self, db: sqlite3.Connection, entry: Entry, head: _Head) -> None:
@@ -192,36 +195,42 @@ class SqliteJournal:
         raise Conflict(entry.run_id)
 
     def _update_outbox(self, db: sqlite3.Connection, entry: Entry, key: int) -> None:
+        """What opens and closes is collected and written once per commit: first all that opens."""
         sql = self._sql
         for change in changes(entry.records):
-            match change:
-                case Opened(number=number, command=command, due=due):
-                    waits = waits_for(command)
-                    taken = entry.holder is not None and waits in ("worker", "run")
-                    begun = int(number in entry.begun)
-                    holder = entry.holder if taken else None
-                    db.execute(sql["open_command"], (key, number, waits, due, holder, begun, begun))
-                case Closed(number=None):
-                    db.execute(sql["close_all"], (key,))
-                    db.execute(sql["wake_parent"], (entry.records[-1].at, key, key))
-                case Closed(number=number):
-                    db.execute(sql["close_command"], (key, number))
-                case Held(number=number):
-                    db.execute(sql["hold_command"], (key, number))
-                case Released(number=number, due=again):
-                    db.execute(sql["release_command"], (again, key, number))
+            if isinstance(change, Opened):
+                number, waits = change.number, waits_for(change.command)
+                holder = entry.holder if waits in ("worker", "run") else None
+                begun = int(number in entry.begun)
+                self._opened.append((key, number, waits, change.due, holder, begun, begun))
+            elif isinstance(change, Closed) and change.number is not None:
+                self._closed.append((key, change.number))
+            elif isinstance(change, Closed):
+                self._opened = [row for row in self._opened if row[0] != key]
+                db.execute(sql["close_all"], (key,))
+                db.execute(sql["wake_parent"], (entry.records[-1].at, key, key))
+            elif isinstance(change, Held):
+                db.execute(sql["hold_command"], (key, change.number))
+            elif isinstance(change, Released):
+                db.execute(sql["release_command"], (change.due, key, change.number))
 
-    def _write_records(self) -> None:
+    def _write_collected(self) -> None:
         if self._new_records:
             self._writing.executemany(self._sql["add_record"], self._new_records)
+        if self._opened:
+            self._writing.executemany(self._sql["open_command"], self._opened)
+        if self._closed:
+            self._writing.executemany(self._sql["close_command"], self._closed)
 
     def _committed(self, done: bool) -> None:
         if done:
-            self._heads.update({run: head for run, head in self._new_heads.items() if head})
+            self._heads.update(self._new_heads)
             if len(self._heads) > HEADS:
                 self._heads.clear()
         self._new_heads.clear()
         self._new_records.clear()
+        self._opened.clear()
+        self._closed.clear()
 
     def _explain(self, error: sqlite3.Error) -> JournalError:
         return explain(self._path, error)
@@ -250,25 +259,25 @@ class SqliteJournal:
         db.execute(self._sql["release_all"], (holder,))
         db.execute(self._sql["forget_worker"], (holder,))
 
-    async def claim(self, holder: int, now: int, room: int) -> list[Task]:
+    async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
         with _explained(self._path):
             dead = [
                 other
                 for other, until in self._reading.execute(self._sql["holders"], (holder,)).fetchall()
                 if until is None or until < now or self._liveness.gone(other)
             ]
-            if not dead and not self._reading.execute(self._sql["due_now"], (now, 1)).fetchone():
+            if not dead and not self._reading.execute(self._sql["due_now"], _due(now, 1, only)).fetchone():
                 return []  # the usual case costs no write
-        tasks: list[Task] = await self._commit.submit(lambda db: self._claim(db, dead, holder, now, room))
+        tasks: list[Task] = await self._commit.submit(lambda db: self._claim(db, dead, holder, _due(now, room, only)))
         for other in dead:
             self._liveness.bury(other)
         return tasks
 
-    def _claim(self, db: sqlite3.Connection, dead: list[int], holder: int, now: int, room: int) -> list[Task]:
+    def _claim(self, db: sqlite3.Connection, dead: list[int], holder: int, due: dict[str, Any]) -> list[Task]:
         for other in dead:
             self._bury(db, other)
         tasks = []
-        for key, run_id, number, attempt, state in db.execute(self._sql["due_now"], (now, room)).fetchall():
+        for key, run_id, number, attempt, state in db.execute(self._sql["due_now"], due).fetchall():
             db.execute(self._sql["take"], (holder, key, number))
             tasks.append(Task(run_id=run_id, number=number, attempt=attempt + 1, doubtful=state == 2))
         return tasks
@@ -293,6 +302,10 @@ class SqliteJournal:
                 db.execute(self._sql["unpark"], me)
 
         await self._commit.submit(park)
+
+
+def _due(now: int, room: int, only: str | None) -> dict[str, Any]:
+    return {"now": now, "room": room, "only": only}
 
 
 class _explained:

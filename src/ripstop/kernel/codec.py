@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from .errors import UnknownRecord
+from .errors import UnknownRecord, Unwritable
 from .events import DECISIONS, FACTS, FORMAT, Event, Started
 
 
@@ -21,10 +21,16 @@ class Codec:
     def __init__(self, events: Iterable[type[Event]] = ()) -> None:
         known: list[type[Event]] = [*FACTS, *DECISIONS, *events]
         self._encode = msgspec.json.Encoder().encode
-        self._decode = msgspec.json.Decoder(functools.reduce(operator.or_, known)).decode  # type: ignore[arg-type]  # a union made at run time
+        self._decode = msgspec.json.Decoder(functools.reduce(operator.or_, known)).decode
 
     def dump(self, event: Event) -> bytes:
-        return self._encode(event)
+        try:
+            return self._encode(event)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise Unwritable(
+                f"This {type(event).__name__} cannot be recorded, because part of it is not JSON: {error}. "
+                "Answer with texts, numbers, lists and dictionaries."
+            ) from error
 
     def load(self, data: bytes | str) -> Event:
         try:

@@ -15,11 +15,11 @@ from typing import Any
 from msgspec import Struct
 
 
-class Effect(Struct, frozen=True, omit_defaults=True):
-    """Base of commands, answers and their parts: immutable, defaults not written."""
+class Effect(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Base of commands, answers and their parts: immutable (so no cycles for the collector), defaults not written."""
 
 
-class Usage(Effect):
+class Usage(Effect, frozen=True):
     """What one call, or many, cost."""
 
     input_tokens: int = 0
@@ -38,7 +38,7 @@ class Usage(Effect):
         )
 
 
-class Limits(Effect):
+class Limits(Effect, frozen=True):
     """What a run may spend. `None` is no limit. Held before the call that would break it."""
 
     tokens: int | None = None
@@ -52,7 +52,7 @@ class Limits(Effect):
     """Money per million tokens; with them a money limit holds before the call, not after it."""
 
 
-class ToolCall(Effect):
+class ToolCall(Effect, frozen=True):
     """One tool call that an agent wants made."""
 
     id: str
@@ -63,7 +63,7 @@ class ToolCall(Effect):
 # An agent's turn
 
 
-class AskAgent(Effect, tag="ask_agent"):
+class AskAgent(Effect, tag="ask_agent", frozen=True):
     """Give an agent the word: a new turn, or (`continues`) the next call of a turn under way."""
 
     agent: str
@@ -78,7 +78,7 @@ class AskAgent(Effect, tag="ask_agent"):
     """What a token or money budget leaves for the reply."""
 
 
-class AgentReplied(Effect, tag="agent_replied"):
+class AgentReplied(Effect, tag="agent_replied", frozen=True):
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
@@ -90,7 +90,7 @@ class AgentReplied(Effect, tag="agent_replied"):
 # A tool
 
 
-class CallTool(Effect, tag="call_tool"):
+class CallTool(Effect, tag="call_tool", frozen=True):
     """Call a tool with arguments of its own, or with those that an agent's reply holds."""
 
     tool: str
@@ -100,14 +100,14 @@ class CallTool(Effect, tag="call_tool"):
     """(number of the reply, index of the call in it): where the arguments stand."""
 
 
-class ToolReturned(Effect, tag="tool_returned"):
+class ToolReturned(Effect, tag="tool_returned", frozen=True):
     value: Any = None
 
 
 # A person
 
 
-class AskPerson(Effect, tag="ask_person"):
+class AskPerson(Effect, tag="ask_person", frozen=True):
     """Ask a person and wait for as long as it takes."""
 
     question: str
@@ -116,7 +116,7 @@ class AskPerson(Effect, tag="ask_person"):
     """Numbers of the records that the person should see."""
 
 
-class PersonAnswered(Effect, tag="person_answered"):
+class PersonAnswered(Effect, tag="person_answered", frozen=True):
     choice: str
     text: str = ""
     by: str = ""
@@ -125,35 +125,35 @@ class PersonAnswered(Effect, tag="person_answered"):
 # The clock
 
 
-class SetTimer(Effect, tag="set_timer"):
+class SetTimer(Effect, tag="set_timer", frozen=True):
     """`after` seconds, counted from the moment the command is recorded."""
 
     name: str
     after: float
 
 
-class TimerFired(Effect, tag="timer_fired"):
+class TimerFired(Effect, tag="timer_fired", frozen=True):
     pass
 
 
 # Words to whoever listens
 
 
-class Say(Effect, tag="say"):
+class Say(Effect, tag="say", frozen=True):
     """Send words out: its own `text`, or those of the record `about`."""
 
     text: str = ""
     about: int | None = None
 
 
-class Said(Effect, tag="said"):
+class Said(Effect, tag="said", frozen=True):
     pass
 
 
 # Another run
 
 
-class StartRun(Effect, tag="start_run"):
+class StartRun(Effect, tag="start_run", frozen=True):
     """Start a workflow as a child. Its id is `<run>.<number of this command>`."""
 
     workflow: str
@@ -161,7 +161,7 @@ class StartRun(Effect, tag="start_run"):
     limits: Limits = Limits()
 
 
-class RunFinished(Effect, tag="run_finished"):
+class RunFinished(Effect, tag="run_finished", frozen=True):
     run: str
     outcome: str
     because: str = ""
@@ -171,7 +171,7 @@ class RunFinished(Effect, tag="run_finished"):
 # Any of them
 
 
-class Failed(Effect, tag="failed"):
+class Failed(Effect, tag="failed", frozen=True):
     """It was tried and did not work. `fault` says whose: definition, agent, tool, or ours."""
 
     reason: str

@@ -18,14 +18,14 @@ FORMAT = 1
 """Stands in every `Started`. A journal with a higher number was written by a newer version."""
 
 
-class Event(Struct, frozen=True, omit_defaults=True):
+class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     """Base of everything a journal may contain. Styles add decisions of their own."""
 
 
 # Facts
 
 
-class Started(Event, tag="started"):
+class Started(Event, tag="started", frozen=True):
     style: str
     definition: str
     """Hash of the definition's content; the content is kept once per journal."""
@@ -39,7 +39,7 @@ class Started(Event, tag="started"):
     format: int = FORMAT
 
 
-class Forked(Event, tag="forked"):
+class Forked(Event, tag="forked", frozen=True):
     """The run goes on, under a new id, from a record of another run; all before it is shared."""
 
     run: str
@@ -50,14 +50,14 @@ class Forked(Event, tag="forked"):
     """Limits to go on with; none keeps those in force."""
 
 
-class Heard(Event, tag="heard"):
+class Heard(Event, tag="heard", frozen=True):
     """Somebody spoke to the run without being asked."""
 
     text: str
     by: str = ""
 
 
-class Ordered(Event, tag="ordered"):
+class Ordered(Event, tag="ordered", frozen=True):
     """An operator steers the run. The kernel knows `cancel`; a style may know more."""
 
     order: str
@@ -65,14 +65,14 @@ class Ordered(Event, tag="ordered"):
     by: str = ""
 
 
-class Answered(Event, tag="answered"):
+class Answered(Event, tag="answered", frozen=True):
     to: int
     answer: Answer
     attempt: int = 1
     """More than 1: it was tried before, and that attempt failed or its process died."""
 
 
-class Doubted(Event, tag="doubted"):
+class Doubted(Event, tag="doubted", frozen=True):
     """An effect that must not be repeated blindly may have happened: the process died under it."""
 
     to: int
@@ -82,25 +82,25 @@ class Doubted(Event, tag="doubted"):
 # Decisions
 
 
-class Asked(Event, tag="asked"):
+class Asked(Event, tag="asked", frozen=True):
     """The run asks the world for something. This record's number is the command's id."""
 
     command: Command
 
 
-class Withdrawn(Event, tag="withdrawn"):
+class Withdrawn(Event, tag="withdrawn", frozen=True):
     number: int
     because: str
 
 
-class Repeated(Event, tag="repeated"):
+class Repeated(Event, tag="repeated", frozen=True):
     """A command in doubt is to be carried out again, because a person said so."""
 
     number: int
     because: str
 
 
-class Guarded(Event, tag="guarded"):
+class Guarded(Event, tag="guarded", frozen=True):
     """A guard stopped something. The evidence is what `why` shows."""
 
     guard: str
@@ -110,13 +110,13 @@ class Guarded(Event, tag="guarded"):
     evidence: tuple[int, ...] = ()
 
 
-class Warned(Event, tag="warned"):
+class Warned(Event, tag="warned", frozen=True):
     """Something is odd but not fatal."""
 
     text: str
 
 
-class Ended(Event, tag="ended"):
+class Ended(Event, tag="ended", frozen=True):
     """`outcome` is one of `OUTCOMES`; `because` is never empty."""
 
     outcome: str
@@ -130,7 +130,7 @@ FACTS = (Started, Forked, Heard, Ordered, Answered, Doubted)
 DECISIONS = (Asked, Withdrawn, Repeated, Guarded, Warned, Ended)
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, gc=False):
     """An event in its place. `at` is in microseconds since 1970-01-01 UTC."""
 
     number: int

@@ -43,17 +43,19 @@ Change = Opened | Closed | Held | Released
 def changes(records: Iterable[Record]) -> list[Change]:
     found: list[Change] = []
     for record in records:
-        match record.event:
-            case Asked(command=command):
-                found.append(Opened(record.number, command, _due(command, record.at)))
-            case Answered(to=number) | Withdrawn(number=number):
-                found.append(Closed(number))
-            case Doubted(to=number):
-                found.append(Held(number))
-            case Repeated(number=number):
-                found.append(Released(number, record.at))
-            case Ended():
-                found.append(Closed(None))
+        event = record.event
+        if isinstance(event, Asked):
+            found.append(Opened(record.number, event.command, _due(event.command, record.at)))
+        elif isinstance(event, Answered):
+            found.append(Closed(event.to))
+        elif isinstance(event, Withdrawn):
+            found.append(Closed(event.number))
+        elif isinstance(event, Doubted):
+            found.append(Held(event.to))
+        elif isinstance(event, Repeated):
+            found.append(Released(event.number, record.at))
+        elif isinstance(event, Ended):
+            found.append(Closed(None))
     return found
 
 

@@ -12,14 +12,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .effects import AgentReplied, AskAgent, AskPerson, Command, Limits, RunFinished, SetTimer, StartRun, Usage
+from .effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Limits, RunFinished, Say, SetTimer, StartRun, Usage
 from .errors import RunNotFound
 from .events import Answered, Asked, Doubted, Ended, Event, Forked, Record, Repeated, Started, Withdrawn
 
 S = TypeVar("S")
 
 
-class Open(Struct, frozen=True):
+class Open(Struct, frozen=True, gc=False):
     """A command nobody has answered yet, with the style's state at the moment it was asked."""
 
     command: Command
@@ -27,13 +27,13 @@ class Open(Struct, frozen=True):
     at: int
 
 
-class Spent(Struct, frozen=True):
+class Spent(Struct, frozen=True, gc=False):
     turns: int = 0
     calls: int = 0
     usage: Usage = Usage()
 
 
-class Run(Struct, Generic[S], frozen=True):
+class Run(Struct, Generic[S], frozen=True, gc=False):
     id: str
     started: Started
     definition: str
@@ -84,20 +84,21 @@ def apply(
     if isinstance(event, Forked):
         run = _forked(style, definitions, run_id, run, event, record.at)
     state = style.evolve(run.state, number, event)
-    match event:
-        case Asked(command=command):
-            opened = {**run.open, number: Open(command, state, record.at)}
-            return replace(run, state=state, length=number, open=opened, spent=_asked(run.spent, command))
-        case Answered(to=to, answer=answer):
-            spent = run.spent
-            if isinstance(answer, AgentReplied | RunFinished):
-                spent = replace(spent, usage=spent.usage.plus(answer.usage))
-            return replace(run, state=state, length=number, open=_without(run.open, to), spent=spent)
-        case Withdrawn(number=gone):
-            return replace(run, state=state, length=number, open=_without(run.open, gone))
-        case Ended():
-            return replace(run, state=state, length=number, open={}, doubts={}, ended=event)
-    return replace(run, state=state, length=number, doubts=_doubts(run, number, event))
+    if isinstance(event, Asked):
+        opened = {**run.open, number: Open(event.command, state, record.at)}
+        return replace(run, state=state, length=number, open=opened, spent=_asked(run.spent, event.command))
+    if isinstance(event, Answered):
+        spent = run.spent
+        if isinstance(event.answer, (AgentReplied, RunFinished)):
+            spent = replace(spent, usage=spent.usage.plus(event.answer.usage))
+        return replace(run, state=state, length=number, open=_without(run.open, event.to), spent=spent)
+    if isinstance(event, Withdrawn):
+        return replace(run, state=state, length=number, open=_without(run.open, event.number))
+    if isinstance(event, Ended):
+        return replace(run, state=state, length=number, open={}, doubts={}, ended=event)
+    if isinstance(event, (Doubted, Repeated)):
+        return replace(run, state=state, length=number, doubts=_doubts(run, number, event))
+    return replace(run, state=state, length=number)
 
 
 def _forked(
@@ -119,26 +120,26 @@ def _asked(spent: Spent, command: Command) -> Spent:
     return replace(spent, calls=spent.calls + 1, turns=spent.turns + (command.continues is None))
 
 
-def _doubts(run: Run[S], number: int, event: Event) -> dict[int, int]:
-    match event:
-        case Doubted(to=to):
-            # the question to a person is the record right after the doubt
-            return {**run.doubts, number + 1: to}
-        case Repeated(number=again):
-            return {question: about for question, about in run.doubts.items() if about != again}
-    return run.doubts
+def _doubts(run: Run[S], number: int, event: Doubted | Repeated) -> dict[int, int]:
+    if isinstance(event, Doubted):
+        # the question to a person is the record right after the doubt
+        return {**run.doubts, number + 1: event.to}
+    return {question: about for question, about in run.doubts.items() if about != event.number}
+
+
+_WAITS_FOR: dict[type, str] = {
+    AskAgent: "worker",
+    CallTool: "worker",
+    Say: "worker",
+    AskPerson: "person",
+    SetTimer: "clock",
+    StartRun: "run",
+}
 
 
 def waits_for(command: Command) -> str:
     """Who has to act on an open command: a `worker`, a `person`, the `clock` or a child `run`."""
-    match command:
-        case AskPerson():
-            return "person"
-        case SetTimer():
-            return "clock"
-        case StartRun():
-            return "run"
-    return "worker"
+    return _WAITS_FOR[type(command)]
 
 
 def status(run: Run[Any], listening: bool) -> str:
@@ -148,10 +149,12 @@ def status(run: Run[Any], listening: bool) -> str:
     """
     if run.ended:
         return run.ended.outcome
-    waiting = [n for n, o in run.open.items() if waits_for(o.command) != "worker" or n in run.doubts.values()]
-    if len(waiting) < len(run.open):
-        return "working"
-    if waiting and not all(_is_deadline(run.open[n].command) for n in waiting):
+    waiting = False
+    for number, opened in run.open.items():
+        if waits_for(opened.command) == "worker" and number not in run.doubts.values():
+            return "working"
+        waiting = waiting or not _is_deadline(opened.command)
+    if waiting:
         return "waiting"
     return "listening" if listening else "stuck"
 

@@ -93,6 +93,9 @@ class Style(Folding[S], Protocol[S]):
 
     def picture(self, run: Run[S]) -> Picture: ...
 
+    def explain(self, before: S, event: Event) -> list[str]:
+        """Why a decision of this style was made, in lines for a person; empty for what is not its own."""
+
 
 class _StepIsOver(Exception):
     """A guard has ended the run; unwinds the style's `decide`."""

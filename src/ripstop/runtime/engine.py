@@ -180,7 +180,7 @@ class Engine:
             except Conflict as error:
                 raise RunAlreadyStarted(new_id) from error
             cell.style, cell.run = style, run
-        self._after_append(new_id, new)
+        self._after_append(style, run, new)
         self._dispatch(jobs)
         return run
 
@@ -222,7 +222,7 @@ class Engine:
                     fresh = True
         finally:
             cell.users -= 1
-        self._after_append(run_id, records)
+        self._after_append(style, run, records)
         return run, jobs
 
     # Looking at runs
@@ -373,9 +373,10 @@ class Engine:
         )
         return entry, jobs
 
-    def _after_append(self, run_id: str, records: list[Record]) -> None:
+    def _after_append(self, style: Style[Any], run: Run[Any], records: list[Record]) -> None:
+        run_id = run.id
         if self.live.watched:
-            self.live.show(Appended(run_id, tuple(records)))
+            self.live.show(Appended(run_id, tuple(records), style.picture(run)))
         if self.dispatcher is None:
             return
         for record in records:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ripstop.kernel.effects import Command
 from ripstop.kernel.events import Record
+from ripstop.kernel.step import Picture
 
 
 class Began(Struct, frozen=True):
@@ -40,6 +41,8 @@ class Appended(Struct, frozen=True):
 
     run_id: str
     records: tuple[Record, ...]
+    picture: Picture
+    """The run right after it."""
 
 
 Sight = Began | Token | Retrying | Appended

@@ -121,8 +121,8 @@ class Journal(Protocol):
     async def leave(self, holder: int) -> None:
         """Give everything back. What was begun and not answered is doubtful from now on."""
 
-    async def claim(self, holder: int, now: int, room: int) -> list[Task]:
-        """Take up to `room` due commands that nobody living holds."""
+    async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
+        """Take up to `room` due commands that nobody living holds; `only` of this run and its children."""
 
     async def begin(self, run_id: str, number: int, holder: int) -> int:
         """Record durably that an attempt begins; returns its number. Raises `LeaseLost`."""

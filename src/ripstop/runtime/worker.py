@@ -44,7 +44,9 @@ class Worker:
         attempts: int = 5,
         backoff: float = 1.0,
         pace: Pace | None = None,
+        only: str | None = None,
     ) -> None:
+        """`only`: sweep up nothing but this run and its children."""
         self._engine = engine
         self._journal = engine.journal
         self._performers = performers
@@ -53,6 +55,7 @@ class Worker:
         self._attempts = attempts
         self._backoff = backoff
         self._pace = pace or Pace()
+        self.only = only
         self._holder = 0
         self._waiting: deque[Job] = deque()
         self._running: dict[str, dict[int, asyncio.Task[None]]] = {}
@@ -275,7 +278,7 @@ class Worker:
         if room <= 0:
             return
         jobs = []
-        for task in await self._journal.claim(self._holder, self._clock(), room):
+        for task in await self._journal.claim(self._holder, self._clock(), room, self.only):
             opened = await self._engine.opened(task.run_id, task.number)
             if opened is None:
                 continue  # settled in the meantime; the journal has dropped it from the outbox

@@ -20,7 +20,7 @@ MAX_CALLS = 40
 """Model calls in one turn. An agent that has not finished by then never will."""
 
 
-class Exchange(Struct, frozen=True):
+class Exchange(Struct, frozen=True, gc=False):
     """A reply that did not end the turn, and what came back to the agent."""
 
     number: int
@@ -32,7 +32,7 @@ class Exchange(Struct, frozen=True):
     """What was wrong with the reply, if the agent was asked again."""
 
 
-class Turn(Struct, frozen=True):
+class Turn(Struct, frozen=True, gc=False):
     """A turn under way. Its first command is `number`."""
 
     number: int
@@ -52,7 +52,7 @@ class Finished(Struct, frozen=True):
     corrections: int = 0
 
 
-class Corrected(Event, tag="corrected"):
+class Corrected(Event, tag="corrected", frozen=True):
     """A reply broke the protocol; the agent is asked once more and told what was wrong."""
 
     number: int
@@ -64,18 +64,22 @@ TURN_EVENTS = (Corrected,)
 
 
 def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
-    match event:
-        case Asked(command=AskAgent(continues=None) as ask):
-            return Turn(number, ask)
-        case Answered(answer=AgentReplied() as reply) if turn is not None:
-            return replace(turn, exchanges=(*turn.exchanges, Exchange(number, reply)))
-        case Asked(command=CallTool(source=source)) if turn is not None and source is not None:
-            return replace(turn, pending={**turn.pending, number: source})
-        case Answered(to=to, answer=answer) if turn is not None and to in turn.pending:
-            return _with_result(turn, to, answer)
-        case Corrected(problem=problem) if turn is not None:
-            last = replace(turn.exchanges[-1], correction=problem)
-            return replace(turn, exchanges=(*turn.exchanges[:-1], last))
+    if isinstance(event, Asked):
+        command = event.command
+        if isinstance(command, AskAgent) and command.continues is None:
+            return Turn(number, command)
+        if isinstance(command, CallTool) and turn is not None and command.source is not None:
+            return replace(turn, pending={**turn.pending, number: command.source})
+    elif turn is None:
+        return None
+    elif isinstance(event, Answered):
+        if isinstance(event.answer, AgentReplied):
+            return replace(turn, exchanges=(*turn.exchanges, Exchange(number, event.answer)))
+        if event.to in turn.pending:
+            return _with_result(turn, event.to, event.answer)
+    elif isinstance(event, Corrected):
+        last = replace(turn.exchanges[-1], correction=event.problem)
+        return replace(turn, exchanges=(*turn.exchanges[:-1], last))
     return turn
 
 

@@ -82,8 +82,9 @@ DELETE FROM workers WHERE id = ?;
 -- name: due_now
 SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state
 FROM outbox JOIN runs ON runs.key = outbox.run
-WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.due <= ?
-ORDER BY outbox.due, outbox.run, outbox.number LIMIT ?;
+WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.due <= :now
+AND (:only IS NULL OR runs.id = :only OR substr(runs.id, 1, length(:only) + 1) = :only || '.')
+ORDER BY outbox.due, outbox.run, outbox.number LIMIT :room;
 
 -- name: take
 UPDATE outbox SET holder = ? WHERE run = ? AND number = ?;

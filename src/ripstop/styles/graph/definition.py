@@ -9,18 +9,18 @@ class Definition(Struct, frozen=True, omit_defaults=True):
     """Base: immutable, and defaults are not written, so that the pinned content stays small."""
 
 
-class Agent(Definition):
+class Agent(Definition, frozen=True):
     name: str
     type: str = "coder"
 
 
-class Transition(Definition):
+class Transition(Definition, frozen=True):
     to: str
     condition: str = ""
     line: int = 0
 
 
-class State(Definition):
+class State(Definition, frozen=True):
     name: str
     agent: str
     prompt: str
@@ -28,13 +28,13 @@ class State(Definition):
     line: int = 0
 
 
-class ExitCondition(Definition):
+class ExitCondition(Definition, frozen=True):
     condition: str
     action: str
     line: int = 0
 
 
-class Graph(Definition):
+class Graph(Definition, frozen=True):
     name: str
     start: str
     agents: tuple[Agent, ...]

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ripstop.kernel.effects import AskAgent, CallTool
 from ripstop.kernel.errors import Unworkable
-from ripstop.kernel.events import Asked, Event, Forked, Guarded, Started
+from ripstop.kernel.events import Event, Forked, Guarded, Started
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import News, Picture, Settled, Step
@@ -28,11 +28,16 @@ from .. import condition, reply, template
 from .. import turn as turns
 from ..turn import Finished, Turn
 from .definition import END, Graph, State, Transition
+from .events import Turned
+from .explanation import explain_turn
 from .guide import GUIDE
 from .schema import reply_schema
 
 REASKS = 1
 """How often an agent is asked again when its reply cannot be read."""
+
+NOT_THERE = -1
+"""The line of a state that a fork's new definition no longer has."""
 
 VARIABLES = frozenset(
     {
@@ -46,22 +51,7 @@ VARIABLES = frozenset(
 )
 
 
-class Spoke(Event, tag="graph.spoke"):
-    """A turn is over: the reply in record `number` holds its decisions."""
-
-    number: int
-
-
-class Moved(Event, tag="graph.moved"):
-    to: str
-    via: int
-    """Index of the transition in the state that was left."""
-
-
-GRAPH_EVENTS: tuple[type[Event], ...] = (Spoke, Moved, *turns.TURN_EVENTS)
-
-
-class Word(Struct, frozen=True):
+class Word(Struct, frozen=True, gc=False):
     """What the agent before said."""
 
     agent: str = ""
@@ -70,10 +60,10 @@ class Word(Struct, frozen=True):
     number: int = 0
 
 
-class Position(Struct, frozen=True):
+class Position(Struct, frozen=True, gc=False):
     graph: Graph
     goal: str
-    at: str
+    here: State
     turns: int = 0
     counts: dict[str, int] = {}
     last: Word = Word()
@@ -86,23 +76,28 @@ class GraphStyle:
     # Folding
 
     def begin(self, definition: Graph, started: Started) -> Position:
-        return Position(definition, started.input or definition.initial_message, definition.start)
+        start = definition.state(definition.start)
+        assert start is not None, definition.start  # the definition was checked
+        return Position(definition, started.input or definition.initial_message, start)
 
     def rebase(self, state: Position, definition: Graph) -> Position:
-        return replace(state, graph=definition)
+        here = definition.state(state.here.name) or replace(state.here, line=NOT_THERE)
+        return replace(state, graph=definition, here=here)
 
     def evolve(self, state: Position, number: int, event: Event) -> Position:
+        if isinstance(event, Turned):
+            assert state.turn is not None
+            word = _word(state.turn, event.reply)
+            here = state.here if event.to in ("", END) else state.graph.state(event.to)
+            return replace(state, turn=None, last=word, here=here)
         turn = turns.evolve(state.turn, number, event)
-        match event:
-            case Asked(command=AskAgent(continues=None)):
-                counts = {**state.counts, state.at: state.counts.get(state.at, 0) + 1}
-                return replace(state, turn=turn, turns=state.turns + 1, counts=counts)
-            case Spoke(number=spoken) if turn is not None:
-                content, decisions = read_reply(turn.exchanges[-1].reply.text)
-                return replace(state, turn=None, last=Word(turn.ask.agent, content, decisions, spoken))
-            case Moved(to=to):
-                return replace(state, at=to, turn=turn)
-        return state if turn is state.turn else replace(state, turn=turn)
+        if turn is state.turn:
+            return state
+        if turn is not None and turn.number == number:
+            name = state.here.name
+            counts = {**state.counts, name: state.counts.get(name, 0) + 1}
+            return replace(state, turn=turn, turns=state.turns + 1, counts=counts)
+        return replace(state, turn=turn)
 
     # Deciding
 
@@ -111,10 +106,9 @@ class GraphStyle:
             case Started():
                 _give_turn(step)
             case Forked():
-                if step.state.graph.state(step.state.at) is None:
-                    raise Unworkable(
-                        f"the new definition has no state {step.state.at!r}, in which the forked run stands"
-                    )
+                name = step.state.here.name
+                if step.state.here.line == NOT_THERE:
+                    raise Unworkable(f"The new definition has no state {name!r}, in which the forked run stands.")
                 _give_turn(step)
             case Settled():
                 finished = turns.decide(step, step.state.turn, news)
@@ -124,7 +118,7 @@ class GraphStyle:
     # Looking
 
     def render(self, state: Position, command: AskAgent) -> Prompt:
-        here = _here(state)
+        here = state.here
         text = template.render(template.parse(here.prompt, VARIABLES), _values(state))
         first = Prompt(messages=(Message(role="user", text=text),), schema=reply_schema(here))
         return turns.render(state.turn, command, first)
@@ -138,11 +132,16 @@ class GraphStyle:
     def picture(self, run: Run[Position]) -> Picture:
         state = run.state
         return Picture(
-            where=state.at,
-            whose_turn="" if run.ended else _here(state).agent,
+            where=state.here.name,
+            whose_turn="" if run.ended else state.here.agent,
             progress=f"turn {state.turns} of at most {state.graph.max_turns}",
             document=state.last.content,
         )
+
+    def explain(self, before: Position, event: Event) -> list[str]:
+        if not isinstance(event, Turned) or before.turn is None:
+            return []
+        return explain_turn(before.graph, before.here, event, lookup(_heard(before, event.reply)))
 
 
 @lru_cache(maxsize=64)
@@ -160,10 +159,15 @@ def _kind(value: Any) -> str:
     return {list: "a list", str: "a text", bool: "a boolean", type(None): "null"}.get(type(value), "a number")
 
 
-def _here(state: Position) -> State:
-    here = state.graph.state(state.at)
-    assert here is not None, state.at
-    return here
+def _heard(state: Position, number: int) -> Position:
+    """The position with the reply in record `number` as the last word, as conditions see it."""
+    assert state.turn is not None
+    return replace(state, last=_word(state.turn, number))
+
+
+def _word(turn: Turn, number: int) -> Word:
+    content, decisions = read_reply(turn.exchanges[-1].reply.text)
+    return Word(turn.ask.agent, content, decisions, number)
 
 
 def _values(state: Position) -> Mapping[str, str]:
@@ -178,7 +182,7 @@ def _values(state: Position) -> Mapping[str, str]:
 
 
 def _give_turn(step: Step[Position]) -> None:
-    here = _here(step.state)
+    here = step.state.here
     agent = step.state.graph.agent(here.agent)
     last = step.state.last.number
     step.ask(AskAgent(agent=here.agent, kind=agent.type if agent else "", context=(1, last) if last else (1,)))
@@ -195,8 +199,7 @@ def _after_turn(step: Step[Position], finished: Finished) -> None:
         if finished.corrections < REASKS:
             return turns.correct(step, turn, finished, _correction(str(problem)))
         return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
-    step.record(Spoke(number=finished.number))
-    _follow(step)
+    _follow(step, finished)
 
 
 def _correction(problem: str) -> str:
@@ -206,30 +209,33 @@ def _correction(problem: str) -> str:
     )
 
 
-def _follow(step: Step[Position]) -> None:
-    graph, here = step.state.graph, _here(step.state)
-    taken = _first_that_holds(step, here)
-    exceeded = step.state.turns >= graph.max_turns
-    for exit_condition in graph.exit_conditions:
-        if _holds(step, exit_condition.condition) and not exceeded:
-            return step.end("stopped", f"exit condition {exit_condition.condition!r} holds ({exit_condition.action})")
-    if taken is None:
+def _follow(step: Step[Position], finished: Finished) -> None:
+    graph, here = step.state.graph, step.state.here
+    heard = _heard(step.state, finished.number)
+    missing: dict[str, str] = {}
+    index, transition = _first_that_holds(heard, here, missing)
+    exit_condition = next((e for e in graph.exit_conditions if _holds(heard, e.condition, missing)), None)
+    step.record(Turned(reply=finished.number, to=transition.to if transition else "", via=index))
+    for name, source in missing.items():
+        step.warn(f"decision {name!r} is missing; {source!r} takes it as false")
+    exceeded = heard.turns >= graph.max_turns
+    if exit_condition and not exceeded:
+        return step.end("stopped", f"exit condition {exit_condition.condition!r} holds ({exit_condition.action})")
+    if transition is None:
         return step.end("completed", _why_no_transition(here))
-    index, transition = taken
     if transition.to == END:
         return step.end("completed", f"{here.name} → END: {transition.condition or 'always'}")
     if exceeded:
-        text = f"{step.state.turns} turns were taken, which is all that max_turns allows."
-        return step.stop(Guarded(guard="max_turns", limit=graph.max_turns, value=step.state.turns, text=text))
-    step.record(Moved(to=transition.to, via=index))
+        text = f"{heard.turns} turns were taken, which is all that max_turns allows."
+        return step.stop(Guarded(guard="max_turns", limit=graph.max_turns, value=heard.turns, text=text))
     _give_turn(step)
 
 
-def _first_that_holds(step: Step[Position], here: State) -> tuple[int, Transition] | None:
+def _first_that_holds(state: Position, here: State, missing: dict[str, str]) -> tuple[int, Transition | None]:
     for index, transition in enumerate(here.transitions):
-        if _holds(step, transition.condition):
+        if _holds(state, transition.condition, missing):
             return index, transition
-    return None
+    return -1, None
 
 
 def _why_no_transition(here: State) -> str:
@@ -238,11 +244,12 @@ def _why_no_transition(here: State) -> str:
     return f"none of the {len(here.transitions)} transitions of {here.name} holds"
 
 
-def _holds(step: Step[Position], source: str) -> bool:
-    missing: list[str] = []
-    value = bool(condition.evaluate(condition.parse(source), lookup(step.state, missing)))
-    for name in missing:
-        step.warn(f"decision {name!r} is missing; {source!r} takes it as false")
+def _holds(state: Position, source: str, missing: dict[str, str]) -> bool:
+    """Whether a condition holds; notes the names nobody gave a value."""
+    absent: list[str] = []
+    value = bool(condition.evaluate(condition.parse(source), lookup(state, absent)))
+    for name in absent:
+        missing.setdefault(name, source)
     return value
 
 

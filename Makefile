@@ -1,0 +1,57 @@
+# `make demo` and `make test` need Python 3.11 or newer, make, and nothing else: they set up what they need.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+MODEL  := $(VENV)/.model
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench crash coverage-of-requirements lock clean
+
+help: ## Show what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml requirements.lock
+	@echo "Setting up $(VENV) …"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ripstop needs Python 3.11 or newer; name one with PYTHON=…")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(MODEL): $(READY)
+	@$(BIN)/ripstop model install
+	@touch $@
+
+demo: $(MODEL) ## Run the two-agent example to its end with the real local model
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+test: $(MODEL) ## Run every test that needs no server
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+lint: $(READY) ## ruff, mypy --strict and import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(READY) ## Let ruff put the code in order
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(READY) ## Measure ripstop side by side with LangGraph, DBOS and bare SQLite
+	@$(BIN)/python bench/run.py
+
+crash: $(READY) ## Kill a working process 1,000 times and more; nothing may be lost or silently repeated
+	@$(BIN)/python -m ripstop.testing.crash --kills 1000
+
+coverage-of-requirements: $(READY) ## Which requirements carry a test, and which do not
+	@$(BIN)/python -m pytest -q --collect-only --requirements
+
+lock: ## Pin every dependency with its hash (needs uv)
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra local --extra providers --group dev pyproject.toml -o requirements.lock
+
+clean: ## Remove what was set up
+	@rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .ripstop

@@ -1,0 +1,1 @@
+"""One module per contestant, run as `python -m contestants.NAME MEASURE FOLDER ARGUMENTS`."""

@@ -1,0 +1,224 @@
+"""ripstop, the whole path: fact → decide → append → outbox → performer → answer.
+
+Engine, Worker, graph style and SQLite journal as the command line uses them (WAL, synchronous=FULL).
+Only the agent is ours: it answers at once, and it is `pure`, like every call of a model.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ripstop.journals.sqlite import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, Command
+from ripstop.kernel.events import Event, Record, Started
+from ripstop.kernel.prompt import Prompt
+from ripstop.kernel.run import Run
+from ripstop.kernel.step import News, Picture, Step
+from ripstop.runtime.engine import Engine
+from ripstop.runtime.ports import Kind, Request
+from ripstop.runtime.worker import Worker
+from ripstop.styles.graph.definition import Agent, Graph, State, Transition
+from ripstop.styles.graph.events import GRAPH_EVENTS
+from ripstop.styles.graph.style import GraphStyle
+
+from .work import Figures, Model, bytes_in, main, rate, resident
+
+CONCURRENCY = 256
+
+
+class InstantAgent:
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    async def perform(self, request: Request) -> Answer | None:
+        return AgentReplied(text=self._model.answer())
+
+    def kind(self, command: Command) -> Kind:
+        return Kind.PURE
+
+    def provider(self, command: Command) -> str:
+        return ""
+
+    async def probe(self, request: Request) -> Answer | None:
+        return None
+
+
+class Waiting:
+    """A style whose run asks a person, and waits."""
+
+    name = "waiting"
+
+    def begin(self, definition: Any, started: Started) -> str:
+        return started.input
+
+    def rebase(self, state: str, definition: Any) -> str:
+        return state
+
+    def evolve(self, state: str, number: int, event: Event) -> str:
+        return state
+
+    def decide(self, step: Step[str], news: News) -> None:
+        if isinstance(news, Started):
+            step.ask(AskPerson(question="May it go on?", choices=("yes", "no")))
+
+    def render(self, state: str, command: AskAgent) -> Prompt:
+        return Prompt(messages=())
+
+    def arguments(self, state: str, command: CallTool) -> dict[str, Any]:
+        return {}
+
+    def listens(self, state: str) -> bool:
+        return False
+
+    def picture(self, run: Run[str]) -> Picture:
+        return Picture()
+
+
+def now() -> int:
+    return time.time_ns() // 1000
+
+
+def ping_pong(steps: int) -> bytes:
+    def state(name: str, other: str) -> State:
+        prompt = "Go on with this: {{last_agent_content}}"
+        return State(name=name, agent="player", prompt=prompt, transitions=(Transition(to=other, condition="go"),))
+
+    graph = Graph(
+        name="ping-pong",
+        start="ping",
+        max_turns=steps,
+        initial_message="Begin.",
+        agents=(Agent(name="player"),),
+        states=(state("ping", "pong"), state("pong", "ping")),
+    )
+    return msgspec.json.encode(graph)
+
+
+def load(style: str, content: bytes) -> Any:
+    return msgspec.json.decode(content, type=Graph) if style == "graph" else None
+
+
+def with_engine(folder: Path, model: Model, work: Callable[[Engine, Worker], Awaitable[Figures]]) -> Figures:
+    """Open the journal, let `work` use it, close it."""
+
+    async def inside() -> Figures:
+        journal = SqliteJournal(folder / "journal.db", Codec(GRAPH_EVENTS))
+        engine = Engine(journal, {"graph": GraphStyle(), "waiting": Waiting()}, load, now)
+        worker = Worker(engine, {AskAgent: InstantAgent(model)}, now, concurrency=CONCURRENCY)
+        await worker.start()
+        figures = await work(engine, worker)
+        await worker.stop()
+        await journal.close()
+        return figures
+
+    return asyncio.run(inside())
+
+
+def concurrent(folder: Path, runs: int, steps: int, size: int = 500) -> Figures:
+    async def work(engine: Engine, worker: Worker) -> Figures:
+        definition = ping_pong(steps)
+        began = time.perf_counter()
+        await asyncio.gather(*(engine.start(f"run-{index}", "graph", definition) for index in range(runs)))
+        await worker.idle()
+        figures = rate(runs * steps, began)
+        statuses = {info.status for info in await engine.runs()}
+        assert statuses == {"limit"}, statuses
+        assert len(model.asked) == runs * steps, len(model.asked)
+        return figures
+
+    model = Model(size)
+    figures = with_engine(folder, model, work)
+    return {**figures, "bytes": bytes_in(folder)}
+
+
+def single(folder: Path, steps: int) -> Figures:
+    return concurrent(folder, runs=1, steps=steps)
+
+
+def size_on_disk(folder: Path, steps: int, size: int) -> Figures:
+    return concurrent(folder, runs=1, steps=steps, size=size)
+
+
+def growth(folder: Path, steps: int, window: int) -> Figures:
+    async def work(engine: Engine, worker: Worker) -> Figures:
+        await engine.start("run", "graph", ping_pong(steps))
+        await worker.idle()
+        return model.growth(window)
+
+    model = Model()
+    figures = with_engine(folder, model, work)
+    return {**figures, "bytes": bytes_in(folder)}
+
+
+def fill(folder: Path, steps: int) -> Figures:
+    """Take `steps` steps and be killed while the agent works on the next one."""
+
+    async def work(engine: Engine, worker: Worker) -> Figures:
+        await engine.start("run", "graph", ping_pong(steps + 10))
+        await worker.idle()
+        raise AssertionError("should have been killed")
+
+    return with_engine(folder, Model(die_at=steps + 1), work)
+
+
+def resume(folder: Path) -> Figures:
+    async def work(engine: Engine, worker: Worker) -> Figures:
+        await asyncio.sleep(60)
+        raise AssertionError("the run was not taken up again within a minute")
+
+    return with_engine(folder, Model(announce=True), work)
+
+
+def waiting(folder: Path, runs: int, seconds: float) -> Figures:
+    async def work(engine: Engine, worker: Worker) -> Figures:
+        async def start(first: int, last: int) -> None:
+            for begin in range(first, last, 100):
+                batch = range(begin, min(begin + 100, last))
+                await asyncio.gather(*(engine.start(f"run-{n}", "waiting", b"", input="hello") for n in batch))
+
+        await start(0, 100)
+        before = resident()
+        await start(100, 100 + runs)
+        grown = resident() - before
+        assert len(await engine.desk()) == runs + 100
+        used = time.process_time()
+        await asyncio.sleep(seconds)
+        return {"bytes_per_run": grown / runs, "cpu_share": (time.process_time() - used) / seconds, "runs": runs}
+
+    return with_engine(folder, Model(), work)
+
+
+def one_step(folder: Path, size: int) -> list[tuple[int, bytes]]:
+    """The records of one step in the middle of a run, as (number, content): what the bare limits write."""
+    records: list[Record] = []
+
+    async def work(engine: Engine, worker: Worker) -> Figures:
+        await engine.start("run", "graph", ping_pong(8))
+        await worker.idle()
+        records.extend(await engine.journal.read("run"))
+        return {}
+
+    with_engine(folder, Model(size), work)
+    answered = [record.number for record in records if type(record.event).__name__ == "Answered"]
+    codec = Codec(GRAPH_EVENTS)
+    middle = records[answered[3] - 1 : answered[4] - 1]
+    return [(record.number, codec.dump(record.event)) for record in middle]
+
+
+if __name__ == "__main__":
+    main(
+        {
+            "concurrent": concurrent,
+            "single": single,
+            "growth": growth,
+            "bytes": size_on_disk,
+            "fill": fill,
+            "resume": resume,
+            "waiting": waiting,
+        }
+    )

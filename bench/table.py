@@ -1,0 +1,115 @@
+"""The results as plain text: what was measured, side by side, then the bars."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from bars import Results, Verdict
+from plan import CONTESTANTS
+
+COLUMNS = ("ripstop", "inline", "group", "group-thread", "langgraph", "langgraph-delta", "dbos")
+RATIOS = ("inline", "group", "langgraph", "dbos")
+UNKNOWN, CRASHED = "·", "crashed"
+
+
+class Row(NamedTuple):
+    title: str
+    measure: str
+    shown: Callable[[dict[str, float]], str]
+
+
+def _rate(figures: dict[str, float]) -> str:
+    return f"{figures['steps_per_second']:,.0f}"
+
+
+def _milliseconds(name: str) -> Callable[[dict[str, float]], str]:
+    return lambda figures: f"{figures[name] * 1000:.2f}" if name in figures else UNKNOWN
+
+
+def _growth(figures: dict[str, float]) -> str:
+    return f"{figures['last'] / figures['first']:.2f} ×"
+
+
+def _megabytes(figures: dict[str, float]) -> str:
+    return f"{figures['bytes'] / 1e6:,.2f}"
+
+
+def _per_step(figures: dict[str, float]) -> str:
+    return f"{figures['bytes'] / figures['steps']:,.0f}"
+
+
+ROWS = (
+    Row("many runs, steps/s", "concurrent", _rate),
+    Row("one run, steps/s", "single", _rate),
+    Row("growing conversation: steps", "growth", lambda f: f"{f['steps']:,.0f}"),
+    Row("  ms/step, first 100", "growth", _milliseconds("first")),
+    Row("  ms/step, from step 1,000", "growth", _milliseconds("settled")),
+    Row("  ms/step, last 100", "growth", _milliseconds("last")),
+    Row("  last 100 to first 100", "growth", _growth),
+    Row("  MB on disk", "growth", _megabytes),
+    Row("  bytes per step", "growth", _per_step),
+    Row("400 steps × 1 KB, MB", "bytes", _megabytes),
+    Row("resume at step 1,000, s", "resume", lambda f: f"{f['seconds']:.3f}"),
+    Row("waiting runs", "waiting", lambda f: f"{f['runs']:,.0f}"),
+    Row("  bytes of memory each", "waiting", lambda f: f"{f['bytes_per_run']:,.0f}"),
+    Row("  CPU, % of a core", "waiting", lambda f: f"{100 * f['cpu_share']:.2f}"),
+)
+
+
+def render(results: Results, verdicts: list[Verdict]) -> str:
+    blocks = [_grid(["", *(CONTESTANTS[name].title for name in COLUMNS)], _figures(results))]
+    ratios = _ratios(results)
+    if ratios:
+        blocks.append(_grid(["ripstop is … times", *(CONTESTANTS[name].title for name in RATIOS)], ratios))
+    if "startup" in results:
+        blocks.append(_startup(results["startup"]["ripstop"]))
+    blocks.append(_grid(["the bars", "wanted", "measured", ""], [list(verdict) for verdict in verdicts]))
+    return "\n\n".join(blocks)
+
+
+def _figures(results: Results) -> list[list[str]]:
+    rows = []
+    for row in ROWS:
+        contestants = results.get(row.measure)
+        if contestants:
+            rows.append([row.title, *(_cell(contestants.get(name), row.shown) for name in COLUMNS)])
+    return rows
+
+
+def _cell(result: dict[str, dict[str, float]] | None, shown: Callable[[dict[str, float]], str]) -> str:
+    if result is None:
+        return UNKNOWN
+    return shown(result["median"]) if "median" in result else CRASHED
+
+
+def _ratios(results: Results) -> list[list[str]]:
+    rows = []
+    for title, measure in (("many runs", "concurrent"), ("one run", "single")):
+        contestants = {n: r["median"]["steps_per_second"] for n, r in results.get(measure, {}).items() if "median" in r}
+        if "ripstop" in contestants:
+            own = contestants["ripstop"]
+            rows.append([title, *(f"{own / contestants[n]:.2f}" if n in contestants else UNKNOWN for n in RATIOS)])
+    return rows
+
+
+def _startup(result: dict[str, dict[str, float]]) -> str:
+    if "median" not in result:
+        return f"start-up: {result['error']}"
+    figures = result["median"]
+    bare = figures["bare"]
+    return (
+        f"start-up: python -c pass {bare:.3f} s; "
+        f"import ripstop {figures['import']:.3f} s ({figures['import'] / bare:.1f} ×); "
+        f"ripstop --help {figures['help']:.3f} s ({figures['help'] / bare:.1f} ×); "
+        f"{figures['distributions']:.0f} distributions, {figures['installed_bytes'] / 1e6:.1f} MB"
+    )
+
+
+def _grid(head: list[str], rows: list[list[str]]) -> str:
+    widths = [max(len(line[column]) for line in (head, *rows)) for column in range(len(head))]
+
+    def line(cells: list[str]) -> str:
+        first, *rest = cells
+        padded = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        return "  ".join([first.ljust(widths[0]), *padded]).rstrip()
+
+    return "\n".join([line(head), "-" * len(line(["-" * width for width in widths])), *map(line, rows)])

@@ -1,0 +1,135 @@
+"""Puts the parts together. The only module that knows them all, and where time and ids enter."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ripstop.definitions.finding import Workflow, find, load
+from ripstop.journals.sqlite import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
+from ripstop.kernel.run import Run
+from ripstop.performers.agents.model_files import install_model as install_model
+from ripstop.performers.agents.router import Agents
+from ripstop.performers.children import Children
+from ripstop.performers.loudspeaker import Loudspeaker
+from ripstop.performers.timers import Timers
+from ripstop.performers.tools.toolbox import Tool, Toolbox
+from ripstop.runtime.engine import Engine
+from ripstop.runtime.live import Live
+from ripstop.runtime.pace import Pace
+from ripstop.runtime.ports import Performer
+from ripstop.runtime.worker import Worker
+from ripstop.settings import Settings, store_path
+from ripstop.styles.graph.events import GRAPH_EVENTS
+from ripstop.styles.graph.style import GraphStyle
+
+STYLES = {"graph": GraphStyle()}
+CODEC = Codec(GRAPH_EVENTS)
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+
+
+def now() -> int:
+    return time.time_ns() // 1000
+
+
+def new_id(name: str) -> str:
+    """A run's id: the workflow's name and five characters that are hard to mix up."""
+    return f"{name}-{''.join(secrets.choice(ALPHABET) for _ in range(5))}"
+
+
+class App(Struct, frozen=True):
+    """An open journal with an engine and a worker on it."""
+
+    settings: Settings
+    engine: Engine
+    worker: Worker
+    live: Live
+    loudspeaker: Loudspeaker
+
+    async def start(
+        self,
+        workflow: Workflow,
+        input: str = "",
+        workspace: Path | None = None,
+        values: dict[str, str] | None = None,
+        limits: Limits | None = None,
+    ) -> Run[Any]:
+        """Start a run of a workflow."""
+        model = self.settings.models.default
+        price = self.settings.prices.get(model)
+        chosen = limits or self.settings.limits
+        if price and chosen.money is not None:
+            chosen = replace(chosen, input_price=price.input, output_price=price.output)
+        settings: dict[str, Any] = {"model": _absolute_script(model)}
+        if self.settings.models.base_url:
+            settings["base_url"] = self.settings.models.base_url
+        if workspace:
+            settings["workspace"] = str(workspace.resolve())
+        if values:
+            settings["values"] = values
+        return await self.engine.start(
+            new_id(workflow.name), workflow.style, workflow.content, input, chosen, settings
+        )
+
+
+def _absolute_script(model: str) -> str:
+    """A script is found again when the run is resumed from another folder."""
+    kind, _, path = model.partition(":")
+    return f"{kind}:{Path(path).resolve()}" if kind == "script" and path else model
+
+
+def _child_definition(named: str, goal: str) -> tuple[str, bytes]:
+    workflow = find(named, goal)
+    return workflow.style, workflow.content
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Only look at and steer runs; what they ask for is carried out by whoever works on the journal."""
+    journal = SqliteJournal(store_path(settings.store), CODEC)
+    try:
+        yield Engine(journal, STYLES, load, now)
+    finally:
+        await journal.close()
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncIterator[App]:
+    """Work on a journal: run what is open in it, too."""
+    live, loudspeaker, toolbox = Live(), Loudspeaker(), Toolbox(tools)
+    journal = SqliteJournal(store_path(settings.store), CODEC)
+    engine = Engine(journal, STYLES, load, now, live)
+    agents = Agents(
+        live,
+        toolbox.specs,
+        default_model=settings.models.default,
+        base_url=settings.models.base_url or None,
+        prices={name: (price.input, price.output) for name, price in settings.prices.items()},
+    )
+    performers: dict[type, Performer] = {
+        AskAgent: agents,
+        CallTool: toolbox,
+        Say: loudspeaker,
+        SetTimer: Timers(),
+        StartRun: Children(engine, _child_definition),
+    }
+    worker = Worker(
+        engine, performers, now, settings.concurrency, settings.attempts, pace=Pace(settings.pace)
+    )
+    try:
+        await worker.start()
+        try:
+            yield App(settings, engine, worker, live, loudspeaker)
+        finally:
+            await asyncio.shield(worker.stop())
+    finally:
+        await agents.close()
+        await journal.close()

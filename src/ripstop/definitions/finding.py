@@ -1,0 +1,49 @@
+"""Which workflow is meant: a file, a folder, or a name found in `workflows/`."""
+
+from pathlib import Path
+
+import msgspec
+
+from ripstop.kernel.errors import UsageError
+from ripstop.styles.graph.definition import Graph
+
+from .graph import FILE, read_graph
+from .problems import did_you_mean
+
+FOLDER = "workflows"
+
+
+class Workflow(msgspec.Struct, frozen=True):
+    """A definition as it is pinned: its style, its name, and its content in one canonical form."""
+
+    style: str
+    name: str
+    content: bytes
+    path: Path
+
+
+def find(named: str, goal: str = "", beside: Path | None = None) -> Workflow:
+    """Read the workflow that `named` means. Raises `UsageError` or `WrongDefinition`."""
+    path = _path(named, beside or Path.cwd())
+    graph = read_graph(path, goal)
+    return Workflow("graph", graph.name, msgspec.json.encode(graph, order="deterministic"), path)
+
+
+def load(style: str, content: bytes) -> Graph:
+    """The definition type of a style from its pinned content."""
+    assert style == "graph", style
+    return msgspec.json.decode(content, type=Graph)
+
+
+def _path(named: str, beside: Path) -> Path:
+    given = beside / named
+    if given.is_file():
+        return given
+    for folder in (given, beside / FOLDER / named):
+        if (folder / FILE).is_file():
+            return folder / FILE
+    if given.is_dir():
+        raise UsageError(f"The folder {named} has no {FILE}.")
+    have = sorted(p.parent.name for p in (beside / FOLDER).glob(f"*/{FILE}"))
+    hint = did_you_mean(named, have) if have else f"and there is no folder {FOLDER}/ to look it up in"
+    raise UsageError(f"There is no workflow {named!r}: no such file or folder; {hint}.")

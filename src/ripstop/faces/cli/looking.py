@@ -1,0 +1,243 @@
+"""`runs`, `show`, `log`, `why` and `verify`: the commands that only look."""
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .main import Options, shared_options
+
+if TYPE_CHECKING:
+    from ripstop.runtime.story import Told
+
+SHORT = 160
+
+
+@click.command()
+@shared_options
+@click.pass_obj
+def runs(options: Options) -> None:
+    """List the runs of the journal.
+
+    \b
+    Example:
+      ripstop runs --json
+    """
+    from ripstop.app import open_engine
+    from ripstop.runtime.story import iso
+
+    async def look() -> Any:
+        async with open_engine(options.settings()) as engine:
+            return await engine.runs()
+
+    infos = asyncio.run(look())
+    if options.as_json:
+        listed = [
+            {
+                "run": info.run_id,
+                "style": info.style,
+                "status": info.status,
+                "records": info.length,
+                "created": iso(info.created),
+                "updated": iso(info.updated),
+                "parent": info.parent,
+            }
+            for info in infos
+        ]
+        return click.echo(json.dumps(listed, ensure_ascii=False))
+    if not infos:
+        return click.echo("No runs yet. Start one:  ripstop run WORKFLOW")
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from .words import COLOURS, local_time
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("run", "status", "style", "records", "begun", "last"):
+        table.add_column(heading, justify="right" if heading == "records" else "left")
+    for info in infos:
+        status = f"[{COLOURS.get(info.status, 'white')}]{info.status}[/]"
+        times = (local_time(info.created), local_time(info.updated))
+        table.add_row(escape(info.run_id), status, info.style, str(info.length), *times)
+    Console(highlight=False).print(table)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@shared_options
+@click.pass_obj
+def show(options: Options, run_id: str) -> None:
+    """Show how a run stands: where it is, whose turn, what it spent, what it waits for.
+
+    \b
+    Example:
+      ripstop show haiku-k3f9x
+    """
+    from ripstop.app import open_engine
+    from ripstop.kernel.run import fingerprint
+
+    from .running import summary
+    from .words import first_line
+
+    async def look() -> Any:
+        async with open_engine(options.settings()) as engine:
+            view = await engine.look(run_id)
+            return view, await summary(engine, view)
+
+    view, result = asyncio.run(look())
+    picture = view.picture
+    more = {"where": picture.where, "whose_turn": picture.whose_turn, "progress": picture.progress}
+    if options.as_json:
+        pinned = {"records": view.run.length, "definition": view.run.definition, "fingerprint": fingerprint(view.run)}
+        return click.echo(json.dumps({**result, **more, **pinned}, ensure_ascii=False))
+    usage = result["usage"]
+    lines = [
+        ("status", f"{view.status}{'  ' + result['because'] if result['because'] else ''}"),
+        ("where", f"{picture.where}{f' ({picture.whose_turn})' if picture.whose_turn else ''}  {picture.progress}"),
+        ("path", " → ".join(result["path"])),
+        ("spent", f"{usage['calls']} calls, {usage['input_tokens']} + {usage['output_tokens']} tokens"),
+        ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
+        ("last", first_line(picture.document, 400)),
+    ]
+    for question in result["waiting"]:
+        lines.append(("waits", f"{question['question']}  → ripstop answer {question['id']} …"))
+    if view.status == "stuck":
+        lines.append(("stuck", f"nothing can move this run any more; `ripstop fork {run_id} --at N` goes on from it"))
+    for name, text in lines:
+        if text.strip():
+            click.echo(f"{click.style(f'{name:8}', dim=True)} {text}")
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--follow", is_flag=True, help="Wait for more until the run has ended.")
+@shared_options
+@click.pass_obj
+def log(options: Options, run_id: str, follow: bool) -> None:
+    """Tell what happened, record by record, with every prompt as it was sent.
+
+    \b
+    With --json: one object a line (number, at, type, the event's fields).
+    Example:
+      ripstop log haiku-k3f9x --json | jq 'select(.type == "answered")'
+    """
+    from ripstop.app import open_engine
+    from ripstop.runtime.story import plain, tell_story
+
+    async def tell() -> None:
+        async with open_engine(options.settings()) as engine:
+            told = 0
+            while True:
+                story = await tell_story(engine, run_id)
+                for one in story[told:]:
+                    click.echo(json.dumps(plain(one), ensure_ascii=False) if options.as_json else _line(one))
+                told = len(story)
+                sys.stdout.flush()
+                if not follow or story[-1].run.ended:
+                    return
+                await asyncio.sleep(0.5)
+
+    asyncio.run(tell())
+
+
+def _line(told: "Told") -> str:
+    from ripstop.runtime.story import plain
+
+    from .words import first_line, local_time
+
+    fields = plain(told)
+    kind = fields.pop("type")
+    fields.pop("at")
+    number = fields.pop("number")
+    inner = fields.pop("command", None) or fields.pop("answer", None)
+    if inner:
+        kind = f"{kind} {inner.pop('type', '')}"
+        fields = {**fields, **inner}
+    shown = "  ".join(
+        f"{click.style(name, dim=True)} {first_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), SHORT)}"
+        for name, value in fields.items()
+        if name not in ("sent", "messages", "context") and value not in (None, "", [], {})
+    )
+    return f"{number:>5}  {local_time(told.record.at)}  {click.style(f'{kind:24}', bold=True)}  {shown}"
+
+
+@click.command()
+@click.argument("where", metavar="RUN[@N]")
+@shared_options
+@click.pass_obj
+def why(options: Options, where: str) -> None:
+    """Explain a decision: which conditions were looked at, what they saw, which guard stopped it.
+
+    Without @N: why the run ended, or why it stands where it stands.
+
+    \b
+    Example:
+      ripstop why haiku-k3f9x@7
+    """
+    from ripstop.app import open_engine
+    from ripstop.runtime.story import step_of, tell_story
+
+    run_id, _, wanted = where.partition("@")
+    if wanted and not wanted.isdigit():
+        raise click.UsageError(f"{where!r} is not RUN@N with a record's number N.")
+
+    async def look() -> Any:
+        async with open_engine(options.settings()) as engine:
+            story = await tell_story(engine, run_id)
+            number = int(wanted) if wanted else len(story)
+            if not 1 <= number <= len(story):
+                raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
+            step = step_of(story, number)
+            reasons = [
+                (one, engine.style(one.run).explain(one.before.state, one.record.event) if one.before else [])
+                for one in step
+            ]
+            return reasons
+
+    reasons = asyncio.run(look())
+    if options.as_json:
+        from ripstop.runtime.story import plain
+
+        return click.echo(
+            json.dumps([{**plain(one), "explanation": lines} for one, lines in reasons], ensure_ascii=False)
+        )
+    for one, lines in reasons:
+        click.echo(_line(one))
+        for line in lines:
+            click.echo(f"         {line}")
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@shared_options
+@click.pass_obj
+def verify(options: Options, run_id: str | None) -> None:
+    """Check that no record was changed, dropped, swapped, inserted or cut off.
+
+    \b
+    Example:
+      ripstop verify && echo "the journal is what was written"
+    """
+    from ripstop.app import open_engine
+
+    async def look() -> Any:
+        async with open_engine(options.settings()) as engine:
+            return await engine.journal.verify(run_id), await engine.runs()
+
+    damage, infos = asyncio.run(look())
+    if run_id and run_id not in {info.run_id for info in infos}:
+        raise click.UsageError(f"There is no run {run_id!r}. `ripstop runs` lists the runs of this journal.")
+    checked = [info for info in infos if run_id in (None, info.run_id)]
+    if options.as_json:
+        found = [{"run": d.run_id, "number": d.number, "damage": d.text} for d in damage]
+        click.echo(json.dumps({"sound": not damage, "runs": len(checked), "damage": found}, ensure_ascii=False))
+    elif damage:
+        for one in damage:
+            click.echo(f"{one.run_id or 'journal'}{f'@{one.number}' if one.number else ''}: {one.text}")
+        click.echo("This journal is not what was written. Restore it from a backup.", err=True)
+    else:
+        click.echo(f"Sound: {len(checked)} runs, {sum(info.length for info in checked)} records.")
+    sys.exit(1 if damage else 0)

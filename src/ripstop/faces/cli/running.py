@@ -1,0 +1,176 @@
+"""`run` and `resume`: the commands that work."""
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .main import Options, shared_options
+
+if TYPE_CHECKING:
+    from ripstop.app import App
+    from ripstop.runtime.engine import View
+
+EXIT = {"completed": 0, "failed": 1, "limit": 3, "stopped": 3, "restart": 5, "transferred": 4, "stuck": 1}
+WAITING = 4
+
+
+@click.command()
+@click.argument("workflow")
+@click.option("--input", "goal", default="", metavar="TEXT", help="The goal; takes the place of initial_message.")
+@click.option("--workspace", type=click.Path(path_type=Path), help="Where agents put their files.")
+@click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="A value for the run; may be repeated.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Stop before this many tokens are spent.")
+@click.option("--max-money", type=click.FloatRange(0, min_open=True), help="Stop before this much money is spent.")
+@click.option("--max-calls", type=click.IntRange(1), help="Stop before more model calls than this.")
+@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop after this long.")
+@shared_options
+@click.pass_obj
+def run(
+    options: Options,
+    workflow: str,
+    goal: str,
+    workspace: Path | None,
+    values: tuple[str, ...],
+    max_tokens: int | None,
+    max_money: float | None,
+    max_calls: int | None,
+    max_seconds: float | None,
+) -> None:
+    """Run a workflow: a file, a folder, or a name found in workflows/.
+
+    \b
+    Example:
+      ripstop run examples/haiku --input "a haiku about rain" --max-calls 20
+    """
+    from msgspec.structs import replace
+
+    from ripstop.definitions.finding import find
+
+    settings = options.settings()
+    given = {"tokens": max_tokens, "money": max_money, "calls": max_calls, "seconds": max_seconds}
+    limits = replace(settings.limits, **{name: value for name, value in given.items() if value is not None})
+    found = find(workflow, goal)
+
+    async def start(app: "App") -> str:
+        return (await app.start(found, goal, workspace, _pairs(values), limits)).id
+
+    sys.exit(asyncio.run(_work(options, settings, start)))
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@shared_options
+@click.pass_obj
+def resume(options: Options, run_id: str | None) -> None:
+    """Go on with a run that was interrupted; without RUN, with the latest that is unfinished.
+
+    \b
+    Example:
+      ripstop resume haiku-k3f9x
+    """
+
+    async def start(app: "App") -> str:
+        if run_id:
+            return (await app.engine.look(run_id)).run.id
+        unfinished = [i for i in await app.engine.runs() if i.status in ("working", "waiting", "listening")]
+        tops = [info for info in unfinished if info.parent is None]
+        if not tops:
+            raise click.UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
+        return max(tops, key=lambda info: info.updated).run_id
+
+    sys.exit(asyncio.run(_work(options, options.settings(), start)))
+
+
+def _pairs(values: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"--set {value!r} is not KEY=VALUE.")
+        pairs[key] = text
+    return pairs
+
+
+async def _work(options: Options, settings: Any, start: Any) -> int:
+    """Open the journal, start or find a run, follow it, and say how it went."""
+    from ripstop.app import open_app
+    from ripstop.runtime.following import until_settled
+
+    from .screen import Screen
+
+    async with open_app(settings) as app:
+        screen = Screen(app, quiet=options.as_json)
+        interrupted = _interruption()
+        app.worker.only = ""  # nothing is swept up before we know which run is meant
+        run_id = await start(app)
+        app.worker.only = run_id
+        app.worker.wake()
+        with screen.following(run_id):
+            following = asyncio.ensure_future(until_settled(app.engine, app.worker, run_id))
+            waited: list[asyncio.Future[Any]] = [following, interrupted]
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if not following.done():
+                following.cancel()
+                await app.worker.stop()
+                screen.interrupted(run_id)
+                return 128 + interrupted.result()
+        view = following.result()
+        result = await summary(app.engine, view)
+        if options.as_json:
+            click.echo(json.dumps(result, ensure_ascii=False))
+        else:
+            screen.result(view, result)
+    return WAITING if view.status in ("waiting", "listening") else EXIT[view.status]
+
+
+def _interruption() -> "asyncio.Future[int]":
+    """Done when SIGINT or SIGTERM arrives; a second one ends the process as usual."""
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Future[int] = loop.create_future()
+
+    def on_signal(number: int) -> None:
+        if not arrived.done():
+            arrived.set_result(number)
+        for known in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(known)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, on_signal, number)
+    return arrived
+
+
+async def summary(engine: Any, view: "View") -> dict[str, Any]:
+    """How a run stands, as `--json` prints it."""
+    from ripstop.runtime.story import path, tell_story
+
+    run = view.run
+    story = await tell_story(engine, run.id)
+    usage = run.spent.usage
+    questions = [q for q in await engine.desk() if q.run_id == run.id or q.run_id.startswith(f"{run.id}.")]
+    return {
+        "run": run.id,
+        "style": run.started.style,
+        "outcome": view.status,
+        "because": run.ended.because if run.ended else "",
+        "turns": run.spent.turns,
+        "path": path(engine, story),
+        "usage": {
+            "calls": run.spent.calls,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "money": usage.money,
+        },
+        "waiting": [
+            {
+                "id": f"{q.run_id}/{q.number}",
+                "question": q.command.question,
+                "choices": list(q.command.choices),
+            }
+            for q in questions
+        ],
+    }

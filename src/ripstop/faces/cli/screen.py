@@ -1,0 +1,140 @@
+"""What a person sees while a run is under way: one line for every turn, and a live line below them.
+
+In a terminal the live line shows whose turn it is, for how long, and how many tokens came. Where
+there is no terminal there are plain lines only. All of it goes to stderr except the result.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed
+from ripstop.kernel.events import Answered, Asked, Ended, Guarded, Record, Warned
+from ripstop.kernel.step import Picture
+from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
+
+from .words import COLOURS, first_line, seconds
+
+if TYPE_CHECKING:
+    from ripstop.app import App
+    from ripstop.runtime.engine import View
+
+
+class Screen:
+    def __init__(self, app: "App", quiet: bool) -> None:
+        self._app = app
+        self._quiet = quiet
+        self._out = Console(highlight=False, soft_wrap=True)
+        self._err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._status: Status | None = None
+        self._run_id = ""
+        self._began: dict[int, tuple[float, str]] = {}
+        self._words: dict[int, int] = {}
+        self._places: dict[int, str] = {}
+        self._start = time.monotonic()
+
+    @contextmanager
+    def following(self, run_id: str) -> Iterator[None]:
+        self._run_id = run_id
+        if self._quiet:
+            yield
+            return
+        self._err.print(f"[bold]{escape(run_id)}[/]  [dim]({escape(self._app.settings.store)})[/]")
+        stop = self._app.live.watch(self._see)
+        try:
+            if self._err.is_terminal:
+                with self._err.status("starting …") as self._status:
+                    yield
+            else:
+                yield
+        finally:
+            self._status = None
+            stop()
+
+    def _mine(self, run_id: str) -> bool:
+        return run_id == self._run_id or run_id.startswith(f"{self._run_id}.")
+
+    def _see(self, sight: Sight) -> None:
+        if not self._mine(sight.run_id):
+            return
+        match sight:
+            case Began(number=number, command=command):
+                self._began[number] = (time.monotonic(), _who(command))
+                self._words[number] = 0
+                self._now(number)
+            case Token(number=number):
+                self._words[number] = self._words.get(number, 0) + 1
+                self._now(number)
+            case Retrying(reason=reason, seconds=wait):
+                self._err.print(f"  [yellow]again in {wait:.1f} s:[/] {escape(first_line(reason))}")
+            case Appended(records=records, picture=picture):
+                for record in records:
+                    self._tell(record, picture)
+
+    def _now(self, number: int) -> None:
+        if self._status is None:
+            return
+        began, who = self._began[number]
+        spent = f"{self._words[number]} tokens, " if self._words[number] else ""
+        place = f"[bold]{escape(self._places.get(number, ''))}[/] {escape(who)}"
+        self._status.update(f"{place}  [dim]{spent}{seconds(time.monotonic() - began)}[/]")
+
+    def _tell(self, record: Record, picture: Picture) -> None:
+        match record.event:
+            case Asked(command=AskAgent()):
+                self._places[record.number] = picture.where
+            case Asked(command=AskPerson(question=question)):
+                self._err.print(f"  [magenta]a person is asked:[/] {escape(question)}")
+            case Answered(to=to, answer=AgentReplied() as reply, attempt=attempt):
+                began, who = self._began.pop(to, (time.monotonic(), "agent"))
+                again = f", attempt {attempt}" if attempt > 1 else ""
+                cost = f"{reply.usage.tokens} tokens, " if reply.usage.tokens else ""
+                said = first_line(picture.document or reply.text, 160)
+                self._err.print(
+                    f"  [green]●[/] [bold]{escape(self._places.pop(to, ''))}[/] {escape(who)}  "
+                    f"[dim]{cost}{seconds(time.monotonic() - began)}{again}[/]\n    {escape(said)}"
+                )
+            case Answered(answer=Failed(reason=reason)):
+                self._err.print(f"  [red]●[/] {escape(first_line(reason))}")
+            case Warned(text=text):
+                self._err.print(f"  [yellow]warning:[/] {escape(text)}")
+            case Guarded(guard=guard, text=text):
+                self._err.print(f"  [yellow]guard {escape(guard)}:[/] {escape(text)}")
+            case Ended(outcome=outcome, because=because):
+                self._err.print(f"  [{COLOURS[outcome]}]{outcome}[/]  {escape(because)}")
+
+    def interrupted(self, run_id: str) -> None:
+        self._err.print(f"\nInterrupted. Nothing is lost; go on with:  ripstop resume {escape(run_id)}")
+
+    def result(self, view: "View", result: dict[str, Any]) -> None:
+        run_id, usage = escape(result["run"]), result["usage"]
+        took = seconds(time.monotonic() - self._start)
+        colour = COLOURS[view.status]
+        self._out.print()
+        self._out.print(f"[{colour} bold]{view.status}[/]  {escape(result['because'])}")
+        if result["path"]:
+            self._out.print(f"path    {escape(' → '.join(result['path']))}")
+        tokens = f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
+        money = f", {usage['money']:.4f} spent" if usage["money"] else ""
+        self._out.print(f"spent   {result['turns']} turns, {usage['calls']} calls, {tokens}{money}, {took}")
+        if view.picture.document:
+            self._out.print(f"last    {escape(first_line(view.picture.document, 300))}")
+        for question in result["waiting"]:
+            self._out.print(f"[magenta]waits[/]   {escape(question['question'])}")
+            choices = "|".join(question["choices"]) or "CHOICE"
+            self._out.print(f"        ripstop answer {escape(question['id'])} {escape(choices)}")
+        self._out.print(f"[dim]closer  ripstop log {run_id}   ·   ripstop why {run_id}   ·   ripstop show {run_id}[/]")
+
+
+def _who(command: object) -> str:
+    match command:
+        case AskAgent(agent=agent):
+            return agent
+        case CallTool(tool=tool, agent=agent):
+            return f"{agent} · {tool}" if agent else tool
+    return type(command).__name__

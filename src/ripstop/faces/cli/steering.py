@@ -1,0 +1,150 @@
+"""`desk`, `answer`, `cancel` and `fork`: the commands with which people steer."""
+
+import asyncio
+import getpass
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .main import Options, shared_options
+
+
+def _me() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
+@click.command()
+@shared_options
+@click.pass_obj
+def desk(options: Options) -> None:
+    """List everything that waits for a person, over all runs.
+
+    \b
+    Example:
+      ripstop desk
+    """
+    from ripstop.app import open_engine
+    from ripstop.runtime.story import iso
+
+    from .words import local_time
+
+    async def look() -> Any:
+        async with open_engine(options.settings()) as engine:
+            return await engine.desk()
+
+    questions = asyncio.run(look())
+    if options.as_json:
+        listed = [
+            {
+                "id": f"{q.run_id}/{q.number}",
+                "asked": iso(q.at),
+                "question": q.command.question,
+                "choices": list(q.command.choices),
+                "about": list(q.command.about),
+            }
+            for q in questions
+        ]
+        return click.echo(json.dumps(listed, ensure_ascii=False))
+    if not questions:
+        return click.echo("Nothing waits for you.")
+    for q in questions:
+        click.echo(f"{click.style(f'{q.run_id}/{q.number}', bold=True)}  {local_time(q.at)}\n  {q.command.question}")
+        choices = "|".join(q.command.choices) or "CHOICE"
+        click.echo(click.style(f"  ripstop answer {q.run_id}/{q.number} {choices}\n", dim=True))
+
+
+@click.command()
+@click.argument("question", metavar="ID")
+@click.argument("choice")
+@click.argument("text", required=False, default="")
+@click.option("--file", "file", type=click.Path(path_type=Path), help="Take the text from a file.")
+@shared_options
+@click.pass_obj
+def answer(options: Options, question: str, choice: str, text: str, file: Path | None) -> None:
+    """Answer a question of the desk. `ripstop resume` then goes on, if nobody works on the journal.
+
+    \b
+    Example:
+      ripstop answer deploy-k3f9x/12 happened "release 4 is live"
+    """
+    from ripstop.app import open_engine
+
+    run_id, slash, number = question.rpartition("/")
+    if not slash or not number.isdigit():
+        raise click.UsageError(f"{question!r} is not RUN/NUMBER, as `ripstop desk` shows it.")
+    if file:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.UsageError(f"{file} cannot be read: {error}") from error
+
+    async def tell() -> Any:
+        async with open_engine(options.settings()) as engine:
+            await engine.answer(run_id, int(number), choice, text, by=_me())
+            return (await engine.look(run_id)).status
+
+    status = asyncio.run(tell())
+    if options.as_json:
+        return click.echo(json.dumps({"run": run_id, "status": status}))
+    click.echo(f"Answered. {run_id} is {status}." + (f"  Go on:  ripstop resume {run_id}" if status == "working" else ""))
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@shared_options
+@click.pass_obj
+def cancel(options: Options, run_id: str) -> None:
+    """End a run at once. What it was doing is stopped; what it did stays in the journal.
+
+    \b
+    Example:
+      ripstop cancel haiku-k3f9x
+    """
+    from ripstop.app import open_engine
+
+    async def tell() -> Any:
+        async with open_engine(options.settings()) as engine:
+            return await engine.cancel(run_id, by=_me())
+
+    run = asyncio.run(tell())
+    if options.as_json:
+        return click.echo(json.dumps({"run": run_id, "outcome": run.ended.outcome, "because": run.ended.because}))
+    click.echo(f"{run_id}: {run.ended.outcome}, {run.ended.because}.")
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--at", "at", type=click.IntRange(1), help="The last record to keep. Default: the last one.")
+@click.option("--definition", metavar="PATH", help="Go on with this workflow instead of the pinned one.")
+@shared_options
+@click.pass_obj
+def fork(options: Options, run_id: str, at: int | None, definition: str | None) -> None:
+    """Go on from any record of a run under a new id; the old run stays as it is.
+
+    At a fact (an answer, say) what was decided on it is decided anew; elsewhere the open question is
+    asked anew. `ripstop log RUN` shows the numbers.
+
+    \b
+    Example:
+      ripstop fork haiku-k3f9x --at 7 --definition examples/haiku
+    """
+    from ripstop.app import new_id, open_engine
+    from ripstop.definitions.finding import find
+
+    found = find(definition, goal="kept from the run") if definition else None
+    name = new_id(run_id.rpartition("-")[0] or run_id)
+
+    async def tell() -> Any:
+        async with open_engine(options.settings()) as engine:
+            run = await engine.fork(run_id, at, name, found.content if found else None)
+            return run, (await engine.look(name)).status
+
+    run, status = asyncio.run(tell())
+    if options.as_json:
+        return click.echo(json.dumps({"run": name, "from": run_id, "records": run.length, "status": status}))
+    click.echo(f"{name} goes on from {run_id} ({status}).  Go on:  ripstop resume {name}")

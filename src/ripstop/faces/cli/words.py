@@ -1,0 +1,32 @@
+"""How the command line says things."""
+
+from datetime import UTC, datetime
+
+COLOURS = {
+    "completed": "green",
+    "limit": "yellow",
+    "stopped": "yellow",
+    "failed": "red",
+    "restart": "yellow",
+    "transferred": "magenta",
+    "working": "cyan",
+    "waiting": "magenta",
+    "listening": "cyan",
+    "stuck": "red",
+}
+
+
+def first_line(text: str, most: int = 200) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def seconds(elapsed: float) -> str:
+    if elapsed < 60:
+        return f"{elapsed:.1f} s"
+    minutes, rest = divmod(round(elapsed), 60)
+    return f"{minutes} min {rest} s"
+
+
+def local_time(at: int) -> str:
+    return datetime.fromtimestamp(at / 1_000_000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")

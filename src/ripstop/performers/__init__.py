@@ -1,0 +1,1 @@
+"""Those who carry commands out: agents, tools. They import kernel and runtime, and one another's types only."""

@@ -1,0 +1,155 @@
+"""The long tail of providers, through pydantic-ai: `<provider>:NAME`.
+
+pydantic-ai is used for one thing, a single model request; turns, tools and retries are ours. Keys
+come from the environment variables that each provider's library reads.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall, Usage
+from ripstop.kernel.prompt import Message, Prompt
+from ripstop.performers.tools.spec import ToolSpecs, no_tools
+from ripstop.runtime.ports import Refused, Request, TryAgain
+
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
+    from pydantic_ai.models import Model, ModelRequestParameters
+
+PASSING = (408, 409, 425)
+
+
+class ProviderAgent:
+    def __init__(self, spec: "str | Model[Any]", tools: ToolSpecs = no_tools) -> None:
+        self._spec = spec
+        self._tools = tools
+        self._model: Model[Any] | None = None
+
+    async def perform(self, request: Request) -> AgentReplied:
+        assert isinstance(request.command, AskAgent), request
+        assert request.prompt is not None, request
+        model = self._load()
+        from pydantic_ai.direct import model_request
+        from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior, UserError
+        from pydantic_ai.settings import ModelSettings
+
+        settings = ModelSettings()
+        if request.command.max_tokens is not None:
+            settings["max_tokens"] = request.command.max_tokens
+        try:
+            response = await model_request(
+                model,
+                _messages(request.prompt),
+                model_settings=settings,
+                model_request_parameters=self._parameters(model, request.prompt),
+            )
+        except ModelAPIError as error:
+            raise _trouble(error) from error
+        except UnexpectedModelBehavior as error:
+            raise TryAgain(f"{self._name} sent a reply that cannot be read: {error}") from error
+        except UserError as error:
+            raise Refused(f"{self._name} cannot be asked: {error}", fault="definition") from error
+        return _answer(response)
+
+    async def close(self) -> None:
+        """pydantic-ai shares its HTTP clients within the process and closes them itself."""
+
+    @property
+    def _name(self) -> str:
+        return self._spec if isinstance(self._spec, str) else self._spec.model_name
+
+    def _load(self) -> "Model[Any]":
+        if self._model is None:
+            try:
+                from pydantic_ai.exceptions import UserError
+                from pydantic_ai.models import infer_model
+            except ImportError as error:
+                raise Refused(
+                    f"{self._name!r} needs pydantic-ai ({error}). Run `pip install 'ripstop[providers]'`.",
+                    fault="definition",
+                ) from error
+            try:
+                self._model = infer_model(self._spec)
+            except (UserError, ImportError, ValueError) as error:
+                raise Refused(f"The model {self._name!r} cannot be used: {error}", fault="definition") from error
+        return self._model
+
+    def _parameters(self, model: "Model[Any]", prompt: Prompt) -> "ModelRequestParameters":
+        from pydantic_ai.models import ModelRequestParameters
+        from pydantic_ai.output import OutputObjectDefinition
+        from pydantic_ai.tools import ToolDefinition
+
+        if prompt.tools:
+            tools = [
+                ToolDefinition(name=spec.name, description=spec.description, parameters_json_schema=spec.parameters)
+                for spec in self._tools(prompt.tools)
+            ]
+            return ModelRequestParameters(function_tools=tools)
+        if prompt.schema is not None and model.profile.get("supports_json_schema_output"):
+            form = OutputObjectDefinition(json_schema=prompt.schema, name="reply")
+            return ModelRequestParameters(output_mode="native", output_object=form)
+        return ModelRequestParameters()
+
+
+def _messages(prompt: Prompt) -> "list[ModelMessage]":
+    """pydantic-ai's history: what we say and what the model says take turns, so neighbours are joined."""
+    from pydantic_ai.messages import ModelRequest, ModelResponse
+
+    tool_of = {call.id: call.tool for message in prompt.messages for call in message.calls}
+    history: list[ModelMessage] = []
+    for message in prompt.messages:
+        if message.role == "assistant":
+            history.append(ModelResponse(parts=_response_parts(message)))
+            continue
+        part = _request_part(message, tool_of)
+        last = history[-1] if history else None
+        if isinstance(last, ModelRequest):
+            last.parts = [*last.parts, part]
+        else:
+            history.append(ModelRequest(parts=[part]))
+    return history
+
+
+def _request_part(message: Message, tool_of: dict[str, str]) -> "ModelRequestPart":
+    from pydantic_ai.messages import SystemPromptPart, ToolReturnPart, UserPromptPart
+
+    match message.role:
+        case "system":
+            return SystemPromptPart(content=message.text)
+        case "tool":
+            tool = tool_of.get(message.call_id, "")
+            return ToolReturnPart(tool_name=tool, content=message.text, tool_call_id=message.call_id)
+    return UserPromptPart(content=message.text)
+
+
+def _response_parts(message: Message) -> "list[ModelResponsePart]":
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    calls = [ToolCallPart(tool_name=c.tool, args=dict(c.arguments), tool_call_id=c.id) for c in message.calls]
+    return [TextPart(content=message.text), *calls] if message.text or not calls else [*calls]
+
+
+def _answer(response: "ModelResponse") -> AgentReplied:
+    from pydantic_ai.messages import ToolCallPart
+
+    calls = []
+    for part in response.parts:
+        if isinstance(part, ToolCallPart):
+            try:
+                arguments = part.args_as_dict(raise_if_invalid=True)
+            except (ValueError, AssertionError) as error:
+                raise TryAgain(f"The agent called {part.tool_name!r} with bad arguments: {error}") from error
+            calls.append(ToolCall(id=part.tool_call_id, tool=part.tool_name, arguments=arguments))
+    usage = Usage(input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens)
+    return AgentReplied(text=response.text or "", calls=tuple(calls), usage=usage)
+
+
+def _trouble(error: Any) -> TryAgain | Refused:
+    """By status where there is one; without one it was the connection, which may be back next time."""
+    status = getattr(error, "status_code", None)
+    if status == 429:
+        return TryAgain(str(error), after=error.retry_after, provider_wide=True)
+    if status is None or status >= 500 or status in PASSING:
+        return TryAgain(str(error), after=error.retry_after)
+    fault = "definition" if status in (401, 403, 404) else "agent"
+    return Refused(f"{error}. Check the model's name and the provider's key in the environment.", fault=fault)

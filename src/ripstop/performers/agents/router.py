@@ -1,0 +1,120 @@
+"""The performer for `AskAgent`: finds the agent that a model's SPEC means, and signs what it says.
+
+SPEC is the command's own `model`, else the run's setting, else the default. Each agent is made once,
+when it is first needed. What every reply carries (`sent`, `model`, its price) is set here and nowhere else.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, Command, Usage
+from ripstop.kernel.errors import DefinitionError
+from ripstop.kernel.prompt import seal
+from ripstop.performers.tools.spec import ToolSpecs
+from ripstop.runtime.live import Live
+from ripstop.runtime.ports import Kind, Refused, Request
+
+
+FORMS = (
+    "`local`, `local:FILE.gguf`, `script:PATH`, `openai:NAME` (with a base URL for any compatible server), "
+    "`<provider>:NAME`"
+)
+SPEC = re.compile(r"([a-z][a-z0-9_./-]*)(?::(.+))?", re.DOTALL)
+MILLION = 1_000_000
+
+
+Prices = Mapping[str, tuple[float, float]]
+"""SPEC → money per million tokens, (input, output)."""
+
+
+class Agent(Protocol):
+    async def perform(self, request: Request) -> AgentReplied: ...
+
+    async def close(self) -> None: ...
+
+
+class Agents:
+    def __init__(
+        self,
+        live: Live,
+        tools: ToolSpecs,
+        default_model: str | None = None,
+        base_url: str | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        self._live = live
+        self._tools = tools
+        self._default_model = default_model or ""
+        self._base_url = base_url or ""
+        self._prices = dict(prices or {})
+        self._agents: dict[tuple[str, str], Agent] = {}
+
+    async def perform(self, request: Request) -> AgentReplied:
+        assert isinstance(request.command, AskAgent), request
+        assert request.prompt is not None, request
+        spec = request.command.model or _setting(request.settings, "model") or self._default_model
+        base_url = _setting(request.settings, "base_url") or self._base_url
+        agent = self._agents.get((spec, base_url))
+        if agent is None:
+            agent = self._agents[spec, base_url] = self._make(spec, base_url)
+        reply = await agent.perform(request)
+        return replace(reply, sent=seal(request.prompt), model=spec, usage=self._priced(spec, reply))
+
+    def kind(self, command: Command) -> Kind:
+        return Kind.PURE
+
+    def provider(self, command: Command) -> str:
+        assert isinstance(command, AskAgent), command
+        return (command.model or self._default_model).partition(":")[0]
+
+    async def probe(self, request: Request) -> Answer | None:
+        return None
+
+    async def close(self) -> None:
+        for agent in self._agents.values():
+            await agent.close()
+        self._agents.clear()
+
+    def _priced(self, spec: str, reply: AgentReplied) -> Usage:
+        price = self._prices.get(spec)
+        if price is None or reply.usage.money:
+            return reply.usage
+        money = (reply.usage.input_tokens * price[0] + reply.usage.output_tokens * price[1]) / MILLION
+        return replace(reply.usage, money=money)
+
+    def _make(self, spec: str, base_url: str) -> Agent:
+        found = SPEC.fullmatch(spec)
+        kind, name = (found[1], found[2] or "") if found else ("", "")
+        try:
+            match kind, name:
+                case "local", _:
+                    from .local import LocalAgent
+
+                    return LocalAgent(name or None, self._live, self._tools)
+                case "script", _ if name:
+                    from .scripted import ScriptedAgent
+
+                    return ScriptedAgent(Path(name).expanduser())
+                case "openai", _ if name:
+                    from .openai_compatible import OPENAI, OpenAICompatibleAgent
+
+                    return OpenAICompatibleAgent(name, base_url or OPENAI, self._live, tools=self._tools)
+                case _, _ if kind and name:
+                    from .providers import ProviderAgent
+
+                    return ProviderAgent(spec, self._tools)
+        except DefinitionError as error:
+            raise Refused(str(error), fault="definition") from error
+        what = f"{spec!r} names no model" if spec else "No model is named"
+        raise Refused(f"{what}. It can be {FORMS}; give it with `--model` or in the definition.", fault="definition")
+
+
+def _setting(settings: Mapping[str, Any], name: str) -> str:
+    value = settings.get(name) or ""
+    if not isinstance(value, str):
+        raise Refused(f"The run's setting {name!r} is {value!r}; it must be text.", fault="definition")
+    return value

@@ -1,0 +1,180 @@
+"""Reads the scripts of scripted agents, and says with file:line what is wrong with one.
+
+A line is an object: `agent`, `reply`, `calls` [{tool, args}], `error`, `delay` (seconds), `usage`.
+At least one of `reply`, `calls` and `error` must be there. Blank lines count for nothing.
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from ripstop.kernel.effects import AgentReplied, Usage
+from ripstop.kernel.errors import DefinitionError
+
+KEYS = ("agent", "reply", "calls", "error", "delay", "usage")
+ERRORS = ("rate_limit", "timeout", "refused")
+PASSING = ("rate_limit", "timeout")
+"""Errors that another attempt gets over."""
+USAGE_KEYS = ("input_tokens", "output_tokens", "money")
+REPLY_FILE = re.compile(r"(\d+)_reply\.txt")
+
+
+class Call(Struct, frozen=True):
+    tool: str
+    args: dict[str, Any]
+
+
+class Line(Struct, frozen=True):
+    where: str
+    """file:line, or the file of a folder."""
+    agent: str
+    """Empty: for anybody."""
+    reply: AgentReplied
+    calls: tuple[Call, ...] = ()
+    error: str = ""
+    delay: float = 0.0
+
+    @property
+    def passing(self) -> bool:
+        return self.error in PASSING
+
+
+class Script:
+    def __init__(self, path: Path, lines: tuple[Line, ...]) -> None:
+        self.lines = lines
+        self._path = path
+        self._queues: dict[str, list[int]] = {}
+        self._named = {line.agent for line in lines}
+
+    def queue(self, agent: str) -> list[int]:
+        """The lines that this agent may get, in order."""
+        known = agent if agent in self._named else ""
+        queue = self._queues.get(known)
+        if queue is None:
+            queue = self._queues[known] = [i for i, line in enumerate(self.lines) if line.agent in ("", known)]
+        return queue
+
+    def ran_out(self, agent: str) -> str:
+        own = sum(line.agent == agent for line in self.lines)
+        anybody = sum(line.agent == "" for line in self.lines)
+        return (
+            f"The script {str(self._path)!r} has no line left for agent {agent!r}: of its {len(self.lines)} lines "
+            f"{own} name this agent and {anybody} name nobody, and this run has used them all. Add a line for it."
+        )
+
+
+def read_script(path: Path) -> Script:
+    try:
+        lines = _read_folder(path) if path.is_dir() else _read_file(path)
+    except OSError as error:
+        raise DefinitionError(
+            f"The script {str(path)!r} cannot be read: {error.strerror}. "
+            "`script:PATH` wants a JSONL file, or a folder with <agent>/NN_reply.txt files."
+        ) from error
+    return Script(path, lines)
+
+
+def _read_folder(path: Path) -> tuple[Line, ...]:
+    lines = []
+    for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
+        replies = [(int(found[1]), file) for file in folder.iterdir() if (found := REPLY_FILE.fullmatch(file.name))]
+        for _, file in sorted(replies):
+            lines.append(Line(where=str(file), agent=folder.name, reply=AgentReplied(text=_text(file))))
+    if not lines:
+        raise DefinitionError(
+            f"The script folder {str(path)!r} has no replies. Put them into <agent>/01_reply.txt, 02_reply.txt, …"
+        )
+    return tuple(lines)
+
+
+def _read_file(path: Path) -> tuple[Line, ...]:
+    lines = tuple(
+        _Reader(f"{path}:{number}").line(text)
+        for number, text in enumerate(_text(path).split("\n"), start=1)
+        if text.strip()
+    )
+    if not lines:
+        raise DefinitionError(f'{path}:1: the script is empty. Write one object a line: {{"agent": "x", "reply": "…"}}')
+    return lines
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DefinitionError(f"{path}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
+
+
+class _Reader:
+    """Checks one line; every complaint begins with where it stands."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    def line(self, text: str) -> Line:
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise self._wrong(f'not JSON ({error}); a line is an object like {{"agent": "x", "reply": "…"}}') from error
+        if not isinstance(found, dict):
+            raise self._wrong(f'{found!r} is not an object; write {{"agent": "x", "reply": "…"}}')
+        self._known(found, KEYS, "key")
+        if not any(key in found for key in ("reply", "calls", "error")):
+            raise self._wrong("the line says nothing; give it `reply`, `calls` or `error`")
+        trouble = self._string(found, "error")
+        if "error" in found and trouble not in ERRORS:
+            raise self._wrong(f"`error` is {trouble!r}; it can be {', '.join(ERRORS)}")
+        return Line(
+            where=self._where,
+            agent=self._string(found, "agent"),
+            reply=AgentReplied(text=self._string(found, "reply"), usage=self._usage(found.get("usage", {}))),
+            calls=self._calls(found.get("calls", [])),
+            error=trouble,
+            delay=self._number(found.get("delay", 0), "delay"),
+        )
+
+    def _wrong(self, problem: str) -> DefinitionError:
+        return DefinitionError(f"{self._where}: {problem}")
+
+    def _known(self, found: dict[str, Any], keys: tuple[str, ...], what: str) -> None:
+        for key in found:
+            if key not in keys:
+                raise self._wrong(f"unknown {what} {key!r}; known are {', '.join(keys)}")
+
+    def _string(self, found: dict[str, Any], key: str) -> str:
+        value = found.get(key, "")
+        if not isinstance(value, str):
+            raise self._wrong(f'`{key}` is {value!r}; it must be a text in quotes, like "{key}": "…"')
+        return value
+
+    def _number(self, value: Any, key: str) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise self._wrong(f"`{key}` is {value!r}; it must be a number, 0 or more")
+        return value
+
+    def _calls(self, found: Any) -> tuple[Call, ...]:
+        if not isinstance(found, list):
+            raise self._wrong(f'`calls` is {found!r}; it must be a list like [{{"tool": "read_file", "args": {{}}}}]')
+        calls = []
+        for call in found:
+            if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or not call["tool"]:
+                raise self._wrong(f'a call is {call!r}; it must be like {{"tool": "read_file", "args": {{}}}}')
+            self._known(call, ("tool", "args"), "key of a call")
+            args = call.get("args", {})
+            if not isinstance(args, dict):
+                raise self._wrong(f'`args` of {call["tool"]!r} is {args!r}; it must be like {{"path": "a.txt"}}')
+            calls.append(Call(tool=call["tool"], args=args))
+        return tuple(calls)
+
+    def _usage(self, found: Any) -> Usage:
+        if not isinstance(found, dict):
+            raise self._wrong(f'`usage` is {found!r}; it must be an object like {{"input_tokens": 10}}')
+        self._known(found, USAGE_KEYS, "key of `usage`")
+        for key in ("input_tokens", "output_tokens"):
+            if isinstance(found.get(key, 0), float):
+                raise self._wrong(f"`{key}` is {found[key]!r}; tokens are whole numbers")
+        return Usage(**{key: self._number(value, key) for key, value in found.items()})  # type: ignore[arg-type]  # checked above

@@ -1,0 +1,1 @@
+"""Tools: typed functions that agents may call."""

@@ -1,0 +1,148 @@
+"""Tools are plain typed functions with a decorator; a toolbox carries out calls to them.
+
+    @tool(kind="pure")
+    def add(a: int, b: int) -> int:
+        "Add two whole numbers."
+        return a + b
+
+The signature is the schema: a call with wrong arguments is answered with what is wrong, so that the
+agent can mend it. `kind` says what a crash in the middle means (see `runtime.ports.Kind`); a tool
+that does not say is `unsafe`. A `keyed` tool takes our key as its parameter `key`, which agents do
+not see. A `probeable` one brings `probe`, a function of the same arguments that returns what the
+call returned if it happened, and `None` if it did not.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, get_type_hints
+
+import msgspec
+
+from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
+from ripstop.kernel.errors import DefinitionError
+from ripstop.runtime.ports import Kind, Refused, Request
+
+from .spec import ToolSpec
+
+KEY = "key"
+
+
+class Tool:
+    """A function that agents may call."""
+
+    def __init__(self, function: Callable[..., Any], kind: Kind, probe: Callable[..., Any] | None) -> None:
+        self.name = function.__name__
+        self.kind = kind
+        self._function = function
+        self._probe = probe
+        if kind is Kind.PROBEABLE and probe is None:
+            raise DefinitionError(f"The tool {self.name!r} is probeable, so it needs probe=….")
+        takes_key = KEY in inspect.signature(function).parameters
+        if (kind is Kind.KEYED) is not takes_key:
+            raise DefinitionError(f"A keyed tool, and only such a one, has a parameter {KEY!r}; see {self.name!r}.")
+        self._arguments = _arguments_type(function)
+        self.spec = ToolSpec(
+            name=self.name, description=inspect.getdoc(function) or "", parameters=_schema(self._arguments)
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    async def call(self, arguments: Mapping[str, Any], key: str) -> Any:
+        return await _run(self._function, self._checked(arguments, key))
+
+    async def probe(self, arguments: Mapping[str, Any]) -> Any:
+        assert self._probe is not None
+        return await _run(self._probe, self._checked(arguments, ""))
+
+    def _checked(self, arguments: Mapping[str, Any], key: str) -> dict[str, Any]:
+        try:
+            given = msgspec.convert(dict(arguments), self._arguments)
+        except msgspec.ValidationError as error:
+            wanted = ", ".join(self.spec.parameters.get("properties", {}))
+            raise Refused(f"{self.name} was called wrongly: {error}. It takes: {wanted}.", "agent") from error
+        found = msgspec.structs.asdict(given)
+        return {**found, KEY: key} if self.kind is Kind.KEYED else found
+
+
+def tool(kind: str = "unsafe", probe: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Tool]:
+    """Make a function a tool. `kind`: pure, keyed, probeable or unsafe."""
+    try:
+        chosen = Kind(kind)
+    except ValueError:
+        raise DefinitionError(
+            f"There is no kind of effect {kind!r}; choose from {', '.join(k.value for k in Kind)}."
+        ) from None
+    return lambda function: Tool(function, chosen, probe)
+
+
+class Toolbox:
+    """The performer of `CallTool`."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools = {one.name: one for one in tools}
+
+    def specs(self, names: tuple[str, ...]) -> list[ToolSpec]:
+        return [self._tools[name].spec for name in names if name in self._tools]
+
+    async def perform(self, request: Request) -> Answer | None:
+        found = self._find(request.command)
+        return ToolReturned(value=_plain(await found.call(request.arguments, request.key)))
+
+    async def probe(self, request: Request) -> Answer | None:
+        value = await self._find(request.command).probe(request.arguments)
+        return None if value is None else ToolReturned(value=_plain(value))
+
+    def kind(self, command: Command) -> Kind:
+        assert isinstance(command, CallTool)
+        known = self._tools.get(command.tool)
+        # a tool that does not exist is never carried out, so asking for it is harmless
+        return known.kind if known else Kind.PURE
+
+    def provider(self, command: Command) -> str:
+        return ""
+
+    def _find(self, command: Command) -> Tool:
+        assert isinstance(command, CallTool)
+        known = self._tools.get(command.tool)
+        if known is None:
+            names = ", ".join(sorted(self._tools)) or "none"
+            raise Refused(f"There is no tool {command.tool!r}; there are: {names}.", "agent")
+        return known
+
+
+async def _run(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(**arguments)
+    return await asyncio.to_thread(function, **arguments)
+
+
+def _arguments_type(function: Callable[..., Any]) -> type[msgspec.Struct]:
+    hints = get_type_hints(function)
+    fields: list[Any] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name == KEY:
+            continue
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or name not in hints:
+            raise DefinitionError(f"Parameter {name!r} of the tool {function.__name__!r} needs a name and a type.")
+        field = (name, hints[name])
+        fields.append(field if parameter.default is parameter.empty else (*field, parameter.default))
+    return msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    (reference,), components = msgspec.json.schema_components([arguments])
+    name = reference["$ref"].rpartition("/")[2]
+    schema = dict(components.pop(name))
+    schema.pop("title", None)
+    if components:
+        schema["$defs"] = components
+    return schema
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return msgspec.to_builtins(value)
+    except (TypeError, msgspec.MsgspecError) as error:
+        raise Refused(f"A tool must return what JSON can hold, but this returned {type(value).__name__}.") from error

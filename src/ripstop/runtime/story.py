@@ -1,0 +1,85 @@
+"""A run told from its journal: its records for people and programs, and why each came to be."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ripstop.kernel.effects import AgentReplied, AskAgent
+from ripstop.kernel.events import FACTS, Answered, Asked, Record
+from ripstop.kernel.prompt import Prompt, seal
+from ripstop.kernel.run import Run
+
+from .engine import Engine
+
+
+class Told(Struct, frozen=True):
+    """A record, and what belongs to it."""
+
+    record: Record
+    run: Run[Any]
+    """The run right after this record."""
+    before: Run[Any] | None
+    """The run right before it."""
+    prompt: Prompt | None = None
+    """For a command to an agent: what it was sent."""
+    genuine: bool | None = None
+    """For a reply: whether the prompt shown for it is what was really sent."""
+
+
+async def tell_story(engine: Engine, run_id: str) -> list[Told]:
+    told: list[Told] = []
+    prompts: dict[int, Prompt] = {}
+    before: Run[Any] | None = None
+    for record, run in await engine.history(run_id):
+        prompt, genuine = None, None
+        event = record.event
+        if isinstance(event, Asked) and isinstance(event.command, AskAgent):
+            style = engine.style(run)
+            prompt = prompts[record.number] = style.render(run.open[record.number].state, event.command)
+        elif isinstance(event, Answered) and isinstance(event.answer, AgentReplied) and event.answer.sent:
+            sent = prompts.get(event.to)
+            genuine = sent is not None and seal(sent) == event.answer.sent
+        told.append(Told(record, run, before, prompt, genuine))
+        before = run
+    return told
+
+
+def path(engine: Engine, story: list[Told]) -> list[str]:
+    """Where an agent took its turn, in order."""
+    return [
+        engine.style(told.run).picture(told.run).where
+        for told in story
+        if isinstance(told.record.event, Asked)
+        and isinstance(told.record.event.command, AskAgent)
+        and told.record.event.command.continues is None
+    ]
+
+
+def plain(told: Told) -> dict[str, Any]:
+    """A record as one JSON object: number, time, type, and the event's own fields."""
+    fields = msgspec.to_builtins(told.record.event)
+    if told.prompt is not None:
+        fields["command"]["prompt"] = told.prompt.text
+        if len(told.prompt.messages) > 1:
+            fields["command"]["messages"] = msgspec.to_builtins(told.prompt.messages)
+    if told.genuine is not None:
+        fields["prompt_is_genuine"] = told.genuine
+    kind = fields.pop("type")
+    return {"number": told.record.number, "at": iso(told.record.at), "type": kind, **fields}
+
+
+def iso(at: int) -> str:
+    """Microseconds as an ISO time in UTC."""
+    return datetime.fromtimestamp(at / 1_000_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def step_of(story: list[Told], number: int) -> list[Told]:
+    """The records of the step that a record belongs to: its fact and all that was decided on it."""
+    start = end = number - 1
+    while start > 0 and not isinstance(story[start].record.event, FACTS):
+        start -= 1
+    while end + 1 < len(story) and not isinstance(story[end + 1].record.event, FACTS):
+        end += 1
+    return story[start : end + 1]

@@ -1,0 +1,89 @@
+"""Settings: `ripstop.toml`, then the environment, then the command line; the later wins.
+
+    store = "sqlite:.ripstop/journal.db"
+    concurrency = 32            # commands at a time
+    attempts = 5                # of a call that may be tried again
+
+    [models]
+    default = "local"           # or "openai:NAME", "script:PATH", "<provider>:NAME"
+    base_url = "…"              # for openai: and anything compatible
+
+    [limits]                    # for every run: tokens, money, calls, seconds, turns
+    tokens = 200000
+
+    [pace]                      # seconds between two calls, per provider
+    openai = 2.0
+
+    [prices."openai:NAME"]      # money per million tokens
+    input = 0.5
+    output = 1.5
+
+Environment: `RIPSTOP_STORE`, `RIPSTOP_MODEL`, `RIPSTOP_BASE_URL`. Keys of providers stand in the
+environment only, never in a file.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from ripstop.kernel.effects import Limits
+from ripstop.kernel.errors import UsageError
+
+FILE = "ripstop.toml"
+DEFAULT_STORE = "sqlite:.ripstop/journal.db"
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    input: float = 0.0
+    output: float = 0.0
+
+
+class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    default: str = "local"
+    base_url: str = ""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    store: str = DEFAULT_STORE
+    concurrency: int = 32
+    attempts: int = 5
+    models: Models = Models()
+    limits: Limits = Limits()
+    pace: dict[str, float] = {}
+    prices: dict[str, Price] = {}
+
+
+def read_settings(
+    folder: Path,
+    environment: Mapping[str, str] = os.environ,
+    store: str | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
+) -> Settings:
+    found = _from_file(folder / FILE)
+    models = Models(
+        default=model or environment.get("RIPSTOP_MODEL") or found.models.default,
+        base_url=base_url or environment.get("RIPSTOP_BASE_URL") or found.models.base_url,
+    )
+    chosen = store or environment.get("RIPSTOP_STORE") or found.store
+    return msgspec.structs.replace(found, store=chosen, models=models)
+
+
+def _from_file(path: Path) -> Settings:
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Settings)
+    except FileNotFoundError:
+        return Settings()
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError, OSError) as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def store_path(store: str) -> Path:
+    """The file behind `sqlite:PATH`."""
+    kind, _, path = store.partition(":")
+    if kind != "sqlite" or not path:
+        raise UsageError(f"--store {store!r} is not known; write sqlite:PATH, for example {DEFAULT_STORE}.")
+    return Path(path)

@@ -1,0 +1,19 @@
+"""What the graph style records of its own."""
+
+from ripstop.kernel.events import Event
+
+from ..turn import TURN_EVENTS
+
+
+class Turned(Event, tag="graph.turned", frozen=True):
+    """A turn is over. Its decisions stand in the reply `reply`; they lead to the state `to`."""
+
+    reply: int
+    """Number of the record that holds the reply."""
+    to: str = ""
+    """A state, or END; empty if no transition holds."""
+    via: int = -1
+    """Index of the transition that holds."""
+
+
+GRAPH_EVENTS: tuple[type[Event], ...] = (Turned, *TURN_EVENTS)

@@ -1,0 +1,19 @@
+"""Both journals do what every journal must."""
+
+from pathlib import Path
+
+from ripstop.journals.memory import MemoryJournal
+from ripstop.journals.sqlite import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.runtime.ports import Journal
+from ripstop.testing import JournalConformance
+
+
+class TestMemoryJournal(JournalConformance):
+    def open(self, codec: Codec, folder: Path) -> Journal:
+        return MemoryJournal(codec)
+
+
+class TestSqliteJournal(JournalConformance):
+    def open(self, codec: Codec, folder: Path) -> Journal:
+        return SqliteJournal(folder / "journal.db", codec)

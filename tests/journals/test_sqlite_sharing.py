@@ -1,0 +1,244 @@
+"""Several journals on one file: in one process, and in several real ones."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from ripstop.journals.sqlite import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.effects import CallTool
+from ripstop.kernel.errors import Conflict, LeaseLost
+from ripstop.kernel.events import Heard
+from ripstop.testing.conformance import LATER, NOW, answer, entry, refuses, start
+
+TOOL = CallTool(tool="hammer")
+
+
+def test_two_journals_on_one_file_conflict_properly(tmp_path: Path) -> None:
+    async def story() -> None:
+        one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
+        await one.append(start("a"))
+        await refuses(Conflict, two.append(start("a")))
+        await two.append(entry("a", Heard(text="from two"), after=1))
+        # `one` still believes that the run is one record long
+        await refuses(Conflict, one.append(entry("a", Heard(text="from one"), after=1)))
+        assert await one.read("a") == await two.read("a")
+        await one.append(entry("a", Heard(text="from one"), after=2))
+        assert [record.number for record in await two.read("a")] == [1, 2, 3]
+        assert await two.verify() == []
+        await one.close()
+        await two.close()
+
+    asyncio.run(story())
+
+
+def test_a_worker_is_fenced_out_across_journals(tmp_path: Path) -> None:
+    async def story() -> None:
+        one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
+        old, new = await one.enrol(NOW), await two.enrol(LATER)
+        assert new > old
+        await one.append(start("a", TOOL, holder=old))
+        assert [task.number for task in await two.claim(new, LATER, 9)] == [2]
+        await refuses(LeaseLost, one.append(entry("a", answer(2), after=2, fence=(2, old))))
+        await two.append(entry("a", answer(2), after=2, fence=(2, new)))
+        await one.close()
+        await two.close()
+
+    asyncio.run(story())
+
+
+def test_a_journal_sees_that_another_has_written_and_not_that_it_has_itself(tmp_path: Path) -> None:
+    async def story() -> None:
+        one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
+        one.changed()
+        await one.append(start("a"))
+        assert not one.changed()
+        await two.append(start("b"))
+        assert one.changed()
+        assert not one.changed()
+        await one.close()
+        await two.close()
+
+    asyncio.run(story())
+
+
+def test_many_appends_in_one_turn_of_the_loop_share_few_commits(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal = SqliteJournal(tmp_path / "j.db", Codec())
+        before = journal._commit.commits
+        await asyncio.gather(*(journal.append(start(f"r{number}", TOOL)) for number in range(300)))
+        assert journal._commit.commits - before <= 2
+        assert len(await journal.runs()) == 300
+        await journal.close()
+
+    asyncio.run(story())
+
+
+def test_one_bad_append_does_not_spoil_the_others_of_its_commit(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal = SqliteJournal(tmp_path / "j.db", Codec())
+        entries = [start("a"), start("a"), entry("b", Heard(text="x"), after=4), start("c")]
+        results = await asyncio.gather(*(journal.append(new) for new in entries), return_exceptions=True)
+        assert [type(result) for result in results] == [type(None), Conflict, Conflict, type(None)]
+        assert [info.run_id for info in await journal.runs()] == ["a", "c"]
+        assert await journal.verify() == []
+        await journal.close()
+
+    asyncio.run(story())
+
+
+def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal = SqliteJournal(tmp_path / "j.db", Codec())
+        other = sqlite3.connect(tmp_path / "j.db", isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        appending = asyncio.ensure_future(journal.append(start("a")))
+        beats = 0
+        while beats < 5:
+            await asyncio.sleep(0.01)  # the loop goes on while the journal waits
+            beats += 1
+        assert not appending.done()
+        other.execute("COMMIT")
+        other.close()
+        async with asyncio.timeout(10):
+            await appending
+        assert len(await journal.read("a")) == 1
+        await journal.close()
+
+    asyncio.run(story())
+
+
+def test_opening_waits_for_another_that_is_creating_the_file(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "j.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN EXCLUSIVE")
+    release = threading.Timer(0.1, lambda: other.execute("COMMIT"))
+    release.start()
+
+    async def story() -> None:
+        journal = SqliteJournal(tmp_path / "j.db", Codec())
+        await journal.append(start("a"))
+        await journal.close()
+
+    asyncio.run(story())
+    release.join()
+    other.close()
+
+
+WRITER = """
+import asyncio, sys
+from ripstop.journals.sqlite import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.events import Heard
+from ripstop.testing.conformance import entry, start
+
+async def one(journal, name):
+    await journal.append(start(name))
+    for length in range(1, 4):
+        await journal.append(entry(name, Heard(text=f"{name} {length}"), after=length))
+
+async def main(path, who, runs):
+    journal = SqliteJournal(path, Codec())
+    await asyncio.gather(*(one(journal, f"{who}-{number}") for number in range(int(runs))))
+    await journal.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_several_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), f"p{who}", "50"]) for who in range(4)]
+    assert [writer.wait(timeout=50) for writer in writers] == [0, 0, 0, 0]
+
+    async def story() -> None:
+        journal = SqliteJournal(path, Codec())
+        runs = await journal.runs()
+        assert sorted(info.run_id for info in runs) == sorted(f"p{who}-{n}" for who in range(4) for n in range(50))
+        assert {info.length for info in runs} == {4}
+        last = (await journal.read("p3-49"))[-1].event
+        assert last == Heard(text="p3-49 3")
+        assert await journal.verify() == []
+        await journal.close()
+
+    asyncio.run(story())
+
+
+CLAIMER = """
+import asyncio, sys
+from ripstop.journals.sqlite import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.testing.conformance import NOW
+
+async def main(path):
+    journal = SqliteJournal(path, Codec())
+    holder = await journal.enrol(NOW)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    taken = []
+    while tasks := await journal.claim(holder, NOW, 3):
+        taken += [task.run_id for task in tasks]
+    print(*taken, flush=True)
+    sys.stdin.readline()
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_several_processes_claim_every_command_once(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+
+    async def prepare() -> None:
+        journal = SqliteJournal(path, Codec())
+        await asyncio.gather(*(journal.append(start(f"r{number}", TOOL)) for number in range(60)))
+        await journal.close()
+
+    asyncio.run(prepare())
+    pipe = subprocess.PIPE
+    claimers = [
+        subprocess.Popen([sys.executable, "-c", CLAIMER, str(path)], stdin=pipe, stdout=pipe, text=True)
+        for _ in range(3)
+    ]
+    for claimer in claimers:
+        assert claimer.stdout is not None and claimer.stdout.readline() == "ready\n"
+    for claimer in claimers:
+        assert claimer.stdin is not None
+        claimer.stdin.write("go\n")
+        claimer.stdin.flush()
+    taken = [claimer.stdout.readline().split() for claimer in claimers if claimer.stdout]
+    for claimer in claimers:
+        claimer.communicate("stop\n", timeout=30)
+    assert [claimer.returncode for claimer in claimers] == [0, 0, 0]
+    assert sorted(sum(taken, [])) == sorted(f"r{number}" for number in range(60))
+
+
+def test_what_a_killed_process_held_is_free_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+
+    async def prepare() -> None:
+        journal = SqliteJournal(path, Codec())
+        await journal.append(start("a", TOOL))
+        await journal.close()
+
+    asyncio.run(prepare())
+    pipe = subprocess.PIPE
+    claimer = subprocess.Popen([sys.executable, "-c", CLAIMER, str(path)], stdin=pipe, stdout=pipe, text=True)
+    assert claimer.stdin is not None and claimer.stdout is not None
+    claimer.stdout.readline()
+    claimer.stdin.write("go\n")
+    claimer.stdin.flush()
+    assert claimer.stdout.readline() == "a\n"
+
+    async def story() -> None:
+        journal = SqliteJournal(path, Codec())
+        mine = await journal.enrol(NOW)
+        assert await journal.claim(mine, NOW, 9) == [], "it lives"
+        claimer.kill()
+        claimer.communicate()
+        assert [task.number for task in await journal.claim(mine, NOW, 9)] == [2], "its lease has not run out"
+        await journal.close()
+        assert [file.name for file in tmp_path.glob("*worker*")] == []
+
+    asyncio.run(story())
