@@ -78,6 +78,9 @@ class Waiting:
     def picture(self, run: Run[str]) -> Picture:
         return Picture()
 
+    def explain(self, before: str, event: Event) -> list[str]:
+        return []
+
 
 def now() -> int:
     return time.time_ns() // 1000

@@ -106,6 +106,11 @@ class SameAnswers(RuleBasedStateMachine):
         after = self.lengths.get(run, 0) + off
         if after < 1:
             return
+        # a step may settle what it has opened itself, but not what comes later
+        events = [
+            event for place, event in enumerate(events, after + 1)
+            if max(getattr(event, "to", 0), getattr(event, "number", 0)) < place
+        ] or [Heard(text="nothing")]  # fmt: skip
         status = "stopped" if any(isinstance(event, Ended) for event in events) else "working"
         self.append(entry(run, *events, after=after, at=self.now, status=status, fence=fence, holder=holder))
 

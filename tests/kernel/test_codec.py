@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import AgentReplied, CallTool, ToolCall, ToolReturned
-from ripstop.kernel.errors import UnknownRecord
+from ripstop.kernel.effects import AgentReplied, CallTool, ToolCall, ToolReturned, Usage
+from ripstop.kernel.errors import UnknownRecord, Unwritable
 from ripstop.kernel.events import DECISIONS, FACTS, FORMAT, Answered, Asked, Event, Ordered, Started
 from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.testing import ERRAND_EVENTS
@@ -116,6 +116,18 @@ def test_a_newer_format_stops_loudly_and_says_to_upgrade() -> None:
 
 def test_a_field_that_a_later_version_added_does_not_stop_an_earlier_one() -> None:
     assert CODEC.load(b'{"type":"withdrawn","number":3,"because":"x","mood":"good"}')
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_json_has_not_is_refused_before_it_is_written(number: float) -> None:
+    with pytest.raises(Unwritable, match="not JSON"):
+        CODEC.dump(Answered(to=1, answer=AgentReplied(usage=Usage(money=number))))
+
+
+@pytest.mark.parametrize("value", [object(), "\ud800", {"deep": [object()]}])
+def test_what_json_has_no_form_for_is_refused(value: object) -> None:
+    with pytest.raises(Unwritable, match="ToolReturned|Answered"):
+        CODEC.dump(Answered(to=1, answer=ToolReturned(value=value)))
 
 
 def test_defaults_are_not_written() -> None:

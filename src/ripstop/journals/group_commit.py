@@ -21,9 +21,9 @@ Operation = Callable[[sqlite3.Connection], Any]
 """Runs inside the transaction. What it returns, or the `JournalError` it raises, is its own result;
 it must leave nothing behind when it raises."""
 
-SLOW = 0.004
+SLOW = 0.020
 """Seconds. A commit that takes longer than this, on average, moves to the writer thread."""
-QUICK = 0.002
+QUICK = 0.010
 """Seconds. It comes back to the loop when the average has fallen below this."""
 PATIENCE = 30.0
 """Seconds to wait for another process that holds the write lock."""

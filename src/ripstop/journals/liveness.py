@@ -8,6 +8,8 @@ one, so its commands are free at once, not only when its lease has run out. Wher
 import os
 from pathlib import Path
 
+from ripstop.runtime.failpoints import reach
+
 try:
     import fcntl
 except ImportError:  # Windows: leases only
@@ -25,14 +27,18 @@ class Liveness:
     def enter(self, holder: int) -> None:
         if fcntl is None:
             return
+        reach("liveness.before_create")
         handle = os.open(self._file(holder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        reach("liveness.before_lock")
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._mine[holder] = handle
 
     def leave(self, holder: int) -> None:
         handle = self._mine.pop(holder, None)
         if handle is not None:
+            reach("liveness.before_unlink")
             self._file(holder).unlink(missing_ok=True)
+            reach("liveness.after_unlink")
             os.close(handle)
 
     def gone(self, holder: int) -> bool:
@@ -52,6 +58,7 @@ class Liveness:
         return True
 
     def bury(self, holder: int) -> None:
+        reach("liveness.before_bury")
         self._file(holder).unlink(missing_ok=True)
 
     def close(self) -> None:

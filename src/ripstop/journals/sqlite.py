@@ -33,8 +33,11 @@ HEADS = 4096
 
 
 class _Head(NamedTuple):
+    """Where a run ends."""
+
     key: int
     length: int
+    last: int | None
     digest: bytes
 
 
@@ -48,8 +51,8 @@ class SqliteJournal:
         self._liveness = Liveness(self._path)
         self._heads: dict[str, _Head] = {}
         self._new_heads: dict[str, _Head] = {}
-        self._new_records: list[tuple[int, int, int, str, bytes]] = []
-        self._opened: list[tuple[int, int, str, int | None, int | None, int, int]] = []
+        self._new_records: list[tuple[int, int, int, int, int | None, str, bytes]] = []
+        self._opened: list[tuple[int, int, int, str, int | None, int | None, int, int]] = []
         self._closed: list[tuple[int, int]] = []
         self._commit = GroupCommit(self._writing, self._write_collected, self._committed, self._explain)
         self._seen = self._data_version()
@@ -65,18 +68,9 @@ class SqliteJournal:
 
     async def read(self, run_id: str, after: int = 0) -> list[Record]:
         with _explained(self._path):
-            return self._read(run_id, after, None)
-
-    def _read(self, run_id: str, after: int, until: int | None) -> list[Record]:
-        row = self._reading.execute(self._sql["run_row"], (run_id,)).fetchone()
-        if row is None:
-            return []
-        key, length, fork_of, fork_at = row
-        last = length if until is None else until
-        shared = self._read(fork_of, after, min(fork_at, last)) if fork_of and after < fork_at else []
+            rows = self._reading.execute(self._sql["story"], {"run": run_id, "after": after}).fetchall()
         load = self._codec.load
-        own = self._reading.execute(self._sql["own_records"], (key, after, last))
-        return shared + [Record(number, at, load(body)) for number, at, body in own]
+        return [Record(number, at, load(body)) for number, at, body in reversed(rows)]
 
     async def blob(self, digest: str) -> bytes:
         with _explained(self._path):
@@ -130,12 +124,15 @@ class SqliteJournal:
             head = self._create(db, entry)
         else:
             head = self._head(db, entry.run_id, first.number - 1)
-        digest, rows = head.digest, []
+        position = self._position(db)
+        before, digest, rows = head.last, head.digest, []
         for record, body in zip(entry.records, bodies, strict=True):
             digest = chain.link(digest, record.number, record.at, body)
-            rows.append((head.key, record.number, record.at, body.decode(), digest))
+            position += 1
+            rows.append((position, head.key, record.number, record.at, before, body.decode(), digest))
+            before = position
         last = entry.records[-1]
-        update = (last.number, digest, entry.status, last.at, head.key, head.length, head.digest)
+        update = (last.number, position, digest, entry.status, last.at, head.key, head.length, head.digest)
         if entry.fence:
             number, holder = entry.fence
             changed = db.execute(self._sql["advance_run_fenced"], (*update, head.key, number, holder)).rowcount
@@ -143,38 +140,36 @@ class SqliteJournal:
             changed = db.execute(self._sql["advance_run"], update).rowcount
         if not changed:
             self._why_not(db, entry, head)
-        self._new_heads[entry.run_id] = _Head(head.key, last.number, digest)
+        self._new_heads[entry.run_id] = _Head(head.key, last.number, position, digest)
         self._new_records.extend(rows)
         for item in entry.blobs.items():
             db.execute(self._sql["keep_blob"], item)
-        self._update_outbox(db, entry, head.key)
+        self._update_outbox(db, entry, head.key, position - last.number)
+
+    def _position(self, db: sqlite3.Connection) -> int:
+        """The last position taken so far, by the file or by this commit."""
+        if self._new_records:
+            return self._new_records[-1][0]
+        position: int = db.execute(self._sql["last_position"]).fetchone()[0]
+        return position
 
     def _create(self, db: sqlite3.Connection, entry: Entry) -> _Head:
         first = entry.records[0]
-        shared, length, style, parent = b"", 0, "", None
+        shared, length, position, style, parent = b"", 0, None, "", None
         if entry.fork:
             source, length = entry.fork
-            style, shared = self._shared(db, source, length)
+            (style,) = db.execute(self._sql["style_of"], (source,)).fetchone()
+            position, shared = db.execute(self._sql["record_at"], {"run": source, "number": length}).fetchone()
         elif isinstance(first.event, Started):
             style, parent = first.event.style, first.event.parent
         digest = chain.first(entry.run_id, shared)
-        row = (entry.run_id, style, entry.status, first.at, first.at, length, digest)
+        row = (entry.run_id, style, entry.status, first.at, first.at, length, position, digest)
         row += (*(parent or (None, None)), *(entry.fork or (None, 0)))
         cursor = db.execute(self._sql["create_run"], row)
         if not cursor.rowcount:
             raise Conflict(entry.run_id)
         assert cursor.lastrowid is not None
-        return _Head(cursor.lastrowid, length, digest)
-
-    def _shared(self, db: sqlite3.Connection, run_id: str, number: int) -> tuple[str, bytes]:
-        """Style of a run, and the hash of one of its records, which may itself be a shared one."""
-        style = ""
-        while True:
-            key, _, fork_of, fork_at = db.execute(self._sql["run_row"], (run_id,)).fetchone()
-            style = style or db.execute("SELECT style FROM runs WHERE key = ?", (key,)).fetchone()[0]
-            if number > fork_at:
-                return style, db.execute(self._sql["hash_at"], (key, number)).fetchone()[0]
-            run_id = fork_of
+        return _Head(cursor.lastrowid, length, position, digest)
 
     def _head(self, db: sqlite3.Connection, run_id: str, length: int) -> _Head:
         """The end of a run that is `length` records long."""
@@ -194,7 +189,7 @@ class SqliteJournal:
             raise LeaseLost(entry.run_id, entry.fence[0])
         raise Conflict(entry.run_id)
 
-    def _update_outbox(self, db: sqlite3.Connection, entry: Entry, key: int) -> None:
+    def _update_outbox(self, db: sqlite3.Connection, entry: Entry, key: int, offset: int) -> None:
         """What opens and closes is collected and written once per commit: first all that opens."""
         sql = self._sql
         for change in changes(entry.records):
@@ -202,7 +197,7 @@ class SqliteJournal:
                 number, waits = change.number, waits_for(change.command)
                 holder = entry.holder if waits in ("worker", "run") else None
                 begun = int(number in entry.begun)
-                self._opened.append((key, number, waits, change.due, holder, begun, begun))
+                self._opened.append((key, number, offset + number, waits, change.due, holder, begun, begun))
             elif isinstance(change, Closed) and change.number is not None:
                 self._closed.append((key, change.number))
             elif isinstance(change, Closed):
@@ -217,6 +212,7 @@ class SqliteJournal:
     def _write_collected(self) -> None:
         if self._new_records:
             self._writing.executemany(self._sql["add_record"], self._new_records)
+            self._writing.execute(self._sql["count_records"], (len(self._new_records),))
         if self._opened:
             self._writing.executemany(self._sql["open_command"], self._opened)
         if self._closed:

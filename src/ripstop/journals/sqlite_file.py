@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from ripstop.kernel.errors import JournalError
+from ripstop.runtime.failpoints import reach
 
 from .sql import migrations
 
@@ -43,13 +44,16 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
     if version < len(known):
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN EXCLUSIVE")
+        reach("sqlite.before_migration")
         try:
             for number in range(_version(path, db), len(known)):
                 for statement in _statements(known[number]):
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {number + 1}")
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            reach("sqlite.in_migration")
             db.execute("COMMIT")
+            reach("sqlite.after_migration")
         except BaseException:
             db.execute("ROLLBACK")
             raise

@@ -1,84 +1,132 @@
-"""Is every record the one that was written? Recomputes every hash, from the file alone."""
+"""Is every record the one that was written? Recomputes every hash, from the file alone, in one pass."""
 
 import hashlib
 import sqlite3
+from typing import NamedTuple
 
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import UnknownRecord
+from ripstop.kernel.events import Forked, Started
 from ripstop.runtime.ports import Damage
 
 from . import chain
 from .sql import queries
 
 
+class _Run(NamedTuple):
+    key: int
+    run_id: str
+    length: int
+    last: int | None
+    head: bytes
+    fork_of: str | None
+    fork_at: int
+
+
+class _Seen(NamedTuple):
+    """The end of a run as far as the pass has come."""
+
+    number: int
+    position: int | None
+    digest: bytes
+
+
 def verify(db: sqlite3.Connection, codec: Codec, only: str | None) -> list[Damage]:
-    sql = queries()
-    damage: list[Damage] = []
     db.execute("BEGIN")  # one view of the file, even while others write
     try:
-        runs = {row[1]: row for row in db.execute(sql["all_runs"])}
-        for run_id in runs:
-            if only in (None, run_id):
-                damage += _verify_run(db, codec, runs, run_id)
-        if only is None:
-            damage += _verify_whole(db)
+        check = _Check(db, codec, only)
+        return check.records() + check.ends() + ([] if only else check.whole())
     finally:
         db.execute("COMMIT")
-    return damage
 
 
-def _verify_run(db: sqlite3.Connection, codec: Codec, runs: dict[str, tuple], run_id: str) -> list[Damage]:  # type: ignore[type-arg]
-    key, _, length, head, fork_of, fork_at = runs[run_id]
-    digest: bytes | None = chain.first(run_id, _shared_hash(db, runs, fork_of, fork_at))
-    expected = fork_at + 1
-    damage: list[Damage] = []
+class _Check:
+    def __init__(self, db: sqlite3.Connection, codec: Codec, only: str | None) -> None:
+        self._db = db
+        self._codec = codec
+        self._only = only
+        self._runs = {row[0]: _Run(*row) for row in db.execute(queries()["all_runs"])}
+        self._seen: dict[int, _Seen] = {}
+        self._count = 0
 
-    def report(number: int, text: str) -> None:
-        damage.append(Damage(run_id=run_id, number=number, text=text))
+    def _wanted(self, run: _Run) -> bool:
+        return self._only in (None, run.run_id)
 
-    for number, at, body, stored in db.execute(queries()["records_of"], (key,)):
-        if number != expected:
-            missing = f"{expected}" if number == expected + 1 else f"{expected} to {number - 1}"
-            report(expected, f"record {missing} is missing")
-        data = body.encode() if isinstance(body, str) else bytes(body)
-        digest = chain.link(digest, number, at, data) if digest else None
-        if digest != stored:
-            report(number, "record changed, moved or inserted: its hash does not fit the one before it")
-        digest, expected = bytes(stored), number + 1
+    def records(self) -> list[Damage]:
+        """Every record, in the order in which they were written."""
+        damage: list[Damage] = []
+        for position, key, number, at, before, body, stored in self._db.execute(queries()["all_records"]):
+            self._count += 1
+            run = self._runs.get(key)
+            if run is None and self._only is None:
+                text = "a record belongs to a run that is not in the list"
+                damage.append(Damage(run_id="", number=number, text=text))
+            elif run is not None and self._wanted(run):
+                data = body.encode() if isinstance(body, str) else bytes(body)
+                damage += self._damage(run, number, at, before, data, bytes(stored))
+                self._seen[key] = _Seen(number, position, bytes(stored))
+        return damage
+
+    def _damage(
+        self, run: _Run, number: int, at: int, before: int | None, body: bytes, stored: bytes
+    ) -> list[Damage]:
+        seen = self._seen.get(run.key) or self._beginning(run)
+        damage: list[Damage] = []
+
+        def report(place: int, text: str) -> None:
+            damage.append(Damage(run_id=run.run_id, number=place, text=text))
+
+        if number > seen.number + 1:
+            report(seen.number + 1, f"records {seen.number + 1} to {number - 1} are missing")
+        elif number <= seen.number or before != seen.position:
+            report(number, f"the record stands in the wrong place: after record {seen.number}")
+        if chain.link(seen.digest, number, at, body) != stored:
+            report(number, "the record was changed, moved or inserted: its hash does not fit the one before it")
         try:
-            codec.load(data)
+            event = self._codec.load(body)
         except UnknownRecord as error:
             report(number, str(error))
-    if expected <= length:
-        report(expected, f"the end was cut off: records {expected} to {length} are missing")
-    elif expected > length + 1:
-        report(length + 1, f"records {length + 1} to {expected - 1} were added behind the run's end")
-    elif digest != head:
-        report(length, "the run's last hash does not fit its last record")
-    return damage
+            return damage
+        definition = event.definition if isinstance(event, Started | Forked) else None
+        if definition and not self._db.execute(queries()["blob"], (definition,)).fetchone():
+            report(number, f"the definition {definition[:12]}… is missing from the file")
+        return damage
 
+    def _beginning(self, run: _Run) -> _Seen:
+        """What stands before a run's own first record: nothing, or the record that a fork shares."""
+        if run.fork_of is None:
+            return _Seen(0, None, chain.first(run.run_id))
+        row = self._db.execute(queries()["record_at"], {"run": run.fork_of, "number": run.fork_at}).fetchone()
+        position, digest = row or (None, b"")
+        return _Seen(run.fork_at, position, chain.first(run.run_id, digest))
 
-def _shared_hash(db: sqlite3.Connection, runs: dict[str, tuple], run_id: str | None, number: int) -> bytes:  # type: ignore[type-arg]
-    while run_id:
-        key, _, _, _, fork_of, fork_at = runs.get(run_id, (None, None, None, None, None, 0))
-        if number > fork_at:
-            row = db.execute(queries()["hash_at"], (key, number)).fetchone()
-            return bytes(row[0]) if row else b""
-        run_id = fork_of
-    return b""
+    def ends(self) -> list[Damage]:
+        """Is each run as long as it says, and its last record the one it names?"""
+        damage = []
+        for run in self._runs.values():
+            if not self._wanted(run):
+                continue
+            seen = self._seen.get(run.key) or self._beginning(run)
+            if seen.number < run.length:
+                text = f"the end was cut off: records {seen.number + 1} to {run.length} are missing"
+            elif seen.number > run.length:
+                text = f"records {run.length + 1} to {seen.number} were added behind the run's end"
+            elif seen.digest != run.head or seen.position != run.last:
+                text = "the run's last record is not the one it names"
+            else:
+                continue
+            damage.append(Damage(run_id=run.run_id, number=min(seen.number, run.length) + 1, text=text))
+        return damage
 
-
-def _verify_whole(db: sqlite3.Connection) -> list[Damage]:
-    sql = queries()
-    damage = []
-    count, last = db.execute(sql["positions"]).fetchone()
-    if count != last:
-        damage.append(Damage(run_id="", number=0, text=f"{last - count} records are missing from the file"))
-    (strays,) = db.execute(sql["strays"]).fetchone()
-    if strays:
-        damage.append(Damage(run_id="", number=0, text=f"{strays} records belong to a run that is not in the list"))
-    for digest, body in db.execute(sql["all_blobs"]):
-        data = body.encode() if isinstance(body, str) else bytes(body)
-        if hashlib.sha256(data).hexdigest() != digest:
-            damage.append(Damage(run_id="", number=0, text=f"the definition {digest[:12]}… was changed"))
-    return damage
+    def whole(self) -> list[Damage]:
+        """Are there as many records as were written, and is every definition what it was?"""
+        damage = []
+        (written,) = self._db.execute(queries()["counted"]).fetchone() or (0,)
+        if written != self._count:
+            text = f"{written} records were written to the file, and {self._count} are in it: some are missing or were added"
+            damage.append(Damage(run_id="", number=0, text=text))
+        for digest, body in self._db.execute(queries()["all_blobs"]):
+            data = body.encode() if isinstance(body, str) else bytes(body)
+            if hashlib.sha256(data).hexdigest() != digest:
+                damage.append(Damage(run_id="", number=0, text=f"the definition {digest[:12]}… was changed"))
+        return damage

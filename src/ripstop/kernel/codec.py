@@ -25,7 +25,10 @@ class Codec:
 
     def dump(self, event: Event) -> bytes:
         try:
-            return self._encode(event)
+            data = self._encode(event)
+            if b":null" in data:
+                self._decode(data)  # NaN is written as null; where a number must stand, it could never be read again
+            return data
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise Unwritable(
                 f"This {type(event).__name__} cannot be recorded, because part of it is not JSON: {error}. "

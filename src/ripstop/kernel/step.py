@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from .effects import (
+    AgentReplied,
     Answer,
     AskAgent,
     AskPerson,
@@ -24,7 +25,11 @@ from .effects import (
     Failed,
     Limits,
     PersonAnswered,
+    RunFinished,
+    Said,
+    Say,
     SetTimer,
+    StartRun,
     TimerFired,
     ToolReturned,
 )
@@ -250,11 +255,25 @@ def _ask_about_doubt(step: Step[Any], to: int, evidence: str) -> None:
 
 
 def _resolve_doubt(style: Style[S], step: Step[S], before: Run[S], about: int, said: PersonAnswered) -> None:
+    if about not in before.open:
+        return None  # withdrawn in the meantime: nobody needs to know any more
     if said.choice == AGAIN:
         return step.record(Repeated(number=about, because=f"a person said: {AGAIN}"))
-    answer: Answer = ToolReturned(value=said.text)
+    command = before.open[about].command
+    answer = _testimony(command, said.text)
     if said.choice != HAPPENED:
         answer = Failed(reason="Nobody knows whether it happened, and a person gave it up.", fault="ours")
-    command = before.open[about].command
     step.record(Answered(to=about, answer=answer))
-    style.decide(step, Settled(about, command, answer))
+    return style.decide(step, Settled(about, command, answer))
+
+
+def _testimony(command: Command, words: str) -> Answer:
+    """What a person saw, as the answer that the command was waiting for."""
+    match command:
+        case AskAgent():
+            return AgentReplied(text=words)
+        case Say():
+            return Said()
+        case StartRun():
+            return RunFinished(run="", outcome="completed", because=words)
+    return ToolReturned(value=words)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from ripstop.kernel.effects import Answer, Command, Said
+from ripstop.runtime.failpoints import reach
 from ripstop.runtime.ports import Kind, Request
 
 
@@ -28,8 +29,10 @@ class Loudspeaker:
 
     async def perform(self, request: Request) -> Answer | None:
         saying = Saying(request.run_id, request.key, request.text, request.attempt)
+        reach("loudspeaker.before_send")
         for listener in self._listeners:
             listener(saying)
+        reach("loudspeaker.after_send")
         return Said()
 
     def kind(self, command: Command) -> Kind:

@@ -71,7 +71,9 @@ class Worker:
     # Life
 
     async def start(self) -> None:
+        reach("worker.before_enrol")
         self._holder = await self._journal.enrol(self._clock())
+        reach("worker.after_enrol")
         self._engine.dispatcher = self
         self._sweeper = asyncio.create_task(self._sweep_for_ever(), name="ripstop-sweeper")
 
@@ -88,7 +90,9 @@ class Worker:
             thread.cancel()
         await asyncio.gather(*self._threads, return_exceptions=True)
         self._engine.dispatcher = None
+        reach("worker.before_leave")
         await self._journal.leave(self._holder)
+        reach("worker.after_leave")
 
     async def idle(self) -> None:
         """Return when this process has nothing in hand. Raises what made the worker give up."""
@@ -173,7 +177,9 @@ class Worker:
         kind = performer.kind(job.opened.command)
         request = await self._request(job)
         if job.doubtful and not kind.repeatable:
+            reach("worker.before_probe")
             found = await performer.probe(request) if kind is Kind.PROBEABLE else None
+            reach("worker.after_probe")
             if found is not None:
                 return await self._tell(job, found)
             if kind is Kind.UNSAFE:
@@ -202,7 +208,9 @@ class Worker:
             log.exception("%s failed", request.key)
             answer = Failed(reason=f"{type(error).__name__}: {error}", fault="ours")
         if answer is None:
+            reach("worker.before_park")
             await self._journal.park(job.run_id, job.number, self._holder)
+            reach("worker.after_park")
             return []
         return await self._tell(job, answer)
 
@@ -218,6 +226,7 @@ class Worker:
             f"A worker had begun {what} ({job.run_id}/{job.number}, attempt {job.attempt - 1}) "
             "and was gone before it could say how it ended."
         )
+        reach("worker.before_doubt")
         _, following = await self._engine.tell(
             job.run_id, Doubted(to=job.number, evidence=evidence), fence=(job.number, self._holder)
         )
@@ -227,7 +236,9 @@ class Worker:
         seconds = trouble.after if trouble.after is not None else self._backoff * 2.0 ** (job.attempt - 1)
         if trouble.provider_wide:
             self._pace.pause(performer.provider(job.opened.command), seconds)
+        reach("worker.before_retry")
         await self._journal.retry(job.run_id, job.number, self._holder, self._clock() + round(seconds * MICROS))
+        reach("worker.after_retry")
         self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), seconds))
         self.wake()
 
@@ -278,7 +289,9 @@ class Worker:
         if room <= 0:
             return
         jobs = []
+        reach("worker.before_claim")
         for task in await self._journal.claim(self._holder, self._clock(), room, self.only):
+            reach("worker.after_claim")
             opened = await self._engine.opened(task.run_id, task.number)
             if opened is None:
                 continue  # settled in the meantime; the journal has dropped it from the outbox

@@ -107,10 +107,11 @@ async def _work(options: Options, settings: Any, start: Any) -> int:
         screen = Screen(app, quiet=options.as_json)
         interrupted = _interruption()
         app.worker.only = ""  # nothing is swept up before we know which run is meant
-        run_id = await start(app)
-        app.worker.only = run_id
-        app.worker.wake()
-        with screen.following(run_id):
+        with screen.following():
+            run_id = await start(app)
+            screen.begins(run_id)
+            app.worker.only = run_id
+            app.worker.wake()
             following = asyncio.ensure_future(until_settled(app.engine, app.worker, run_id))
             waited: list[asyncio.Future[Any]] = [following, interrupted]
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)

@@ -39,12 +39,10 @@ class Screen:
         self._start = time.monotonic()
 
     @contextmanager
-    def following(self, run_id: str) -> Iterator[None]:
-        self._run_id = run_id
+    def following(self) -> Iterator[None]:
         if self._quiet:
             yield
             return
-        self._err.print(f"[bold]{escape(run_id)}[/]  [dim]({escape(self._app.settings.store)})[/]")
         stop = self._app.live.watch(self._see)
         try:
             if self._err.is_terminal:
@@ -56,8 +54,14 @@ class Screen:
             self._status = None
             stop()
 
+    def begins(self, run_id: str) -> None:
+        self._run_id = run_id
+        if not self._quiet:
+            self._err.print(f"[bold]{escape(run_id)}[/]  [dim]({escape(self._app.settings.store)})[/]")
+
     def _mine(self, run_id: str) -> bool:
-        return run_id == self._run_id or run_id.startswith(f"{self._run_id}.")
+        # before the run has a name, all that can be seen is its own beginning
+        return not self._run_id or run_id == self._run_id or run_id.startswith(f"{self._run_id}.")
 
     def _see(self, sight: Sight) -> None:
         if not self._mine(sight.run_id):

@@ -7,8 +7,9 @@ CREATE TABLE runs (
     status        TEXT    NOT NULL,
     created       INTEGER NOT NULL,
     updated       INTEGER NOT NULL,
-    length        INTEGER NOT NULL,          -- number of the last record
-    head          BLOB    NOT NULL,          -- hash of the last record
+    length        INTEGER NOT NULL,          -- number of the last record …
+    last          INTEGER,                   -- … its position …
+    head          BLOB    NOT NULL,          -- … and its hash
     parent        TEXT,                      -- the run that started this one …
     parent_number INTEGER,                   -- … and its command
     fork_of       TEXT,                      -- the run that this one shares records with …
@@ -16,15 +17,22 @@ CREATE TABLE runs (
 );
 
 -- Append-only: `position` has no gaps, and nothing is ever updated or deleted.
+-- A run is read by following `before` from its last record. There is no index to keep: two hundred
+-- runs that move at once would touch two hundred of its pages in every commit.
 CREATE TABLE records (
     position INTEGER PRIMARY KEY,
     run      INTEGER NOT NULL REFERENCES runs (key),
     number   INTEGER NOT NULL,
     at       INTEGER NOT NULL,
+    before   INTEGER,                        -- position of the run's record before this one; a fork's
+                                             -- first record points to the last one that it shares
     body     TEXT    NOT NULL,               -- the event as JSON
     hash     BLOB    NOT NULL                -- SHA-256 over the hash before it and this record
 );
-CREATE UNIQUE INDEX records_by_run ON records (run, number);
+
+-- How many records there are, counted apart, so that removing the last ones tells too.
+CREATE TABLE total (records INTEGER NOT NULL);
+INSERT INTO total VALUES (0);
 
 -- Content that records refer to by hash, each kept once.
 CREATE TABLE blobs (
@@ -36,6 +44,7 @@ CREATE TABLE blobs (
 CREATE TABLE outbox (
     run     INTEGER NOT NULL,
     number  INTEGER NOT NULL,
+    record  INTEGER NOT NULL,                -- position of the record that asks
     waits   TEXT    NOT NULL,                -- for: worker, person, clock, run
     due     INTEGER,                         -- when a worker may take it; NULL: not now
     holder  INTEGER,                         -- the worker that has it

@@ -2,23 +2,26 @@
 
 -- name: create_run
 -- A new run; no row changes if the id is taken.
-INSERT INTO runs (id, style, status, created, updated, length, head, parent, parent_number, fork_of, fork_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING;
+INSERT INTO runs (id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING;
 
 -- name: advance_run
 -- The optimistic check: no row changes if somebody else appended first.
-UPDATE runs SET length = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?;
+UPDATE runs SET length = ?, last = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?;
 
 -- name: advance_run_fenced
 -- The same, and only while the worker still holds the command it answers.
-UPDATE runs SET length = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?
+UPDATE runs SET length = ?, last = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?
 AND EXISTS (SELECT 1 FROM outbox WHERE run = ? AND number = ? AND holder = ?);
 
 -- name: head_of
-SELECT key, length, head FROM runs WHERE id = ?;
+SELECT key, length, last, head FROM runs WHERE id = ?;
 
 -- name: add_record
-INSERT INTO records (run, number, at, body, hash) VALUES (?, ?, ?, ?, ?);
+INSERT INTO records (position, run, number, at, before, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: last_position
+SELECT coalesce(max(position), 0) FROM records;
 
 -- name: keep_blob
 INSERT INTO blobs (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING;
@@ -27,7 +30,7 @@ INSERT INTO blobs (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING;
 SELECT body FROM blobs WHERE hash = ?;
 
 -- name: open_command
-INSERT INTO outbox (run, number, waits, due, holder, state, attempt) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO outbox (run, number, record, waits, due, holder, state, attempt) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: close_command
 DELETE FROM outbox WHERE run = ? AND number = ?;
@@ -47,11 +50,30 @@ UPDATE outbox SET due = ?, holder = NULL, state = 0 WHERE run = ? AND number = ?
 UPDATE outbox SET due = ? WHERE number = (SELECT parent_number FROM runs WHERE key = ?)
 AND run = (SELECT p.key FROM runs AS c JOIN runs AS p ON p.id = c.parent WHERE c.key = ?);
 
--- name: own_records
-SELECT number, at, body FROM records WHERE run = ? AND number > ? AND number <= ? ORDER BY number;
+-- name: story
+-- The records of a run behind number :after, the last one first.
+WITH RECURSIVE story (position, before, number) AS (
+    SELECT position, before, number FROM records
+    WHERE position = (SELECT last FROM runs WHERE id = :run) AND number > :after
+    UNION ALL
+    SELECT records.position, records.before, records.number FROM story
+    JOIN records ON records.position = story.before WHERE records.number > :after
+)
+SELECT records.number, records.at, records.body FROM story JOIN records ON records.position = story.position;
 
--- name: run_row
-SELECT key, length, fork_of, fork_at FROM runs WHERE id = ?;
+-- name: record_at
+-- Position and hash of one record of a run.
+WITH RECURSIVE story (position, before, number) AS (
+    SELECT position, before, number FROM records WHERE position = (SELECT last FROM runs WHERE id = :run)
+    UNION ALL
+    SELECT records.position, records.before, records.number FROM story
+    JOIN records ON records.position = story.before WHERE story.number > :number
+)
+SELECT records.position, records.hash FROM story JOIN records ON records.position = story.position
+WHERE story.number = :number;
+
+-- name: style_of
+SELECT style FROM runs WHERE id = ?;
 
 -- name: runs
 SELECT id, style, status, length, created, updated, parent FROM runs ORDER BY created, key;
@@ -59,7 +81,7 @@ SELECT id, style, status, length, created, updated, parent FROM runs ORDER BY cr
 -- name: desk
 SELECT runs.id, outbox.number, records.at, records.body
 FROM outbox JOIN runs ON runs.key = outbox.run
-JOIN records ON records.run = outbox.run AND records.number = outbox.number
+JOIN records ON records.position = outbox.record
 WHERE outbox.waits = 'person' ORDER BY records.at, outbox.run, outbox.number;
 
 -- name: enrol
@@ -111,20 +133,17 @@ WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
 -- name: next_due
 SELECT min(due) FROM outbox WHERE holder IS NULL AND due IS NOT NULL;
 
--- name: hash_at
-SELECT hash FROM records WHERE run = ? AND number = ?;
-
 -- name: all_runs
-SELECT key, id, length, head, fork_of, fork_at FROM runs ORDER BY key;
+SELECT key, id, length, last, head, fork_of, fork_at FROM runs ORDER BY key;
 
--- name: records_of
-SELECT number, at, body, hash FROM records WHERE run = ? ORDER BY number;
+-- name: all_records
+SELECT position, run, number, at, before, body, hash FROM records ORDER BY position;
 
--- name: positions
-SELECT count(*), coalesce(max(position), 0) FROM records;
+-- name: count_records
+UPDATE total SET records = records + ?;
 
--- name: strays
-SELECT count(*) FROM records WHERE run NOT IN (SELECT key FROM runs);
+-- name: counted
+SELECT records FROM total;
 
 -- name: all_blobs
 SELECT hash, body FROM blobs;

@@ -22,8 +22,8 @@ LONGEST_NUMBER = 20
 MOST_NUMBERS = 200
 """Bounded numbers are listed one by one, at most so many of them."""
 DEEPEST = 12
-BYTES_A_CHARACTER = 4
-"""At most, in UTF-8."""
+BYTES_A_CHARACTER = 3
+"""At most, in UTF-8, because characters beyond U+FFFF are not let through: small models get stuck in emoji."""
 
 NOTES = {"title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions", "format"}
 """Keywords that say nothing about whether a value is valid."""
@@ -37,7 +37,7 @@ KEYWORDS = {
     "object": {"properties", "required", "additionalProperties"},
 }
 
-CHARACTER = r"""[^"\\\x00-\x1F\x7F] | "\\" ["\\nt]"""
+CHARACTER = r"""[^"\\\x00-\x1F\x7F\U00010000-\U0010FFFF] | "\\" ["\\nt]"""
 SMALL_NUMBER = '("0" | [1-9] [0-9]{0,7})'
 
 

@@ -32,7 +32,7 @@ CONTEXT = 8192
 TEXT_TOKENS = 1024
 JSON_TOKENS = 512
 """What a reply may have at most: in free words, and as JSON."""
-SAMPLING = {"temperature": 0.2, "seed": 20}
+SAMPLING = {"temperature": 0.2, "seed": 20, "repeat_penalty": 1.1}
 SILENT = -1
 """llama.cpp's log level below all others: the terminal belongs to us."""
 

@@ -11,7 +11,6 @@ from ripstop.kernel.prompt import Message, Prompt
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
 from ripstop.runtime.ports import Refused, Request, TryAgain
 
-
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
     from pydantic_ai.models import Model, ModelRequestParameters

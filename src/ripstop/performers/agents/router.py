@@ -18,7 +18,6 @@ from ripstop.performers.tools.spec import ToolSpecs
 from ripstop.runtime.live import Live
 from ripstop.runtime.ports import Kind, Refused, Request
 
-
 FORMS = (
     "`local`, `local:FILE.gguf`, `script:PATH`, `openai:NAME` (with a base URL for any compatible server), "
     "`<provider>:NAME`"

@@ -256,23 +256,27 @@ def _holds(state: Position, source: str, missing: dict[str, str]) -> bool:
 def lookup(state: Position, missing: list[str] | None = None, error: bool = False) -> Callable[[str], Any]:
     """Names in conditions: the agent's decisions first, then what the engine knows."""
 
+    decisions = state.last.decisions
+
     def value(name: str) -> Any:
-        if name in state.last.decisions:
-            return state.last.decisions[name]
-        match name:
-            case "max_turns_exceeded":
-                return state.turns >= state.graph.max_turns
-            case "error_occurred":
-                return error
-            case "turns" | "turn_count":
-                return state.turns
-        if name.startswith("turn_count_"):
-            return state.counts.get(name.removeprefix("turn_count_"), 0)
-        if missing is not None:
-            missing.append(name)
-        return condition.MISSING
+        return decisions[name] if name in decisions else _known(state, name, missing, error)
 
     return value
+
+
+def _known(state: Position, name: str, missing: list[str] | None, error: bool) -> Any:
+    match name:
+        case "max_turns_exceeded":
+            return state.turns >= state.graph.max_turns
+        case "error_occurred":
+            return error
+        case "turns" | "turn_count":
+            return state.turns
+    if name.startswith("turn_count_"):
+        return state.counts.get(name.removeprefix("turn_count_"), 0)
+    if missing is not None:
+        missing.append(name)
+    return condition.MISSING
 
 
 def _error(step: Step[Position], reason: str) -> None:

@@ -1,0 +1,266 @@
+"""When the file cannot be used: the error says what to do, and nothing that was acknowledged is lost."""
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ripstop.journals.sqlite import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.errors import JournalError
+from ripstop.kernel.events import Heard
+from ripstop.testing.conformance import entry, start
+
+NOBODY = 65534
+
+
+def filled(path: Path) -> None:
+    """A journal with one run."""
+
+    async def story() -> None:
+        journal = SqliteJournal(path, Codec())
+        await journal.append(start("a"))
+        await journal.close()
+
+    asyncio.run(story())
+
+
+def refusal(path: Path, append: bool = False) -> str:
+    """What opening it (and appending to it) says."""
+
+    async def story() -> None:
+        journal = SqliteJournal(path, Codec())
+        try:
+            if append:
+                await journal.append(start("new"))
+        finally:
+            await journal.close()
+
+    with pytest.raises(JournalError) as caught:
+        asyncio.run(story())
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def lengths(path: Path) -> dict[str, int]:
+    async def story() -> dict[str, int]:
+        journal = SqliteJournal(path, Codec())
+        found = {info.run_id: info.length for info in await journal.runs()}
+        for run_id, length in found.items():
+            assert len(await journal.read(run_id)) == length
+        assert await journal.verify() == []
+        await journal.close()
+        return found
+
+    return asyncio.run(story())
+
+
+# Files that are no journal
+
+
+def test_a_folder_is_no_journal(tmp_path: Path) -> None:
+    said = refusal(tmp_path)
+    assert "is a folder" in said and "--store" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_whose_folder_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    said = refusal(tmp_path / "file" / "j.db")
+    assert "cannot be opened" in said and "folder" in said
+
+
+@pytest.mark.parametrize("content", [b"Dear diary,\n" * 500, b"\x00" * 5000])
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "diary.txt"
+    path.write_bytes(content)
+    said = refusal(path)
+    assert "no SQLite database" in said and "--store" in said and "Nothing was changed" in said
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["diary.txt"]
+
+
+@pytest.mark.parametrize("application", [0, 0x0F055112])
+def test_another_programs_database_is_left_alone(tmp_path: Path, application: int) -> None:
+    path = tmp_path / "bills.db"
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA application_id = {application}")
+        db.execute("CREATE TABLE bills (amount)")
+    db.close()
+    before = path.read_bytes()
+    said = refusal(path)
+    assert "no ripstop journal" in said and "--store" in said and "Nothing was changed" in said
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["bills.db"]
+
+
+def test_a_journal_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    filled(path)
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    before = path.read_bytes()
+    said = refusal(path)
+    assert "newer version" in said and "99" in said and "Upgrade ripstop" in said
+    assert path.read_bytes() == before
+
+
+def test_a_new_folder_is_made_for_a_new_journal(tmp_path: Path) -> None:
+    filled(tmp_path / "deep" / "er" / "j.db")
+    assert lengths(tmp_path / "deep" / "er" / "j.db") == {"a": 1}
+
+
+# Files that cannot be written
+
+
+@contextmanager
+def somewhere_open() -> Iterator[Path]:
+    """A folder that others may enter; `tmp_path` is closed to them."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """The superuser may write anything, so be somebody else."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_read_only_journal_says_so_and_stays_as_it_is() -> None:
+    with somewhere_open() as folder:
+        path = folder / "j.db"
+        filled(path)
+        path.chmod(0o444)
+        folder.chmod(0o777)
+        before = path.read_bytes()
+        with without_privileges():
+            said = refusal(path, append=True)
+        assert "read-only" in said and "permissions" in said
+        assert path.read_bytes() == before
+        path.chmod(0o644)
+        assert lengths(path) == {"a": 1}
+
+
+def test_a_journal_in_a_read_only_folder_says_so_and_stays_as_it_is() -> None:
+    with somewhere_open() as folder:
+        path = folder / "j.db"
+        filled(path)
+        folder.chmod(0o555)
+        with without_privileges():
+            said = refusal(path, append=True)
+        assert "may you write" in said or "read-only" in said
+        folder.chmod(0o755)
+        assert lengths(path) == {"a": 1}
+
+
+def test_a_new_journal_in_a_read_only_folder_says_so() -> None:
+    with somewhere_open() as folder:
+        folder.chmod(0o555)
+        with without_privileges():
+            said = refusal(folder / "j.db")
+        assert "may you write" in said
+
+
+async def fill_until_refused(journal: SqliteJournal) -> tuple[int, str]:
+    """Append until it is refused: how many were acknowledged, and what it said."""
+    for number in range(1, 2000):
+        try:
+            if number == 1:
+                await journal.append(start("a"))
+            else:
+                await journal.append(entry("a", Heard(text="x" * 2000), after=number - 1))
+        except JournalError as error:
+            return number - 1, str(error)
+    raise AssertionError("it was never full")
+
+
+def test_a_full_disk_says_so_loses_nothing_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+
+    async def story() -> int:
+        journal = SqliteJournal(path, Codec())
+        journal._writing.execute("PRAGMA max_page_count = 60")
+        kept, said = await fill_until_refused(journal)
+        assert "disk is full" in said and "Make room" in said and "safe" in said
+        assert len(await journal.read("a")) == kept
+        journal._writing.execute("PRAGMA max_page_count = 1000000")
+        await journal.append(entry("a", Heard(text="room again"), after=kept))
+        await journal.close()
+        return kept + 1
+
+    kept = asyncio.run(story())
+    assert kept > 5
+    assert lengths(path) == {"a": kept}
+
+
+LIMITED = """
+import asyncio, resource, sys
+from pathlib import Path
+from test_sqlite_trouble import Codec, SqliteJournal, fill_until_refused
+
+async def main(path):
+    journal = SqliteJournal(path, Codec())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+    print(*await fill_until_refused(journal))
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def test_a_disk_that_refuses_to_write_says_so_and_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    command = [sys.executable, "-c", LIMITED, str(path)]
+    told = subprocess.run(command, env=here, capture_output=True, text=True, timeout=50)
+    assert told.returncode == 0, told.stderr
+    kept, _, said = told.stdout.partition(" ")
+    assert "What was recorded before is safe" in said
+    assert int(kept) > 5
+    assert lengths(path) == {"a": int(kept)}
+
+
+@pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], lambda data: data[:3000] + b"\xaa" * 9000 + data[12000:]])
+def test_a_damaged_file_says_so(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "j.db"
+
+    async def story() -> None:
+        journal = SqliteJournal(path, Codec())
+        for number in range(200):
+            await journal.append(start(f"r{number}"))
+        await journal.close()
+
+    asyncio.run(story())
+    path.write_bytes(spoil(path.read_bytes()))
+
+    async def look() -> None:
+        journal = SqliteJournal(path, Codec())
+        try:
+            for number in range(200):
+                await journal.read(f"r{number}")
+            await journal.verify()
+        finally:
+            await journal.close()
+
+    with pytest.raises(JournalError, match=r"is damaged|no SQLite database"):
+        asyncio.run(look())

@@ -1,0 +1,120 @@
+import asyncio
+import sys
+
+import pytest
+from asking import ask
+
+from ripstop.kernel.effects import ToolCall
+from ripstop.kernel.prompt import Message
+from ripstop.performers.agents.providers import ProviderAgent
+from ripstop.performers.tools.spec import ToolSpec
+from ripstop.runtime.ports import Refused, TryAgain
+
+pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: pip install 'ripstop[providers]'")
+
+from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.test import TestModel as CannedModel
+
+READ = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+
+
+def perform(model, request, **options):
+    return asyncio.run(ProviderAgent(model, **options).perform(request))
+
+
+def raising(error):
+    def answer(messages, info):
+        raise error
+
+    return FunctionModel(answer)
+
+
+def test_words_and_usage_come_back():
+    reply = perform(CannedModel(custom_output_text="hello"), ask())
+    assert reply.text == "hello"
+    assert reply.usage.input_tokens > 0
+    assert reply.usage.output_tokens > 0
+
+
+def test_a_tool_is_offered_and_its_call_comes_back():
+    reply = perform(CannedModel(), ask(tools=("read",)), tools=lambda names: [READ])
+    (call,) = reply.calls
+    assert call.tool == "read"
+    assert call.id
+
+
+def test_the_whole_conversation_goes_out():
+    seen = []
+
+    def answer(messages, info):
+        seen.append((messages, info))
+        return ModelResponse(parts=[TextPart("a"), ToolCallPart("read", '{"path": "b"}', "c2"), TextPart("b")])
+
+    messages = (
+        Message(role="system", text="sys"),
+        Message(role="user", text="ask"),
+        Message(role="assistant", text="look", calls=(ToolCall(id="c1", tool="read", arguments={"path": "a"}),)),
+        Message(role="tool", text="soup", call_id="c1"),
+        Message(role="user", text="and?"),
+    )
+    request = ask(messages=messages, tools=("read",), max_tokens=9)
+    reply = perform(FunctionModel(answer), request, tools=lambda names: [READ])
+    assert reply.calls == (ToolCall(id="c2", tool="read", arguments={"path": "b"}),)
+    (first, second, third), info = seen[0]
+    assert [(part.part_kind, part.content) for part in first.parts] == [
+        ("system-prompt", "sys"),
+        ("user-prompt", "ask"),
+    ]
+    assert [part.part_kind for part in second.parts] == ["text", "tool-call"]
+    assert [(part.part_kind, part.content) for part in third.parts] == [
+        ("tool-return", "soup"),
+        ("user-prompt", "and?"),
+    ]
+    assert third.parts[0].tool_name == "read"
+    assert info.function_tools[0].parameters_json_schema == READ.parameters
+    assert info.model_settings == {"max_tokens": 9}
+
+
+def test_a_schema_goes_out_to_models_that_can_be_held_to_one():
+    seen = []
+
+    def answer(messages, info):
+        seen.append(info.model_request_parameters)
+        return ModelResponse(parts=[TextPart("{}")])
+
+    schema = {"type": "object", "properties": {}}
+    perform(FunctionModel(answer, profile={"supports_json_schema_output": True}), ask(schema=schema))
+    assert seen[0].output_mode == "native"
+    assert seen[0].output_object.json_schema == schema
+    perform(FunctionModel(answer, profile={"supports_json_schema_output": False}), ask(schema=schema))
+    assert seen[1].output_mode == "text"
+
+
+def test_errors_are_sorted_by_whether_they_may_pass():
+    with pytest.raises(TryAgain) as limited:
+        perform(raising(ModelHTTPError(429, "m", "slow", headers={"Retry-After": "3"})), ask())
+    assert (limited.value.provider_wide, limited.value.after) == (True, 3.0)
+    for passing in (ModelHTTPError(503, "m"), ModelAPIError("m", "no route"), UnexpectedModelBehavior("odd")):
+        with pytest.raises(TryAgain):
+            perform(raising(passing), ask())
+    for status, fault in ((400, "agent"), (401, "definition"), (404, "definition")):
+        with pytest.raises(Refused, match="key in the environment") as refused:
+            perform(raising(ModelHTTPError(status, "m")), ask())
+        assert refused.value.fault == fault
+
+
+def test_bad_arguments_are_asked_for_again():
+    model = FunctionModel(lambda messages, info: ModelResponse(parts=[ToolCallPart("read", "{", "c")]))
+    with pytest.raises(TryAgain, match="'read'"):
+        perform(model, ask(tools=("read",)), tools=lambda names: [READ])
+
+
+def test_an_unknown_provider_and_a_missing_library_are_named(monkeypatch):
+    with pytest.raises(Refused, match="nosuch:model"):
+        perform("nosuch:model", ask())
+    monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
+    with pytest.raises(Refused, match=r"pip install 'ripstop\[providers\]'") as refused:
+        perform("anthropic:some-model", ask())
+    assert refused.value.fault == "definition"
