@@ -20,9 +20,31 @@ def facts(folder: Path) -> dict[str, object]:
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
         "filesystem": _filesystem(folder),
-        "fsync_microseconds": round(_fsync(folder) * 1e6),
+        "fsync_microseconds": round(_fsync(folder, 200) * 1e6),
         "load_at_start": round(os.getloadavg()[0], 2),
     }
+
+
+class Disk:
+    """Waits until the disk is quiet, so that nobody pays for what the one before left behind (deleted files, say)."""
+
+    PATIENCE = 60.0
+    """Seconds in all. On a disk that others keep busy, waiting does not help, and the repeats must do."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.parent
+        self._usual = _fsync(self._folder, 50)
+        self._patience = self.PATIENCE
+
+    def settle(self) -> None:
+        os.sync()
+        while self._patience > 0:
+            now = _fsync(self._folder, 10)
+            self._usual = min(self._usual, now)
+            if now < 2 * self._usual:
+                return
+            time.sleep(0.5)
+            self._patience -= 0.5
 
 
 def versions_of_peers(python: str) -> dict[str, str]:
@@ -53,12 +75,12 @@ def _filesystem(folder: Path) -> str:
     return best[1]
 
 
-def _fsync(folder: Path) -> float:
+def _fsync(folder: Path, times: int) -> float:
     """Median seconds to add 4 KB to a file and have it on disk."""
     path, taken = folder / "fsync-probe", []
     handle = os.open(path, os.O_CREAT | os.O_WRONLY)
     try:
-        for _ in range(200):
+        for _ in range(times):
             began = time.perf_counter()
             os.write(handle, b"." * 4096)
             os.fsync(handle)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from machine import Disk
 from plan import Arguments, Contestant
 
 HERE = Path(__file__).resolve().parent
@@ -25,11 +26,13 @@ class Crashed(Exception):
 
 
 class Runner:
-    def __init__(self, own_python: str, peers_python: str) -> None:
+    def __init__(self, own_python: str, peers_python: str, disk: Disk) -> None:
+        self._disk = disk
         self._own_python = own_python
         self._peers_python = peers_python
 
     def measure(self, contestant: Contestant, measure: str, arguments: Arguments) -> Figures:
+        self._disk.settle()
         with scratch() as folder:
             if measure == "resume":
                 return self._resume(contestant, folder, arguments)

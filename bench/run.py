@@ -1,8 +1,8 @@
 """`make bench`: ripstop beside its limits and its peers, on the same disk, in one run.
 
 Every figure comes from a process of its own with a fresh folder. Contestants take turns (a, b, c, a, b, c …), so
-that a busy moment of the machine meets all of them, and the median of the repeats counts. The exit code is 0
-unless something crashed: a bench reports, it does not judge.
+that a busy moment of the machine meets all of them; the median of the repeats counts, and ratios are medians of
+the ratios within a turn. The exit code is 0 unless something crashed: a bench reports, it does not judge.
 """
 
 import argparse
@@ -37,12 +37,13 @@ def main() -> int:
     peers_python = options.peers_python or str(setup_peers.python_of(setup_peers.VENV))
     with scratch() as folder:
         facts = machine.facts(folder)
+        disk = machine.Disk(folder)
     if peers:
         facts["peers"] = machine.versions_of_peers(peers_python)
     print("; ".join(f"{name} {value}" for name, value in facts.items()), flush=True)
     if facts["filesystem"] == "tmpfs":
         print("This folder is on tmpfs, where fsync costs nothing: the figures say nothing about durability.")
-    runner = Runner(sys.executable, peers_python)
+    runner = Runner(sys.executable, peers_python, disk)
     results: Results = {}
     for measure, contestants in measures.items():
         chosen = {name: given for name, given in contestants.items() if peers or not CONTESTANTS[name].peer}
@@ -54,7 +55,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     names = list(plan("normal"))
     parser = argparse.ArgumentParser(prog="bench/run.py", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one repeat of less work, about a minute; not to be quoted")
+    parser.add_argument("--quick", action="store_true", help="one repeat of less work, about a minute; not to quote")
     parser.add_argument("--full", action="store_true", help="LangGraph grows over 5,000 steps too: some 7 GB of disk")
     parser.add_argument("--only", action="append", metavar="NAME", choices=names, help="only: " + ", ".join(names))
     parser.add_argument("--without-peers", action="store_true", help="only ripstop and the bare limits")
@@ -105,7 +106,7 @@ def _report(scale: Scale, facts: dict[str, Any], results: Results) -> None:
     if scale == "quick":
         print("Quick: one repeat of less work. Figures to quote come from a run without --quick.")
     if scale != "full" and "langgraph" in results.get("growth", {}):
-        print("Growing conversation: LangGraph takes fewer steps than the others (see `steps`), all of them with --full.")
+        print("Growing conversation: LangGraph takes fewer steps than the others (see `steps`) unless you say --full.")
     document = {
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "scale": scale,
@@ -123,8 +124,10 @@ def _unsteady(results: Results) -> list[str]:
     found = []
     for measure, contestants in results.items():
         for name, result in contestants.items():
-            rates = [figures["steps_per_second"] for figures in result.get("repeats", ()) if "steps_per_second" in figures]
-            if measure in ("concurrent", "single") and rates and max(rates) > UNSTEADY * min(rates):
+            if measure not in ("concurrent", "single") or "repeats" not in result:
+                continue
+            rates = [figures["steps_per_second"] for figures in result["repeats"]]
+            if max(rates) > UNSTEADY * min(rates):
                 found.append(f"Unsteady: {measure} of {name} went from {min(rates):,.0f} to {max(rates):,.0f} steps/s.")
     return found
 

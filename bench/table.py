@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bars import Results, Verdict
+from bars import Medians, Results, Verdict
 from plan import CONTESTANTS
 
 COLUMNS = ("ripstop", "inline", "group", "group-thread", "langgraph", "langgraph-delta", "dbos")
@@ -59,7 +59,7 @@ def render(results: Results, verdicts: list[Verdict]) -> str:
     blocks = [_grid(["", *(CONTESTANTS[name].title for name in COLUMNS)], _figures(results))]
     ratios = _ratios(results)
     if ratios:
-        blocks.append(_grid(["ripstop is … times", *(CONTESTANTS[name].title for name in RATIOS)], ratios))
+        blocks.append(_grid(["ripstop divided by", *(CONTESTANTS[name].title for name in RATIOS)], ratios))
     if "startup" in results:
         blocks.append(_startup(results["startup"]["ripstop"]))
     blocks.append(_grid(["the bars", "wanted", "measured", ""], [list(verdict) for verdict in verdicts]))
@@ -82,13 +82,16 @@ def _cell(result: dict[str, dict[str, float]] | None, shown: Callable[[dict[str,
 
 
 def _ratios(results: Results) -> list[list[str]]:
-    rows = []
-    for title, measure in (("many runs", "concurrent"), ("one run", "single")):
-        contestants = {n: r["median"]["steps_per_second"] for n, r in results.get(measure, {}).items() if "median" in r}
-        if "ripstop" in contestants:
-            own = contestants["ripstop"]
-            rows.append([title, *(f"{own / contestants[n]:.2f}" if n in contestants else UNKNOWN for n in RATIOS)])
-    return rows
+    median = Medians(results)
+
+    def shown(measure: str, other: str) -> str:
+        try:
+            return f"{median.ratio(measure, other):.2f}"
+        except KeyError:
+            return UNKNOWN
+
+    chosen = [(title, name) for title, name in (("many runs", "concurrent"), ("one run", "single")) if name in results]
+    return [[title, *(shown(name, other) for other in RATIOS)] for title, name in chosen]
 
 
 def _startup(result: dict[str, dict[str, float]]) -> str:

@@ -1,100 +1,101 @@
 """A limit: bare SQLite, one transaction per step, committed where it stands; no engine around it.
 
-Same settings (WAL, synchronous=FULL), tables, indexes and rows as ripstop's journal: the records of one
-real step, the run's head, one command closed and one opened. What it does not do is think: no decision, no
-prompt, no hash, no lease. The tables mirror `ripstop/journals/sql/`; keep them in step.
+It executes the very statements that ripstop executes, with the same values: first ripstop does the work and every
+statement inside a transaction is noted, then, timed, they are executed again on a fresh file (WAL,
+synchronous=FULL), with nothing in between. So it does the same commits by construction, whatever the journal's
+tables look like. In the first pass runs follow one another, so that every step has a commit of its own.
 """
 
 import asyncio
 import sqlite3
 import tempfile
 import time
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
 
-from .work import Figures, Model, bytes_in, main, rate
+from ripstop.journals.sqlite import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.runtime.engine import Engine
+from ripstop.runtime.worker import Worker
 
-TABLES = """
-CREATE TABLE runs (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL, updated INTEGER NOT NULL,
-                   length INTEGER NOT NULL, head BLOB NOT NULL);
-CREATE TABLE records (position INTEGER PRIMARY KEY, run INTEGER NOT NULL, number INTEGER NOT NULL,
-                      at INTEGER NOT NULL, body TEXT NOT NULL, hash BLOB NOT NULL);
-CREATE UNIQUE INDEX records_by_run ON records (run, number);
-CREATE TABLE outbox (run INTEGER NOT NULL, number INTEGER NOT NULL, waits TEXT NOT NULL, due INTEGER, holder INTEGER,
-                     state INTEGER NOT NULL, attempt INTEGER NOT NULL, PRIMARY KEY (run, number)) WITHOUT ROWID;
-CREATE INDEX outbox_due ON outbox (due) WHERE holder IS NULL AND due IS NOT NULL;
-CREATE INDEX outbox_people ON outbox (run, number) WHERE waits = 'person';
-"""
-ADD_RECORD = "INSERT INTO records (run, number, at, body, hash) VALUES (?, ?, ?, ?, ?)"
-MOVE_HEAD = (
-    "UPDATE runs SET length = ?, head = ?, status = 'working', updated = ? WHERE key = ? AND length = ? "
-    "AND EXISTS (SELECT 1 FROM outbox WHERE run = ? AND number = ? AND holder = 1)"
-)
-CLOSE = "DELETE FROM outbox WHERE run = ? AND number = ?"
-OPEN = "INSERT INTO outbox (run, number, waits, due, holder, state, attempt) VALUES (?, ?, 'worker', ?, 1, 1, 1)"
-HASH = bytes(range(32))
+from .ripstop_engine import ping_pong, with_engine
+from .work import Figures, Model, bytes_in, growth_of, main
 
 
-def opened(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    return connection
+class Statement(NamedTuple):
+    sql: str
+    values: Any
+    many: bool
 
 
-def step_of_ripstop(size: int) -> list[str]:
-    from .ripstop_engine import one_step
+Transaction = list[Statement]
+
+
+class Noting(sqlite3.Connection):
+    """Does what it is told, and notes it."""
+
+    noted: list[Transaction] = []
+
+    def execute(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
+        if sql == "BEGIN IMMEDIATE":
+            self.noted.append([])
+        elif self.in_transaction and sql != "COMMIT" and self.noted:
+            self.noted[-1].append(Statement(sql, values, many=False))
+        elif sql.startswith("PRAGMA synchronous"):
+            sql = "PRAGMA synchronous = OFF"  # this pass is not timed
+        return super().execute(sql, values)
+
+    def executemany(self, sql: str, values: Iterable[Any]) -> sqlite3.Cursor:
+        rows = list(values)
+        self.noted[-1].append(Statement(sql, rows, many=True))
+        return super().executemany(sql, rows)
+
+
+def transactions(runs: int, steps: int, size: int) -> list[Transaction]:
+    async def work(engine: Engine, worker: Worker) -> Figures:
+        for run in range(runs):
+            await engine.start(f"run-{run}", "graph", ping_pong(steps))
+            await worker.idle()
+        return {}
 
     with tempfile.TemporaryDirectory() as folder:
-        return [body.decode() for _, body in one_step(Path(folder), size)]
+        with mock.patch.object(sqlite3, "connect", partial(sqlite3.connect, factory=Noting)):
+            with_engine(Path(folder), Model(size), work)
+    assert len(Noting.noted) > runs * steps, len(Noting.noted)
+    return Noting.noted
 
 
-class Steps:
-    """Writes the rows of one step after another."""
+async def made(path: Path) -> None:
+    await SqliteJournal(path, Codec()).close()
 
-    def __init__(self, connection: sqlite3.Connection, bodies: list[str], runs: int) -> None:
-        self._db = connection
-        self._bodies = bodies
-        connection.executescript(TABLES)
-        connection.execute("BEGIN")
-        for key in range(1, runs + 1):
-            connection.execute("INSERT INTO runs VALUES (?, ?, 'working', 0, 0, ?)", (key, f"run-{key}", HASH))
-            connection.execute(OPEN, (key, 0, 0))
+
+def again(folder: Path, noted: list[Transaction]) -> list[float]:
+    """Execute everything once more on a fresh journal. Returns when each transaction began."""
+    asyncio.run(made(folder / "bare.db"))
+    connection = sqlite3.connect(folder / "bare.db", isolation_level=None)
+    connection.execute("PRAGMA synchronous = FULL")
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    began = []
+    for transaction in noted:
+        began.append(time.perf_counter())
+        connection.execute("BEGIN IMMEDIATE")
+        for sql, values, many in transaction:
+            if many:
+                connection.executemany(sql, values)
+            else:
+                connection.execute(sql, values).fetchone()
         connection.execute("COMMIT")
-
-    def write(self, run: int, length: int) -> int:
-        """Returns the new length; the command open so far is the record number `length`."""
-        db, at = self._db, time.time_ns() // 1000
-        last = length + len(self._bodies)
-        db.execute("BEGIN IMMEDIATE")
-        db.execute(MOVE_HEAD, (last, HASH, at, run, length, run, length))
-        rows = [(run, number, at, body, HASH) for number, body in enumerate(self._bodies, length + 1)]
-        db.executemany(ADD_RECORD, rows)
-        db.execute(CLOSE, (run, length))
-        db.execute(OPEN, (run, last, at))
-        db.execute("COMMIT")
-        return last
+    began.append(time.perf_counter())
+    connection.close()
+    return began
 
 
 def concurrent(folder: Path, runs: int, steps: int, size: int = 500) -> Figures:
-    model = Model(size)
-    connection = opened(folder / "bare.db")
-    writer = Steps(connection, step_of_ripstop(size), runs)
-
-    async def one_run(run: int) -> None:
-        length = 0
-        for _ in range(steps):
-            await asyncio.sleep(0)  # a real agent suspends; without this the runs would not interleave
-            model.answer()
-            length = writer.write(run, length)
-
-    async def all_runs() -> None:
-        await asyncio.gather(*(one_run(run) for run in range(1, runs + 1)))
-
-    began = time.perf_counter()
-    asyncio.run(all_runs())
-    figures = rate(runs * steps, began)
-    connection.close()
-    return {**figures, "bytes": bytes_in(folder)}
+    began = again(folder, transactions(runs, steps, size))
+    return {"steps_per_second": runs * steps / (began[-1] - began[0]), "bytes": bytes_in(folder)}
 
 
 def single(folder: Path, steps: int) -> Figures:
@@ -106,15 +107,8 @@ def size_on_disk(folder: Path, steps: int, size: int) -> Figures:
 
 
 def growth(folder: Path, steps: int, window: int) -> Figures:
-    model = Model()
-    connection = opened(folder / "bare.db")
-    writer = Steps(connection, step_of_ripstop(500), 1)
-    length = 0
-    for _ in range(steps):
-        model.answer()
-        length = writer.write(1, length)
-    connection.close()
-    return {**model.growth(window), "bytes": bytes_in(folder)}
+    began = again(folder, transactions(1, steps, 500))
+    return {**growth_of(began, window), "bytes": bytes_in(folder), "steps": float(steps)}
 
 
 if __name__ == "__main__":

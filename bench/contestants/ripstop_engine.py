@@ -15,7 +15,7 @@ import msgspec
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, Command
-from ripstop.kernel.events import Event, Record, Started
+from ripstop.kernel.events import Event, Started
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import News, Picture, Step
@@ -194,23 +194,6 @@ def waiting(folder: Path, runs: int, seconds: float) -> Figures:
         return {"bytes_per_run": grown / runs, "cpu_share": (time.process_time() - used) / seconds, "runs": runs}
 
     return with_engine(folder, Model(), work)
-
-
-def one_step(folder: Path, size: int) -> list[tuple[int, bytes]]:
-    """The records of one step in the middle of a run, as (number, content): what the bare limits write."""
-    records: list[Record] = []
-
-    async def work(engine: Engine, worker: Worker) -> Figures:
-        await engine.start("run", "graph", ping_pong(8))
-        await worker.idle()
-        records.extend(await engine.journal.read("run"))
-        return {}
-
-    with_engine(folder, Model(size), work)
-    answered = [record.number for record in records if type(record.event).__name__ == "Answered"]
-    codec = Codec(GRAPH_EVENTS)
-    middle = records[answered[3] - 1 : answered[4] - 1]
-    return [(record.number, codec.dump(record.event)) for record in middle]
 
 
 if __name__ == "__main__":

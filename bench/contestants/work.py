@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +51,19 @@ class Model:
         return f'{{"content":"{content}","decisions":{{"go":true}}}}'
 
     def growth(self, window: int) -> Figures:
-        """Seconds per step over `window` steps: the first after the warm-up, those after settling, the last."""
-        asked = self.asked
+        return {**growth_of(self.asked, window), "steps": float(len(self.asked))}
 
-        def average(begin: int) -> float:
-            return (asked[begin + window] - asked[begin]) / window
 
-        figures = {"first": average(WARM_UP), "last": average(len(asked) - 1 - window), "steps": float(len(asked))}
-        if len(asked) > SETTLED + 2 * window:
-            figures["settled"] = average(SETTLED)
-        return figures
+def growth_of(began: Sequence[float], window: int) -> Figures:
+    """Seconds per step over `window` steps: the first after the warm-up, those after settling, the last."""
+
+    def average(first: int) -> float:
+        return (began[first + window] - began[first]) / window
+
+    figures = {"first": average(WARM_UP), "last": average(len(began) - 1 - window)}
+    if len(began) > SETTLED + 2 * window:
+        figures["settled"] = average(SETTLED)
+    return figures
 
 
 def go(answer: str) -> bool:

@@ -75,9 +75,7 @@ class App(Struct, frozen=True):
             settings["workspace"] = str(workspace.resolve())
         if values:
             settings["values"] = values
-        return await self.engine.start(
-            new_id(workflow.name), workflow.style, workflow.content, input, chosen, settings
-        )
+        return await self.engine.start(new_id(workflow.name), workflow.style, workflow.content, input, chosen, settings)
 
 
 def _absolute_script(model: str) -> str:
@@ -121,9 +119,7 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncItera
         SetTimer: Timers(),
         StartRun: Children(engine, _child_definition),
     }
-    worker = Worker(
-        engine, performers, now, settings.concurrency, settings.attempts, pace=Pace(settings.pace)
-    )
+    worker = Worker(engine, performers, now, settings.concurrency, settings.attempts, pace=Pace(settings.pace))
     try:
         await worker.start()
         try:

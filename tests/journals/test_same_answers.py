@@ -17,9 +17,9 @@ from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskPerson, CallTool, Command, SetTimer, StartRun
 from ripstop.kernel.errors import JournalError
-from ripstop.kernel.events import Asked, Doubted, Ended, Event, Forked, Heard, Repeated, Started, Withdrawn
+from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Event, Forked, Heard, Repeated, Started, Withdrawn
 from ripstop.runtime.ports import Entry, Journal
-from ripstop.testing.conformance import DIGEST, NOW, SECOND, answer, entry
+from ripstop.testing.entries import DIGEST, NOW, SECOND, answer, entry
 
 RUNS = st.sampled_from(["a", "b", "a.2", "a.3", "c"])
 NUMBERS = st.integers(1, 6)
@@ -84,8 +84,8 @@ class SameAnswers(RuleBasedStateMachine):
                         still.discard(number)
                     case Ended():
                         still.clear()
-                    case other if hasattr(other, "answer"):
-                        still.discard(other.to)
+                    case Answered(to=number):
+                        still.discard(number)
         return refused is None
 
     @rule(run=RUNS, command=st.sampled_from(COMMANDS), holder=st.none() | HOLDERS, begun=st.booleans())
@@ -100,9 +100,7 @@ class SameAnswers(RuleBasedStateMachine):
 
     @rule(run=RUNS, events=st.lists(EVENTS, min_size=1, max_size=3), off=st.sampled_from([0, 0, 0, 0, -1, 1]),
           fence=st.none() | st.tuples(NUMBERS, HOLDERS), holder=st.none() | HOLDERS)  # fmt: skip
-    def go_on(
-        self, run: str, events: list[Event], off: int, fence: tuple[int, int] | None, holder: int | None
-    ) -> None:
+    def go_on(self, run: str, events: list[Event], off: int, fence: tuple[int, int] | None, holder: int | None) -> None:
         after = self.lengths.get(run, 0) + off
         if after < 1:
             return

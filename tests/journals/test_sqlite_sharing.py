@@ -12,7 +12,7 @@ from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.errors import Conflict, LeaseLost
 from ripstop.kernel.events import Heard
-from ripstop.testing.conformance import LATER, NOW, answer, entry, refuses, start
+from ripstop.testing.entries import LATER, NOW, answer, entry, refuses, start
 
 TOOL = CallTool(tool="hammer")
 
@@ -132,7 +132,7 @@ import asyncio, sys
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.events import Heard
-from ripstop.testing.conformance import entry, start
+from ripstop.testing.entries import entry, start
 
 async def one(journal, name):
     await journal.append(start(name))
@@ -170,7 +170,7 @@ CLAIMER = """
 import asyncio, sys
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.testing.conformance import NOW
+from ripstop.testing.entries import NOW
 
 async def main(path):
     journal = SqliteJournal(path, Codec())
@@ -211,7 +211,7 @@ def test_several_processes_claim_every_command_once(tmp_path: Path) -> None:
     for claimer in claimers:
         claimer.communicate("stop\n", timeout=30)
     assert [claimer.returncode for claimer in claimers] == [0, 0, 0]
-    assert sorted(sum(taken, [])) == sorted(f"r{number}" for number in range(60))
+    assert sorted(run_id for runs in taken for run_id in runs) == sorted(f"r{number}" for number in range(60))
 
 
 def test_what_a_killed_process_held_is_free_at_once(tmp_path: Path) -> None:

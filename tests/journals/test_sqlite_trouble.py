@@ -17,7 +17,7 @@ from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Heard
-from ripstop.testing.conformance import entry, start
+from ripstop.testing.entries import entry, start
 
 NOBODY = 65534
 
@@ -240,7 +240,9 @@ def test_a_disk_that_refuses_to_write_says_so_and_loses_nothing(tmp_path: Path) 
     assert lengths(path) == {"a": int(kept)}
 
 
-@pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], lambda data: data[:3000] + b"\xaa" * 9000 + data[12000:]])
+@pytest.mark.parametrize(
+    "spoil", [lambda data: data[: len(data) // 2], lambda data: data[:3000] + b"\xaa" * 9000 + data[12000:]]
+)
 def test_a_damaged_file_says_so(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "j.db"
 

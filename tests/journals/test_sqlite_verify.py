@@ -13,7 +13,7 @@ from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.events import Forked, Heard
 from ripstop.runtime.ports import Damage
-from ripstop.testing.conformance import answer, entry, start
+from ripstop.testing.entries import answer, entry, start
 
 Tamper = Callable[[sqlite3.Connection], object]
 
@@ -51,7 +51,9 @@ A, B = "(SELECT key FROM runs WHERE id = 'a')", "(SELECT key FROM runs WHERE id 
 
 
 def test_a_changed_record(tmp_path: Path) -> None:
-    (damage,) = verified_after(tmp_path, f"UPDATE records SET body = replace(body, 'one', 'won') WHERE run = {A} AND number = 4")
+    (damage,) = verified_after(
+        tmp_path, f"UPDATE records SET body = replace(body, 'one', 'won') WHERE run = {A} AND number = 4"
+    )
     assert (damage.run_id, damage.number) == ("a", 4)
     assert "changed" in damage.text
 
@@ -81,13 +83,17 @@ def test_a_dropped_record(tmp_path: Path) -> None:
 
 
 def test_two_swapped_records(tmp_path: Path) -> None:
-    swap = [f"UPDATE records SET number = {new} WHERE run = {A} AND number = {old}" for old, new in ((4, 99), (5, 4), (99, 5))]
+    swap = [
+        f"UPDATE records SET number = {new} WHERE run = {A} AND number = {old}"
+        for old, new in ((4, 99), (5, 4), (99, 5))
+    ]
     damage = verified_after(tmp_path, *swap)
     assert {(found.run_id, found.number) for found in damage} >= {("a", 4), ("a", 5)}
 
 
 def test_an_inserted_record(tmp_path: Path) -> None:
-    insert = f"INSERT INTO records (run, number, at, body, hash) VALUES ({A}, 6, 1, '{{\"type\":\"heard\",\"text\":\"x\"}}', x'00')"
+    columns = "(run, number, at, body, hash)"
+    insert = f"INSERT INTO records {columns} SELECT run, 6, at, body, hash FROM records WHERE run = {A} AND number = 5"
     damage = verified_after(tmp_path, insert)
     assert any((found.run_id, found.number) == ("a", 6) for found in damage)
 
@@ -145,7 +151,9 @@ def test_a_definition_that_was_removed(tmp_path: Path) -> None:
 
 
 def test_a_change_in_what_a_fork_shares_shows_in_the_run_that_owns_it(tmp_path: Path) -> None:
-    damage = verified_after(tmp_path, f"UPDATE records SET body = replace(body, 'first', 'last') WHERE run = {A} AND number = 3")
+    damage = verified_after(
+        tmp_path, f"UPDATE records SET body = replace(body, 'first', 'last') WHERE run = {A} AND number = 3"
+    )
     assert ("a", 3) in {(found.run_id, found.number) for found in damage}
 
 
@@ -154,7 +162,9 @@ def test_a_run_that_was_given_another_name(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_no_event(tmp_path: Path) -> None:
-    damage = verified_after(tmp_path, f"UPDATE records SET body = '{{\"type\":\"melted\"}}' WHERE run = {B} AND number = 2")
+    damage = verified_after(
+        tmp_path, f'UPDATE records SET body = \'{{"type":"melted"}}\' WHERE run = {B} AND number = 2'
+    )
     assert any("cannot be read" in found.text for found in damage)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import (
     ANSWER_TO,
     AgentReplied,
@@ -28,6 +29,7 @@ from ripstop.kernel.events import (
     Guarded,
     Heard,
     Ordered,
+    Record,
     Repeated,
     Started,
     Warned,
@@ -35,7 +37,7 @@ from ripstop.kernel.events import (
 )
 from ripstop.kernel.run import DEADLINE, fingerprint, replay
 from ripstop.kernel.step import AGAIN, GIVE_UP, HAPPENED, News, Step
-from ripstop.testing import Errands, ErrandStyle, Given, given
+from ripstop.testing import ERRAND_EVENTS, Errands, ErrandStyle, Given, given
 from ripstop.testing.errands import RoundBegan, Standing
 
 STYLE = ErrandStyle()
@@ -244,7 +246,10 @@ def test_replay_gives_the_run_that_deciding_gave() -> None:
 
 
 def test_equal_standing_has_an_equal_fingerprint_whatever_the_clock_and_the_id() -> None:
-    one, two = given(STYLE, errands((AGENT,), (TOOL,))), Given(STYLE, {"definition": errands((AGENT,), (TOOL,))}, "other")
+    one, two = (
+        given(STYLE, errands((AGENT,), (TOOL,))),
+        Given(STYLE, {"definition": errands((AGENT,), (TOOL,))}, "other"),
+    )
     two.tell(START, after=77)
     for story, pause in ((one, 1.0), (two, 1000.0)):
         story.tell(AgentReplied(text="same"), after=pause)
@@ -252,6 +257,15 @@ def test_equal_standing_has_an_equal_fingerprint_whatever_the_clock_and_the_id()
     assert fingerprint(one.run) == fingerprint(two.run)
     two.tell(ToolReturned(value=1))
     assert fingerprint(one.run) != fingerprint(two.run)
+
+
+def test_a_whole_number_of_seconds_stands_as_it_is_read_back() -> None:
+    codec = Codec(ERRAND_EVENTS)
+    story = given(STYLE, errands((SetTimer(name="tea", after=5),)), limits=Limits(seconds=60, money=1))
+    read = [Record(record.number, record.at, codec.load(codec.dump(record.event))) for record in story.records]
+    folded = replay(STYLE, story.definitions, story.run_id, read)
+    assert story.run is not None and folded is not None
+    assert fingerprint(folded) == fingerprint(story.run)
 
 
 @pytest.mark.parametrize("text", ["hello ", "Hello", ""])

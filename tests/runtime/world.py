@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import Answer, Command, Limits, RunFinished, StartRun, TimerFired, ToolReturned
+from ripstop.kernel.events import Answered
 from ripstop.kernel.run import Run
 from ripstop.runtime.engine import Engine, View
 from ripstop.runtime.ports import Clock, Kind, Performer, Request
@@ -43,7 +44,7 @@ class Does:
 
     async def perform(self, request: Request) -> Answer | None:
         self.asked.append(request)
-        answer = self._do(request)
+        answer: Answer | Awaitable[Answer | None] | None = self._do(request)
         return await answer if inspect.isawaitable(answer) else answer
 
     def kind(self, command: Command) -> Kind:
@@ -100,7 +101,7 @@ class World:
         return await self.until(run_id, lambda view: view.run.ended is not None)
 
     async def until(self, run_id: str, holds: Callable[[View], bool]) -> View:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(6):
             while not holds(view := await self.engine.look(run_id)):
                 if self.worker and self.worker.failure:
                     raise self.worker.failure
@@ -139,6 +140,10 @@ async def a_world(path: Path, clock: Clock = now) -> AsyncIterator[World]:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(6):
         while not holds():
             await asyncio.sleep(0.002)
+
+
+def answers(events: list[object]) -> list[Answered]:
+    return [event for event in events if isinstance(event, Answered)]

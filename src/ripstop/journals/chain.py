@@ -5,7 +5,6 @@ beside the chain, so that cutting its end off tells too."""
 import hashlib
 
 
-
 def first(run_id: str, shared: bytes = b"") -> bytes:
     """Where a run's chain begins: its id, and for a fork the hash of the last shared record."""
     return hashlib.sha256(shared + run_id.encode()).digest()

@@ -73,7 +73,7 @@ class GroupCommit:
         self._scheduled = False
         batch, self._queue = self._queue, []
         if not batch:
-            return
+            return None
         if not self._threaded:
             results = self._commit_or_explain(batch, wait=False)
             if results is not None:

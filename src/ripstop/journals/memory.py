@@ -100,8 +100,13 @@ class MemoryJournal:
                     found.append(Question(run_id=run_id, number=number, at=record.at, command=record.event.command))
         return sorted(found, key=lambda question: question.at)
 
-    async def next_due(self) -> int | None:
-        free = (item.due for story in self._runs.values() for item in story.outbox.values() if item.holder is None)
+    async def next_due(self, only: str | None = None) -> int | None:
+        free = (
+            item.due
+            for run_id, story in self._runs.items()
+            for item in story.outbox.values()
+            if item.holder is None and (only is None or run_id == only or run_id.startswith(f"{only}."))
+        )
         return min((due for due in free if due is not None), default=None)
 
     def changed(self) -> bool:
@@ -227,7 +232,9 @@ class MemoryJournal:
             (item.due, run_id, number)
             for run_id, story in self._runs.items()
             for number, item in story.outbox.items()
-            if item.holder is None and item.due is not None and item.due <= now
+            if item.holder is None
+            and item.due is not None
+            and item.due <= now
             and (only is None or run_id == only or run_id.startswith(f"{only}."))
         )
         tasks = []

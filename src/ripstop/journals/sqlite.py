@@ -67,26 +67,26 @@ class SqliteJournal:
     # Reading
 
     async def read(self, run_id: str, after: int = 0) -> list[Record]:
-        with _explained(self._path):
+        with _Explained(self._path):
             rows = self._reading.execute(self._sql["story"], {"run": run_id, "after": after}).fetchall()
         load = self._codec.load
         return [Record(number, at, load(body)) for number, at, body in reversed(rows)]
 
     async def blob(self, digest: str) -> bytes:
-        with _explained(self._path):
+        with _Explained(self._path):
             row = self._reading.execute(self._sql["blob"], (digest,)).fetchone()
         if row is None:
             raise JournalError(f"{self._path}: the content {digest[:12]}… is missing. `ripstop verify` tells more.")
         return bytes(row[0])
 
     async def runs(self) -> list[RunInfo]:
-        with _explained(self._path):
+        with _Explained(self._path):
             rows = self._reading.execute(self._sql["runs"]).fetchall()
         names = ("run_id", "style", "status", "length", "created", "updated", "parent")
         return [RunInfo(**dict(zip(names, row, strict=True))) for row in rows]
 
     async def desk(self) -> list[Question]:
-        with _explained(self._path):
+        with _Explained(self._path):
             rows = self._reading.execute(self._sql["desk"]).fetchall()
         found = []
         for run_id, number, at, body in rows:
@@ -95,9 +95,10 @@ class SqliteJournal:
             found.append(Question(run_id=run_id, number=number, at=at, command=asked.command))  # type: ignore[arg-type]  # waits = 'person'
         return found
 
-    async def next_due(self) -> int | None:
-        with _explained(self._path):
-            due: int | None = self._reading.execute(self._sql["next_due"]).fetchone()[0]
+    async def next_due(self, only: str | None = None) -> int | None:
+        with _Explained(self._path):
+            query, of = ("next_due", ()) if only is None else ("next_due_of", (only, only, only))
+            due: int | None = self._reading.execute(self._sql[query], of).fetchone()[0]
         return due
 
     def changed(self) -> bool:
@@ -109,7 +110,7 @@ class SqliteJournal:
         return version
 
     async def verify(self, run_id: str | None = None) -> list[Damage]:
-        with _explained(self._path):
+        with _Explained(self._path):
             return verify(self._reading, self._codec, run_id)
 
     # Appending
@@ -163,8 +164,8 @@ class SqliteJournal:
         elif isinstance(first.event, Started):
             style, parent = first.event.style, first.event.parent
         digest = chain.first(entry.run_id, shared)
-        row = (entry.run_id, style, entry.status, first.at, first.at, length, position, digest)
-        row += (*(parent or (None, None)), *(entry.fork or (None, 0)))
+        origin = (*(parent or (None, None)), *(entry.fork or (None, 0)))
+        row = (entry.run_id, style, entry.status, first.at, first.at, length, position, digest, *origin)
         cursor = db.execute(self._sql["create_run"], row)
         if not cursor.rowcount:
             raise Conflict(entry.run_id)
@@ -234,17 +235,13 @@ class SqliteJournal:
     # Working
 
     async def enrol(self, now: int) -> int:
-        holder: int = await self._commit.submit(
-            lambda db: db.execute(self._sql["enrol"], (now + LEASE,)).lastrowid
-        )
+        holder: int = await self._commit.submit(lambda db: db.execute(self._sql["enrol"], (now + LEASE,)).lastrowid)
         self._liveness.enter(holder)
         return holder
 
     async def heartbeat(self, holder: int, now: int) -> bool:
         return bool(
-            await self._commit.submit(
-                lambda db: db.execute(self._sql["heartbeat"], (now + LEASE, holder)).rowcount
-            )
+            await self._commit.submit(lambda db: db.execute(self._sql["heartbeat"], (now + LEASE, holder)).rowcount)
         )
 
     async def leave(self, holder: int) -> None:
@@ -256,7 +253,7 @@ class SqliteJournal:
         db.execute(self._sql["forget_worker"], (holder,))
 
     async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
-        with _explained(self._path):
+        with _Explained(self._path):
             dead = [
                 other
                 for other, until in self._reading.execute(self._sql["holders"], (holder,)).fetchall()
@@ -304,7 +301,7 @@ def _due(now: int, room: int, only: str | None) -> dict[str, Any]:
     return {"now": now, "room": room, "only": only}
 
 
-class _explained:
+class _Explained:
     """Turns SQLite's errors into ours."""
 
     def __init__(self, path: Path) -> None:

@@ -19,7 +19,9 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open the file, create it or bring it up to date. Every trouble is a `JournalError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64)
+        connection = sqlite3.connect(
+            path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
     except (OSError, sqlite3.Error) as error:
         raise _cannot_open(path, error) from error
     try:
@@ -66,7 +68,8 @@ def _version(path: Path, db: sqlite3.Connection) -> int:
     tables: int = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables and application != APPLICATION_ID:
         raise JournalError(
-            f"{path} is an SQLite database, but no ripstop journal. Name another file with --store. Nothing was changed."
+            f"{path} is an SQLite database, but no ripstop journal. "
+            "Name another file with --store. Nothing was changed."
         )
     return version
 

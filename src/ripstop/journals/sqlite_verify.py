@@ -67,9 +67,7 @@ class _Check:
                 self._seen[key] = _Seen(number, position, bytes(stored))
         return damage
 
-    def _damage(
-        self, run: _Run, number: int, at: int, before: int | None, body: bytes, stored: bytes
-    ) -> list[Damage]:
+    def _damage(self, run: _Run, number: int, at: int, before: int | None, body: bytes, stored: bytes) -> list[Damage]:
         seen = self._seen.get(run.key) or self._beginning(run)
         damage: list[Damage] = []
 
@@ -123,7 +121,7 @@ class _Check:
         damage = []
         (written,) = self._db.execute(queries()["counted"]).fetchone() or (0,)
         if written != self._count:
-            text = f"{written} records were written to the file, and {self._count} are in it: some are missing or were added"
+            text = f"{written} records were written, and {self._count} are in the file: some are missing or were added"
             damage.append(Damage(run_id="", number=0, text=text))
         for digest, body in self._db.execute(queries()["all_blobs"]):
             data = body.encode() if isinstance(body, str) else bytes(body)

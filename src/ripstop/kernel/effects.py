@@ -13,10 +13,19 @@ Tags are part of the file format: never rename one, never give an old one a new 
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 
 class Effect(Struct, frozen=True, omit_defaults=True, gc=False):
     """Base of commands, answers and their parts: immutable (so no cycles for the collector), defaults not written."""
+
+
+def _make_float(effect: Effect, *names: str) -> None:
+    """60 is read back as 60.0; it must stand so from the beginning, or the two would be told apart."""
+    for name in names:
+        value = getattr(effect, name)
+        if type(value) is int:
+            force_setattr(effect, name, float(value))
 
 
 class Usage(Effect, frozen=True):
@@ -50,6 +59,9 @@ class Limits(Effect, frozen=True):
     input_price: float = 0.0
     output_price: float = 0.0
     """Money per million tokens; with them a money limit holds before the call, not after it."""
+
+    def __post_init__(self) -> None:
+        _make_float(self, "money", "seconds", "input_price", "output_price")
 
 
 class ToolCall(Effect, frozen=True):
@@ -130,6 +142,9 @@ class SetTimer(Effect, tag="set_timer", frozen=True):
 
     name: str
     after: float
+
+    def __post_init__(self) -> None:
+        _make_float(self, "after")
 
 
 class TimerFired(Effect, tag="timer_fired", frozen=True):

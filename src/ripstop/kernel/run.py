@@ -12,7 +12,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Limits, RunFinished, Say, SetTimer, StartRun, Usage
+from .effects import (
+    AgentReplied,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Command,
+    Limits,
+    RunFinished,
+    Say,
+    SetTimer,
+    StartRun,
+    Usage,
+)
 from .errors import RunNotFound
 from .events import Answered, Asked, Doubted, Ended, Event, Forked, Record, Repeated, Started, Withdrawn
 
@@ -72,9 +84,7 @@ def replay(
     return run
 
 
-def apply(
-    style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: Run[S] | None, record: Record
-) -> Run[S]:
+def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: Run[S] | None, record: Record) -> Run[S]:
     event, number = record.event, record.number
     if run is None:
         if not isinstance(event, Started):

@@ -70,6 +70,4 @@ class Children:
 def _finished(child: Run[Any]) -> RunFinished | None:
     if child.ended is None:
         return None
-    return RunFinished(
-        run=child.id, outcome=child.ended.outcome, because=child.ended.because, usage=child.spent.usage
-    )
+    return RunFinished(run=child.id, outcome=child.ended.outcome, because=child.ended.because, usage=child.spent.usage)

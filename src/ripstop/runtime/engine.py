@@ -15,7 +15,19 @@ from msgspec import Struct
 
 from ripstop.kernel.effects import AskPerson, Limits, PersonAnswered
 from ripstop.kernel.errors import Conflict, RunAlreadyStarted, RunNotFound, UsageError
-from ripstop.kernel.events import FACTS, Answered, Asked, Ended, Fact, Forked, Heard, Ordered, Record, Started, Withdrawn
+from ripstop.kernel.events import (
+    FACTS,
+    Answered,
+    Asked,
+    Ended,
+    Fact,
+    Forked,
+    Heard,
+    Ordered,
+    Record,
+    Started,
+    Withdrawn,
+)
 from ripstop.kernel.run import Open, Run, apply, replay, status, waits_for
 from ripstop.kernel.step import Picture, Style, advance, decide_again
 
@@ -202,6 +214,9 @@ class Engine:
                 fresh = cell.run is None
                 if fresh:
                     await self._catch_up(run_id, cell)
+                if cell.run is None and not isinstance(fact, Started):
+                    self._cells.pop(run_id, None)
+                    raise RunNotFound(run_id)
                 while True:
                     style = cell.style or self._style(fact)
                     records, run = advance(style, self._definitions, cell.run, run_id, fact, self._clock())

@@ -296,9 +296,7 @@ class Worker:
             if opened is None:
                 continue  # settled in the meantime; the journal has dropped it from the outbox
             jobs.append(
-                Job(
-                    task.run_id, task.number, opened, attempt=task.attempt, begun=False, doubtful=task.doubtful
-                )
+                Job(task.run_id, task.number, opened, attempt=task.attempt, begun=False, doubtful=task.doubtful)
             )
         self.dispatch(jobs)
 

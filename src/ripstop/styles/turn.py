@@ -151,6 +151,7 @@ def arguments(turn: Turn | None, command: CallTool) -> dict[str, Any]:
 
 
 def _call(turn: Turn | None, command: CallTool) -> ToolCall:
-    assert turn is not None and command.source is not None, command
+    assert turn is not None
+    assert command.source is not None
     number, index = command.source
     return next(e.reply.calls[index] for e in turn.exchanges if e.number == number)

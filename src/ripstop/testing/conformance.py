@@ -9,78 +9,25 @@ called once per test with a folder of its own; the journal it returns must be em
 """
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import AskPerson, CallTool, Command, SetTimer, StartRun, ToolReturned
+from ripstop.kernel.effects import AskPerson, SetTimer, StartRun
 from ripstop.kernel.errors import Conflict, JournalError, LeaseLost, Unwritable
 from ripstop.kernel.events import (
-    Answered,
     Asked,
     Doubted,
     Ended,
-    Event,
     Forked,
     Heard,
-    Record,
     Repeated,
     Started,
     Withdrawn,
 )
-from ripstop.runtime.ports import Entry, Journal
+from ripstop.runtime.ports import Journal
 
-SECOND = 1_000_000
-NOW = 1_800_000_000 * SECOND
-LATER = NOW + 3600 * SECOND
-"""Long after every lease has run out."""
-
-CONTENT = b"what the run follows"
-DIGEST = hashlib.sha256(CONTENT).hexdigest()
-STARTED = Started(style="errands", definition=DIGEST)
-TOOL = CallTool(tool="hammer", arguments={"nail": 1})
-
-
-def entry(
-    run_id: str,
-    *events: Event,
-    after: int = 0,
-    at: int = NOW,
-    status: str = "working",
-    fork: tuple[str, int] | None = None,
-    holder: int | None = None,
-    begun: frozenset[int] = frozenset(),
-    fence: tuple[int, int] | None = None,
-) -> Entry:
-    """A step whose records follow the record `after`."""
-    return Entry(
-        run_id=run_id,
-        records=[Record(after + place, at, event) for place, event in enumerate(events, 1)],
-        status=status,
-        blobs={DIGEST: CONTENT} if any(isinstance(event, Started) for event in events) else {},
-        fork=fork,
-        holder=holder,
-        begun=begun,
-        fence=fence,
-    )
-
-
-def start(run_id: str, *commands: Command, holder: int | None = None, begun: frozenset[int] = frozenset()) -> Entry:
-    """A run that starts and asks for something. Its commands are the records 2, 3, …"""
-    return entry(run_id, STARTED, *(Asked(command=command) for command in commands), holder=holder, begun=begun)
-
-
-def answer(to: int, value: object = "done") -> Answered:
-    return Answered(to=to, answer=ToolReturned(value=value))
-
-
-async def refuses(error: type[JournalError], doing: Awaitable[object]) -> None:
-    try:
-        await doing
-    except error:
-        return
-    raise AssertionError(f"{error.__name__} was not raised")
+from .entries import CONTENT, DIGEST, LATER, NOW, SECOND, STARTED, TOOL, answer, entry, refuses, start
 
 
 class JournalConformance:
@@ -179,7 +126,14 @@ class JournalConformance:
             child = Started(style="errands", definition=DIGEST, parent=("a", 9))
             await journal.append(entry("a.9", child, at=NOW + 1))
             await journal.append(
-                entry("a", Heard(text="x"), Ended(outcome="completed", because="done"), after=1, at=LATER, status="completed")
+                entry(
+                    "a",
+                    Heard(text="x"),
+                    Ended(outcome="completed", because="done"),
+                    after=1,
+                    at=LATER,
+                    status="completed",
+                )
             )
             one, two = await journal.runs()
             assert (one.run_id, one.style, one.status, one.length) == ("a", "errands", "completed", 3)

@@ -36,19 +36,30 @@ from .crash_checks import Found, differences, look
 from .crash_work import read_effects
 
 AT_RANDOM = "(at random)"
-RANDOM_SHARE = 0.25
+RANDOM_SHARE = 0.2
 """Of all kills."""
 CHAINS = 2
 """Side by side."""
+TWO_SHARE = 0.25
+"""How often two processes work on one journal at the same time."""
+MOMENT = 0.25
+"""Seconds within which a process is killed at random …"""
+AT_WORK_SHARE = 0.8
+"""… counted, so often, from when it is ready to work; else from its very start."""
 HUNG = 60.0
 """Seconds. A life that lasts longer has stopped moving."""
+STUCK = 5
+"""Processes in a row that nobody killed and that recorded nothing."""
 CREATION = frozenset(name for name in FAILPOINTS if "migration" in name)
 """Reached only by the first process on a journal."""
 LEAVING = frozenset({"worker.before_leave", "worker.after_leave", "liveness.before_unlink", "liveness.after_unlink"})
 """Reached only by a process that stops in an orderly way."""
-OFTEN = frozenset(
-    name for name in FAILPOINTS if name.startswith(("engine.", "sqlite.")) or name.endswith(("perform", "tell"))
-) - CREATION
+OFTEN = (
+    frozenset(
+        name for name in FAILPOINTS if name.startswith(("engine.", "sqlite.")) or name.endswith(("perform", "tell"))
+    )
+    - CREATION
+)
 """Reached many times in a life, so that the process may be killed at any of them."""
 
 Say = Callable[[str], None]
@@ -136,14 +147,14 @@ class Chain:
         self._rng = rng
         self.found = Found()
         self._killed_at: str | None = None
+        self._still = 0
         folder.mkdir()
 
     def run(self) -> None:
         while not self.found.ended and not self._tally.trouble:
             never = self._reference is None or self._tally.enough
             target = None if never else self._tally.next_target(bool(self.found.records))
-            killed = self._live(target)
-            self._look(target if killed else None)
+            self._look(self._live(target))
         if self._reference and self.found.ended:
             wrong = differences(self.found, self._reference)
             with self._tally.lock:
@@ -152,21 +163,33 @@ class Chain:
                 self._tally.again += self.found.again
                 self._tally.trouble += [f"{self._folder}: {text}" for text in wrong]
 
-    def _live(self, target: str | None) -> bool:
-        """One process from its start to its end; whether it was killed."""
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        environment.pop("RIPSTOP_FAILPOINT", None)
+    def _live(self, target: str | None) -> list[str]:
+        """A process, or two at a time, from start to end; where they were killed."""
+        answers = json.dumps([self._answer(question) for question in self.found.desk])
+        processes = [(target, self._begin(target, answers))]
+        if target and self._rng.random() < TWO_SHARE:
+            other = self._tally.next_target(bool(self.found.records))
+            processes.append((other, self._begin(other, answers)))
+        return [place for place, process in processes if self._end(place, process) and place]
+
+    def _begin(self, target: str | None, answers: str) -> "subprocess.Popen[bytes]":
+        environment = {name: value for name, value in os.environ.items() if name != "RIPSTOP_FAILPOINT"}
         if target and target != AT_RANDOM:
-            count = 1 + int(self._rng.expovariate(0.15)) if target in OFTEN else self._rng.choice((1, 1, 1, 2))
+            count = 1 + int(self._rng.expovariate(0.3)) if target in OFTEN else 1
             environment["RIPSTOP_FAILPOINT"] = f"{target}:{count}"
         leave_after = self._rng.randint(1, 40) if target in LEAVING else 0
-        answers = json.dumps([self._answer(question) for question in self.found.desk])
         command = [sys.executable, "-m", "ripstop.testing.crash_work", str(self._folder), answers, str(leave_after)]
-        patience = self._rng.uniform(0.1, 0.6) if target == AT_RANDOM else HUNG
-        with (self._folder / "stderr.txt").open("wb") as errors:
-            process = subprocess.Popen(command, env=environment, stderr=errors)  # noqa: S603  # our own program
+        with (self._folder / "stderr.txt").open("ab") as errors:
+            return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors)  # noqa: S603  # our own program
+
+    def _end(self, target: str | None, process: "subprocess.Popen[bytes]") -> bool:
+        """Wait for the end of a process, or bring it about; whether it was killed."""
+        with process:
+            assert process.stdout is not None
+            if target == AT_RANDOM and self._rng.random() < AT_WORK_SHARE:
+                process.stdout.read(1)  # it has started, or it is dead
             try:
-                process.wait(patience)
+                process.wait(self._rng.uniform(0, MOMENT) if target == AT_RANDOM else HUNG)
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 process.wait()
@@ -174,7 +197,7 @@ class Chain:
                     self._complain(f"a process hung for {HUNG:g} s (fail-point {target})")
         if process.returncode not in (0, -signal.SIGKILL):
             said = (self._folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")[-2000:]
-            self._complain(f"the process ended with {process.returncode}: {said}")
+            self._complain(f"a process ended with {process.returncode} (fail-point {target}): {said}")
         return process.returncode == -signal.SIGKILL
 
     def _answer(self, question: Question) -> tuple[str, int, str, str]:
@@ -188,25 +211,35 @@ class Chain:
             return run_id, number, AGAIN, ""
         return run_id, number, HAPPENED, trace.value
 
-    def _look(self, killed_at: str | None) -> None:
+    def _look(self, killed_at: list[str]) -> None:
         before, self.found = self.found, asyncio.run(look(self._folder))
         found, tally = self.found, self._tally
         with tally.lock:
+            for place in killed_at:
+                tally.lines[place].kills += 1
             if killed_at:
-                tally.lines[killed_at].kills += 1
-                tally.lines[killed_at].lost += len(found.lost)
-            if self._killed_at:  # what this process did over again is due to the kill before it
-                line = tally.lines[self._killed_at]
+                tally.lines[killed_at[0]].lost += len(found.lost)
+            # what was done over again is due to the kill before, or to the first of two in this life
+            if cause := self._killed_at or next(iter(killed_at), None):
+                line = tally.lines[cause]
                 line.repeated += found.repeated - before.repeated
                 line.silent += len(found.silent) - len(before.silent)
                 line.doubts += found.doubts - before.doubts
-            tally.trouble += [f"{self._folder}: lost after {killed_at}: {text}" for text in found.lost]
-            tally.trouble += [f"{self._folder}: silently repeated after {self._killed_at}: {s}" for s in found.silent]
-        self._killed_at = killed_at or self._killed_at
+            tally.trouble += [f"{self._folder}: lost, killed at {killed_at}: {text}" for text in found.lost]
+            tally.trouble += [f"{self._folder}: silently repeated, killed at {cause}: {s}" for s in found.silent]
+        self._killed_at = killed_at[0] if killed_at else self._killed_at
+        moved = killed_at or _size(found) > _size(before)
+        self._still = 0 if moved else self._still + 1
+        if self._still == STUCK:
+            self._complain(f"is stuck: {STUCK} processes have come and gone, and nothing has happened")
 
     def _complain(self, text: str) -> None:
         with self._tally.lock:
             self._tally.trouble.append(f"{self._folder}: {text}")
+
+
+def _size(found: Found) -> int:
+    return sum(len(records) for records in found.records.values())
 
 
 def crash(kills: int, seed: int, seconds: float | None, folder: Path, say: Say) -> dict[str, Any]:
@@ -242,14 +275,17 @@ def _progress(report: dict[str, Any]) -> str:
 
 
 def table(report: dict[str, Any]) -> str:
-    rows = [("killed at", "kills", "lost", "silently repeated", "repeated, reported", "doubts")]
+    rows: list[tuple[str, ...]] = [("killed at", "kills", "lost", "silently repeated", "repeated, reported", "doubts")]
     for name, line in report["failpoints"].items():
         reported = line["repeated"] - line["silent"]
         rows.append((name, *(str(n) for n in (line["kills"], line["lost"], line["silent"], reported, line["doubts"]))))
     total = ("kills", "lost", "silently_repeated", "repeated_and_reported", "doubts")
     rows.append(("all", *(str(report[name]) for name in total)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [f"{row[0]:<{widths[0]}}" + "".join(f"  {c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True)) for row in rows]
+    lines = [
+        f"{row[0]:<{widths[0]}}" + "".join(f"  {c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))
+        for row in rows
+    ]
     lines.append(
         f"{report['chains']} journals to their end, {report['acknowledged']} acknowledged records, "
         f"{report['said_again']} times a person said “again”, {report['seconds']} s"

@@ -33,7 +33,9 @@ from ripstop.styles.turn import Corrected
 from .crash_runs import CHILDREN, EXACT, RUNS
 from .crash_work import CODEC, STYLES, digest_of, load, now, read_acknowledged, read_effects
 
-DEFINITIONS = {hashlib.sha256(content).hexdigest(): load(style, content) for style, content in (*RUNS.values(), *CHILDREN.values())}
+DEFINITIONS = {
+    hashlib.sha256(content).hexdigest(): load(style, content) for style, content in (*RUNS.values(), *CHILDREN.values())
+}
 
 
 class Found(Struct):
@@ -227,10 +229,16 @@ def standings(found: Found) -> dict[str, Standing]:
 def differences(found: Found, reference: Found) -> list[str]:
     """In what a run that was killed came out differently; empty is what is wanted."""
     wanted, got = standings(reference), standings(found)
-    wrong = [f"{name}: {got.get(name)} instead of {wanted.get(name)}" for name in wanted | got if got.get(name) != wanted.get(name)]
+    wrong = [
+        f"{name}: {got.get(name)} instead of {wanted.get(name)}"
+        for name in wanted | got
+        if got.get(name) != wanted.get(name)
+    ]
     for run_id in EXACT:
         one, two = ([_timeless(r) for r in f.records[run_id]] for f in (found, reference))
-        wrong += [f"{run_id}/{n}: {a} instead of {b}" for n, (a, b) in enumerate(zip(one, two, strict=False), 1) if a != b]
+        wrong += [
+            f"{run_id}/{n}: {a} instead of {b}" for n, (a, b) in enumerate(zip(one, two, strict=False), 1) if a != b
+        ]
     return wrong
 
 

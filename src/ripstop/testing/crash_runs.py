@@ -73,10 +73,10 @@ _LINES = [
     _calls("critic", PURE, PROBEABLE),
     _says("critic", "no"),
     _calls("hasty", UNSAFE, UNSAFE),
+    {"agent": "hasty", "error": "rate_limit"},
     _says("hasty", "quick again"),
     _says("critic", "so be it", good=True),
-    {"agent": "helper", "error": "timeout"},
-    _says("helper", "helped"),
+    *(line for n in range(4) for line in ({"agent": "helper", "error": "timeout"}, _says("helper", f"helped {n}"))),
 ]
 SCRIPT = "".join(msgspec.json.encode(line).decode() + "\n" for line in _LINES)
 
@@ -92,8 +92,11 @@ RUNS: dict[str, tuple[str, bytes]] = {
             _call(PROBEABLE, "a letter"),
             Say(text="half way"),
             AskAgent(agent="helper"),
+            AskAgent(agent="helper"),
             AskPerson(question="Go on?", choices=("yes", "no")),
             _call(PURE, "a place"),
+            AskAgent(agent="helper"),
+            AskAgent(agent="helper"),
             Say(text="done"),
         ),
     ),
@@ -102,8 +105,11 @@ RUNS: dict[str, tuple[str, bytes]] = {
         "errands",
         Errands(
             rounds=tuple(
-                tuple(_call(name, f"{name} {part}") for name in (PURE, KEYED, PROBEABLE, UNSAFE, UNSAFE))
-                + (SetTimer(name="pause", after=0.02), Say(text=f"part {part}"))
+                (
+                    *(_call(name, f"{name} {part}") for name in (PURE, KEYED, PROBEABLE, UNSAFE, UNSAFE)),
+                    SetTimer(name="pause", after=0.02),
+                    Say(text=f"part {part}"),
+                )
                 for part in range(2)
             )
         ).content(),

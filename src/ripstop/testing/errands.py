@@ -32,7 +32,7 @@ class Errands(Struct, frozen=True, omit_defaults=True):
         return msgspec.json.encode(self)
 
 
-class RoundBegan(Event, tag="errands.round_began"):
+class RoundBegan(Event, tag="errands.round_began", frozen=True):
     index: int
 
 

@@ -78,9 +78,9 @@ def test_a_bad_script_is_the_definitions_fault(tmp_path):
 
 
 def test_a_base_url_of_the_run_reaches_the_agent():
-    with pytest.raises(TryAgain, match="127.0.0.1:9/v1"):
+    with pytest.raises(TryAgain, match=r"127\.0\.0\.1:9/v1"):
         perform(agents(), ask(model="openai:m", settings={"base_url": "http://127.0.0.1:9/v1"}))
-    with pytest.raises(TryAgain, match="127.0.0.1:9/v2"):
+    with pytest.raises(TryAgain, match=r"127\.0\.0\.1:9/v2"):
         perform(agents(base_url="http://127.0.0.1:9/v2"), ask(model="openai:m"))
     with pytest.raises(Refused, match="base_url"):
         perform(agents(), ask(model="openai:m", settings={"base_url": 5}))

@@ -25,7 +25,7 @@ def test_a_short_string_leaves_its_room_to_the_others():
 
 
 def test_a_schema_that_cannot_fit_is_refused_with_what_it_needs():
-    with pytest.raises(DefinitionError, match="needs up to 32 tokens .* only 10"):
+    with pytest.raises(DefinitionError, match=r"needs up to 32 tokens .* only 10"):
         grammar({"type": "string", "minLength": 10}, room=10)
 
 

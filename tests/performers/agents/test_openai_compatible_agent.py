@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from asking import ask
@@ -41,7 +42,7 @@ async def server(*answers, seen=None):
 
     listening = await asyncio.start_server(handle, "127.0.0.1", 0)
     try:
-        yield "http://127.0.0.1:%d/v1" % listening.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
     finally:
         ended.set()
         listening.close()
@@ -95,7 +96,8 @@ def real(llama_server, monkeypatch):
 
 
 def test_a_real_server_streams_words_and_usage(real):
-    live, seen = Live(), []
+    live = Live()
+    seen: list[Any] = []
     live.watch(seen.append)
     reply = real(ask("Say hello.", max_tokens=8, run="r3", number=9), live=live)
     assert reply.text
@@ -123,7 +125,7 @@ def test_a_real_server_takes_tools_and_their_results(real):
 
 def test_a_real_server_refuses_a_wrong_key_and_none(real, llama_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(Refused, match="401.*OPENAI_API_KEY is set, but not accepted") as refused:
+    with pytest.raises(Refused, match=r"401.*OPENAI_API_KEY is set, but not accepted") as refused:
         real(ask())
     assert KEY not in str(refused.value)
     monkeypatch.delenv("OPENAI_API_KEY")
@@ -134,7 +136,7 @@ def test_a_real_server_refuses_a_wrong_key_and_none(real, llama_server, monkeypa
 
 
 def test_a_real_server_says_that_a_prompt_is_too_long(real):
-    with pytest.raises(Refused, match="400.*exceeds the available context size"):
+    with pytest.raises(Refused, match=r"400.*exceeds the available context size"):
         real(ask("soup " * 3000))
 
 
@@ -143,7 +145,7 @@ def test_a_real_server_says_that_a_prompt_is_too_long(real):
 
 def test_the_request_has_messages_tools_and_limits_but_no_schema_beside_tools(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    seen = []
+    seen: list[Any] = []
     heard(
         events(delta("stop", content="x")),
         request=ask("甲", tools=("read",), schema={"type": "object"}, max_tokens=7),

@@ -231,6 +231,7 @@ def test_a_run_killed_anywhere_hears_what_it_would_have_heard(tmp_path_factory, 
                 agent = ScriptedAgent(path)
             number = 2 * index + 2
             journal.append(Record(number, 0, Asked(command=AskAgent(agent=name))))
+            answer: AgentReplied | Failed
             for attempt in range(1, 4):
                 try:
                     answer = asyncio.run(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .main import Options, shared_options
+from .options import Options, shared_options
 
 if TYPE_CHECKING:
     from ripstop.runtime.story import Told
@@ -102,8 +102,7 @@ def show(options: Options, run_id: str) -> None:
         ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
         ("last", first_line(picture.document, 400)),
     ]
-    for question in result["waiting"]:
-        lines.append(("waits", f"{question['question']}  → ripstop answer {question['id']} …"))
+    lines += [("waits", f"{q['question']}  → ripstop answer {q['id']} …") for q in result["waiting"]]
     if view.status == "stuck":
         lines.append(("stuck", f"nothing can move this run any more; `ripstop fork {run_id} --at N` goes on from it"))
     for name, text in lines:
@@ -157,11 +156,15 @@ def _line(told: "Told") -> str:
         kind = f"{kind} {inner.pop('type', '')}"
         fields = {**fields, **inner}
     shown = "  ".join(
-        f"{click.style(name, dim=True)} {first_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), SHORT)}"
+        f"{click.style(name, dim=True)} {first_line(_text(value), SHORT)}"
         for name, value in fields.items()
         if name not in ("sent", "messages", "context") and value not in (None, "", [], {})
     )
     return f"{number:>5}  {local_time(told.record.at)}  {click.style(f'{kind:24}', bold=True)}  {shown}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @click.command()
@@ -191,11 +194,10 @@ def why(options: Options, where: str) -> None:
             if not 1 <= number <= len(story):
                 raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
             step = step_of(story, number)
-            reasons = [
+            return [
                 (one, engine.style(one.run).explain(one.before.state, one.record.event) if one.before else [])
                 for one in step
             ]
-            return reasons
 
     reasons = asyncio.run(look())
     if options.as_json:

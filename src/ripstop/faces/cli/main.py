@@ -11,6 +11,12 @@ import click
 from ripstop import __version__
 from ripstop.kernel.errors import DefinitionError, JournalError, RipstopError, UsageError
 
+from .looking import log, runs, show, verify, why
+from .models import model
+from .options import Options
+from .running import resume, run
+from .steering import answer, cancel, desk, fork
+
 FAILED, WRONG = 1, 2
 
 
@@ -66,59 +72,9 @@ def cli(
     context.obj = Options(store, model, base_url, as_json, verbose)
 
 
-class Options:
-    """What is common to all commands. The same flags may stand before or after the command."""
-
-    def __init__(
-        self, store: str | None, model: str | None, base_url: str | None, as_json: bool, verbose: bool
-    ) -> None:
-        self.store = store
-        self.model = model
-        self.base_url = base_url
-        self.as_json = as_json
-        self.verbose = verbose
-
-    def settings(self) -> Any:
-        from pathlib import Path
-
-        from ripstop.settings import read_settings
-
-        if self.verbose:
-            import logging
-
-            logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-        return read_settings(Path.cwd(), store=self.store, model=self.model, base_url=self.base_url)
-
-
-def shared_options(command: Any) -> Any:
-    """Lets `--store`, `--model`, `--base-url`, `--json` and `-v` stand after the command, too."""
-
-    def take(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        if value and context.obj is not None:
-            setattr(context.obj, parameter.name or "", value)
-        return value
-
-    for option in (
-        click.option("--store", hidden=True, expose_value=False, callback=take),
-        click.option("--model", hidden=True, expose_value=False, callback=take),
-        click.option("--base-url", hidden=True, expose_value=False, callback=take),
-        click.option("--json", "as_json", is_flag=True, hidden=True, expose_value=False, callback=take),
-        click.option("-v", "--verbose", is_flag=True, hidden=True, expose_value=False, callback=take),
-    ):
-        command = option(command)
-    return command
-
-
-def _register() -> None:
-    from .looking import log, runs, show, verify, why
-    from .models import model
-    from .running import resume, run
-    from .steering import answer, cancel, desk, fork
-
-    for command in (run, resume, runs, show, log, why, desk, answer, cancel, fork, verify, model):
-        cli.add_command(command)
+for _command in (run, resume, runs, show, log, why, desk, answer, cancel, fork, verify, model):
+    cli.add_command(_command)
 
 
 def main() -> None:
-    _register()
     cli()

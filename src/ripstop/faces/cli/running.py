@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .main import Options, shared_options
+from .options import Options, shared_options
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from ripstop.app import App
-    from ripstop.runtime.engine import View
+    from ripstop.runtime.engine import Engine, View
+    from ripstop.settings import Settings
 
 EXIT = {"completed": 0, "failed": 1, "limit": 3, "stopped": 3, "restart": 5, "transferred": 4, "stuck": 1}
 WAITING = 4
+GRACE = 3.0
+"""Seconds that calls under way get to finish when the process is interrupted."""
 
 
 @click.command()
@@ -96,7 +101,7 @@ def _pairs(values: tuple[str, ...]) -> dict[str, str]:
     return pairs
 
 
-async def _work(options: Options, settings: Any, start: Any) -> int:
+async def _work(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
     from ripstop.app import open_app
     from ripstop.runtime.following import until_settled
@@ -115,12 +120,16 @@ async def _work(options: Options, settings: Any, start: Any) -> int:
             following = asyncio.ensure_future(until_settled(app.engine, app.worker, run_id))
             waited: list[asyncio.Future[Any]] = [following, interrupted]
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-            if not following.done():
+            if following.done():
+                view = following.result()
+            else:
                 following.cancel()
-                await app.worker.stop()
-                screen.interrupted(run_id)
-                return 128 + interrupted.result()
-        view = following.result()
+                screen.stopping()
+                await app.worker.stop(GRACE)
+                view = await app.engine.look(run_id)
+                if not view.run.ended:
+                    screen.interrupted(run_id)
+                    return 128 + interrupted.result()
         result = await summary(app.engine, view)
         if options.as_json:
             click.echo(json.dumps(result, ensure_ascii=False))
@@ -145,7 +154,7 @@ def _interruption() -> "asyncio.Future[int]":
     return arrived
 
 
-async def summary(engine: Any, view: "View") -> dict[str, Any]:
+async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
     """How a run stands, as `--json` prints it."""
     from ripstop.runtime.story import path, tell_story
 

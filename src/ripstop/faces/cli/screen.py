@@ -112,6 +112,10 @@ class Screen:
             case Ended(outcome=outcome, because=because):
                 self._err.print(f"  [{COLOURS[outcome]}]{outcome}[/]  {escape(because)}")
 
+    def stopping(self) -> None:
+        if self._status:
+            self._status.update("stopping …")
+
     def interrupted(self, run_id: str) -> None:
         self._err.print(f"\nInterrupted. Nothing is lost; go on with:  ripstop resume {escape(run_id)}")
 

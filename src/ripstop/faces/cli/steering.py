@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .main import Options, shared_options
+from .options import Options, shared_options
 
 
 def _me() -> str:
@@ -91,7 +91,9 @@ def answer(options: Options, question: str, choice: str, text: str, file: Path |
     status = asyncio.run(tell())
     if options.as_json:
         return click.echo(json.dumps({"run": run_id, "status": status}))
-    click.echo(f"Answered. {run_id} is {status}." + (f"  Go on:  ripstop resume {run_id}" if status == "working" else ""))
+    click.echo(
+        f"Answered. {run_id} is {status}." + (f"  Go on:  ripstop resume {run_id}" if status == "working" else "")
+    )
 
 
 @click.command()

@@ -130,6 +130,11 @@ AND NOT EXISTS (SELECT 1 FROM runs WHERE id = ? AND status IN
 UPDATE outbox SET holder = NULL, state = 0, attempt = 0
 WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
 
+-- name: next_due_of
+-- The same, of one run and its children only.
+SELECT min(due) FROM outbox JOIN runs ON runs.key = outbox.run WHERE holder IS NULL AND due IS NOT NULL
+AND (runs.id = ? OR substr(runs.id, 1, length(?) + 1) = ? || '.');
+
 -- name: next_due
 SELECT min(due) FROM outbox WHERE holder IS NULL AND due IS NOT NULL;
 

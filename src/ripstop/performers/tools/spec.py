@@ -17,6 +17,6 @@ ToolSpecs = Callable[[tuple[str, ...]], list[ToolSpec]]
 """The specs of the tools with these names, in this order."""
 
 
-def no_tools(names: tuple[str, ...]) -> list[ToolSpec]:
+def no_tools(_names: tuple[str, ...]) -> list[ToolSpec]:
     """For agents that are not told about any tools."""
     return []

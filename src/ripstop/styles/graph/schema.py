@@ -46,8 +46,9 @@ def fields(state: State) -> dict[str, dict[str, Any]]:
 
 def _collect(node: Node, found: dict[str, dict[str, Any]]) -> None:
     match node:
-        case Compare(left=Name(name=name), right=Literal(value=value)) | Compare(
-            left=Literal(value=value), right=Name(name=name)
+        case (
+            Compare(left=Name(name=name), right=Literal(value=value))
+            | Compare(left=Literal(value=value), right=Name(name=name))
         ):
             _add(name, _type_of(value), found)
         case _:

@@ -150,7 +150,7 @@ def read_reply(text: str) -> tuple[str, dict[str, Any]]:
     found, rest = reply.last(text, "decisions")
     decisions = found["decisions"]
     if not isinstance(decisions, dict):
-        raise reply.NoReply(f"\"decisions\" is {_kind(decisions)}; it must be an object such as {{\"approved\": true}}")
+        raise reply.NoReply(f'"decisions" is {_kind(decisions)}; it must be an object such as {{"approved": true}}')
     content = found.get("content", rest)
     return (content if isinstance(content, str) else msgspec.json.encode(content).decode()), decisions
 

@@ -1,0 +1,52 @@
+"""What is common to all commands: the journal, the model, and how to print."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ripstop.settings import Settings
+
+
+class Options:
+    """What is common to all commands. The same flags may stand before or after the command."""
+
+    def __init__(
+        self, store: str | None, model: str | None, base_url: str | None, as_json: bool, verbose: bool
+    ) -> None:
+        self.store = store
+        self.model = model
+        self.base_url = base_url
+        self.as_json = as_json
+        self.verbose = verbose
+
+    def settings(self) -> "Settings":
+        from pathlib import Path
+
+        from ripstop.settings import read_settings
+
+        if self.verbose:
+            import logging
+
+            logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+        return read_settings(Path.cwd(), store=self.store, model=self.model, base_url=self.base_url)
+
+
+def shared_options(command: Any) -> Any:
+    """Lets `--store`, `--model`, `--base-url`, `--json` and `-v` stand after the command, too."""
+
+    def take(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        if value and context.obj is not None:
+            setattr(context.obj, parameter.name or "", value)
+        return value
+
+    for option in (
+        click.option("--store", hidden=True, expose_value=False, callback=take),
+        click.option("--model", hidden=True, expose_value=False, callback=take),
+        click.option("--base-url", hidden=True, expose_value=False, callback=take),
+        click.option("--json", "as_json", is_flag=True, hidden=True, expose_value=False, callback=take),
+        click.option("-v", "--verbose", is_flag=True, hidden=True, expose_value=False, callback=take),
+    ):
+        command = option(command)
+    return command

@@ -1,0 +1,54 @@
+"""Watching what happens as it happens."""
+
+import asyncio
+from pathlib import Path
+
+from world import Does, a_world
+
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
+from ripstop.runtime.live import Appended, Began, Sight, Token
+from ripstop.runtime.ports import Request
+
+TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
+
+
+def test_watchers_see_what_happens_as_it_happens(tmp_path: Path) -> None:
+    async def story() -> None:
+        seen: list[Sight] = []
+        async with a_world(tmp_path / "j.db") as world:
+
+            async def speak(request: Request) -> AgentReplied:
+                for word in ("hel", "lo"):
+                    world.engine.live.show(Token(request.run_id, request.number, word))
+                return AgentReplied(text="hello")
+
+            stop = world.engine.live.watch(seen.append)
+            await world.work({AskAgent: Does(speak)})
+            await world.start("r", (AGENT,))
+            await world.ended("r")
+            stop()
+            before = len(seen)
+            await world.start("unseen", (AGENT,))
+            await world.ended("unseen")
+            assert len(seen) == before
+            tokens = [sight.text for sight in seen if isinstance(sight, Token)]
+            assert [type(sight) for sight in seen] == [Appended, Began, Token, Token, Appended]
+            assert tokens == ["hel", "lo"]
+            assert 'hel"' not in str(await world.events("r")), "tokens are never recorded"
+
+    asyncio.run(story())
+
+
+def test_a_watcher_that_falls_over_does_not_hold_up_a_run(tmp_path: Path) -> None:
+    async def story() -> None:
+        def fall(sight: Sight) -> None:
+            raise BrokenPipeError("nobody reads any more")
+
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: Does(lambda request: AgentReplied(text="hello"))})
+            world.engine.live.watch(fall)
+            await world.start("r", (AGENT,), (AGENT,))
+            view = await world.ended("r")
+            assert view.run.ended is not None and view.run.ended.outcome == "completed"
+
+    asyncio.run(story())
