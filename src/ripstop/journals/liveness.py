@@ -6,14 +6,13 @@ one, so its commands are free at once, not only when its lease has run out. Wher
 """
 
 import os
+import sys
 from pathlib import Path
 
 from ripstop.runtime.failpoints import reach
 
-try:
+if sys.platform != "win32":  # there, leases decide alone
     import fcntl
-except ImportError:  # Windows: leases only
-    fcntl = None  # type: ignore[assignment]  # checked before every use
 
 
 class Liveness:
@@ -25,7 +24,7 @@ class Liveness:
         return self._journal.with_name(f"{self._journal.name}-worker-{holder}")
 
     def enter(self, holder: int) -> None:
-        if fcntl is None:
+        if sys.platform == "win32":
             return
         reach("liveness.before_create")
         handle = os.open(self._file(holder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -43,7 +42,7 @@ class Liveness:
 
     def gone(self, holder: int) -> bool:
         """Surely dead: its file is there and nobody holds the lock on it."""
-        if fcntl is None or holder in self._mine:
+        if sys.platform == "win32" or holder in self._mine:
             return False
         try:
             handle = os.open(self._file(holder), os.O_RDWR | os.O_CLOEXEC)

@@ -30,6 +30,7 @@ def llama_server(model_file) -> Iterator[SimpleNamespace]:
     params.n_ctx = 2048
     params.verbosity = -1
     params.warmup = False
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.api_keys = ["key-of-the-test-server"]
     server = xllamacpp.Server(params)
     yield SimpleNamespace(url=f"{server.listening_address}/v1", key="key-of-the-test-server")

@@ -65,7 +65,7 @@ def runs(options: Options) -> None:
     Console(highlight=False).print(table)
 
 
-@click.command()
+@click.command(short_help="Show how a run stands.")
 @click.argument("run_id", metavar="RUN")
 @shared_options
 @click.pass_obj
@@ -110,7 +110,7 @@ def show(options: Options, run_id: str) -> None:
             click.echo(f"{click.style(f'{name:8}', dim=True)} {text}")
 
 
-@click.command()
+@click.command(short_help="Tell what happened, record by record.")
 @click.argument("run_id", metavar="RUN")
 @click.option("--follow", is_flag=True, help="Wait for more until the run has ended.")
 @shared_options
@@ -167,7 +167,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-@click.command()
+@click.command(short_help="Explain a decision, a stop or an end.")
 @click.argument("where", metavar="RUN[@N]")
 @shared_options
 @click.pass_obj
@@ -212,7 +212,7 @@ def why(options: Options, where: str) -> None:
             click.echo(f"         {line}")
 
 
-@click.command()
+@click.command(short_help="Check that the journal is what was written.")
 @click.argument("run_id", metavar="[RUN]", required=False)
 @shared_options
 @click.pass_obj

@@ -24,7 +24,7 @@ GRACE = 3.0
 """Seconds that calls under way get to finish when the process is interrupted."""
 
 
-@click.command()
+@click.command(short_help="Run a workflow.")
 @click.argument("workflow")
 @click.option("--input", "goal", default="", metavar="TEXT", help="The goal; takes the place of initial_message.")
 @click.option("--workspace", type=click.Path(path_type=Path), help="Where agents put their files.")
@@ -67,7 +67,7 @@ def run(
     sys.exit(asyncio.run(_work(options, settings, start)))
 
 
-@click.command()
+@click.command(short_help="Go on with a run that was interrupted.")
 @click.argument("run_id", metavar="[RUN]", required=False)
 @shared_options
 @click.pass_obj

@@ -58,7 +58,7 @@ def desk(options: Options) -> None:
         click.echo(click.style(f"  ripstop answer {q.run_id}/{q.number} {choices}\n", dim=True))
 
 
-@click.command()
+@click.command(short_help="Answer a question of the desk.")
 @click.argument("question", metavar="ID")
 @click.argument("choice")
 @click.argument("text", required=False, default="")
@@ -119,7 +119,7 @@ def cancel(options: Options, run_id: str) -> None:
     click.echo(f"{run_id}: {run.ended.outcome}, {run.ended.because}.")
 
 
-@click.command()
+@click.command(short_help="Go on from any record, under a new name.")
 @click.argument("run_id", metavar="RUN")
 @click.option("--at", "at", type=click.IntRange(1), help="The last record to keep. Default: the last one.")
 @click.option("--definition", metavar="PATH", help="Go on with this workflow instead of the pinned one.")

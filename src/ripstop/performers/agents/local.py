@@ -8,6 +8,7 @@
 """
 
 import asyncio
+import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -184,6 +185,8 @@ class _Model:
             params.verbosity = SILENT
             params.warmup = False
             params.ui = False
+            # llama.cpp's threads wait for one another by spinning: one core too many makes it ten times slower
+            params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) - 1)
             # llama.cpp also listens on a loopback port; with a key that nobody knows it answers nobody there
             params.api_keys = [secrets.token_hex(32)]
             try:

@@ -1,0 +1,217 @@
+"""The graph style: given a graph and replies, it goes where the decisions lead."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolCall, ToolReturned
+from ripstop.kernel.events import Asked, Ended, Guarded, Warned
+from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
+from ripstop.styles.graph.events import Turned
+from ripstop.styles.graph.schema import fields, reply_schema
+from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.turn import Corrected
+from ripstop.testing import given
+
+STYLE = GraphStyle()
+
+
+def state(name: str, *transitions: tuple[str, str], prompt: str = "Go. {{last_agent_content}}") -> State:
+    return State(
+        name=name,
+        agent=f"agent_{name}",
+        prompt=prompt,
+        transitions=tuple(Transition(to=to, condition=condition) for to, condition in transitions),
+    )
+
+
+def graph(*states: State, **more: Any) -> Graph:
+    agents = tuple(Agent(name=s.agent, type="coder") for s in states)
+    return Graph(name="g", start=states[0].name, agents=agents, states=states, initial_message="the goal", **more)
+
+
+def says(content: str = "said", **decisions: Any) -> AgentReplied:
+    return AgentReplied(text=json.dumps({"content": content, "decisions": decisions}))
+
+
+LOOP = graph(
+    state("a", ("b", "go"), ("a", "NOT go")),
+    state("b", (END, "done AND score >= 8"), ("a", "NOT done OR score < 8")),
+)
+
+
+@pytest.mark.req("S1-20", "S1-23")
+def test_begins_with_the_start_state() -> None:
+    story = given(STYLE, LOOP)
+    assert story.run is not None
+    assert [o.command for o in story.run.open.values()] == [AskAgent(agent="agent_a", kind="coder", context=(1,))]
+
+
+@pytest.mark.req("S1-31", "S1-67")
+def test_takes_the_first_transition_that_holds() -> None:
+    given(STYLE, LOOP).when(says(go=True)).then(Turned(reply=3, to="b", via=0), Asked)
+    given(STYLE, LOOP).when(says(go=False)).then(Turned(reply=3, to="a", via=1), Asked)
+    overlapping = graph(state("a", ("b", "x"), (END, "x")), state("b"))
+    given(STYLE, overlapping).when(says(x=True)).then_asks(AskAgent)
+
+
+@pytest.mark.req("S1-32")
+def test_end_completes_the_run() -> None:
+    story = given(STYLE, LOOP, says(go=True))
+    story.when(says(done=True, score=9)).then(Turned, Ended).then_ends("completed", "done AND score >= 8")
+
+
+@pytest.mark.req("S1-28")
+def test_no_transitions_lead_to_the_end() -> None:
+    given(STYLE, graph(state("a"))).when(says()).then_ends("completed", "has no transitions")
+
+
+@pytest.mark.req("S1-68")
+def test_none_that_holds_ends_the_run_and_says_so() -> None:
+    told = given(STYLE, graph(state("a", (END, "x")))).when(says(y=1))
+    told.then(Turned(reply=3), Warned, Ended).then_ends("completed", "none of the 1 transitions of a holds")
+
+
+@pytest.mark.req("S1-71")
+def test_a_missing_decision_is_false_and_warned_of_by_name() -> None:
+    (warning,) = [e for e in given(STYLE, LOOP).when(says()).decided if isinstance(e, Warned)]
+    assert "'go'" in warning.text
+
+
+@pytest.mark.req("S1-8", "S1-75", "S1-80")
+def test_exactly_max_turns_turns_are_taken() -> None:
+    limited = graph(state("a", ("a", "NOT done"), (END, "done")), max_turns=3)
+    story = given(STYLE, limited, says(done=False), says(done=False))
+    told = story.when(says(done=False)).then_ends("limit", "3 turns")
+    assert any(isinstance(e, Guarded) and e.guard == "max_turns" for e in told.decided)
+    assert told.run.spent.turns == 3
+
+
+def test_after_the_last_turn_an_end_that_holds_still_completes() -> None:
+    limited = graph(
+        state("a", ("a", "NOT done"), (END, "done")),
+        max_turns=2,
+        exit_conditions=(ExitCondition(condition="max_turns_exceeded", action="force_end"),),
+    )
+    given(STYLE, limited, says(done=False)).when(says(done=True)).then_ends("completed")
+
+
+@pytest.mark.req("S1-69")
+def test_max_turns_exceeded_may_stand_in_a_transition() -> None:
+    limited = graph(state("a", (END, "ok AND max_turns_exceeded"), ("a", "ok")), max_turns=2)
+    given(STYLE, limited, says(ok=True)).when(says(ok=True)).then_ends("completed")
+
+
+@pytest.mark.req("S1-70")
+def test_turns_are_known_in_conditions() -> None:
+    counting = graph(state("a", ("a", "turns < 3"), (END, "turn_count_a == 3")))
+    given(STYLE, counting, says(), says()).when(says()).then_ends("completed", "turn_count_a == 3")
+
+
+@pytest.mark.req("S1-73", "S1-79")
+def test_an_exit_condition_comes_before_transitions() -> None:
+    leaving = graph(state("a", (END, "ok")), exit_conditions=(ExitCondition(condition="ok", action="force_end"),))
+    given(STYLE, leaving).when(says(ok=True)).then_ends("stopped", "exit condition 'ok'")
+
+
+@pytest.mark.req("S1-49")
+def test_a_reply_without_decisions_is_corrected_once_and_then_fails() -> None:
+    story = given(STYLE, LOOP)
+    told = story.when(AgentReplied(text="All done!")).then(Corrected, Asked)
+    (ask,) = told.commands
+    assert isinstance(ask, AskAgent) and ask.continues == 2
+    prompt = STYLE.render(told.run.open[told.run.length].state, ask)
+    assert [m.role for m in prompt.messages] == ["user", "assistant", "user"]
+    assert "there is no JSON object" in prompt.messages[-1].text
+    story.when(AgentReplied(text="Really.")).then_ends("failed", "broke the protocol")
+
+
+def test_a_corrected_reply_goes_on_as_if_nothing_had_happened() -> None:
+    told = given(STYLE, LOOP, AgentReplied(text="oops")).when(says(go=True)).then_asks(AskAgent)
+    assert told.run.state.turns == 2, "a correction is no turn of its own"
+
+
+@pytest.mark.req("S1-76", "S1-78")
+def test_a_failed_agent_fails_the_run_through_error_occurred() -> None:
+    saving = graph(state("a"), exit_conditions=(ExitCondition(condition="error_occurred", action="save_and_end"),))
+    given(STYLE, saving).when(Failed(reason="no key")).then_ends("failed", "no key (error_occurred → save_and_end)")
+
+
+@pytest.mark.req("S1-34", "S1-36", "S1-37", "S1-38", "S1-39")
+def test_the_prompt_is_rendered_from_the_state_it_was_asked_in() -> None:
+    text = "{{initial_message}}|{{last_agent_name}}|{{last_agent_decisions}}|{{turn_count}}|{{COLLABORATION_GUIDE}}"
+    guided = graph(state("a", ("a", "x"), prompt=text), guide="GUIDE")
+    story = given(STYLE, guided)
+
+    def prompt() -> str:
+        assert story.run is not None
+        (opened,) = story.run.open.values()
+        assert isinstance(opened.command, AskAgent)
+        return STYLE.render(opened.state, opened.command).text
+
+    assert prompt() == "the goal||{}|1|GUIDE"
+    story.tell(says(x=True))
+    assert prompt() == 'the goal|agent_a|{"x":true}|2|GUIDE'
+
+
+def test_input_takes_the_place_of_the_initial_message() -> None:
+    story = given(STYLE, graph(state("a", prompt="{{initial_message}}")), input="another goal")
+    assert story.run is not None
+    (opened,) = story.run.open.values()
+    assert isinstance(opened.command, AskAgent)
+    assert STYLE.render(opened.state, opened.command).text == "another goal"
+
+
+def test_tool_calls_are_commands_of_their_own_and_the_turn_goes_on() -> None:
+    calls = (ToolCall(id="1", tool="add", arguments={"a": 1}), ToolCall(id="2", tool="add", arguments={"a": 2}))
+    story = given(STYLE, LOOP)
+    told = story.when(AgentReplied(text="let me see", calls=calls))
+    told.then_asks(
+        CallTool(tool="add", agent="agent_a", source=(3, 0)), CallTool(tool="add", agent="agent_a", source=(3, 1))
+    )
+    opened = told.run.open[5]
+    assert isinstance(opened.command, CallTool)
+    assert STYLE.arguments(opened.state, opened.command) == {"a": 2}
+    story.when(ToolReturned(value=7)).then_asks()
+    told = story.when(Failed(reason="too big")).then_asks(AskAgent)
+    (ask,) = told.commands
+    assert isinstance(ask, AskAgent)
+    messages = STYLE.render(told.run.open[told.run.length].state, ask).messages
+    assert [(m.role, m.text) for m in messages[1:]] == [
+        ("assistant", "let me see"),
+        ("tool", "7"),
+        ("tool", "Error: too big"),
+    ]
+    story.when(says(go=True)).then_asks(AskAgent)
+    assert story.run is not None and story.run.spent.turns == 2
+
+
+def test_the_kernels_turn_budget_stops_a_graph() -> None:
+    story = given(STYLE, LOOP, limits=Limits(turns=1))
+    told = story.when(says(go=True)).then_ends("limit", "turns")
+    assert any(isinstance(e, Guarded) and e.guard == "budget.turns" for e in told.decided)
+
+
+@pytest.mark.req("S1-54", "S1-55")
+def test_the_reply_schema_follows_from_the_conditions() -> None:
+    deciding = state("a", ("b", "approved AND score >= 8"), (END, 'mood == "good" OR max_turns_exceeded OR NOT late'))
+    assert {name: schema["type"] for name, schema in fields(deciding).items()} == {
+        "approved": "boolean",
+        "score": "number",
+        "mood": "string",
+        "late": "boolean",
+    }
+    assert reply_schema(deciding)["required"] == ["content", "decisions"]
+
+
+def test_explains_every_condition_with_the_values_it_saw() -> None:
+    story = given(STYLE, LOOP, says(go=True))
+    before = story.run
+    assert before is not None
+    answered, turned, *_ = story.when(says(done=True, score=3)).events
+    after_answer = STYLE.evolve(before.state, before.length + 1, answered)
+    told = "\n".join(STYLE.explain(after_answer, turned))
+    assert "✗ → END   done AND score >= 8" in told
+    assert "done = true, score = 3" in told
+    assert "✓ → a   NOT done OR score < 8   (taken)" in told

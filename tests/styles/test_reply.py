@@ -1,0 +1,97 @@
+"""Reading JSON out of what agents really say."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripstop.styles.reply import NoReply, fenced, last, strict
+
+CONTROL = '{"content": "ok", "decisions": {"approved": true}}'
+
+
+@pytest.mark.req("S1-45", "S1-47", "S1-48", "S1-53")
+@pytest.mark.parametrize(
+    "text",
+    [
+        CONTROL,
+        f"Here you are:\n\n{CONTROL}\n",
+        f"```json\n{CONTROL}\n```",
+        f"index.html\n```html\n<style>body {{ color: red; }}</style><script>if (a) {{ b(); }}</script>\n```\n{CONTROL}",
+        f'{{"decisions": {{"approved": false}}}}\nNo, wait.\n{CONTROL}',
+        f'<think>{{"decisions": {{"approved": false}}}}</think>{CONTROL}',
+        f'{CONTROL}<thinking-content-7b>{{"decisions": {{}}}}</thinking-content-7b>',
+        '{\n  "content": "ok", // what I did\n  "decisions": {\n    "approved": true, // boolean: http://x\n  }\n}',
+        f'He said "{{" and left. {CONTROL} Bye.',
+        f"{{ not json }} {CONTROL} {{}}",
+    ],
+)
+def test_finds_the_last_object_that_decides(text: str) -> None:
+    found, _ = last(text, "decisions")
+    assert (found["content"], found["decisions"]) == ("ok", {"approved": True})
+
+
+def test_comments_inside_strings_are_text() -> None:
+    found, _ = last('{"decisions": {"url": "http://a//b", }, "content": "a // b"}', "decisions")
+    assert found == {"decisions": {"url": "http://a//b"}, "content": "a // b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("All done!", "no JSON object"),
+        ("", "no JSON object"),
+        ('{"content": "x"}', "no 'decisions'"),
+        ('{"decisions": {"a": 1}', "no 'decisions'"),
+        ("{ oh well", "no complete JSON object"),
+    ],
+)
+def test_says_what_is_missing(text: str, why: str) -> None:
+    with pytest.raises(NoReply, match=why):
+        last(text, "decisions")
+
+
+def test_the_rest_of_the_text_is_what_stands_around_it() -> None:
+    _, rest = last(f"Before.\n```json\n{CONTROL}\n```\nAfter.", "decisions")
+    assert rest.split() == ["Before.", "After."]
+
+
+def test_strict_takes_the_whole_text_or_nothing() -> None:
+    assert strict(f" {CONTROL}\n") == json.loads(CONTROL)
+    for text in (f"So: {CONTROL}", f"{CONTROL} so", "[1]", ""):
+        with pytest.raises(NoReply):
+            strict(text)
+
+
+def test_fenced_takes_the_last_fence() -> None:
+    assert fenced(f"```json\n{{}}\n```\n```\n{CONTROL}\n```") == json.loads(CONTROL)
+    with pytest.raises(NoReply):
+        fenced(CONTROL)
+
+
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.text(max_size=80), st.dictionaries(st.text(max_size=8), _values, max_size=4), st.text("ab\n `.!", max_size=20)
+)
+def test_any_object_survives_any_text_before_it(before: str, decisions: dict[str, Any], after: str) -> None:
+    wanted = {"content": before, "decisions": decisions}
+    text = before.replace("<", "") + "\n" + json.dumps(wanted, ensure_ascii=False) + "\n" + after
+    found, _ = last(text, "decisions")
+    # an object inside the decisions may have the key as well; it is the last one then
+    assert found == wanted or "decisions" in json.dumps(decisions)
+
+
+@given(st.text(alphabet='{}[]":,/\\ ad1<think>\n`', max_size=200))
+def test_any_text_gives_an_object_or_a_reason(text: str) -> None:
+    try:
+        assert "d" in last(text, "d")[0]
+    except NoReply as error:
+        assert str(error)
