@@ -66,7 +66,8 @@ def _growth(scale: Scale) -> dict[str, Arguments]:
 
 def _waiting(quick: bool) -> dict[str, Arguments]:
     chosen = _same(("ripstop", "langgraph", "dbos"), runs=5000, seconds=2 if quick else 5)
-    # the peers take 3 to 7 ms to start a run, and DBOS keeps polling for each; per run it is the same figure
+    # the peers take 3 to 7 ms to start a run, and DBOS polls for each. The fewer runs, the more of what all runs
+    # share counts for each; the table says how many there were
     chosen["langgraph"]["runs"] = 300 if quick else 1000
     chosen["dbos"]["runs"] = 100 if quick else 500
     return chosen

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-_NUMBER = re.compile(r"^\s*[-*]?\s*(S\d-\d+)(?=[ei?]?\s)", re.MULTILINE)
+_NUMBER = re.compile(r"^\s*[-*]?\s*(S\d-\d+)(?=[ei?]*\s)", re.MULTILINE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

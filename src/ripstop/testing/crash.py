@@ -248,7 +248,7 @@ def crash(kills: int, seed: int, seconds: float | None, folder: Path, say: Say) 
     tally = Tally(kills, seconds, rng)
     calm = Chain(folder / "never-killed", tally, None, rng)
     calm.run()
-    say(f"never killed: {len(calm.found.records)} runs, {calm.found.acknowledged} records, no doubt")
+    say(f"never killed: {len(calm.found.records)} runs, {calm.found.acknowledged} records, {calm.found.doubts} doubts")
 
     def chains(name: str, own: random.Random) -> None:
         made = 0

@@ -42,6 +42,12 @@ def test_a_schema_that_cannot_fit_is_refused_with_what_it_needs():
         ({"type": "object", "properties": {"x": {"$ref": "#"}}}, "refers to itself"),
         ({"type": "integer", "minimum": 3, "maximum": 2}, "no number"),
         ({"enum": []}, "`enum` is empty"),
+        ({"enum": [1, True], "type": "string"}, "none of its values"),
+        ({"const": True, "type": "integer"}, "none of its values"),
+        ({"const": "a", "pattern": "b"}, "`pattern`"),
+        ({"$ref": "#/$defs/a", "maxLength": 3, "$defs": {"a": {"type": "string"}}}, "`maxLength`"),
+        ({"type": "string", "minLength": 5, "maxLength": 2}, "at least 5 and at most 2"),
+        ({"type": "array", "minItems": 3, "maxItems": 1}, "at least 3 and at most 1"),
         (False, "not a schema"),
     ],
 )

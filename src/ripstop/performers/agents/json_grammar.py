@@ -37,6 +37,16 @@ KEYWORDS = {
     "object": {"properties", "required", "additionalProperties"},
 }
 
+PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "array": (list, tuple),
+    "object": (dict,),
+}
+
 CHARACTER = r"""[^"\\\x00-\x1F\x7F\U00010000-\U0010FFFF] | "\\" ["\\nt]"""
 SMALL_NUMBER = '("0" | [1-9] [0-9]{0,7})'
 
@@ -167,13 +177,10 @@ class _Reader:
         if depth > DEEPEST:
             raise _wrong(path, f"the schema is more than {DEEPEST} levels deep, or refers to itself")
         if "$ref" in schema:
+            _only(schema, {"$ref"}, path)
             return self.node(self._referred(schema["$ref"], path), path, depth + 1)
-        if "const" in schema:
-            return _value(schema["const"])
-        if "enum" in schema:
-            if not schema["enum"]:
-                raise _wrong(path, "`enum` is empty")
-            return Choice(tuple(_value(value) for value in schema["enum"]))
+        if "const" in schema or "enum" in schema:
+            return _listed(schema, path)
         if "anyOf" in schema:
             _only(schema, {"anyOf"}, path)
             options = enumerate(schema["anyOf"])
@@ -195,6 +202,7 @@ class _Reader:
                 return self._list(schema, path, depth)
             case "string":
                 least = schema.get("minLength", 0)
+                _in_order(least, schema.get("maxLength", least), path)
                 return Text(least, min(schema.get("maxLength", LONGEST_STRING), max(LONGEST_STRING, least)))
             case "boolean":
                 return Pattern('("true" | "false")', 5)
@@ -211,6 +219,7 @@ class _Reader:
 
     def _list(self, schema: Mapping[str, Any], path: str, depth: int) -> List:
         least = schema.get("minItems", 0)
+        _in_order(least, schema.get("maxItems", least), path)
         most = min(schema.get("maxItems", LONGEST_LIST), max(LONGEST_LIST, least))
         return List(self.node(schema.get("items", True), f"{path}[]", depth + 1), least, most)
 
@@ -224,6 +233,29 @@ class _Reader:
         if found is None:
             raise _wrong(path, f"`$ref` {reference!r} points to nothing")
         return found
+
+
+def _listed(schema: Mapping[str, Any], path: str) -> Choice:
+    """`const` or `enum`: the listed values that are of the type asked for, if one is."""
+    _only(schema, {"const", "type"} if "const" in schema else {"enum", "type"}, path)
+    kinds = schema.get("type", list(KEYWORDS))
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    values = [schema["const"]] if "const" in schema else schema["enum"]
+    allowed = [value for value in values if any(_is_a(kind, value) for kind in kinds)]
+    if not allowed:
+        raise _wrong(path, "`enum` is empty, or none of its values (or of `const`) has the type asked for")
+    return Choice(tuple(_value(value) for value in allowed))
+
+
+def _is_a(kind: str, value: Any) -> bool:
+    if kind in ("integer", "number") and isinstance(value, bool):
+        return False
+    return isinstance(value, PYTHON_TYPES.get(kind, ()))
+
+
+def _in_order(least: int, most: int, path: str) -> None:
+    if least > most:
+        raise _wrong(path, f"at least {least} and at most {most} cannot both be")
 
 
 def _guess(schema: Mapping[str, Any]) -> str:

@@ -185,7 +185,7 @@ class _Model:
             params.verbosity = SILENT
             params.warmup = False
             params.ui = False
-            # llama.cpp's threads wait for one another by spinning: one core too many makes it ten times slower
+            # one core is left to others: with all of them, replies were very slow at times on a busy machine
             params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) - 1)
             # llama.cpp also listens on a loopback port; with a key that nobody knows it answers nobody there
             params.api_keys = [secrets.token_hex(32)]
