@@ -5,6 +5,7 @@ one, so its commands are free at once, not only when its lease has run out. Wher
 (another machine, a system without `flock`) the lease decides.
 """
 
+import glob
 import os
 import sys
 from pathlib import Path
@@ -39,6 +40,12 @@ class Liveness:
             self._file(holder).unlink(missing_ok=True)
             reach("liveness.after_unlink")
             os.close(handle)
+
+    def marks(self) -> set[int]:
+        """The workers that have a file, living or dead."""
+        start = f"{self._journal.name}-worker-"
+        names = (path.name.removeprefix(start) for path in self._journal.parent.glob(f"{glob.escape(start)}*"))
+        return {int(name) for name in names if name.isdecimal()}
 
     def gone(self, holder: int) -> bool:
         """Surely dead: its file is there and nobody holds the lock on it."""

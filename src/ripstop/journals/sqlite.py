@@ -237,7 +237,19 @@ class SqliteJournal:
     async def enrol(self, now: int) -> int:
         holder: int = await self._commit.submit(lambda db: db.execute(self._sql["enrol"], (now + LEASE,)).lastrowid)
         self._liveness.enter(holder)
+        await self._forget_the_dead(now)
         return holder
+
+    async def _forget_the_dead(self, now: int) -> None:
+        """Workers that were killed with nothing in hand: nobody takes over from them, so nobody else buries them."""
+        marks = self._liveness.marks()  # before the list, so that whoever enrols just now is in it
+        with _explained(self._path):
+            known = dict(self._reading.execute(self._sql["workers"]).fetchall())
+        dead = [other for other, until in known.items() if until < now and (other not in marks or self._liveness.gone(other))]
+        if dead:
+            await self._commit.submit(lambda db: self._bury(db, *dead))
+        for other in [*dead, *(marks - known.keys())]:
+            self._liveness.bury(other)
 
     async def heartbeat(self, holder: int, now: int) -> bool:
         return bool(
@@ -248,9 +260,10 @@ class SqliteJournal:
         await self._commit.submit(lambda db: self._bury(db, holder))
         self._liveness.leave(holder)
 
-    def _bury(self, db: sqlite3.Connection, holder: int) -> None:
-        db.execute(self._sql["release_all"], (holder,))
-        db.execute(self._sql["forget_worker"], (holder,))
+    def _bury(self, db: sqlite3.Connection, *holders: int) -> None:
+        for holder in holders:
+            db.execute(self._sql["release_all"], (holder,))
+            db.execute(self._sql["forget_worker"], (holder,))
 
     async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
         with _Explained(self._path):
@@ -267,8 +280,7 @@ class SqliteJournal:
         return tasks
 
     def _claim(self, db: sqlite3.Connection, dead: list[int], holder: int, due: dict[str, Any]) -> list[Task]:
-        for other in dead:
-            self._bury(db, other)
+        self._bury(db, *dead)
         tasks = []
         for key, run_id, number, attempt, state in db.execute(self._sql["due_now"], due).fetchall():
             db.execute(self._sql["take"], (holder, key, number))

@@ -14,10 +14,14 @@ from .prompt import Prompt, estimate
 from .run import Run
 
 
+COSTLY = (AskAgent, CallTool, StartRun)
+"""Commands that are not given any more once the time is up."""
+
+
 def review(run: Run[Any], command: Command, at: int, render: Callable[[AskAgent], Prompt]) -> Command | Guarded:
     """The command as it may be given, or the verdict that forbids it."""
     limits = run.limits
-    if isinstance(command, AskAgent | CallTool | StartRun):
+    if isinstance(command, COSTLY) and limits.seconds is not None:
         verdict = budget.before_time(limits, run.began, at)
         if verdict:
             return verdict

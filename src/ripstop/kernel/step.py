@@ -168,10 +168,10 @@ def advance(
     elif isinstance(fact, Started):
         raise RunAlreadyStarted(run_id)
     elif run.ended and not isinstance(fact, Forked):
-        if isinstance(fact, Answered | Doubted):
+        if isinstance(fact, (Answered, Doubted)):
             return [], run
         raise RunHasEnded(run_id, run.ended.outcome)
-    elif isinstance(fact, Answered | Doubted) and fact.to not in run.open:
+    elif isinstance(fact, (Answered, Doubted)) and fact.to not in run.open:
         return [], run
     step = Step(style, definitions, run, run_id, fact, at)
     try:
@@ -205,6 +205,9 @@ def decide_again(
 
 
 def _decide(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> None:
+    if isinstance(fact, Answered):  # by far the most frequent
+        assert before is not None
+        return _settle(style, step, before, fact.to, fact.answer)
     match fact:
         case Started(limits=limits):
             _set_deadline(step, limits)
@@ -216,9 +219,6 @@ def _decide(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -
             style.decide(step, fact)
         case Ordered(order="cancel"):
             step.end("stopped", f"cancelled{f' by {fact.by}' if fact.by else ''}")
-        case Answered(to=to, answer=answer):
-            assert before is not None
-            _settle(style, step, before, to, answer)
         case Doubted(to=to, evidence=evidence):
             _ask_about_doubt(step, to, evidence)
         case _:

@@ -60,7 +60,7 @@ class Children:
     def kind(self, command: Command) -> Kind:
         return Kind.KEYED
 
-    def provider(self, command: Command) -> str:
+    def provider(self, request: Request) -> str:
         return ""
 
     async def probe(self, request: Request) -> Answer | None:

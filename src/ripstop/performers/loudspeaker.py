@@ -38,7 +38,7 @@ class Loudspeaker:
     def kind(self, command: Command) -> Kind:
         return Kind.KEYED
 
-    def provider(self, command: Command) -> str:
+    def provider(self, request: Request) -> str:
         return ""
 
     async def probe(self, request: Request) -> Answer | None:

@@ -11,7 +11,7 @@ class Timers:
     def kind(self, command: Command) -> Kind:
         return Kind.PURE
 
-    def provider(self, command: Command) -> str:
+    def provider(self, request: Request) -> str:
         return ""
 
     async def probe(self, request: Request) -> Answer | None:

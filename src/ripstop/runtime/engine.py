@@ -349,7 +349,7 @@ class Engine:
 
     async def _know_definitions(self, records: list[Record], style: Style[Any]) -> None:
         for record in records:
-            digest = record.event.definition if isinstance(record.event, Started | Forked) else None
+            digest = record.event.definition if isinstance(record.event, (Started, Forked)) else None
             if digest and digest not in self._definitions:
                 self._definitions[digest] = self._load_definition(style.name, await self.journal.blob(digest))
 

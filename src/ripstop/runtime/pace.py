@@ -14,10 +14,12 @@ class Pace:
         self._now = now
         self._free: dict[str, float] = {}
 
+    def limits(self, provider: str) -> bool:
+        """Whether a call to this provider may have to wait, or counts."""
+        return provider in self._gaps or provider in self._free
+
     async def wait(self, provider: str) -> None:
         """Return when the next call may go out, and count it."""
-        if provider not in self._gaps and provider not in self._free:
-            return
         while True:
             wait = self._free.get(provider, 0.0) - self._now()
             if wait <= 0:
@@ -30,5 +32,7 @@ class Pace:
             self._free.pop(provider, None)
 
     def pause(self, provider: str, seconds: float) -> None:
-        """Nobody calls this provider for a while."""
+        """Nobody calls this provider for a while. Who has no provider is not held up."""
+        if not provider:
+            return
         self._free[provider] = max(self._free.get(provider, 0.0), self._now() + seconds)

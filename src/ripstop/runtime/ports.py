@@ -193,7 +193,7 @@ class Performer(Protocol):
 
     def kind(self, command: Command) -> Kind: ...
 
-    def provider(self, command: Command) -> str:
+    def provider(self, request: Request) -> str:
         """Whose rate limit counts; empty for nobody's."""
 
     async def probe(self, request: Request) -> Answer | None:

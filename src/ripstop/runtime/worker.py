@@ -13,11 +13,14 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
 
 from ripstop.kernel.effects import Answer, AskAgent, CallTool, Command, Failed, Say, text_of
 from ripstop.kernel.errors import JournalError, LeaseLost
 from ripstop.kernel.events import Answered, Doubted
-from ripstop.kernel.run import Open
+from ripstop.kernel.run import Open, Run
 
 from .engine import Engine, Job
 from .failpoints import reach
@@ -153,16 +156,18 @@ class Worker:
 
     async def _follow(self, job: Job | None) -> None:
         """Carry out a command, then what its answer leads to, as long as that is one thing."""
+        me = asyncio.current_task()
+        assert me is not None
         while job and not self._stopping:
             running = self._running.setdefault(job.run_id, {})
-            running[job.number] = asyncio.current_task()  # type: ignore[assignment]  # we are in a task
+            running[job.number] = me
             try:
                 following = await self._carry_out(job)
             except LeaseLost as lost:
                 log.warning("%s", lost)
                 return
             finally:
-                running.pop(job.number, None)
+                del running[job.number]
                 if not running:
                     self._running.pop(job.run_id, None)
             reach("worker.after_tell")
@@ -175,7 +180,9 @@ class Worker:
     async def _carry_out(self, job: Job) -> list[Job]:
         performer = self._performer(job.opened.command)
         kind = performer.kind(job.opened.command)
-        request = await self._request(job)
+        request = self._request(job, await self._engine.standing(job.run_id))
+        if isinstance(job.opened.command, Say):
+            request = replace(request, text=await self._words(job))
         if job.doubtful and not kind.repeatable:
             reach("worker.before_probe")
             found = await performer.probe(request) if kind is Kind.PROBEABLE else None
@@ -189,7 +196,9 @@ class Worker:
             await self._journal.begin(job.run_id, job.number, self._holder)
             reach("worker.after_begin")
         try:
-            await self._pace.wait(performer.provider(job.opened.command))
+            provider = performer.provider(request)
+            if self._pace.limits(provider):
+                await self._pace.wait(provider)
             if self._engine.live.watched:
                 self._engine.live.show(Began(job.run_id, job.number, job.opened.command, job.attempt))
             reach("worker.before_perform")
@@ -197,7 +206,7 @@ class Worker:
             reach("worker.after_perform")
         except TryAgain as trouble:
             if job.attempt < self._attempts:
-                await self._later(job, performer, trouble)
+                await self._later(job, provider, trouble)
                 return []
             answer = Failed(reason=f"{trouble} (tried {job.attempt} times)", fault="agent")
         except Refused as refusal:
@@ -232,38 +241,38 @@ class Worker:
         )
         return following
 
-    async def _later(self, job: Job, performer: Performer, trouble: TryAgain) -> None:
+    async def _later(self, job: Job, provider: str, trouble: TryAgain) -> None:
         seconds = trouble.after if trouble.after is not None else self._backoff * 2.0 ** (job.attempt - 1)
         if trouble.provider_wide:
-            self._pace.pause(performer.provider(job.opened.command), seconds)
+            self._pace.pause(provider, seconds)
         reach("worker.before_retry")
         await self._journal.retry(job.run_id, job.number, self._holder, self._clock() + round(seconds * MICROS))
         reach("worker.after_retry")
         self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), seconds))
         self.wake()
 
-    async def _request(self, job: Job) -> Request:
+    def _request(self, job: Job, run: Run[Any]) -> Request:
         command, state = job.opened.command, job.opened.state
-        view = await self._engine.standing(job.run_id)
-        style = self._engine.style(view)
-        said = ""
-        if isinstance(command, Say):
-            said = command.text
-            if command.about is not None:
-                records = await self._journal.read(job.run_id, after=command.about - 1)
-                event = records[0].event
-                said = text_of(event.answer) if isinstance(event, Answered) else getattr(event, "text", "")
+        style = self._engine.style(run)
         return Request(
             run_id=job.run_id,
             number=job.number,
             command=command,
             attempt=job.attempt,
-            settings=view.started.settings,
+            settings=run.started.settings,
             prompt=style.render(state, command) if isinstance(command, AskAgent) else None,
             arguments=style.arguments(state, command) if isinstance(command, CallTool) else {},
-            text=said,
             history=lambda: self._journal.read(job.run_id),
         )
+
+    async def _words(self, job: Job) -> str:
+        """What a `Say` says: its own words, or those of the record that it names."""
+        command = job.opened.command
+        assert isinstance(command, Say)
+        if command.about is None:
+            return command.text
+        event = (await self._journal.read(job.run_id, after=command.about - 1))[0].event
+        return text_of(event.answer) if isinstance(event, Answered) else str(getattr(event, "text", ""))
 
     # Sweeping
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 _THINKING = re.compile(r"<(think[\w-]*)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|,(?=\s*(?://[^\n]*\s*)*[}\]])')
@@ -39,6 +41,9 @@ def fenced(text: str) -> dict[str, Any]:
 
 def last(text: str, key: str) -> tuple[dict[str, Any], str]:
     """The last object that has `key`, and the text without it."""
+    whole = _whole(text)
+    if whole is not None and key in whole:
+        return whole, ""
     clean = without_thinking(text)
     nearest = ""
     for start in _openings(clean):
@@ -53,6 +58,17 @@ def last(text: str, key: str) -> tuple[dict[str, Any], str]:
     if nearest:
         raise NoReply(f"the last JSON object has {nearest}, but no {key!r}")
     raise NoReply("there is no complete JSON object in it" if "{" in clean else "there is no JSON object in it")
+
+
+def _whole(text: str) -> dict[str, Any] | None:
+    """The usual case of a model that is held to a schema: the text is the object."""
+    if text[:1] != "{" or text[-1:] != "}":
+        return None
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _openings(text: str) -> Iterator[int]:

@@ -97,10 +97,11 @@ def decide(step: Step[S], turn: Turn | None, news: Settled) -> Finished | None:
     """Go on with the turn; returns it when it is finished. `turn` is the one that `news` led to."""
     if turn is None:
         return None
+    reply = news.answer
+    if isinstance(reply, AgentReplied) and not reply.calls:
+        return Finished(step.number, reply.text, corrections=_corrections(turn))
     match news:
         case Settled(command=AskAgent(), answer=AgentReplied() as reply):
-            if not reply.calls:
-                return Finished(step.number, reply.text, corrections=_corrections(turn))
             if len(turn.exchanges) >= MAX_CALLS:
                 problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
                 return Finished(step.number, failure=Failed(reason=problem, fault="agent"))

@@ -87,6 +87,9 @@ WHERE outbox.waits = 'person' ORDER BY records.at, outbox.run, outbox.number;
 -- name: enrol
 INSERT INTO workers (until) VALUES (?);
 
+-- name: workers
+SELECT id, until FROM workers;
+
 -- name: heartbeat
 UPDATE workers SET until = ? WHERE id = ?;
 

@@ -55,7 +55,7 @@ class Agents:
     async def perform(self, request: Request) -> AgentReplied:
         assert isinstance(request.command, AskAgent), request
         assert request.prompt is not None, request
-        spec = request.command.model or _setting(request.settings, "model") or self._default_model
+        spec = self._spec(request)
         base_url = _setting(request.settings, "base_url") or self._base_url
         agent = self._agents.get((spec, base_url))
         if agent is None:
@@ -63,12 +63,15 @@ class Agents:
         reply = await agent.perform(request)
         return replace(reply, sent=seal(request.prompt), model=spec, usage=self._priced(spec, reply))
 
+    def _spec(self, request: Request) -> str:
+        assert isinstance(request.command, AskAgent)
+        return request.command.model or _setting(request.settings, "model") or self._default_model
+
     def kind(self, command: Command) -> Kind:
         return Kind.PURE
 
-    def provider(self, command: Command) -> str:
-        assert isinstance(command, AskAgent), command
-        return (command.model or self._default_model).partition(":")[0]
+    def provider(self, request: Request) -> str:
+        return self._spec(request).partition(":")[0]
 
     async def probe(self, request: Request) -> Answer | None:
         return None

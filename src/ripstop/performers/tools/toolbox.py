@@ -100,7 +100,7 @@ class Toolbox:
         # a tool that does not exist is never carried out, so asking for it is harmless
         return known.kind if known else Kind.PURE
 
-    def provider(self, command: Command) -> str:
+    def provider(self, request: Request) -> str:
         return ""
 
     def _find(self, command: Command) -> Tool:

@@ -212,12 +212,13 @@ def _correction(problem: str) -> str:
 def _follow(step: Step[Position], finished: Finished) -> None:
     graph, here = step.state.graph, step.state.here
     heard = _heard(step.state, finished.number)
-    missing: dict[str, str] = {}
-    index, transition = _first_that_holds(heard, here, missing)
-    exit_condition = next((e for e in graph.exit_conditions if _holds(heard, e.condition, missing)), None)
+    missing: list[str] = []
+    known = lookup(heard, missing)
+    index, transition = _first_that_holds(here, known)
+    exit_condition = next((e for e in graph.exit_conditions if _holds(e.condition, known)), None)
     step.record(Turned(reply=finished.number, to=transition.to if transition else "", via=index))
-    for name, source in missing.items():
-        step.warn(f"decision {name!r} is missing; {source!r} takes it as false")
+    for name in dict.fromkeys(missing):
+        step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
     exceeded = heard.turns >= graph.max_turns
     if exit_condition and not exceeded:
         return step.end("stopped", f"exit condition {exit_condition.condition!r} holds ({exit_condition.action})")
@@ -231,9 +232,9 @@ def _follow(step: Step[Position], finished: Finished) -> None:
     _give_turn(step)
 
 
-def _first_that_holds(state: Position, here: State, missing: dict[str, str]) -> tuple[int, Transition | None]:
+def _first_that_holds(here: State, known: Callable[[str], Any]) -> tuple[int, Transition | None]:
     for index, transition in enumerate(here.transitions):
-        if _holds(state, transition.condition, missing):
+        if _holds(transition.condition, known):
             return index, transition
     return -1, None
 
@@ -244,13 +245,8 @@ def _why_no_transition(here: State) -> str:
     return f"none of the {len(here.transitions)} transitions of {here.name} holds"
 
 
-def _holds(state: Position, source: str, missing: dict[str, str]) -> bool:
-    """Whether a condition holds; notes the names nobody gave a value."""
-    absent: list[str] = []
-    value = bool(condition.evaluate(condition.parse(source), lookup(state, absent)))
-    for name in absent:
-        missing.setdefault(name, source)
-    return value
+def _holds(source: str, known: Callable[[str], Any]) -> bool:
+    return bool(condition.evaluate(condition.parse(source), known))
 
 
 def lookup(state: Position, missing: list[str] | None = None, error: bool = False) -> Callable[[str], Any]:
