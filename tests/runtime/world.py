@@ -50,7 +50,7 @@ class Does:
     def kind(self, command: Command) -> Kind:
         return self._kind
 
-    def provider(self, command: Command) -> str:
+    def provider(self, request: Request) -> str:
         return self._provider
 
     async def probe(self, request: Request) -> Answer | None:

@@ -10,7 +10,7 @@ NAMES = frozenset({"initial_message", "last_agent_name", "last_agent_content"})
 
 
 def rendered(source: str, **values: str) -> str:
-    return render(parse(source, NAMES), {name: "" for name in NAMES} | values)
+    return render(parse(source, NAMES), dict.fromkeys(NAMES, "") | values)
 
 
 @pytest.mark.req("S1-33", "S1-35", "S1-40", "S1-43", "S1-44")

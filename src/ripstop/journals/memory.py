@@ -150,6 +150,9 @@ class MemoryJournal:
         story.status, story.updated = entry.status, entry.records[-1].at
         self._blobs.update(entry.blobs)
         self._update_outbox(story, entry)
+        for change in changes(entry.inherited):
+            assert isinstance(change, Opened)
+            story.outbox[change.number] = _Item(waits_for(change.command), change.due)
 
     def _story(self, entry: Entry) -> _Story:
         first = entry.records[0]

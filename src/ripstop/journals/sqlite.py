@@ -146,6 +146,18 @@ class SqliteJournal:
         for item in entry.blobs.items():
             db.execute(self._sql["keep_blob"], item)
         self._update_outbox(db, entry, head.key, position - last.number)
+        for record in entry.inherited:
+            self._inherit(db, entry, head.key, record)
+
+    def _inherit(self, db: sqlite3.Connection, entry: Entry, key: int, record: Record) -> None:
+        """A fork asks on what the shared records asked and nobody answered."""
+        assert entry.fork is not None
+        where = {"run": entry.fork[0], "number": record.number}
+        position: int = db.execute(self._sql["record_at"], where).fetchone()[0]
+        for change in changes([record]):
+            assert isinstance(change, Opened)
+            row = (key, record.number, position, waits_for(change.command), change.due, None, 0, 0)
+            self._opened.append(row)
 
     def _position(self, db: sqlite3.Connection) -> int:
         """The last position taken so far, by the file or by this commit."""
@@ -243,9 +255,13 @@ class SqliteJournal:
     async def _forget_the_dead(self, now: int) -> None:
         """Workers that were killed with nothing in hand: nobody takes over from them, so nobody else buries them."""
         marks = self._liveness.marks()  # before the list, so that whoever enrols just now is in it
-        with _explained(self._path):
+        with _Explained(self._path):
             known = dict(self._reading.execute(self._sql["workers"]).fetchall())
-        dead = [other for other, until in known.items() if until < now and (other not in marks or self._liveness.gone(other))]
+        dead = [
+            other
+            for other, until in known.items()
+            if until < now and (other not in marks or self._liveness.gone(other))
+        ]
         if dead:
             await self._commit.submit(lambda db: self._bury(db, *dead))
         for other in [*dead, *(marks - known.keys())]:

@@ -13,7 +13,6 @@ from .events import Guarded
 from .prompt import Prompt, estimate
 from .run import Run
 
-
 COSTLY = (AskAgent, CallTool, StartRun)
 """Commands that are not given any more once the time is up."""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.kernel.effects import AskPerson, Limits, PersonAnswered
 from ripstop.kernel.errors import Conflict, RunAlreadyStarted, RunNotFound, UsageError
@@ -25,6 +26,7 @@ from ripstop.kernel.events import (
     Heard,
     Ordered,
     Record,
+    Repeated,
     Started,
     Withdrawn,
 )
@@ -181,18 +183,23 @@ class Engine:
         if isinstance(fact.event, FACTS):
             before = replay(style, self._definitions, run_id, records[: cut - 1])
             new, run = decide_again(style, self._definitions, before, fact, forked, new_id, now)
+            inherited = [r for r in records[:cut] if r.number in run.open]
         else:
             shared = replay(style, self._definitions, run_id, records[:cut])
             new, run = advance(style, self._definitions, shared, new_id, forked, now)
+            inherited = []
         cell = self._cell(new_id)
         async with cell.lock:
             entry, jobs = self._entry(new_id, style, new, run, blobs, None, (run_id, cut))
+            entry = replace(entry, inherited=inherited)
             try:
                 await self.journal.append(entry)
             except Conflict as error:
                 raise RunAlreadyStarted(new_id) from error
             cell.style, cell.run = style, run
         self._after_append(style, run, new)
+        if inherited and self.dispatcher:
+            self.dispatcher.wake()
         self._dispatch(jobs)
         return run
 
@@ -400,6 +407,8 @@ class Engine:
                     self.dispatcher.withdraw(run_id, [number])
                 case Ended():
                     self.dispatcher.withdraw(run_id, None)
+                    self.dispatcher.wake()
+                case Repeated():
                     self.dispatcher.wake()
                 case Asked(command=command) if waits_for(command) == "clock":
                     self.dispatcher.wake()

@@ -32,7 +32,8 @@ async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
             if not await _moving(engine, view):
                 return view
             try:
-                await asyncio.wait_for(turned.wait(), LOOK)
+                async with asyncio.timeout(LOOK):  # wait_for can swallow a cancellation
+                    await turned.wait()
             except TimeoutError:
                 continue
     finally:

@@ -3,6 +3,7 @@
 Never recorded and never waited for: a watcher that falls over or falls behind must not hold up a run.
 """
 
+import logging
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -10,6 +11,8 @@ from msgspec import Struct
 from ripstop.kernel.effects import Command
 from ripstop.kernel.events import Record
 from ripstop.kernel.step import Picture
+
+log = logging.getLogger("ripstop.live")
 
 
 class Began(Struct, frozen=True):
@@ -64,4 +67,8 @@ class Live:
 
     def show(self, sight: Sight) -> None:
         for watcher in tuple(self._watchers):
-            watcher(sight)
+            try:
+                watcher(sight)
+            except Exception:
+                log.exception("a watcher fell over and is not shown anything more")
+                self._watchers.remove(watcher)

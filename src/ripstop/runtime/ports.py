@@ -49,6 +49,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Content to keep, by hash; what is kept already is kept once."""
     fork: tuple[str, int] | None = None
     """With the first entry of a fork: (run, number of the last shared record)."""
+    inherited: Sequence[Record] = ()
+    """With a fork: the shared commands that are still open in it."""
     holder: int | None = None
     """The worker that takes the opened commands at once, without a poll."""
     begun: frozenset[int] = frozenset()
@@ -133,8 +135,8 @@ class Journal(Protocol):
     async def park(self, run_id: str, number: int, holder: int) -> None:
         """Stop holding a command whose answer will come by itself."""
 
-    async def next_due(self) -> int | None:
-        """When the next unheld command falls due."""
+    async def next_due(self, only: str | None = None) -> int | None:
+        """When the next unheld command (`only` of this run and its children) falls due."""
 
     def changed(self) -> bool:
         """Whether another process may have written since the last call. Costs next to nothing."""

@@ -17,8 +17,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import Answer, AskAgent, CallTool, Command, Failed, Say, text_of
-from ripstop.kernel.errors import JournalError, LeaseLost
+from ripstop.kernel.effects import Answer, AskAgent, CallTool, Failed, Say, text_of
+from ripstop.kernel.errors import JournalError, LeaseLost, Unwritable
 from ripstop.kernel.events import Answered, Doubted
 from ripstop.kernel.run import Open, Run
 
@@ -68,6 +68,8 @@ class Worker:
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopping = False
+        self._full = False
+        """The sweeper found no room; it is to look again when there is some."""
         self.failure: BaseException | None = None
         """Why the worker gave up, if it did: the journal cannot be written, say."""
 
@@ -110,13 +112,17 @@ class Worker:
         return self._holder
 
     def kind(self, opened: Open) -> Kind:
-        return self._performer(opened.command).kind(opened.command)
+        return self._performers[type(opened.command)].kind(opened.command)
 
     def dispatch(self, jobs: list[Job]) -> None:
         self._waiting.extend(jobs)
         self._pump()
 
     def withdraw(self, run_id: str, numbers: list[int] | None) -> None:
+        if self._waiting:
+            gone = [j for j in self._waiting if j.run_id == run_id and (numbers is None or j.number in numbers)]
+            for job in gone:
+                self._waiting.remove(job)
         running = self._running.get(run_id)
         if not running:
             return
@@ -130,9 +136,6 @@ class Worker:
 
     # Doing
 
-    def _performer(self, command: Command) -> Performer:
-        return self._performers[type(command)]
-
     def _pump(self) -> None:
         while self._waiting and len(self._threads) < self._concurrency and not self._stopping:
             self._idle.clear()
@@ -145,6 +148,8 @@ class Worker:
         if not thread.cancelled() and thread.exception() is not None:
             self._give_up(thread.exception())
         self._pump()
+        if self._full and self._room() > 0:
+            self.wake()
         if not self._threads:
             self._idle.set()
 
@@ -178,25 +183,29 @@ class Worker:
             self._waiting.append(job)
 
     async def _carry_out(self, job: Job) -> list[Job]:
-        performer = self._performer(job.opened.command)
-        kind = performer.kind(job.opened.command)
-        request = self._request(job, await self._engine.standing(job.run_id))
-        if isinstance(job.opened.command, Say):
+        command = job.opened.command
+        performer = self._performers[type(command)]
+        run = await self._engine.standing(job.run_id)
+        try:
+            request = self._request(job, run)
+        except Exception as error:
+            log.exception("%s/%s cannot be put into words", job.run_id, job.number)
+            return await self._tell(job, Failed(reason=f"{type(error).__name__}: {error}", fault="ours"))
+        if isinstance(command, Say):
             request = replace(request, text=await self._words(job))
-        if job.doubtful and not kind.repeatable:
-            reach("worker.before_probe")
-            found = await performer.probe(request) if kind is Kind.PROBEABLE else None
-            reach("worker.after_probe")
-            if found is not None:
-                return await self._tell(job, found)
-            if kind is Kind.UNSAFE:
-                return await self._doubt(job)
+        if job.doubtful and not performer.kind(command).repeatable:
+            settled = await self._clear_up(job, performer, request)
+            if settled is not None:
+                return settled
         if not job.begun:
             reach("worker.before_begin")
             await self._journal.begin(job.run_id, job.number, self._holder)
             reach("worker.after_begin")
+        return await self._perform(job, performer, request)
+
+    async def _perform(self, job: Job, performer: Performer, request: Request) -> list[Job]:
+        provider = performer.provider(request)
         try:
-            provider = performer.provider(request)
             if self._pace.limits(provider):
                 await self._pace.wait(provider)
             if self._engine.live.watched:
@@ -223,9 +232,35 @@ class Worker:
             return []
         return await self._tell(job, answer)
 
+    async def _clear_up(self, job: Job, performer: Performer, request: Request) -> list[Job] | None:
+        """Somebody had begun this and is gone. `None`: it surely did not happen and may be carried out."""
+        known, found = False, None
+        if performer.kind(job.opened.command) is Kind.PROBEABLE:
+            reach("worker.before_probe")
+            known, found = await self._probe(performer, request)
+            reach("worker.after_probe")
+        if found is not None:
+            return await self._tell(job, found)
+        return None if known else await self._doubt(job)
+
+    async def _probe(self, performer: Performer, request: Request) -> tuple[bool, Answer | None]:
+        """Whether it is known what happened, and the answer if it did happen."""
+        try:
+            return True, await performer.probe(request)
+        except JournalError:
+            raise
+        except Exception:
+            log.exception("%s cannot be asked whether it happened", request.key)
+            return False, None
+
     async def _tell(self, job: Job, answer: Answer) -> list[Job]:
+        fence = (job.number, self._holder)
         fact = Answered(to=job.number, answer=answer, attempt=job.attempt)
-        _, following = await self._engine.tell(job.run_id, fact, fence=(job.number, self._holder))
+        try:
+            _, following = await self._engine.tell(job.run_id, fact, fence=fence)
+        except Unwritable as error:
+            failed = Answered(to=job.number, answer=Failed(reason=str(error)), attempt=job.attempt)
+            _, following = await self._engine.tell(job.run_id, failed, fence=fence)
         return following
 
     async def _doubt(self, job: Job) -> list[Job]:
@@ -293,8 +328,11 @@ class Worker:
                 self._idle.set()
                 return
 
+    def _room(self) -> int:
+        return self._concurrency - len(self._threads) - len(self._waiting)
+
     async def _sweep(self) -> None:
-        room = self._concurrency - len(self._threads) - len(self._waiting)
+        room = self._room()
         if room <= 0:
             return
         jobs = []
@@ -312,15 +350,18 @@ class Worker:
     async def _sleep(self, beat: int) -> None:
         """Until a timer is due, somebody wakes us, or another process has written."""
         until = beat + HEARTBEAT * MICROS
-        due = await self._journal.next_due()
-        if due is not None:
-            until = min(until, due)
+        self._full = self._room() <= 0
+        if not self._full:
+            due = await self._journal.next_due(self.only)
+            if due is not None:
+                until = min(until, due)
         while not self._stopping:
             left = (until - self._clock()) / MICROS
             if left <= 0 or self._journal.changed():
                 return
             try:
-                await asyncio.wait_for(self._wake.wait(), min(left, TICK))
+                async with asyncio.timeout(min(left, TICK)):  # wait_for can swallow a cancellation
+                    await self._wake.wait()
             except TimeoutError:
                 continue
             self._wake.clear()

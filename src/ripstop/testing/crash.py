@@ -32,7 +32,7 @@ from ripstop.kernel.step import AGAIN, HAPPENED
 from ripstop.runtime.failpoints import FAILPOINTS
 from ripstop.runtime.ports import Question
 
-from .crash_checks import Found, differences, look
+from .crash_checks import Found, differences, look, unfit
 from .crash_work import read_effects
 
 AT_RANDOM = "(at random)"
@@ -248,6 +248,7 @@ def crash(kills: int, seed: int, seconds: float | None, folder: Path, say: Say) 
     tally = Tally(kills, seconds, rng)
     calm = Chain(folder / "never-killed", tally, None, rng)
     calm.run()
+    tally.trouble += [f"never killed, and yet: {text}" for text in unfit(calm.found)]
     say(f"never killed: {len(calm.found.records)} runs, {calm.found.acknowledged} records, {calm.found.doubts} doubts")
 
     def chains(name: str, own: random.Random) -> None:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.journals.sqlite import SqliteJournal
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Said, Say, ToolReturned
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Failed, Said, Say, ToolReturned
 from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Event, Record, Repeated, Withdrawn
 from ripstop.kernel.run import fingerprint, replay
 from ripstop.runtime.engine import Engine
@@ -224,6 +224,18 @@ def standings(found: Found) -> dict[str, Standing]:
         assert run is not None
         result[name] = Standing(fingerprint(run), found.paths[run_id])
     return result
+
+
+def unfit(reference: Found) -> list[str]:
+    """Why a run that was never killed is nothing to compare with: it must have done its work, without doubt."""
+    wrong = [f"{run_id} has not completed" for run_id, told in reference.records.items() if not _completed(told)]
+    return wrong + ([f"{reference.doubts} doubts"] if reference.doubts else [])
+
+
+def _completed(records: list[Record]) -> bool:
+    end = records[-1].event
+    failed = any(isinstance(r.event, Answered) and isinstance(r.event.answer, Failed) for r in records)
+    return isinstance(end, Ended) and end.outcome == "completed" and not failed
 
 
 def differences(found: Found, reference: Found) -> list[str]:

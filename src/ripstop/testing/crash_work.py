@@ -155,8 +155,8 @@ class Witnessed:
     def kind(self, command: Command) -> Kind:
         return self._inner.kind(command)
 
-    def provider(self, command: Command) -> str:
-        return self._inner.provider(command)
+    def provider(self, request: Request) -> str:
+        return self._inner.provider(request)
 
 
 def tools(traces: Traces) -> list[Tool]:
@@ -205,8 +205,9 @@ def performers(engine: Engine, traces: Traces, script: Path) -> dict[type, Perfo
 async def work(folder: Path, answers: list[tuple[str, int, str, str]], leave_after: int) -> None:
     traces, script = Traces(folder), folder / "script.jsonl"
     if not script.exists():
-        script.with_suffix(".new").write_text(SCRIPT, encoding="utf-8")
-        script.with_suffix(".new").rename(script)
+        new = script.with_suffix(f".{os.getpid()}")  # two processes may be here at the same time
+        new.write_text(SCRIPT, encoding="utf-8")
+        new.rename(script)
     journal = SqliteJournal(folder / "journal.db", CODEC)
     engine = Engine(journal, STYLES, load, now, Live())
     engine.live.watch(traces.acknowledge)
