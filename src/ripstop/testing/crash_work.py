@@ -137,16 +137,12 @@ _doing: ContextVar[tuple[str, int]] = ContextVar("doing")
 class Witnessed:
     """A performer whose tools can tell for which command they work."""
 
-    def __init__(self, inner: Performer, agents: Traces | None = None) -> None:
+    def __init__(self, inner: Performer) -> None:
         self._inner = inner
-        self._agents = agents
 
     async def perform(self, request: Request) -> Answer | None:
         _doing.set((request.key, request.attempt))
-        answer = await self._inner.perform(request)
-        if self._agents:
-            self._agents.effect("agent", request.key, request.attempt, "")
-        return answer
+        return await self._inner.perform(request)
 
     async def probe(self, request: Request) -> Answer | None:
         _doing.set((request.key, request.attempt))
@@ -157,6 +153,24 @@ class Witnessed:
 
     def provider(self, request: Request) -> str:
         return self._inner.provider(request)
+
+
+class WitnessedAgents(Witnessed):
+    """Agents whose calls leave traces, as a provider's bill would."""
+
+    def __init__(self, agents: Agents, traces: Traces) -> None:
+        super().__init__(agents)
+        self._agents = agents
+        self._traces = traces
+
+    async def perform(self, request: Request) -> Answer | None:
+        try:
+            answer = await super().perform(request)
+        finally:
+            # a scripted agent remembers how far it has read, but another process may read on meanwhile
+            await self._agents.close()
+        self._traces.effect("agent", request.key, request.attempt, "")
+        return answer
 
 
 def tools(traces: Traces) -> list[Tool]:
@@ -194,7 +208,7 @@ def performers(engine: Engine, traces: Traces, script: Path) -> dict[type, Perfo
     loudspeaker.listen(traces.heard)
     agents = Agents(engine.live, toolbox.specs, default_model=f"script:{script}")
     return {
-        AskAgent: Witnessed(agents, traces),
+        AskAgent: WitnessedAgents(agents, traces),
         CallTool: Witnessed(toolbox),
         Say: loudspeaker,
         SetTimer: Timers(),

@@ -50,7 +50,7 @@ def run(
 
     \b
     Example:
-      ripstop run examples/haiku --input "a haiku about rain" --max-calls 20
+      ripstop run examples/haiku --input "rain on a tent" --max-calls 20
     """
     from msgspec.structs import replace
 
