@@ -18,4 +18,4 @@ def install() -> None:
     """
     from ripstop.app import install_model
 
-    click.echo(f"The model is at {install_model(click.echo)}")
+    install_model(click.echo)

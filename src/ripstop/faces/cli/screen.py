@@ -17,6 +17,7 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, 
 from ripstop.kernel.events import Answered, Asked, Ended, Guarded, Record, Warned
 from ripstop.kernel.step import Picture
 from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
+from ripstop.settings import DEFAULT_STORE
 
 from .words import COLOURS, first_line, seconds
 
@@ -117,7 +118,7 @@ class Screen:
             self._status.update("stopping …")
 
     def interrupted(self, run_id: str) -> None:
-        self._err.print(f"\nInterrupted. Nothing is lost; go on with:  ripstop resume {escape(run_id)}")
+        self._err.print(f"\nInterrupted. Nothing is lost; go on with:  {self._command()} resume {escape(run_id)}")
 
     def result(self, view: "View", result: dict[str, Any]) -> None:
         run_id, usage = escape(result["run"]), result["usage"]
@@ -135,8 +136,14 @@ class Screen:
         for question in result["waiting"]:
             self._out.print(f"[magenta]waits[/]   {escape(question['question'])}")
             choices = "|".join(question["choices"]) or "CHOICE"
-            self._out.print(f"        ripstop answer {escape(question['id'])} {escape(choices)}")
-        self._out.print(f"[dim]closer  ripstop log {run_id}   ·   ripstop why {run_id}   ·   ripstop show {run_id}[/]")
+            self._out.print(f"        {self._command()} answer {escape(question['id'])} {escape(choices)}")
+        closer = "   ·   ".join(f"{self._command()} {verb} {run_id}" for verb in ("log", "why", "show"))
+        self._out.print(f"[dim]closer  {closer}[/]")
+
+    def _command(self) -> str:
+        """How to call us again, for this journal."""
+        store = self._app.settings.store
+        return "ripstop" if store == DEFAULT_STORE else f"ripstop --store {escape(store)}"
 
 
 def _who(command: object) -> str:
