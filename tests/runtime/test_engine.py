@@ -5,7 +5,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from world import Does, World, a_world
+from tests.runtime.world import Does, World, a_world
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Limits, SetTimer, ToolReturned
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError

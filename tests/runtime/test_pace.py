@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from world import Does, a_world, until
+from tests.runtime.world import Does, a_world, until
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
 from ripstop.runtime.pace import Pace

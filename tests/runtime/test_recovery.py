@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from world import Does, World, a_world, bears, rings, until
+from tests.runtime.world import Does, World, a_world, bears, rings, until
 
 from ripstop.kernel.effects import (
     AskAgent,

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from world import Does, World, a_world, answers, until
+from tests.runtime.world import Does, World, a_world, answers, until
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, ToolReturned
 from ripstop.kernel.errors import JournalError

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from world import Does, a_world, answers
+from tests.runtime.world import Does, a_world, answers
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolReturned
 from ripstop.runtime.live import Retrying, Sight
@@ -42,7 +42,7 @@ FULL = """
 import asyncio, sys
 from pathlib import Path
 from ripstop.kernel.effects import CallTool, ToolReturned
-from world import Does, a_world
+from tests.runtime.world import Does, a_world
 
 async def slowly(request):
     await asyncio.sleep(0.01)
@@ -72,7 +72,7 @@ def test_takes_up_what_was_left_bit_by_bit_when_it_is_full(tmp_path: Path, only:
 CUT_SHORT = """
 import asyncio, sys
 from pathlib import Path
-from world import World
+from tests.runtime.world import World
 
 async def main(path, turns):
     world = World(Path(path))

@@ -24,7 +24,7 @@ class Workflow(msgspec.Struct, frozen=True):
 
 def find(named: str, goal: str = "", beside: Path | None = None) -> Workflow:
     """Read the workflow that `named` means. Raises `UsageError` or `WrongDefinition`."""
-    path = _path(named, beside or Path.cwd())
+    path = _path(named, beside or Path())
     graph = read_graph(path, goal)
     return Workflow("graph", graph.name, msgspec.json.encode(graph, order="deterministic"), path)
 

@@ -2,7 +2,7 @@ import asyncio
 import json
 
 import pytest
-from asking import ask
+from tests.performers.agents.asking import ask
 
 from ripstop.kernel.effects import AskAgent, Usage
 from ripstop.kernel.prompt import seal
@@ -94,6 +94,7 @@ def test_the_local_model_answers_through_it(model_file):
 def test_asking_an_agent_is_harmless_to_repeat_and_paced_by_provider():
     performer = agents(default_model="openai:m")
     assert performer.kind(AskAgent(agent="x")) is Kind.PURE
-    assert performer.provider(AskAgent(agent="x")) == "openai"
-    assert performer.provider(AskAgent(agent="x", model="local")) == "local"
+    assert performer.provider(ask()) == "openai"
+    assert performer.provider(ask(settings={"model": "mistral:m"})) == "mistral"
+    assert performer.provider(ask(model="local", settings={"model": "mistral:m"})) == "local"
     assert asyncio.run(performer.probe(ask())) is None

@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 import pytest
-from asking import ask
+from tests.performers.agents.asking import ask
 
 from ripstop.kernel.prompt import Message
 from ripstop.performers.agents import local

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from asking import ask
+from tests.performers.agents.asking import ask
 
 from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.prompt import Message

@@ -2,7 +2,7 @@ import asyncio
 import sys
 
 import pytest
-from asking import ask
+from tests.performers.agents.asking import ask
 
 from ripstop.kernel.effects import ToolCall
 from ripstop.kernel.prompt import Message

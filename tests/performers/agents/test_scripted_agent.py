@@ -3,9 +3,9 @@ import json
 
 import msgspec
 import pytest
-from asking import ask
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.performers.agents.asking import ask
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolCall, Usage
 from ripstop.kernel.errors import DefinitionError
