@@ -37,6 +37,8 @@ class Open(Struct, frozen=True, gc=False):
     command: Command
     state: Any
     at: int
+    ordinal: int = 0
+    """For a call of an agent: which one of the run's calls it is, counted from 1."""
 
 
 class Spent(Struct, frozen=True, gc=False):
@@ -95,8 +97,9 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
         run = _forked(style, definitions, run_id, run, event, record.at)
     state = style.evolve(run.state, number, event)
     if isinstance(event, Asked):
-        opened = {**run.open, number: Open(event.command, state, record.at)}
-        return replace(run, state=state, length=number, open=opened, spent=_asked(run.spent, event.command))
+        spent = _asked(run.spent, event.command)
+        opened = {**run.open, number: Open(event.command, state, record.at, spent.calls)}
+        return replace(run, state=state, length=number, open=opened, spent=spent)
     if isinstance(event, Answered):
         spent = run.spent
         if isinstance(event.answer, (AgentReplied, RunFinished)):

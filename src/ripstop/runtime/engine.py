@@ -402,16 +402,17 @@ class Engine:
         if self.dispatcher is None:
             return
         for record in records:
-            match record.event:
-                case Withdrawn(number=number):
-                    self.dispatcher.withdraw(run_id, [number])
-                case Ended():
-                    self.dispatcher.withdraw(run_id, None)
+            event = record.event
+            if isinstance(event, Asked):
+                if waits_for(event.command) == "clock":
                     self.dispatcher.wake()
-                case Repeated():
-                    self.dispatcher.wake()
-                case Asked(command=command) if waits_for(command) == "clock":
-                    self.dispatcher.wake()
+            elif isinstance(event, Withdrawn):
+                self.dispatcher.withdraw(run_id, [event.number])
+            elif isinstance(event, Ended):
+                self.dispatcher.withdraw(run_id, None)
+                self.dispatcher.wake()
+            elif isinstance(event, Repeated):
+                self.dispatcher.wake()
 
 
 def _cut(run_id: str, records: list[Record], at: int | None) -> int:

@@ -156,6 +156,8 @@ class Request(Struct, frozen=True, kw_only=True):
     number: int
     command: Command
     attempt: int
+    ordinal: int = 0
+    """For `AskAgent`: which one of the run's calls it is, counted from 1; 0 where nobody counts."""
     settings: Mapping[str, Any]
     prompt: Prompt | None = None
     """For `AskAgent`."""

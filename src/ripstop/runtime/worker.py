@@ -294,6 +294,7 @@ class Worker:
             number=job.number,
             command=command,
             attempt=job.attempt,
+            ordinal=job.opened.ordinal,
             settings=run.started.settings,
             prompt=style.render(state, command) if isinstance(command, AskAgent) else None,
             arguments=style.arguments(state, command) if isinstance(command, CallTool) else {},

@@ -160,15 +160,10 @@ class WitnessedAgents(Witnessed):
 
     def __init__(self, agents: Agents, traces: Traces) -> None:
         super().__init__(agents)
-        self._agents = agents
         self._traces = traces
 
     async def perform(self, request: Request) -> Answer | None:
-        try:
-            answer = await super().perform(request)
-        finally:
-            # a scripted agent remembers how far it has read, but another process may read on meanwhile
-            await self._agents.close()
+        answer = await super().perform(request)
         self._traces.effect("agent", request.key, request.attempt, "")
         return answer
 

@@ -267,3 +267,18 @@ def test_the_journal_is_read_once_per_run(tmp_path):
 
     asyncio.run(play())
     assert len(reads) == 1
+
+
+def test_two_processes_that_take_turns_at_a_run_never_hand_out_a_line_twice(tmp_path):
+    lines = "".join(json.dumps({"agent": "x", "reply": f"line {n}"}) + "\n" for n in range(6))
+    path = tmp_path / "script.jsonl"
+    path.write_text(lines, encoding="utf-8")
+    one, two = ScriptedAgent(path), ScriptedAgent(path)
+    records, heard = [], []
+    for turn, agent in enumerate((one, two, two, one, one, two)):
+        number = 2 * turn + 1
+        records.append(Record(number, 0, Asked(command=AskAgent(agent="x"))))
+        reply = asyncio.run(agent.perform(ask(number=number, ordinal=turn + 1, records=records)))
+        records.append(Record(number + 1, 0, Answered(to=number, answer=reply)))
+        heard.append(reply.text)
+    assert heard == [f"line {n}" for n in range(6)]

@@ -6,7 +6,8 @@
   order of the journal, and every attempt at it gets the same line. Only after a line with the error
   `rate_limit` or `timeout` does the next attempt go on to the next line. So a run that was killed
   and resumed hears the same words. A fork gives back what was asked and not answered.
-- The journal is read once per run and process; after that a call costs the same however long the run is.
+- The journal is read once per run and process, and again only when another process has gone on with the
+  run; otherwise a call costs the same however long the run is.
 """
 
 import asyncio
@@ -55,7 +56,7 @@ class ScriptedAgent:
 
     async def _reading(self, request: Request) -> "_Reading":
         reading = self._runs.get(request.run_id)
-        if reading is not None and reading.knows(request.number):
+        if reading is not None and reading.knows(request.number, request.ordinal):
             self._runs.move_to_end(request.run_id)
             return reading
         again = reading
@@ -81,7 +82,7 @@ def _trouble(line: Line, agent: str) -> TryAgain | Refused:
 class _Reading:
     """How far one run has read the script."""
 
-    __slots__ = ("_highest", "_next", "_script", "_taken", "_used")
+    __slots__ = ("_count", "_highest", "_next", "_script", "_taken", "_used")
 
     def __init__(self, script: Script, records: Iterable[Record]) -> None:
         self._script = script
@@ -89,16 +90,21 @@ class _Reading:
         self._next: dict[str, int] = {}
         self._taken: OrderedDict[int, list[int]] = OrderedDict()
         self._highest = 0
+        self._count = 0
         self._replay(records)
 
-    def knows(self, number: int) -> bool:
-        """Whether this command is new or remembered; else only the journal can tell which line it had."""
-        return number > self._highest or number in self._taken
+    def knows(self, number: int, ordinal: int) -> bool:
+        """Whether this command is the very next or remembered; else only the journal can tell its line.
+
+        Another process may have gone on with the run in the meantime: then it is not the very next.
+        """
+        return number in self._taken or (number > self._highest and ordinal in (0, self._count + 1))
 
     def line_for(self, number: int, agent: str, attempt: int) -> Line | None:
         taken = self._taken.get(number)
         if taken is None:
             taken = self._taken[number] = []
+            self._count += 1
             self._highest = max(self._highest, number)
         lines = self._script.lines
         while len(taken) < attempt and (not taken or lines[taken[-1]].passing):

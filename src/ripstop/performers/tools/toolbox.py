@@ -115,7 +115,13 @@ class Toolbox:
 async def _run(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(**arguments)
-    return await asyncio.to_thread(function, **arguments)
+    working = asyncio.ensure_future(asyncio.to_thread(function, **arguments))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        # a thread cannot be stopped; giving the command back while it still acts would invite a repeat
+        await asyncio.wait([working])
+        raise
 
 
 def _arguments_type(function: Callable[..., Any]) -> type[msgspec.Struct]:
