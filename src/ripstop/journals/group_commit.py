@@ -1,13 +1,9 @@
 """Group commit: everything queued goes into one transaction, one fsync, then all futures resolve.
 
-Where a commit runs follows from what it costs and whom it holds up:
-
-- A few entries: all of it on the event loop, once per turn of the loop. There is no thread to hop to,
-  so a lone run is fast, and all runs that became ready in that turn share the commit.
-- Many entries (`MANY`): the statements on the loop, the fsync on a writer thread, so that other runs
-  move on while the disk works. What they append meanwhile is the next batch.
-- A slow disk (`SLOW`), or a lock that another process holds: all of it on the writer thread, so that
-  token streams and timers do not stall.
+Where the commit runs follows from what it costs. While a commit is quick it runs on the event loop,
+once per turn of the loop: no thread to hop to, so a lone run is fast, and all runs that became ready
+in that turn share it. When the disk is slow, or another process has the lock, it runs on a writer
+thread instead, so that token streams and timers do not stall; what arrives meanwhile is the next batch.
 """
 
 import asyncio
@@ -24,14 +20,9 @@ from ripstop.runtime.failpoints import reach
 Operation = Callable[[sqlite3.Connection], Any]
 """Runs inside the transaction. What it returns, or the `JournalError` it raises, is its own result;
 it must leave nothing behind when it raises."""
-Batch = list[tuple[Operation, "asyncio.Future[Any]"]]
-Outcome = list[Any] | Exception
-"""A result for each operation of a batch, or why the batch failed as a whole."""
 
-MANY = 64
-"""Entries. So many are worth a hop to the writer thread, and are not kept waiting for more."""
 SLOW = 0.020
-"""Seconds. A commit that takes longer than this, on average, runs on the writer thread entirely."""
+"""Seconds. A commit that takes longer than this, on average, moves to the writer thread."""
 QUICK = 0.010
 """Seconds. It comes back to the loop when the average has fallen below this."""
 PATIENCE = 30.0
@@ -50,29 +41,21 @@ class GroupCommit:
         self._before_commit = before_commit
         self._after_commit = after_commit
         self._explain = explain
-        self._queue: Batch = []
+        self._queue: list[tuple[Operation, asyncio.Future[Any]]] = []
         self._scheduled = False
         self._cost = 0.0
         self._threaded = False
-        self._under_way: asyncio.Future[Outcome] | None = None
+        self._under_way: asyncio.Future[Any] | None = None
         self._writer: ThreadPoolExecutor | None = None
         self.commits = 0
-
-    @property
-    def busy(self) -> bool:
-        """Whether the writer thread is using the connection."""
-        return self._under_way is not None
 
     def submit(self, operation: Operation) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         self._queue.append((operation, future))
-        if self._under_way is None:
-            if len(self._queue) >= MANY:
-                self._flush()
-            elif not self._scheduled:
-                self._scheduled = True
-                loop.call_soon(self._flush)
+        if not self._scheduled and self._under_way is None:
+            self._scheduled = True
+            loop.call_soon(self._flush)
         return future
 
     async def drain(self) -> None:
@@ -88,95 +71,77 @@ class GroupCommit:
 
     def _flush(self) -> None:
         self._scheduled = False
-        if not self._queue or self._under_way:
-            return None
         batch, self._queue = self._queue, []
-        if self._threaded:
-            return self._hand_over(batch, lambda: self._whole(batch))
-        try:
-            results = self._execute(batch, wait=False)
-        except sqlite3.OperationalError as error:
-            if _is_busy(error):
-                return self._hand_over(batch, lambda: self._whole(batch))
-            return self._conclude(batch, self._explain(error))
-        except sqlite3.Error as error:
-            return self._conclude(batch, self._explain(error))
-        except Exception as error:
-            return self._conclude(batch, error)  # a fault of ours; whoever waits must learn of it
-        if len(batch) >= MANY:
-            return self._hand_over(batch, lambda: self._finish(results))
-        self._conclude(batch, self._finish(results))
+        if not batch:
+            return None
+        if not self._threaded:
+            results = self._commit_or_explain(batch, wait=False)
+            if results is not None:
+                return self._resolve(batch, results)
+        self._hand_over(batch)
 
-    def _hand_over(self, batch: Batch, work: Callable[[], Outcome]) -> None:
+    def _hand_over(self, batch: list[tuple[Operation, asyncio.Future[Any]]]) -> None:
         if self._writer is None:
             self._writer = ThreadPoolExecutor(1, thread_name_prefix="ripstop-writer")
         loop = asyncio.get_running_loop()
-        self._under_way = loop.run_in_executor(self._writer, work)
+        self._under_way = loop.run_in_executor(self._writer, self._commit_or_explain, batch, True)
 
-        def done(finished: "asyncio.Future[Outcome]") -> None:
+        def done(finished: "asyncio.Future[Any]") -> None:
             self._under_way = None
-            self._conclude(batch, finished.result())
-            if self._queue and not self._scheduled:
+            if self._queue:
                 self._scheduled = True
                 loop.call_soon(self._flush)
+            self._resolve(batch, finished.result())
 
         self._under_way.add_done_callback(done)
 
-    def _conclude(self, batch: Batch, outcome: Outcome) -> None:
-        """Tell everybody; always on the event loop."""
-        failed = isinstance(outcome, Exception)
-        self._after_commit(not failed)
+    def _commit_or_explain(
+        self, batch: list[tuple[Operation, asyncio.Future[Any]]], wait: bool
+    ) -> list[Any] | Exception | None:
+        """The results, or why there are none; `None` if another has the lock and we do not wait."""
+        try:
+            return self._commit(batch, wait)
+        except sqlite3.Error as error:
+            busy = isinstance(error, sqlite3.OperationalError) and _is_busy(error)
+            return None if busy and not wait else self._explain(error)
+        except Exception as error:
+            return error  # a fault of ours; whoever waits must learn of it, or would wait for ever
+
+    @staticmethod
+    def _resolve(batch: list[tuple[Operation, asyncio.Future[Any]]], results: list[Any] | Exception) -> None:
         for index, (_, future) in enumerate(batch):
             if future.done():
                 continue
-            result = outcome if isinstance(outcome, Exception) else outcome[index]
+            result = results if isinstance(results, Exception) else results[index]
             if isinstance(result, Exception):
                 future.set_exception(result)
             else:
                 future.set_result(result)
 
-    # What may run on either thread
-
-    def _whole(self, batch: Batch) -> Outcome:
-        try:
-            return self._finish(self._execute(batch, wait=True))
-        except sqlite3.Error as error:
-            return self._explain(error)
-        except Exception as error:
-            return error
-
-    def _execute(self, batch: Batch, wait: bool) -> list[Any]:
-        """The statements of a batch; nothing of it is left if this raises."""
+    def _commit(self, batch: list[tuple[Operation, asyncio.Future[Any]]], wait: bool) -> list[Any]:
+        connection = self._connection
         reach("sqlite.before_begin")
         self._begin(wait)
         results: list[Any] = []
         try:
             for operation, _ in batch:
                 try:
-                    results.append(operation(self._connection))
+                    results.append(operation(connection))
                 except JournalError as error:
                     results.append(error)
             self._before_commit()
+            reach("sqlite.before_commit")
+            began = time.perf_counter()
+            connection.execute("COMMIT")
         except BaseException:
-            self._roll_back()
+            self._after_commit(False)
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
-        return results
-
-    def _finish(self, results: list[Any]) -> Outcome:
-        reach("sqlite.before_commit")
-        began = time.perf_counter()
-        try:
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._roll_back()
-            return self._explain(error)
+        self._after_commit(True)
         reach("sqlite.after_commit")
         self._learn(time.perf_counter() - began)
         return results
-
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
 
     def _begin(self, wait: bool) -> None:
         deadline = time.monotonic() + PATIENCE

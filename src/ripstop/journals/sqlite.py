@@ -102,8 +102,6 @@ class SqliteJournal:
         return due
 
     def changed(self) -> bool:
-        if self._commit.busy:
-            return False  # the writer thread has the connection; there is a next time
         before, self._seen = self._seen, self._data_version()
         return before != self._seen
 
