@@ -75,6 +75,9 @@ class Waiting:
     def listens(self, state: str) -> bool:
         return False
 
+    def resumable(self, state: str) -> bool:
+        return False
+
     def picture(self, run: Run[str]) -> Picture:
         return Picture()
 

@@ -111,6 +111,7 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncItera
         default_model=settings.models.default,
         base_url=settings.models.base_url or None,
         prices={name: (price.input, price.output) for name, price in settings.prices.items()},
+        roles={"strong": settings.models.strong} if settings.models.strong else {},
     )
     performers: dict[type, Performer] = {
         AskAgent: agents,

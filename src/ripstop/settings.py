@@ -6,6 +6,7 @@
 
     [models]
     default = "local"           # or "openai:NAME", "script:PATH", "<provider>:NAME"
+    strong = "…"                # for architects; without it they get the default
     base_url = "…"              # for openai: and anything compatible
 
     [limits]                    # for every run: tokens, money, calls, seconds, turns
@@ -43,6 +44,7 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default: str = "local"
+    strong: str = ""
     base_url: str = ""
 
 
@@ -64,8 +66,11 @@ def read_settings(
     base_url: str | None = None,
 ) -> Settings:
     found = _from_file(folder / FILE)
+    chosen_model = model or environment.get("RIPSTOP_MODEL")
     models = Models(
-        default=model or environment.get("RIPSTOP_MODEL") or found.models.default,
+        default=chosen_model or found.models.default,
+        # a model that is named for this run is meant for all its agents
+        strong="" if chosen_model else found.models.strong,
         base_url=base_url or environment.get("RIPSTOP_BASE_URL") or found.models.base_url,
     )
     chosen = store or environment.get("RIPSTOP_STORE") or found.store

@@ -21,7 +21,11 @@ def graph(turns: int) -> Graph:
         )
 
     return Graph(
-        name="g", start="a", agents=(Agent(name="ada"),), states=(state("a", "b"), state("b", "a")), max_turns=turns
+        name="g",
+        start="a",
+        agents=(Agent(name="ada", tools=("write",)),),
+        states=(state("a", "b"), state("b", "a")),
+        max_turns=turns,
     )
 
 
@@ -70,4 +74,11 @@ def test_every_prompt_can_still_be_put_together_from_the_records() -> None:
     prompt: Prompt = GraphStyle().render(opened.state, opened.command)
     said = "\n".join(message.text for message in prompt.messages)
     assert all(word in said for word in ("THE-PROMPT", "THE-INPUT", "THINKING", "RESULT", "MUMBLE"))
-    assert [message.role for message in prompt.messages] == ["user", "assistant", "tool", "assistant", "user"]
+    assert [message.role for message in prompt.messages] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]

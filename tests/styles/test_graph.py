@@ -3,18 +3,21 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolCall, ToolReturned
-from ripstop.kernel.events import Asked, Ended, Guarded, Warned
+from ripstop.kernel.errors import RunHasEnded
+from ripstop.kernel.events import Asked, Ended, Guarded, Ordered, Warned
 from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import Turned
 from ripstop.styles.graph.schema import fields, reply_schema
 from ripstop.styles.graph.style import GraphStyle
-from ripstop.styles.turn import Corrected
+from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
 
 STYLE = GraphStyle()
+TOOLS = ("add", "write_file", "edit_file")
 
 
 def state(name: str, *transitions: tuple[str, str], prompt: str = "Go. {{last_agent_content}}") -> State:
@@ -27,7 +30,7 @@ def state(name: str, *transitions: tuple[str, str], prompt: str = "Go. {{last_ag
 
 
 def graph(*states: State, **more: Any) -> Graph:
-    agents = tuple(Agent(name=s.agent, type="coder") for s in states)
+    agents = tuple(Agent(name=s.agent, type="coder", tools=TOOLS) for s in states)
     return Graph(name="g", start=states[0].name, agents=agents, states=states, initial_message="the goal", **more)
 
 
@@ -122,7 +125,7 @@ def test_a_reply_without_decisions_is_corrected_once_and_then_fails() -> None:
     (ask,) = told.commands
     assert isinstance(ask, AskAgent) and ask.continues == 2
     prompt = STYLE.render(told.run.open[told.run.length].state, ask)
-    assert [m.role for m in prompt.messages] == ["user", "assistant", "user"]
+    assert [m.role for m in prompt.messages] == ["system", "user", "assistant", "user"]
     assert "there is no JSON object" in prompt.messages[-1].text
     story.when(AgentReplied(text="Really.")).then_ends("failed", "broke the protocol")
 
@@ -178,7 +181,7 @@ def test_tool_calls_are_commands_of_their_own_and_the_turn_goes_on() -> None:
     (ask,) = told.commands
     assert isinstance(ask, AskAgent)
     messages = STYLE.render(told.run.open[told.run.length].state, ask).messages
-    assert [(m.role, m.text) for m in messages[1:]] == [
+    assert [(m.role, m.text) for m in messages[2:]] == [
         ("assistant", "let me see"),
         ("tool", "7"),
         ("tool", "Error: too big"),
@@ -215,3 +218,129 @@ def test_explains_every_condition_with_the_values_it_saw() -> None:
     assert "✗ → END   done AND score >= 8" in told
     assert "done = true, score = 3" in told
     assert "✓ → a   NOT done OR score < 8   (taken)" in told
+
+
+FILES = """\
+collab/a.md
+```markdown
+# One
+```
+
+collab/b.md
+```
+<<<<<<< SEARCH
+old
+=======
+new
+>>>>>>> REPLACE
+```
+"""
+
+
+@pytest.mark.req("S1-45", "S1-46", "S1-51")
+def test_files_in_the_text_are_written_before_the_json_is_read() -> None:
+    story = given(STYLE, LOOP)
+    told = story.when(AgentReplied(text=FILES + says(go=True).text))
+    told.then_asks(
+        CallTool(tool="write_file", agent="agent_a", source=(3, 0)),
+        CallTool(tool="edit_file", agent="agent_a", source=(3, 1)),
+    )
+    wanted = [
+        {"path": "collab/a.md", "content": "# One\n"},
+        {"path": "collab/b.md", "search": "old\n", "replace": "new\n"},
+    ]
+    for opened, arguments in zip(told.run.open.values(), wanted, strict=True):
+        assert isinstance(opened.command, CallTool)
+        assert STYLE.arguments(opened.state, opened.command) == arguments
+    story.when(ToolReturned(value="written")).then_asks()
+    story.when(Failed(reason="no such text")).then_asks(AskAgent)
+    warnings = [r.event.text for r in story.records if isinstance(r.event, Warned)]
+    assert warnings == ["a file was not delivered: no such text"]
+
+
+@pytest.mark.req("S1-16", "S1-17")
+def test_an_agent_that_asks_writes_nothing() -> None:
+    asking = graph(state("a", (END, "ok")))
+    asking = msgspec.structs.replace(asking, agents=(Agent(name="agent_a", type="ask"),))
+    told = given(STYLE, asking).when(AgentReplied(text=FILES + says(ok=True).text)).then_ends("completed")
+    assert [e.index for e in told.decided if isinstance(e, Denied)] == [0, 1]
+    assert not told.commands
+    calls = (ToolCall(id="1", tool="write_file", arguments={"path": "x", "content": "y"}),)
+    told = given(STYLE, asking).when(AgentReplied(calls=calls)).then(Denied, Asked)
+    (ask,) = told.commands
+    assert isinstance(ask, AskAgent)
+    last = STYLE.render(told.run.open[told.run.length].state, ask).messages[-1]
+    assert "may not call 'write_file'" in last.text
+
+
+@pytest.mark.req("S1-13", "S1-14", "S1-15", "S1-16", "S1-17")
+def test_the_types_of_agents_really_differ() -> None:
+    seen = {}
+    for kind in ("coder", "architect", "ask"):
+        typed = msgspec.structs.replace(graph(state("a")), agents=(Agent(name="agent_a", type=kind),))
+        story = given(STYLE, typed)
+        assert story.run is not None
+        (opened,) = story.run.open.values()
+        assert isinstance(opened.command, AskAgent)
+        prompt = STYLE.render(opened.state, opened.command)
+        assert opened.command.kind == kind
+        seen[kind] = (opened.command.model, "write_file" in prompt.tools, prompt.messages[0].text)
+    assert {kind: (model, writes) for kind, (model, writes, _) in seen.items()} == {
+        "coder": ("", True),
+        "architect": ("strong", True),
+        "ask": ("", False),
+    }
+    assert len({text for _, _, text in seen.values()}) == 3
+
+
+@pytest.mark.req("S1-77", "S1-78")
+def test_a_saved_run_goes_on_from_exactly_where_it_ended() -> None:
+    saving = graph(
+        state("a", ("b", "go")),
+        state("b", ("a", "NOT done"), (END, "done")),
+        max_turns=2,
+        exit_conditions=(
+            ExitCondition(condition="max_turns_exceeded", action="save_and_end"),
+            ExitCondition(condition="error_occurred", action="save_and_end"),
+        ),
+    )
+    story = given(STYLE, saving, says(go=True))
+    story.when(says(done=False)).then_ends("limit", "ripstop resume story")
+    told = story.when(Ordered(order="resume")).then_asks(AskAgent)
+    assert told.run.ended is None
+    assert told.run.state.here.name == "a"
+    story.when(Failed(reason="no key")).then_ends("failed", "Saved")
+    told = story.when(Ordered(order="resume")).then_asks(AskAgent)
+    assert told.run.state.here.name == "a"
+    story.when(says(go=True)).then_asks(AskAgent)
+    story.when(says(done=True)).then_ends("completed")
+    story.when(Ordered(order="resume")).then_refused(RunHasEnded)
+
+
+def test_a_run_that_was_not_saved_cannot_be_resumed() -> None:
+    given(STYLE, graph(state("a")), says()).when(Ordered(order="resume")).then_refused(RunHasEnded)
+
+
+def test_strict_decisions_make_a_missing_one_an_error() -> None:
+    strict = msgspec.structs.replace(LOOP, strict_decisions=True)
+    given(STYLE, strict).when(says()).then_ends("failed", "lack 'go'")
+
+
+def test_reasks_can_be_switched_off_and_raised() -> None:
+    never = msgspec.structs.replace(LOOP, reasks=0)
+    given(STYLE, never).when(AgentReplied(text="hm")).then_ends("failed", "broke the protocol")
+    twice = msgspec.structs.replace(LOOP, reasks=2)
+    story = given(STYLE, twice, AgentReplied(text="hm"))
+    story.when(AgentReplied(text="hm")).then_asks(AskAgent)
+    story.when(AgentReplied(text="hm")).then_ends("failed")
+
+
+@pytest.mark.req("S1-37")
+def test_the_guide_speaks_the_language_of_the_workflow() -> None:
+    for language, word in (("en", "How we work together"), ("zh", "我们怎样一起工作")):
+        guided = msgspec.structs.replace(graph(state("a", prompt="{{COLLABORATION_GUIDE}}")), language=language)
+        story = given(STYLE, guided)
+        assert story.run is not None
+        (opened,) = story.run.open.values()
+        assert isinstance(opened.command, AskAgent)
+        assert word in STYLE.render(opened.state, opened.command).text

@@ -22,11 +22,29 @@ class Workflow(msgspec.Struct, frozen=True):
     path: Path
 
 
-def find(named: str, goal: str = "", beside: Path | None = None) -> Workflow:
-    """Read the workflow that `named` means. Raises `UsageError` or `WrongDefinition`."""
+def find(named: str, goal: str = "", beside: Path | None = None, any_name: bool = False) -> Workflow:
+    """Read the workflow that `named` means. Raises `UsageError` or `WrongDefinition`.
+
+    With `any_name`, a file that is passed by its path need not have its folder's name.
+    """
     path = _path(named, beside or Path())
-    graph = read_graph(path, goal)
+    graph = read_graph(path, goal, any_name and is_file(named, beside))
     return Workflow("graph", graph.name, msgspec.json.encode(graph, order="deterministic"), path)
+
+
+def find_all(named: str, beside: Path | None = None) -> list[Path]:
+    """The files that `named` means; for a folder that is no workflow, all workflows in it. Raises `UsageError`."""
+    folder = (beside or Path()) / named
+    if folder.is_dir() and not (folder / FILE).is_file():
+        found = sorted(folder.rglob(FILE))
+        if found:
+            return found
+    return [_path(named, beside or Path())]
+
+
+def is_file(named: str, beside: Path | None = None) -> bool:
+    """Whether a workflow is named by the path of its file."""
+    return ((beside or Path()) / named).is_file()
 
 
 def load(style: str, content: bytes) -> Graph:

@@ -1,51 +1,81 @@
 """Reading `workflow.yaml` into a `Graph`: every mistake at once, each with its place."""
 
+import re
 from pathlib import Path
+
+from msgspec import Struct
 
 from ripstop.styles import condition, template
 from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.style import VARIABLES
 
-from .problems import WrongDefinition, did_you_mean
+from .graph_schema import ACTIONS, AGENT, EXIT, GRAPH, LANGUAGES, MOST_REASKS, MOST_TURNS, STATE, TRANSITION, TYPES
+from .graph_schema import fields as fields_of
+from .problems import Problem, WrongDefinition, did_you_mean, in_order
 from .reading import Reader
-from .tree import Entry, Value, parse, place_inside, read_text
+from .tree import Entry, Value, parse, read_text
 
 FILE = "workflow.yaml"
 GUIDE = "guide.md"
-TYPES = ("coder", "architect", "ask")
-ACTIONS = ("force_end", "save_and_end")
-MOST_TURNS = 1_000_000
+SHARED = "collab"
+MOST_PARTS = 300
+"""Names, values and operators in a condition; more would be too deep to work out."""
+MOST_TEMPLATE_PROBLEMS = 20
+_NO_FOLDER = re.compile(r"[/\\\x00-\x1f\x7f]|^\.|^\s|\s$")
+"""What a name may not hold that becomes the name of a folder."""
 
 
-def read_graph(path: Path, goal: str = "") -> Graph:
+class Written(Struct, frozen=True):
+    """A graph, and the tree that it was read from."""
+
+    graph: Graph
+    tree: Value
+
+
+def read_graph(path: Path, goal: str = "", any_name: bool = False) -> Graph:
     """The graph in a file. A `guide.md` beside it replaces the built-in guide.
 
-    `goal` stands in for an absent `initial_message`. Raises `WrongDefinition`.
+    `goal` stands in for an absent `initial_message`. A `workflow.yaml` must have its folder's name, unless
+    `any_name` is given. Raises `WrongDefinition`.
     """
-    tree = parse(read_text(path, str(path)), str(path))
-    guide = path.with_name(GUIDE)
-    text = read_text(guide, str(guide)) if guide.is_file() else ""
-    reader = _GraphReader()
-    graph = reader.graph(tree, path.name, text, goal)
-    if path.name == FILE and graph.name and graph.name != path.resolve().parent.name:
-        entry = tree.value["name"]
-        reader.problem(
-            entry.value.place,
-            f"the workflow is named {graph.name!r}, but its folder is {path.resolve().parent.name!r}",
-            "rename one of them",
-        )
-    if reader.problems:
-        raise WrongDefinition(sorted(reader.problems, key=lambda p: (p.place.line, p.place.column)))
-    return graph
+    return read_written(path, goal, any_name).graph
+
+
+def read_written(path: Path, goal: str = "", any_name: bool = False) -> Written:
+    """Like `read_graph`, and keeps the tree for those who want to know where things stand."""
+    tree, problems = parse(read_text(path, str(path)), str(path))
+    reader = _GraphReader(problems)
+    graph = reader.graph(tree, path.name, _guide(path.with_name(GUIDE), problems), goal)
+    folder = path.resolve().parent.name
+    if path.name == FILE and not any_name and graph.name and graph.name != folder:
+        place = tree.value["name"].value.place
+        text = f"the workflow is named {graph.name!r}, but its folder is {folder!r}"
+        reader.problem(place, text, "rename one of them, or waive this with --any-name")
+    if problems:
+        raise WrongDefinition(in_order(problems))
+    return Written(graph, tree)
+
+
+def _guide(path: Path, problems: list[Problem]) -> str:
+    if not path.is_file():
+        return ""
+    try:
+        # the line end that closes the file is the file's, not the guide's
+        return read_text(path, str(path)).removesuffix("\n")
+    except WrongDefinition as error:
+        problems += error.problems
+        return ""
 
 
 class _GraphReader(Reader):
     def graph(self, tree: Value, source: str, guide: str, goal: str) -> Graph:
-        known = ("name", "description", "initial_message", "max_turns", "agents", "states", "exit_conditions")
-        top = self.mapping(tree, "a workflow", known)
+        top = self.mapping(tree, "a workflow", fields_of(GRAPH))
+        if not isinstance(tree.value, dict):
+            return Graph(name="", start="", agents=(), states=())
         name = self.required(top, "name", tree, "the workflow")
+        self._folder_name(top, name, "workflow")
         message = self.field(top, "initial_message", str, "")
-        if not message.strip() and not goal:
+        if not goal and (top.get("initial_message") is None or self._blank(top["initial_message"].value)):
             place = top["initial_message"].value.place if "initial_message" in top else tree.place
             self.problem(place, "the workflow has no 'initial_message'", "add one, or give the goal with --input")
         agents = [self._agent(item) for item in self._some(top, "agents", tree)]
@@ -61,44 +91,97 @@ class _GraphReader(Reader):
             states=tuple(states),
             description=self.field(top, "description", str, ""),
             initial_message=message,
-            max_turns=self._turns(top),
+            max_turns=self._whole(top, "max_turns", 10, 1, MOST_TURNS),
             exit_conditions=tuple(exits),
             guide=guide,
+            language=self._one_of(top, "language", LANGUAGES, "en"),
+            strict_decisions=self.field(top, "strict_decisions", bool, False),
+            reasks=self._whole(top, "reasks", 1, 0, MOST_REASKS),
             source=source,
         )
+
+    # Fields
+
+    def _blank(self, value: Value) -> bool:
+        return value.value is None or (isinstance(value.value, str) and not value.value.strip())
 
     def _some(self, top: dict[str, Entry], key: str, tree: Value) -> list[Value]:
         items = self.items(top.get(key), f"{key!r}")
         if not items and (key not in top or top[key].value.value in (None, [])):
-            self.problem(top[key].value.place if key in top else tree.place, f"the workflow has no {key}")
+            place = top[key].value.place if key in top else tree.place
+            self.problem(place, f"the workflow has no {key}", f"add `{key}:` with a list")
         return items
 
-    def _turns(self, top: dict[str, Entry]) -> int:
-        turns = self.field(top, "max_turns", int, 10)
-        if not 1 <= turns <= MOST_TURNS:
-            self.problem(top["max_turns"].value.place, f"'max_turns' must be 1 or more, but this is {turns}")
-        return turns
+    def _whole(self, top: dict[str, Entry], key: str, default: int, least: int, most: int) -> int:
+        number = self.field(top, key, int, default)
+        if not least <= number <= most:
+            self.problem(top[key].value.place, f"{key!r} must be from {least} to {most}, but this is {number}")
+        return number
+
+    def _one_of(self, entries: dict[str, Entry], key: str, known: tuple[str, ...], default: str) -> str:
+        value = self.field(entries, key, str, default)
+        if value not in known:
+            self.problem(entries[key].value.place, f"there is no {key} {value!r}", did_you_mean(value, known))
+        return value
+
+    def _folder_name(self, entries: dict[str, Entry], name: str, what: str) -> None:
+        if name and _NO_FOLDER.search(name):
+            text = f"the {what}'s name {name!r} cannot be the name of a folder"
+            self.problem(entries["name"].value.place, text, "use letters, digits, - and _")
+
+    # Agents
 
     def _agent(self, item: Value) -> Agent:
-        fields = self.mapping(item, "an agent", ("name", "type"))
-        kind = self.required(fields, "type", item, "the agent") if fields else ""
-        if kind and kind not in TYPES:
+        fields = self.mapping(item, "an agent", fields_of(AGENT))
+        if not isinstance(item.value, dict):
+            return Agent(name="")
+        name = self.required(fields, "name", item, "the agent")
+        self._folder_name(fields, name, "agent")
+        if name.casefold() == SHARED:
+            self.problem(
+                fields["name"].value.place, f"{name!r} is the folder that all agents share", "use another name"
+            )
+        kind = self.required(fields, "type", item, f"the agent {name!r}" if name else "the agent")
+        if kind.strip() and kind not in TYPES:
             self.problem(fields["type"].value.place, f"there is no agent type {kind!r}", did_you_mean(kind, TYPES))
-        return Agent(name=self.required(fields, "name", item, "the agent") if fields else "", type=kind)
+        model = self.field(fields, "model", str, "")
+        if "model" in fields and self._blank(fields["model"].value):
+            self.problem(fields["model"].value.place, "'model' is empty", "leave it out to use the run's model")
+        return Agent(name=name, type=kind, model=model, tools=self._tools(fields.get("tools")))
+
+    def _tools(self, entry: Entry | None) -> tuple[str, ...] | None:
+        if entry is None:
+            return None
+        if entry.value.value is None:
+            self.problem(
+                entry.value.place, "'tools' is empty", "write [] for none, or leave it out for those of the type"
+            )
+        tools: list[str] = []
+        for item in self.items(entry, "'tools'"):
+            if not isinstance(item.value, str) or not item.value.strip():
+                self.problem(item.place, f"a tool's name must be text, but this is {item.kind}")
+            elif item.value in tools:
+                self.problem(item.place, f"the tool {item.value!r} stands here twice")
+            else:
+                tools.append(item.value)
+        return tuple(tools)
+
+    # States
 
     def _state(self, item: Value, agents: set[str]) -> State:
-        fields = self.mapping(item, "a state", ("name", "agent", "start", "prompt", "transitions"))
-        if not fields:
+        fields = self.mapping(item, "a state", fields_of(STATE))
+        if not isinstance(item.value, dict):
             return State(name="", agent="", prompt="")
         name = self.required(fields, "name", item, "the state")
         if name == END:
-            self.problem(fields["name"].value.place, f"{END!r} is where a workflow ends and cannot be a state's name")
-        agent = self.required(fields, "agent", item, f"the state {name!r}")
-        if agent and agent not in agents:
-            self.problem(
-                fields["agent"].value.place, f"there is no agent {agent!r}", did_you_mean(agent, sorted(agents))
-            )
-        prompt = self.required(fields, "prompt", item, f"the state {name!r}")
+            text = f"{END!r} is where a workflow ends and cannot be a state's name"
+            self.problem(fields["name"].value.place, text, "use another name")
+        what = f"the state {name!r}" if name else "the state"
+        agent = self.required(fields, "agent", item, what)
+        if agent.strip() and agent not in agents:
+            hint = did_you_mean(agent, sorted(agents - {""}))
+            self.problem(fields["agent"].value.place, f"there is no agent {agent!r}", hint)
+        prompt = self.required(fields, "prompt", item, what)
         if prompt:
             self._template(fields["prompt"].value)
         self.field(fields, "start", bool, False)
@@ -106,51 +189,72 @@ class _GraphReader(Reader):
         return State(name=name, agent=agent, prompt=prompt, transitions=tuple(transitions), line=item.place.line)
 
     def _template(self, value: Value) -> None:
-        try:
-            template.parse(value.value, VARIABLES)
-        except template.TemplateError as error:
-            self.problem(place_inside(value, error.offset), str(error))
+        """Every unknown variable; but only the first wrong block, because it makes those after it doubtful."""
+        text: str = value.value
+        for _ in range(MOST_TEMPLATE_PROBLEMS):
+            try:
+                template.parse(text, VARIABLES)
+            except template.TemplateError as error:
+                place, source = value.inside(error.offset)
+                self.problem(place, str(error), source=source)
+                end = text.find("}}", error.offset)
+                if not text.startswith("{{", error.offset) or end < 0:
+                    return
+                text = text[: error.offset] + " " * (end + 2 - error.offset) + text[end + 2 :]
+            except RecursionError:
+                self.problem(value.place, "the {% if %} blocks of this prompt are nested too deep")
+                return
+            else:
+                return
 
     def _transition(self, item: Value) -> Transition:
-        fields = self.mapping(item, "a transition", ("to", "condition"))
-        to = self.required(fields, "to", item, "the transition") if fields else ""
+        fields = self.mapping(item, "a transition", fields_of(TRANSITION))
+        to = self.required(fields, "to", item, "the transition") if isinstance(item.value, dict) else ""
         return Transition(to=to, condition=self._condition(fields), line=item.place.line)
 
     def _condition(self, fields: dict[str, Entry]) -> str:
         entry = fields.get("condition")
         if entry is not None and isinstance(entry.value.value, bool):
             return "true" if entry.value.value else "false"
-        source = self.field(fields, "condition", str, "")
+        text = self.field(fields, "condition", str, "")
         try:
-            condition.parse(source)
+            node = condition.parse(text)
         except condition.ConditionError as error:
             assert entry is not None
-            caret = f"{source.splitlines()[0]!r} at character {error.column + 1}"
-            self.problem(place_inside(entry.value, error.column), f"the condition cannot be read: {error}", caret)
+            place, source = entry.value.inside(error.column)
+            self.problem(place, f"the condition cannot be read: {error}", source=source)
             return ""
-        return source
+        if entry is not None and _parts(node) > MOST_PARTS:
+            hint = "let the agent decide on fewer fields"
+            self.problem(entry.value.place, f"the condition has more than {MOST_PARTS} parts", hint)
+        return text
 
     def _exit(self, item: Value) -> ExitCondition:
-        fields = self.mapping(item, "an exit condition", ("condition", "action"))
-        action = self.required(fields, "action", item, "the exit condition") if fields else ""
-        if action and action not in ACTIONS:
+        fields = self.mapping(item, "an exit condition", fields_of(EXIT))
+        if not isinstance(item.value, dict):
+            return ExitCondition(condition="", action="")
+        action = self.required(fields, "action", item, "the exit condition")
+        if action.strip() and action not in ACTIONS:
             self.problem(fields["action"].value.place, f"there is no action {action!r}", did_you_mean(action, ACTIONS))
-        if fields and "condition" not in fields:
+        if "condition" not in fields:
             self.problem(item.place, "the exit condition has no 'condition'", "add `condition: …`")
         return ExitCondition(condition=self._condition(fields), action=action, line=item.place.line)
+
+    # Across the file
 
     def _unique(self, entry: Entry | None, what: str) -> None:
         seen: dict[str, int] = {}
         for name in self._names(entry):
             if name.value in seen:
-                self.problem(name.place, f"the {what} {name.value!r} stands in line {seen[name.value]} already")
+                text = f"the {what} {name.value!r} stands in line {seen[name.value]} already"
+                self.problem(name.place, text, "give it a name of its own")
             else:
                 seen[name.value] = name.place.line
 
     def _names(self, entry: Entry | None) -> list[Value]:
         items = entry.value.value if entry and isinstance(entry.value.value, list) else []
         named = [item.value["name"].value for item in items if isinstance(item.value, dict) and "name" in item.value]
-        return [name for name in named if isinstance(name.value, str)]
+        return [name for name in named if isinstance(name.value, str) and name.value.strip()]
 
     def _targets(self, entry: Entry | None, states: set[str]) -> None:
         for item in entry.value.value if entry and isinstance(entry.value.value, list) else []:
@@ -159,9 +263,10 @@ class _GraphReader(Reader):
             transitions = item.value["transitions"].value.value
             for transition in transitions if isinstance(transitions, list) else []:
                 to = transition.value.get("to") if isinstance(transition.value, dict) else None
-                if to and isinstance(to.value.value, str) and to.value.value not in states | {END}:
-                    hint = did_you_mean(to.value.value, [*sorted(states), END])
-                    self.problem(to.value.place, f"there is no state {to.value.value!r}", hint)
+                name = to.value.value if to else None
+                if to and isinstance(name, str) and name.strip() and name not in states | {END}:
+                    hint = did_you_mean(name, [*sorted(states - {""}), END])
+                    self.problem(to.value.place, f"there is no state {name!r}", hint)
 
     def _start(self, entry: Entry | None, states: list[State]) -> str:
         marked: list[tuple[str, Value]] = []
@@ -172,3 +277,13 @@ class _GraphReader(Reader):
         for name, value in marked[1:]:
             self.problem(value.place, f"{name!r} is a second start state", f"the first is {marked[0][0]!r}; keep one")
         return marked[0][0] if marked else (states[0].name if states else "")
+
+
+def _parts(node: condition.Node) -> int:
+    """How many parts a condition has; counted without recursion, since it may be too deep for that."""
+    count, rest = 0, [node]
+    while rest:
+        part = rest.pop()
+        count += 1
+        rest += [getattr(part, side) for side in ("left", "right", "operand") if hasattr(part, side)]
+    return count

@@ -1,15 +1,24 @@
-"""A mistake in a definition, with its place: `file:line:column: what is wrong; what would be right`."""
+"""A mistake in a definition, with its place: `file:line:column: error: what is wrong; what would be right`.
+
+An error keeps a definition from running. A warning does not: it is what an author would want to know.
+"""
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Struct
 
 from ripstop.kernel.errors import DefinitionError
 
+ERROR, WARNING = "error", "warning"
+WIDEST = 160
+"""Characters of a source line that are shown, at most."""
+
 
 class Place(Struct, frozen=True):
-    """Where something stands. Lines and columns count from 1."""
+    """Where something stands. Lines and columns count from 1, columns in characters."""
 
     file: str
     line: int = 1
@@ -24,9 +33,33 @@ class Problem(Struct, frozen=True):
     text: str
     hint: str = ""
     """What would be right, or what to do next."""
+    severity: str = ERROR
+    source: str = ""
+    """The line of the file, where seeing it helps; then a caret points at the place."""
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.text}{f'; {self.hint}' if self.hint else ''}"
+        head = f"{self.place}: {self.severity}: {self.text}{f'; {self.hint}' if self.hint else ''}"
+        return f"{head}\n{self.excerpt}" if self.source else head
+
+    @property
+    def excerpt(self) -> str:
+        """The source line with a caret below the place."""
+        start = max(0, self.place.column - 1 - WIDEST // 2)
+        line = self.source[start : start + WIDEST].expandtabs(1)
+        before = line[: self.place.column - 1 - start]
+        # a full-width character takes two columns of a terminal, and the caret must still fit
+        width = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in before)
+        return f"    {line}\n    {' ' * width}^"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "file": self.place.file,
+            "line": self.place.line,
+            "column": self.place.column,
+            "severity": self.severity,
+            "text": self.text,
+            "hint": self.hint,
+        }
 
 
 class WrongDefinition(DefinitionError):
@@ -37,10 +70,22 @@ class WrongDefinition(DefinitionError):
         self.problems = problems
 
 
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Each problem once (what an alias repeats is one mistake), in the order of the file."""
+    return sorted(dict.fromkeys(problems), key=lambda p: (p.place.line, p.place.column))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like `name`, or nothing. Case does not matter."""
+    names = {k.casefold(): k for k in known}
+    near = difflib.get_close_matches(name[:80].casefold(), names, n=1, cutoff=0.6)
+    return names[near[0]] if near else ""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a name that is not known."""
-    names = [str(k) for k in known]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    names = list(known)
+    near = nearest(name, names)
     if near:
-        return f"did you mean {near[0]!r}?"
+        return f"did you mean {near!r}?"
     return f"known are {', '.join(names)}" if names else ""

@@ -1,28 +1,33 @@
 """Taking a tree apart: fields with types, unknown keys, and every mistake noted, none thrown."""
 
+from collections.abc import Collection
 from typing import Any, TypeVar
 
 from .problems import Place, Problem, did_you_mean
 from .tree import Entry, Value
 
+_YES_NO = dict.fromkeys(("yes", "on", "y", "true"), "true") | dict.fromkeys(("no", "off", "n", "false"), "false")
+
 T = TypeVar("T", str, int, float, bool)
 
+MOST_SHOWN = 60
 _WANTED = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
 class Reader:
-    """Reads one file's tree and collects what is wrong with it."""
+    """Reads one file's tree and adds what is wrong with it to `problems`."""
 
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
 
-    def problem(self, place: Place, text: str, hint: str = "") -> None:
-        self.problems.append(Problem(place, text, hint))
+    def problem(self, place: Place, text: str, hint: str = "", source: str = "") -> None:
+        self.problems.append(Problem(place, text, hint, source=source))
 
-    def mapping(self, value: Value, what: str, known: tuple[str, ...]) -> dict[str, Entry]:
+    def mapping(self, value: Value, what: str, known: Collection[str]) -> dict[str, Entry]:
         """The entries of a mapping; unknown keys are noted."""
         if not isinstance(value.value, dict):
-            self.problem(value.place, f"{what} must be a mapping, but this is {value.kind}")
+            hint = f"with the fields {', '.join(known)}"
+            self.problem(value.place, f"{what} must be a mapping, but this is {value.kind}", hint)
             return {}
         entries: dict[str, Entry] = value.value
         for key, entry in entries.items():
@@ -35,7 +40,8 @@ class Reader:
         if entry is None or entry.value.value is None:
             return []
         if not isinstance(entry.value.value, list):
-            self.problem(entry.value.place, f"{what} must be a list, but this is {entry.value.kind}")
+            hint = "begin every item with `- `"
+            self.problem(entry.value.place, f"{what} must be a list, but this is {entry.value.kind}", hint)
             return []
         found: list[Value] = entry.value.value
         return found
@@ -49,9 +55,8 @@ class Reader:
         if wanted is float and type(value) is int:
             value = float(value)
         if type(value) is not wanted:
-            self.problem(
-                entry.value.place, f"{key!r} must be {_WANTED[wanted]}, but this is {entry.value.kind} ({value!r})"
-            )
+            text = f"{key!r} must be {_WANTED[wanted]}, but this is {entry.value.kind}{_shown(value)}"
+            self.problem(entry.value.place, text, _instead(value, wanted))
             return default
         return value
 
@@ -63,5 +68,23 @@ class Reader:
             return ""
         text = self.field(entries, key, str, "")
         if not text.strip() and (entry.value.value is None or entry.value.value == text):
-            self.problem(entry.value.place, f"{key!r} is empty")
+            self.problem(entry.value.place, f"{key!r} is empty", f"{what} needs one")
         return text
+
+
+def _shown(value: Any) -> str:
+    """A value as it is quoted in a message; only short and simple ones are."""
+    if isinstance(value, bool):
+        return f" ({str(value).lower()})"
+    return f" ({value!r})" if isinstance(value, str | int | float) and len(str(value)) <= MOST_SHOWN else ""
+
+
+def _instead(value: Any, wanted: type) -> str:
+    """How the same thing is written right, if that can be guessed."""
+    if wanted is str and isinstance(value, bool | int | float):
+        return f'put it in quotes: "{str(value).lower()}"'
+    if wanted is bool and isinstance(value, str) and value.lower() in _YES_NO:
+        return f"write {_YES_NO[value.lower()]}"
+    if wanted is int and isinstance(value, str) and value.strip().isdecimal():
+        return "write it without quotes"
+    return ""

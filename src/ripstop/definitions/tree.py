@@ -1,8 +1,9 @@
 """YAML as a tree that knows where everything stands.
 
 - Booleans are those of YAML 1.2: `true` and `false`; `yes`, `no`, `on` and `off` are text.
-- A key that stands twice is a mistake, not a silent overwrite.
-- Aliases work, but a file may not unfold to more than `MAX_NODES` values (an alias bomb).
+- A key that stands twice is a mistake, not a silent overwrite. `<<: *anchor` merges, as many files rely on it.
+- Aliases work, but a file may not unfold to more than `MAX_NODES` values (an alias bomb), nor contain itself.
+- What PyYAML cannot read becomes a `WrongDefinition` that says it in plain words; no other exception leaves.
 """
 
 import re
@@ -14,10 +15,13 @@ import yaml
 from msgspec import Struct
 
 from .problems import Place, Problem, WrongDefinition
+from .source import Span, place_at
+from .yaml_errors import deep_place, syntax_problem
 
-MAX_BYTES = 2_000_000
-MAX_NODES = 50_000
-MAX_DEPTH = 60
+MAX_BYTES = 500_000
+MAX_NODES = 20_000
+MAX_DEPTH = 40
+_CORE = "tag:yaml.org,2002:"
 
 
 class Value(Struct, frozen=True):
@@ -25,13 +29,18 @@ class Value(Struct, frozen=True):
 
     value: Any
     place: Place
-    block: int = 0
-    """For block text (`|`, `>`): by how many columns its lines are indented."""
+    span: Span | None = None
+    """For a scalar: how it is written in the file."""
 
     @property
     def kind(self) -> str:
         names = {str: "text", bool: "true or false", int: "a whole number", float: "a number", list: "a list"}
         return "a mapping" if isinstance(self.value, dict) else names.get(type(self.value), "nothing")
+
+    def inside(self, offset: int) -> tuple[Place, str]:
+        """Where the character `offset` of a text stands in its file, and the line it stands in."""
+        assert self.span is not None, "only scalars have an inside"
+        return self.span.inside(str(self.value), offset, self.place.file)
 
 
 class Entry(Struct, frozen=True):
@@ -52,7 +61,7 @@ for _tag, _pattern, _first in (
     ("float", r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", "-+.0123456789"),
     ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
+    _Loader.add_implicit_resolver(f"{_CORE}{_tag}", re.compile(_pattern), list(_first))
 
 
 def read_text(path: Path, shown: str) -> str:
@@ -69,61 +78,84 @@ def read_text(path: Path, shown: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
-        raise WrongDefinition(
-            [Problem(Place(shown, line, column), "this is not UTF-8 text", "save the file as UTF-8")]
-        ) from error
+        readable = data[: error.start].decode("utf-8-sig", errors="replace")
+        place = place_at(readable, len(readable), shown)
+        raise WrongDefinition([Problem(place, "this is not UTF-8 text", "save the file as UTF-8")]) from error
 
 
-def parse(text: str, file: str) -> Value:
-    """The tree of a YAML document."""
+def parse(text: str, file: str) -> tuple[Value, list[Problem]]:
+    """The tree of a YAML document, and what is wrong with it although it could be read."""
     try:
         node = yaml.compose(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        raise WrongDefinition([_syntax_problem(error, file)]) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise WrongDefinition([Problem(Place(file), f"this is no YAML: {str(error).splitlines()[0]}")]) from error
+    except RecursionError:
+        problem = Problem(deep_place(text, file, MAX_DEPTH), f"nested more than {MAX_DEPTH} deep")
+        raise WrongDefinition([problem]) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise WrongDefinition([syntax_problem(error, text, file)]) from error
     if node is None:
         raise WrongDefinition([Problem(Place(file), "the file is empty")])
-    builder = _Builder(file)
-    value = builder.value(node, 0)
-    if builder.problems:
-        raise WrongDefinition(builder.problems)
-    return value
-
-
-def _syntax_problem(error: yaml.MarkedYAMLError, file: str) -> Problem:
-    mark = error.problem_mark or error.context_mark
-    place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
-    text = " ".join(part for part in (error.context, error.problem) if part) or "this is no YAML"
-    return Problem(place, text, error.note or "")
+    builder = _Builder(text, file)
+    return builder.value(node), builder.problems
 
 
 class _Builder:
-    def __init__(self, file: str) -> None:
+    def __init__(self, text: str, file: str) -> None:
+        self._text = text
         self._file = file
         self._count = 0
+        self._open: list[yaml.Node] = []
+        self._built: dict[yaml.Node, tuple[Value, int]] = {}
+        """What an alias names is built once; its size counts every time."""
         self.problems: list[Problem] = []
 
     def _place(self, node: yaml.Node) -> Place:
         return Place(self._file, node.start_mark.line + 1, node.start_mark.column + 1)
 
-    def value(self, node: yaml.Node, depth: int) -> Value:
-        self._count += 1
-        place = self._place(node)
+    def _grow(self, node: yaml.Node, by: int) -> None:
+        self._count += by
         if self._count > MAX_NODES:
-            raise WrongDefinition([Problem(place, f"the file unfolds to more than {MAX_NODES} values")])
-        if depth > MAX_DEPTH:
-            raise WrongDefinition([Problem(place, f"nested more than {MAX_DEPTH} deep, or inside itself")])
-        if isinstance(node, yaml.MappingNode):
-            return Value(dict(self._entries(node, depth)), place)
-        if isinstance(node, yaml.SequenceNode):
-            return Value([self.value(item, depth + 1) for item in node.value], place)
-        return Value(self._scalar(node), place, _indentation(node))
+            text = f"the file unfolds to more than {MAX_NODES} values"
+            raise WrongDefinition([Problem(self._place(node), text, "use fewer aliases")])
 
-    def _entries(self, node: yaml.MappingNode, depth: int) -> Iterator[tuple[str, Entry]]:
+    def value(self, node: yaml.Node) -> Value:
+        if node in self._built:
+            value, size = self._built[node]
+            self._grow(node, size)
+            return value
+        before = self._count
+        self._grow(node, 1)
+        if any(node is outer for outer in self._open):
+            problem = Problem(self._place(node), "this stands inside itself", "an alias may not name what it is in")
+            raise WrongDefinition([problem])
+        if len(self._open) >= MAX_DEPTH:
+            raise WrongDefinition([Problem(self._place(node), f"nested more than {MAX_DEPTH} deep")])
+        self._open.append(node)
+        value = self._fresh(node)
+        self._open.pop()
+        self._built[node] = value, self._count - before
+        return value
+
+    def _fresh(self, node: yaml.Node) -> Value:
+        place = self._place(node)
+        if isinstance(node, yaml.MappingNode):
+            self._known_tag(node, "map")
+            return Value(dict(self._entries(node)), place)
+        if isinstance(node, yaml.SequenceNode):
+            self._known_tag(node, "seq")
+            return Value([self.value(item) for item in node.value], place)
+        span = Span(self._text, node.start_mark.index, node.end_mark.index, node.style or "")
+        return Value(self._scalar(node), place, span)
+
+    def _known_tag(self, node: yaml.Node, wanted: str) -> None:
+        if node.tag != f"{_CORE}{wanted}":
+            self._unknown_tag(node)
+
+    def _unknown_tag(self, node: yaml.Node) -> None:
+        self.problems.append(Problem(self._place(node), f"the tag {node.tag!r} is not known here", "leave it out"))
+
+    def _entries(self, node: yaml.MappingNode) -> Iterator[tuple[str, Entry]]:
         seen: dict[str, Place] = {}
+        merged: list[tuple[str, Entry]] = []
         for key_node, value_node in node.value:
             place = self._place(key_node)
             if not isinstance(key_node, yaml.ScalarNode):
@@ -131,45 +163,54 @@ class _Builder:
                 continue
             key = str(key_node.value)
             if key in seen:
-                self.problems.append(Problem(place, f"the key {key!r} stands in line {seen[key].line} already"))
+                text = f"the key {key!r} stands in line {seen[key].line} already"
+                self.problems.append(Problem(place, text, "keep one of them"))
                 continue
             seen[key] = place
-            yield key, Entry(place, self.value(value_node, depth + 1))
+            if key == "<<" and key_node.style is None:
+                merged += self._merged(value_node)
+            else:
+                yield key, Entry(place, self.value(value_node))
+        for key, entry in merged:
+            if key not in seen:
+                seen[key] = entry.key
+                yield key, entry
+
+    def _merged(self, node: yaml.Node) -> list[tuple[str, Entry]]:
+        value = self.value(node)
+        found: list[tuple[str, Entry]] = []
+        for part in value.value if isinstance(value.value, list) else [value]:
+            if isinstance(part.value, dict):
+                found += part.value.items()
+            else:
+                self.problems.append(Problem(part.place, f"only mappings can be merged, but this is {part.kind}"))
+        return found
 
     def _scalar(self, node: yaml.Node) -> Any:
         text = str(node.value)
-        match node.tag.rpartition(":")[2]:
-            case "bool":
-                return text.lower() == "true"
-            case "int":
-                return int(text) if len(text) < 40 else text
-            case "float":
-                return float(text)
-            case "null":
-                return None
-            case "str":
-                return text
-        self.problems.append(Problem(self._place(node), f"the tag {node.tag!r} is not known here"))
+        try:
+            match node.tag.removeprefix(_CORE):
+                case "bool" if text.lower() in ("true", "false"):
+                    return text.lower() == "true"
+                case "int":
+                    return int(text) if len(text) < 40 else text
+                case "float":
+                    return float(text)
+                case "null" if text.lower() in ("", "~", "null"):
+                    return None
+                case "str":
+                    return self._writable(node, text)
+        except ValueError:
+            pass  # `!!int seven`: the tag does not fit, which is said below
+        self._unknown_tag(node)
         return text
 
-
-def _indentation(node: yaml.Node) -> int:
-    """The columns before the lines of a block text, to find places inside it."""
-    if getattr(node, "style", None) not in ("|", ">"):
-        return 0
-    buffer = node.start_mark.buffer
-    if buffer is None:
-        return 0
-    following = buffer[node.start_mark.pointer :].split("\n")[1:]
-    line = next((line for line in following if line.strip(" \0")), "")
-    return len(line) - len(line.lstrip(" "))
-
-
-def place_inside(value: Value, offset: int) -> Place:
-    """Where the character `offset` of a text stands in its file (to the line, for folded text)."""
-    before = str(value.value)[:offset]
-    line = before.count("\n")
-    column = len(before) - (before.rfind("\n") + 1)
-    if value.block:
-        return Place(value.place.file, value.place.line + 1 + line, value.block + column + 1)
-    return Place(value.place.file, value.place.line + line, value.place.column + 1 + column if not line else column + 1)
+    def _writable(self, node: yaml.Node, text: str) -> str:
+        """Escapes may come as the two halves of one character; a lone half is no text."""
+        if text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text):
+            return text
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self.problems.append(Problem(self._place(node), "the text holds half of a character (a lone surrogate)"))
+            return ""

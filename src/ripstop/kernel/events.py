@@ -58,11 +58,14 @@ class Heard(Event, tag="heard", frozen=True):
 
 
 class Ordered(Event, tag="ordered", frozen=True):
-    """An operator steers the run. The kernel knows `cancel`; a style may know more."""
+    """An operator steers the run. The kernel knows `cancel` and `resume`; a style may know more."""
 
     order: str
     arguments: dict[str, Any] = {}
     by: str = ""
+
+
+CANCEL, RESUME = "cancel", "resume"
 
 
 class Answered(Event, tag="answered", frozen=True):

@@ -26,7 +26,20 @@ from .effects import (
     Usage,
 )
 from .errors import RunNotFound
-from .events import Answered, Asked, Doubted, Ended, Event, Forked, Record, Repeated, Started, Withdrawn
+from .events import (
+    RESUME,
+    Answered,
+    Asked,
+    Doubted,
+    Ended,
+    Event,
+    Forked,
+    Ordered,
+    Record,
+    Repeated,
+    Started,
+    Withdrawn,
+)
 
 S = TypeVar("S")
 
@@ -109,6 +122,8 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
         return replace(run, state=state, length=number, open=_without(run.open, event.number))
     if isinstance(event, Ended):
         return replace(run, state=state, length=number, open={}, doubts={}, ended=event)
+    if isinstance(event, Ordered) and event.order == RESUME:
+        return replace(run, state=state, length=number, began=record.at, ended=None)
     if isinstance(event, (Doubted, Repeated)):
         return replace(run, state=state, length=number, doubts=_doubts(run, number, event))
     return replace(run, state=state, length=number)

@@ -35,7 +35,9 @@ from .effects import (
 )
 from .errors import RunAlreadyStarted, RunHasEnded, RunNotFound, Unworkable
 from .events import (
+    CANCEL,
     OUTCOMES,
+    RESUME,
     Answered,
     Asked,
     Doubted,
@@ -95,6 +97,9 @@ class Style(Folding[S], Protocol[S]):
     def arguments(self, state: S, command: CallTool) -> dict[str, Any]: ...
 
     def listens(self, state: S) -> bool: ...
+
+    def resumable(self, state: S) -> bool:
+        """Whether a run that has ended was saved, so that it can go on from where it ended."""
 
     def picture(self, run: Run[S]) -> Picture: ...
 
@@ -170,7 +175,8 @@ def advance(
     elif run.ended and not isinstance(fact, Forked):
         if isinstance(fact, (Answered, Doubted)):
             return [], run
-        raise RunHasEnded(run_id, run.ended.outcome)
+        if not (isinstance(fact, Ordered) and fact.order == RESUME and style.resumable(run.state)):
+            raise RunHasEnded(run_id, run.ended.outcome)
     elif isinstance(fact, (Answered, Doubted)) and fact.to not in run.open:
         return [], run
     step = Step(style, definitions, run, run_id, fact, at)
@@ -217,7 +223,10 @@ def _decide(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -
                 step.withdraw(number, "asked anew by the fork")
             _set_deadline(step, step.run.limits)
             style.decide(step, fact)
-        case Ordered(order="cancel"):
+        case Ordered(order=order) if order == RESUME:
+            _set_deadline(step, step.run.limits)
+            style.decide(step, fact)
+        case Ordered(order=order) if order == CANCEL:
             step.end("stopped", f"cancelled{f' by {fact.by}' if fact.by else ''}")
         case Doubted(to=to, evidence=evidence):
             _ask_about_doubt(step, to, evidence)

@@ -17,7 +17,9 @@ from msgspec.structs import replace
 from ripstop.kernel.effects import AskPerson, Limits, PersonAnswered
 from ripstop.kernel.errors import Conflict, RunAlreadyStarted, RunNotFound, UsageError
 from ripstop.kernel.events import (
+    CANCEL,
     FACTS,
+    RESUME,
     Answered,
     Asked,
     Ended,
@@ -139,7 +141,11 @@ class Engine:
         return await self._tell_and_dispatch(run_id, Heard(text=text, by=by))
 
     async def cancel(self, run_id: str, by: str = "") -> Run[Any]:
-        return await self._tell_and_dispatch(run_id, Ordered(order="cancel", by=by))
+        return await self._tell_and_dispatch(run_id, Ordered(order=CANCEL, by=by))
+
+    async def resume(self, run_id: str, by: str = "") -> Run[Any]:
+        """Go on with a run that ended and was saved. Raises `RunHasEnded` if it was not saved."""
+        return await self._tell_and_dispatch(run_id, Ordered(order=RESUME, by=by))
 
     async def answer(self, run_id: str, number: int, choice: str, text: str = "", by: str = "") -> Run[Any]:
         """A person answers a question of the desk."""

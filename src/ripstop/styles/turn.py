@@ -9,13 +9,19 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, Failed, ToolCall, text_of
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, Failed, text_of
 from ripstop.kernel.events import Answered, Asked, Event
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.step import Settled, Step
 
+from .deliveries import WholeFile, deliveries
+
 S = TypeVar("S")
 
+WRITE, EDIT = "write_file", "edit_file"
+"""The tools that write what a reply's text delivers."""
+ERROR = "Error: "
+"""How a result begins that tells an agent what went wrong."""
 MAX_CALLS = 40
 """Model calls in one turn. An agent that has not finished by then never will."""
 
@@ -50,6 +56,8 @@ class Finished(Struct, frozen=True):
     text: str = ""
     failure: Failed | None = None
     corrections: int = 0
+    undelivered: tuple[str, ...] = ()
+    """What is wrong with files that the reply meant to deliver."""
 
 
 class Corrected(Event, tag="corrected", frozen=True):
@@ -60,7 +68,16 @@ class Corrected(Event, tag="corrected", frozen=True):
     problem: str
 
 
-TURN_EVENTS = (Corrected,)
+class Denied(Event, tag="denied", frozen=True):
+    """A call that this agent may not make. It is not carried out; the agent is told."""
+
+    reply: int
+    """Number of the record that holds the reply."""
+    index: int
+    reason: str
+
+
+TURN_EVENTS = (Corrected, Denied)
 
 
 def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
@@ -77,6 +94,8 @@ def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
             return replace(turn, exchanges=(*turn.exchanges, Exchange(number, event.answer)))
         if event.to in turn.pending:
             return _with_result(turn, event.to, event.answer)
+    elif isinstance(event, Denied):
+        return _with_text(turn, event.reply, event.index, f"{ERROR}{event.reason}")
     elif isinstance(event, Corrected):
         last = replace(turn.exchanges[-1], correction=event.problem)
         return replace(turn, exchanges=(*turn.exchanges[:-1], last))
@@ -85,34 +104,81 @@ def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
 
 def _with_result(turn: Turn, to: int, answer: Answer) -> Turn:
     reply, index = turn.pending[to]
-    said = f"Error: {answer.reason}" if isinstance(answer, Failed) else text_of(answer)
+    said = f"{ERROR}{answer.reason}" if isinstance(answer, Failed) else text_of(answer)
+    pending = {number: source for number, source in turn.pending.items() if number != to}
+    return replace(_with_text(turn, reply, index, said), pending=pending)
+
+
+def _with_text(turn: Turn, reply: int, index: int, said: str) -> Turn:
     exchanges = tuple(
         replace(e, results=(*e.results, (index, said))) if e.number == reply else e for e in turn.exchanges
     )
-    pending = {number: source for number, source in turn.pending.items() if number != to}
-    return replace(turn, exchanges=exchanges, pending=pending)
+    return replace(turn, exchanges=exchanges)
 
 
-def decide(step: Step[S], turn: Turn | None, news: Settled) -> Finished | None:
-    """Go on with the turn; returns it when it is finished. `turn` is the one that `news` led to."""
+def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ...]) -> Finished | None:
+    """Go on with the turn; returns it when it is finished. `turn` is the one that `news` led to.
+
+    Files that the text of the last reply delivers are written first, then the turn is finished.
+    """
     if turn is None:
         return None
-    reply = news.answer
-    if isinstance(reply, AgentReplied) and not reply.calls:
-        return Finished(step.number, reply.text, corrections=_corrections(turn))
-    match news:
-        case Settled(command=AskAgent(), answer=AgentReplied() as reply):
-            if len(turn.exchanges) >= MAX_CALLS:
-                problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
-                return Finished(step.number, failure=Failed(reason=problem, fault="agent"))
-            number = step.number
-            for index, call in enumerate(reply.calls):
-                step.ask(CallTool(tool=call.tool, agent=turn.ask.agent, source=(number, index)))
-        case Settled(command=AskAgent(), answer=Failed() as failure):
-            return Finished(step.number, failure=failure)
-        case Settled(command=CallTool()) if not turn.pending:
-            ask_on(step, turn)
-    return None
+    answer = news.answer
+    if isinstance(news.command, CallTool):
+        return None if turn.pending else _after_tools(step, turn)
+    if isinstance(answer, Failed):
+        return Finished(step.number, failure=answer)
+    if not isinstance(answer, AgentReplied):
+        return None
+    if not answer.calls:
+        return None if _deliver(step, turn, answer, tools) else _finished(turn)
+    if len(turn.exchanges) >= MAX_CALLS:
+        problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
+        return Finished(step.number, failure=Failed(reason=problem, fault="agent"))
+    return _call_tools(step, turn, answer, tools)
+
+
+def _call_tools(step: Step[S], turn: Turn, reply: AgentReplied, tools: tuple[str, ...]) -> None:
+    number = step.number
+    asked = False
+    for index, call in enumerate(reply.calls):
+        if call.tool in tools:
+            step.ask(CallTool(tool=call.tool, agent=turn.ask.agent, source=(number, index)))
+            asked = True
+        else:
+            may = ", ".join(tools) or "none"
+            reason = f"agent {turn.ask.agent!r} may not call {call.tool!r}; it may call: {may}"
+            step.record(Denied(reply=number, index=index, reason=reason))
+    if not asked:
+        ask_on(step, turn)
+
+
+def _deliver(step: Step[S], turn: Turn, reply: AgentReplied, tools: tuple[str, ...]) -> bool:
+    """Have the files written that a reply's text delivers; false if it delivers none."""
+    number, asked = step.number, False
+    for index, item in enumerate(deliveries(reply.text)):
+        tool = WRITE if isinstance(item, WholeFile) else EDIT
+        if tool in tools:
+            step.ask(CallTool(tool=tool, agent=turn.ask.agent, source=(number, index)))
+            asked = True
+        else:
+            reason = f"agent {turn.ask.agent!r} may not write files, so {item.path!r} was not written"
+            step.record(Denied(reply=number, index=index, reason=reason))
+            step.warn(reason)
+    return asked
+
+
+def _after_tools(step: Step[S], turn: Turn) -> Finished | None:
+    if turn.exchanges[-1].reply.calls:
+        ask_on(step, turn)
+        return None
+    return _finished(turn)
+
+
+def _finished(turn: Turn) -> Finished:
+    last = turn.exchanges[-1]
+    wrong = tuple(said.removeprefix(ERROR) for _, said in last.results if said.startswith(ERROR))
+    return Finished(last.number, last.reply.text, corrections=_corrections(turn), undelivered=wrong)
 
 
 def correct(step: Step[S], turn: Turn, finished: Finished, problem: str) -> None:
@@ -137,8 +203,9 @@ def render(turn: Turn | None, ask: AskAgent, first: Prompt) -> Prompt:
     messages = list(first.messages)
     for exchange in turn.exchanges:
         messages.append(Message(role="assistant", text=exchange.reply.text, calls=exchange.reply.calls))
-        for index, result in sorted(exchange.results):
-            messages.append(Message(role="tool", text=result, call_id=exchange.reply.calls[index].id))
+        if exchange.reply.calls:  # files in the text were written too, but nobody called a tool for them
+            for index, result in sorted(exchange.results):
+                messages.append(Message(role="tool", text=result, call_id=exchange.reply.calls[index].id))
         if exchange.correction:
             messages.append(Message(role="user", text=exchange.correction))
     return replace(first, messages=tuple(messages))
@@ -148,11 +215,13 @@ def arguments(turn: Turn | None, command: CallTool) -> dict[str, Any]:
     """What a tool is called with: the command's own arguments, or those in the reply it names."""
     if command.arguments is not None:
         return command.arguments
-    return _call(turn, command).arguments
-
-
-def _call(turn: Turn | None, command: CallTool) -> ToolCall:
     assert turn is not None
     assert command.source is not None
     number, index = command.source
-    return next(e.reply.calls[index] for e in turn.exchanges if e.number == number)
+    reply = next(exchange.reply for exchange in turn.exchanges if exchange.number == number)
+    if reply.calls:
+        return reply.calls[index].arguments
+    item = deliveries(reply.text)[index]
+    if isinstance(item, WholeFile):
+        return {"path": item.path, "content": item.content}
+    return {"path": item.path, "search": item.search, "replace": item.replace}

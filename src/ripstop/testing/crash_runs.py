@@ -14,7 +14,7 @@ from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 
 from .errands import Errands
 
-PURE, KEYED, PROBEABLE, UNSAFE = "look_up", "pay", "post", "ring"
+PURE, KEYED, PROBEABLE, UNSAFE = KINDS = ("look_up", "pay", "post", "ring")
 """The tools, by kind of effect."""
 EXACT = ("graph-calm", "solo")
 """Runs whose journal must be the same, killed or not, record by record."""
@@ -34,7 +34,7 @@ def _graph(name: str, writer: str, reviewer: str) -> bytes:
         Graph(
             name=name,
             start="draft",
-            agents=(Agent(name=writer), Agent(name=reviewer)),
+            agents=(Agent(name=writer, tools=KINDS), Agent(name=reviewer, tools=KINDS)),
             states=(
                 State(name="draft", agent=writer, prompt=prompt, transitions=(Transition(to="review"),)),
                 State(

@@ -106,6 +106,9 @@ class ErrandStyle:
     def listens(self, state: Standing) -> bool:
         return state.errands.listens
 
+    def resumable(self, state: Standing) -> bool:
+        return False
+
     def picture(self, run: Run[Standing]) -> Picture:
         rounds = len(run.state.errands.rounds)
         return Picture(where=f"round {run.state.round}", progress=f"round {run.state.round + 1} of {rounds}")

@@ -11,6 +11,8 @@ import click
 from ripstop import __version__
 from ripstop.kernel.errors import DefinitionError, JournalError, RipstopError, UsageError
 
+from .checking import check, schema
+from .drawing import graph
 from .looking import log, runs, show, verify, why
 from .models import model
 from .options import Options
@@ -72,7 +74,7 @@ def cli(
     context.obj = Options(store, model, base_url, as_json, verbose)
 
 
-for _command in (run, resume, runs, show, log, why, desk, answer, cancel, fork, verify, model):
+for _command in (run, resume, check, graph, schema, runs, show, log, why, desk, answer, cancel, fork, verify, model):
     cli.add_command(_command)
 
 

@@ -81,7 +81,10 @@ def resume(options: Options, run_id: str | None) -> None:
 
     async def start(app: "App") -> str:
         if run_id:
-            return (await app.engine.look(run_id)).run.id
+            view = await app.engine.look(run_id)
+            if view.run.ended and app.engine.style(view.run).resumable(view.run.state):
+                await app.engine.resume(run_id)
+            return run_id
         unfinished = [i for i in await app.engine.runs() if i.status in ("working", "waiting", "listening")]
         tops = [info for info in unfinished if info.parent is None]
         if not tops:

@@ -24,6 +24,8 @@ FORMS = (
 )
 SPEC = re.compile(r"([a-z][a-z0-9_./-]*)(?::(.+))?", re.DOTALL)
 MILLION = 1_000_000
+ROLES = ("default", "strong")
+"""Names that a definition may use instead of a model's SPEC."""
 
 
 Prices = Mapping[str, tuple[float, float]]
@@ -44,12 +46,15 @@ class Agents:
         default_model: str | None = None,
         base_url: str | None = None,
         prices: Prices | None = None,
+        roles: Mapping[str, str] | None = None,
     ) -> None:
+        """`roles`: the SPEC that stands for a role's name; a role that has none gets the run's model."""
         self._live = live
         self._tools = tools
         self._default_model = default_model or ""
         self._base_url = base_url or ""
         self._prices = dict(prices or {})
+        self._roles = dict(roles or {})
         self._agents: dict[tuple[str, str], Agent] = {}
 
     async def perform(self, request: Request) -> AgentReplied:
@@ -65,7 +70,9 @@ class Agents:
 
     def _spec(self, request: Request) -> str:
         assert isinstance(request.command, AskAgent)
-        return request.command.model or _setting(request.settings, "model") or self._default_model
+        named = request.command.model
+        spec = self._roles.get(named, "") if named in ROLES else named
+        return spec or _setting(request.settings, "model") or self._default_model
 
     def kind(self, command: Command) -> Kind:
         return Kind.PURE

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 END = "END"
+SAVE = "save_and_end"
 
 
 class Definition(Struct, frozen=True, omit_defaults=True):
@@ -12,6 +13,10 @@ class Definition(Struct, frozen=True, omit_defaults=True):
 class Agent(Definition, frozen=True):
     name: str
     type: str = "coder"
+    model: str = ""
+    """A model's SPEC or the name of a role; empty for the run's model."""
+    tools: tuple[str, ...] | None = None
+    """The tools it may call; none named: those of its type."""
 
 
 class Transition(Definition, frozen=True):
@@ -44,6 +49,11 @@ class Graph(Definition, frozen=True):
     max_turns: int = 10
     exit_conditions: tuple[ExitCondition, ...] = ()
     guide: str = ""
+    language: str = "en"
+    strict_decisions: bool = False
+    """A decision that a condition needs and nobody made is an error, not false."""
+    reasks: int = 1
+    """How often an agent is asked again when its reply cannot be read."""
     source: str = ""
     """Name of the file, for messages."""
 

@@ -16,4 +16,10 @@ class Turned(Event, tag="graph.turned", frozen=True):
     """Index of the transition that holds."""
 
 
-GRAPH_EVENTS: tuple[type[Event], ...] = (Turned, *TURN_EVENTS)
+class Saved(Event, tag="graph.saved", frozen=True):
+    """The run ends here for now; `resume` goes on from exactly here."""
+
+    because: str
+
+
+GRAPH_EVENTS: tuple[type[Event], ...] = (Turned, Saved, *TURN_EVENTS)

@@ -1,6 +1,6 @@
-"""The collaboration guide that `{{COLLABORATION_GUIDE}}` stands for, unless the author brings one."""
+"""The collaboration guide that `{{COLLABORATION_GUIDE}}` stands for, unless a `guide.md` replaces it."""
 
-GUIDE = """\
+ENGLISH = """\
 ## How we work together
 
 - You are one member of a small team. You see what the colleague before you said, and the next one sees what you say.
@@ -17,3 +17,22 @@ The JSON object has two parts:
 `decisions` holds the fields that the task below asks for. The next step is chosen from these fields alone,
 so be honest in them: true only for what is really done.
 """
+
+CHINESE = """\
+## 我们怎样一起工作
+
+- 你是一个小团队的一员。你能看到上一位同事说的话，下一位同事会看到你说的话。
+- 共享的成果是 `collab/` 下的文件；只有你自己需要的笔记放在你自己的目录里。
+- 先写文件，最后用一个 JSON 对象说明你做了什么，之后不要再写任何内容。
+
+这个 JSON 对象有两部分：
+
+{
+  "content": "用几句平实的话告诉同事：你做了什么、发现了什么、决定了什么",
+  "decisions": {}
+}
+
+`decisions` 里写任务要求的字段。下一步只由这些字段决定，所以请如实填写：真正做完的事才写 true。
+"""
+
+GUIDES = {"en": ENGLISH, "zh": CHINESE}

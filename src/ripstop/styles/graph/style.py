@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ripstop.kernel.effects import AskAgent, CallTool
 from ripstop.kernel.errors import Unworkable
-from ripstop.kernel.events import Event, Forked, Guarded, Started
+from ripstop.kernel.events import RESUME, Event, Forked, Guarded, Ordered, Started
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import News, Picture, Settled, Step
@@ -27,14 +27,12 @@ from ripstop.kernel.step import News, Picture, Settled, Step
 from .. import condition, reply, template
 from .. import turn as turns
 from ..turn import Finished, Turn
-from .definition import END, Graph, State, Transition
-from .events import Turned
+from .definition import END, SAVE, Agent, ExitCondition, Graph, State, Transition
+from .events import Saved, Turned
 from .explanation import explain_turn
-from .guide import GUIDE
+from .guide import GUIDES
+from .roles import instructions_for, model_of, tools_of
 from .schema import reply_schema
-
-REASKS = 1
-"""How often an agent is asked again when its reply cannot be read."""
 
 NOT_THERE = -1
 """The line of a state that a fork's new definition no longer has."""
@@ -68,6 +66,13 @@ class Position(Struct, frozen=True, gc=False):
     counts: dict[str, int] = {}
     last: Word = Word()
     turn: Turn | None = None
+    saved: bool = False
+    allowance: int = 0
+    """Turns that may have been taken in all, once a saved run was resumed; 0: as many as `max_turns`."""
+
+    @property
+    def most_turns(self) -> int:
+        return self.allowance or self.graph.max_turns
 
 
 class GraphStyle:
@@ -90,6 +95,10 @@ class GraphStyle:
             word = _word(state.turn, event.reply)
             here = state.here if event.to in ("", END) else state.graph.state(event.to)
             return replace(state, turn=None, last=word, here=here)
+        if isinstance(event, Saved):
+            return replace(state, saved=True)
+        if isinstance(event, Ordered) and event.order == RESUME:
+            return replace(state, saved=False, turn=None, allowance=state.turns + state.graph.max_turns)
         turn = turns.evolve(state.turn, number, event)
         if turn is state.turn:
             return state
@@ -110,8 +119,10 @@ class GraphStyle:
                 if step.state.here.line == NOT_THERE:
                     raise Unworkable(f"The new definition has no state {name!r}, in which the forked run stands.")
                 _give_turn(step)
+            case Ordered(order=order) if order == RESUME:
+                _give_turn(step)
             case Settled():
-                finished = turns.decide(step, step.state.turn, news)
+                finished = turns.decide(step, step.state.turn, news, tools_of(_agent(step.state)))
                 if finished:
                     _after_turn(step, finished)
 
@@ -120,7 +131,11 @@ class GraphStyle:
     def render(self, state: Position, command: AskAgent) -> Prompt:
         here = state.here
         text = template.render(template.parse(here.prompt, VARIABLES), _values(state))
-        first = Prompt(messages=(Message(role="user", text=text),), schema=reply_schema(here))
+        agent = _agent(state)
+        told = Message(role="system", text=instructions_for(agent, state.graph.language))
+        first = Prompt(
+            messages=(told, Message(role="user", text=text)), tools=tools_of(agent), schema=reply_schema(here)
+        )
         return turns.render(state.turn, command, first)
 
     def arguments(self, state: Position, command: CallTool) -> dict[str, Any]:
@@ -129,12 +144,15 @@ class GraphStyle:
     def listens(self, state: Position) -> bool:
         return False
 
+    def resumable(self, state: Position) -> bool:
+        return state.saved
+
     def picture(self, run: Run[Position]) -> Picture:
         state = run.state
         return Picture(
             where=state.here.name,
             whose_turn="" if run.ended else state.here.agent,
-            progress=f"turn {state.turns} of at most {state.graph.max_turns}",
+            progress=f"turn {state.turns} of at most {state.most_turns}",
             document=state.last.content,
         )
 
@@ -176,16 +194,21 @@ def _values(state: Position) -> Mapping[str, str]:
         "last_agent_name": state.last.agent,
         "last_agent_content": state.last.content,
         "last_agent_decisions": msgspec.json.encode(state.last.decisions).decode(),
-        "COLLABORATION_GUIDE": state.graph.guide or GUIDE,
+        "COLLABORATION_GUIDE": state.graph.guide or GUIDES[state.graph.language],
         "turn_count": str(state.turns),
     }
 
 
 def _give_turn(step: Step[Position]) -> None:
-    here = step.state.here
-    agent = step.state.graph.agent(here.agent)
-    last = step.state.last.number
-    step.ask(AskAgent(agent=here.agent, kind=agent.type if agent else "", context=(1, last) if last else (1,)))
+    agent, last = _agent(step.state), step.state.last.number
+    context = (1, last) if last else (1,)
+    step.ask(AskAgent(agent=agent.name, kind=agent.type, model=model_of(agent), context=context))
+
+
+def _agent(state: Position) -> Agent:
+    agent = state.graph.agent(state.here.agent)
+    assert agent is not None, state.here.agent  # the definition was checked
+    return agent
 
 
 def _after_turn(step: Step[Position], finished: Finished) -> None:
@@ -196,9 +219,11 @@ def _after_turn(step: Step[Position], finished: Finished) -> None:
     except reply.NoReply as problem:
         turn = step.state.turn
         assert turn is not None
-        if finished.corrections < REASKS:
+        if finished.corrections < step.state.graph.reasks:
             return turns.correct(step, turn, finished, _correction(str(problem)))
         return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
+    for problem in finished.undelivered:
+        step.warn(f"a file was not delivered: {problem}")
     _follow(step, finished)
 
 
@@ -216,20 +241,33 @@ def _follow(step: Step[Position], finished: Finished) -> None:
     known = lookup(heard, missing)
     index, transition = _first_that_holds(here, known)
     exit_condition = next((e for e in graph.exit_conditions if _holds(e.condition, known)), None)
+    if missing and graph.strict_decisions:
+        names = ", ".join(repr(name) for name in dict.fromkeys(missing))
+        return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
     step.record(Turned(reply=finished.number, to=transition.to if transition else "", via=index))
     for name in dict.fromkeys(missing):
         step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
-    exceeded = heard.turns >= graph.max_turns
+    exceeded = heard.turns >= heard.most_turns
     if exit_condition and not exceeded:
-        return step.end("stopped", f"exit condition {exit_condition.condition!r} holds ({exit_condition.action})")
+        reason = f"exit condition {exit_condition.condition!r} holds ({exit_condition.action})"
+        return _leave(step, "stopped", reason, exit_condition)
     if transition is None:
         return step.end("completed", _why_no_transition(here))
     if transition.to == END:
         return step.end("completed", f"{here.name} → END: {transition.condition or 'always'}")
     if exceeded:
         text = f"{heard.turns} turns were taken, which is all that max_turns allows."
-        return step.stop(Guarded(guard="max_turns", limit=graph.max_turns, value=heard.turns, text=text))
+        step.record(Guarded(guard="max_turns", limit=heard.most_turns, value=heard.turns, text=text))
+        return _leave(step, "limit", text, exit_condition)
     _give_turn(step)
+
+
+def _leave(step: Step[Position], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
+    """End the run; saved, so that it can be resumed, if the exit condition says so."""
+    if exit_condition and exit_condition.action == SAVE:
+        step.record(Saved(because=because))
+        because = f"{because} Saved: `ripstop resume {step.run.id}` goes on from here."
+    step.end(outcome, because)
 
 
 def _first_that_holds(here: State, known: Callable[[str], Any]) -> tuple[int, Transition | None]:
@@ -263,7 +301,7 @@ def lookup(state: Position, missing: list[str] | None = None, error: bool = Fals
 def _known(state: Position, name: str, missing: list[str] | None, error: bool) -> Any:
     match name:
         case "max_turns_exceeded":
-            return state.turns >= state.graph.max_turns
+            return state.turns >= state.most_turns
         case "error_occurred":
             return error
         case "turns" | "turn_count":
@@ -277,7 +315,8 @@ def _known(state: Position, name: str, missing: list[str] | None, error: bool) -
 
 def _error(step: Step[Position], reason: str) -> None:
     """Something went wrong that nobody handles: the exit conditions are told, and the run fails."""
-    for exit_condition in step.state.graph.exit_conditions:
-        if condition.evaluate(condition.parse(exit_condition.condition), lookup(step.state, error=True)):
-            return step.end("failed", f"{reason} (error_occurred → {exit_condition.action})")
-    step.end("failed", reason)
+    known = lookup(step.state, error=True)
+    exit_condition = next((e for e in step.state.graph.exit_conditions if _holds(e.condition, known)), None)
+    if exit_condition:
+        reason = f"{reason} (error_occurred → {exit_condition.action})."
+    _leave(step, "failed", reason, exit_condition)

@@ -1,0 +1,83 @@
+"""What is to be seen, in no format: states, arrows, and the path that a run took.
+
+- Nodes are named by their place in `Diagram.nodes`. The start is a node like all others; the end, if
+  anything leads to it, is the node with `end`.
+- Turns of a run are numbered from 1. An arrow carries the numbers of the turns that ended with it.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    name: str
+    agent: str = ""
+    end: bool = False
+    turns: int = 0
+    """How many turns were taken here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    source: int
+    target: int
+    condition: str = ""
+    """Empty: always."""
+    line: int = 0
+    turns: tuple[int, ...] = ()
+    """The turns after which this arrow was followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """How a run stands."""
+
+    run: str
+    status: str
+    because: str = ""
+    turns: int = 0
+    ended: bool = False
+    here: int | None = None
+    """The node in which it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    name: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    start: int
+    description: str = ""
+    notes: tuple[str, ...] = ()
+    """What arrows cannot show, a sentence each."""
+    source: str = ""
+    """The file it was written in."""
+    journey: Journey | None = None
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(node.agent for node in self.nodes if not node.end))
+
+
+MOST_NUMBERS = 6
+
+
+def turns_in_words(turns: tuple[int, ...]) -> str:
+    """`1 · 3 · 5`; of many, the first few and how many there are."""
+    if len(turns) <= MOST_NUMBERS:
+        return " · ".join(map(str, turns))
+    few = " · ".join(map(str, turns[: MOST_NUMBERS - 2]))
+    return f"{few} … {turns[-1]} ({len(turns)}×)"
+
+
+def in_words(diagram: Diagram) -> str:
+    """The whole diagram as sentences, for those who cannot see it."""
+    names = [node.name for node in diagram.nodes]
+    said = [f"Starts in {names[diagram.start]}."]
+    for edge in diagram.edges:
+        when = f" if {edge.condition}" if edge.condition else ""
+        taken = f" (after turn {', '.join(map(str, edge.turns))})" if edge.turns else ""
+        said.append(f"{names[edge.source]} leads to {names[edge.target]}{when}{taken}.")
+    if diagram.journey and diagram.journey.here is not None:
+        said.append(f"The run stands in {names[diagram.journey.here]}.")
+    return " ".join([*said, *diagram.notes])

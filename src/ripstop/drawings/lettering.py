@@ -1,0 +1,111 @@
+"""How wide a text is, and how it is cut into lines, without a font at hand.
+
+Widths are estimates on the wide side, in ems: a box may end up a little too large, never too small for
+ordinary text.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+WIDE, EMOJI, MONOSPACED = 1.0, 1.35, 0.61
+MOST = 1000
+"""Characters that are looked at; no label shows more."""
+_NARROW = frozenset("ijl.,:;|!'`()[]{}/\\ftrI ")
+_BROAD = frozenset("mwMW@%&")
+_UNDRAWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_CLAUSE = re.compile(r" (?=(?:AND|OR)\b)")
+
+
+def clean(text: str) -> str:
+    """On one line, and without characters that XML or a terminal cannot take."""
+    return " ".join(_UNDRAWABLE.sub("\ufffd", text).split())
+
+
+@lru_cache(maxsize=4096)
+def _em(char: str, monospaced: bool) -> float:
+    if ord(char) >= 0x1F000:
+        return EMOJI
+    if unicodedata.combining(char) or char in "\u200b\u200c\u200d\ufe0e\ufe0f":
+        return 0.0
+    if unicodedata.east_asian_width(char) in "WF":
+        return WIDE
+    if ord(char) >= 0x2000:
+        return WIDE
+    if monospaced:
+        return MONOSPACED
+    if char in _NARROW:
+        return 0.42
+    if char in _BROAD:
+        return 0.98
+    return 0.74 if char.isupper() or ord(char) >= 0x250 else 0.62
+
+
+def width(text: str, size: float, monospaced: bool = False) -> float:
+    return size * sum(_em(char, monospaced) for char in text)
+
+
+def wrap(text: str, size: float, most: float, lines: int, monospaced: bool = False) -> tuple[str, ...]:
+    """`text` on at most `lines` lines of about `most` points, as even as can be; the rest is cut with …"""
+    text = clean(text[:MOST])
+    found = _fill(text, size, most, monospaced)
+    if len(found) > lines:
+        last = _cut(" ".join(found[lines - 1 :]), size, most, monospaced)
+        return (*found[: lines - 1], last)
+    narrower = most
+    while len(found) > 1 and narrower > most / 2:
+        narrower -= size
+        tighter = _fill(text, size, narrower, monospaced)
+        if len(tighter) > len(found) or _clauses_broken(tighter) > _clauses_broken(found):
+            break
+        found = tighter
+    return tuple(found)
+
+
+def _clauses_broken(lines: list[str]) -> int:
+    return sum(not line.startswith(("AND", "OR")) for line in lines[1:])
+
+
+def _fill(text: str, size: float, most: float, monospaced: bool) -> list[str]:
+    """Break before AND and OR where that is enough, else between words, else anywhere."""
+    lines: list[str] = []
+    for clause in _CLAUSE.split(text):
+        if lines and width(f"{lines[-1]} {clause}", size, monospaced) <= most:
+            lines[-1] = f"{lines[-1]} {clause}"
+        else:
+            lines.extend(_fill_words(clause, size, most, monospaced))
+    return lines
+
+
+def _fill_words(text: str, size: float, most: float, monospaced: bool) -> list[str]:
+    lines = [""]
+    for word in text.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if width(joined, size, monospaced) <= most:
+            lines[-1] = joined
+            continue
+        if not lines[-1]:
+            lines.pop()
+        lines.extend(_pieces(word, size, most, monospaced))
+    return [line for line in lines if line]
+
+
+def _pieces(word: str, size: float, most: float, monospaced: bool) -> list[str]:
+    """A word that may be too long for a line (Chinese has no spaces), broken after `_`, or anywhere."""
+    pieces, line = [], ""
+    for part in re.split(r"(?<=_)", word) if width(word, size, monospaced) > most else [word]:
+        if line and width(line + part, size, monospaced) > most:
+            pieces.append(line)
+            line = ""
+        for char in part:
+            if line and width(line + char, size, monospaced) > most:
+                pieces.append(line)
+                line = ""
+            line += char
+    return [*pieces, line]
+
+
+def _cut(text: str, size: float, most: float, monospaced: bool) -> str:
+    while text and width(f"{text}…", size, monospaced) > most:
+        text = text[:-1]
+    return f"{text.rstrip()}…"

@@ -1,0 +1,262 @@
+"""A diagram as SVG: one picture on a ground of its own, so that it reads on light and dark pages alike.
+
+No style sheet, no script, no font of its own, no ids: the picture can stand in any page, any number of times.
+"""
+
+from xml.sax.saxutils import escape, quoteattr
+
+from .diagram import Diagram, Edge, Node, in_words
+from .layout import Layout, Rect, Route, lay_out
+from .lettering import clean, width, wrap
+from .shapes import AGENT, AGENT_LINE, CONDITION, CONDITION_LINE, NAME, NAME_LINE, START_MARK, size_of
+
+SANS = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
+MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', 'PingFang SC', 'Microsoft YaHei', monospace"
+MARGIN = 28.0
+TITLE, SMALL = 18.0, 12.5
+LEAST_WIDTH = 460.0
+
+GROUND, FRAME, INK, SOFT = "#ffffff", "#d8dde6", "#1a2230", "#5a6475"
+EDGE, TAKEN, HERE, FAINT = "#6d7889", "#1d4fd7", "#d97706", "#c0c7d2"
+HALO = "#fcebcb"
+AGENT_COLOURS = (
+    ("#e6f0fd", "#3a6fb8"),
+    ("#e5f6ea", "#2c8057"),
+    ("#fdf0df", "#b0661a"),
+    ("#f1eafc", "#6b48bf"),
+    ("#fde9f1", "#b5347c"),
+    ("#e0f5f6", "#20747c"),
+    ("#f3f1dc", "#7a6f17"),
+)
+"""Ground and border of the states of each agent, in the order in which agents appear."""
+UNVISITED = ("#f7f8fa", FAINT)
+
+
+def svg(diagram: Diagram) -> str:
+    layout = lay_out(diagram)
+    inner = max(layout.width, LEAST_WIDTH)
+    heading, top = _heading(diagram, inner)
+    foot, bottom = _foot(diagram, inner, top + layout.height + 36)
+    wide, high = round(inner + 2 * MARGIN, 1), round(bottom + 2 * MARGIN - 8, 1)
+    shift = round((inner - layout.width) / 2, 1)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(wide)}" height="{_n(high)}" '
+        f'viewBox="0 0 {_n(wide)} {_n(high)}" role="img" aria-label={quoteattr(clean(_title(diagram)))}>',
+        f"<title>{escape(clean(_title(diagram)))}</title>",
+        f"<desc>{escape(clean(in_words(diagram)))}</desc>",
+        f'<rect x="0.5" y="0.5" width="{_n(wide - 1)}" height="{_n(high - 1)}" rx="10" fill="{GROUND}" stroke="{FRAME}"/>',
+        f'<g transform="translate({_n(MARGIN)} {_n(MARGIN)})" font-family="{SANS}" fill="{INK}">',
+        *heading,
+        f'<g transform="translate({_n(shift)} {_n(top)})">',
+        *_halo(diagram, layout),
+        *_edges(diagram, layout),
+        *_start(layout.boxes[diagram.start]),
+        *(_box(diagram, number, layout.boxes[number]) for number in range(len(diagram.nodes))),
+        "</g>",
+        *foot,
+        "</g>",
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _n(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def _title(diagram: Diagram) -> str:
+    journey = diagram.journey
+    return f"{diagram.name}: the way of run {journey.run}" if journey else diagram.name
+
+
+def _text(x: float, y: float, text: str, size: float, more: str = "") -> str:
+    return f'<text x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}"{more}>{escape(text)}</text>'
+
+
+# Above and below the graph
+
+
+def _heading(diagram: Diagram, room: float) -> tuple[list[str], float]:
+    """Its parts, and how high they are."""
+    parts, y = [], TITLE - 2
+    for line in wrap(diagram.name, TITLE, room, 2):
+        parts.append(_text(0, y, line, TITLE, ' font-weight="700"'))
+        y += TITLE + 5
+    for line in wrap(diagram.description, SMALL, room, 3):
+        parts.append(_text(0, y, line, SMALL, f' fill="{SOFT}"'))
+        y += SMALL + 5
+    journey = diagram.journey
+    if journey:
+        turns = f"{journey.turns} {'turn' if journey.turns == 1 else 'turns'}"
+        told = f"run {journey.run} · {journey.status} " + (f"after {turns}" if journey.ended else f"in turn {journey.turns}")
+        for line in wrap(f"{told}: {journey.because}" if journey.because else told, SMALL, room, 3):
+            parts.append(_text(0, y, line, SMALL, f' fill="{TAKEN}" font-weight="600"'))
+            y += SMALL + 5
+    return parts, y + 14
+
+
+def _foot(diagram: Diagram, room: float, y: float) -> tuple[list[str], float]:
+    parts: list[str] = []
+    if diagram.journey:
+        parts += _legend(y, diagram.journey.ended)
+        y += SMALL + 8
+    for note in diagram.notes:
+        for line in wrap(note, SMALL, room, 3):
+            parts.append(_text(0, y, line, SMALL, f' fill="{SOFT}"'))
+            y += SMALL + 5
+    return parts, y - SMALL - 5
+
+
+def _legend(y: float, ended: bool) -> list[str]:
+    middle, words, more = y - 4, "path taken, numbered by turn", f' fill="{SOFT}"'
+    x = 34 + width(words, SMALL) + 20
+    return [
+        f'<path d="M0 {_n(middle)}H20" stroke="{TAKEN}" stroke-width="2.4"/>',
+        _arrowhead(26, middle, (1, 0), TAKEN),
+        _text(34, y, words, SMALL, more),
+        f'<rect x="{_n(x)}" y="{_n(middle - 7)}" width="20" height="14" rx="5" fill="{GROUND}" stroke="{HERE}" '
+        'stroke-width="3"/>',
+        _text(x + 28, y, "where it ended" if ended else "where it stands", SMALL, more),
+    ]
+
+
+# Edges
+
+
+def _edges(diagram: Diagram, layout: Layout) -> list[str]:
+    """Those that were taken lie above those that were not."""
+    pairs = sorted(zip(diagram.edges, layout.routes, strict=True), key=lambda pair: bool(pair[0].turns))
+    lines = [_line(diagram, edge, route) for edge, route in pairs]
+    return lines + [_label(diagram, edge, route) for edge, route in pairs if route.label.height]
+
+
+def _colour(diagram: Diagram, edge: Edge) -> str:
+    if not diagram.journey:
+        return EDGE
+    return TAKEN if edge.turns else FAINT
+
+
+def _line(diagram: Diagram, edge: Edge, route: Route) -> str:
+    colour = _colour(diagram, edge)
+    (x, y), before = route.points[-1], route.points[-2]
+    if route.loop:
+        (_, top), (out, _) = route.points[0], route.points[1]
+        bulge = _n(x + (out - x) * 1.15)
+        path = f"M{_n(x)} {_n(top)}C{bulge} {_n(top - 8)} {bulge} {_n(y + 8)} {_n(x + 7)} {_n(y + 1.5)}"
+        head = _arrowhead(x, y, (-1, -0.3), colour)
+    else:
+        down = 1 if y > before[1] else -1
+        path = _curve((*route.points[:-1], (x, y - 7 * down)))
+        head = _arrowhead(x, y, (0, down), colour)
+    return (
+        f'<g><path d="{path}" fill="none" stroke="{colour}" stroke-width="{"2.4" if edge.turns else "1.5"}" '
+        f'stroke-linecap="round"/>{head}</g>'
+    )
+
+
+def _curve(points: tuple[tuple[float, float], ...]) -> str:
+    path = f"M{_n(points[0][0])} {_n(points[0][1])}"
+    for (x, y), (to_x, to_y) in zip(points, points[1:], strict=False):
+        if x == to_x:
+            path += f"V{_n(to_y)}"
+        else:
+            half = _n((y + to_y) / 2)
+            path += f"C{_n(x)} {half} {_n(to_x)} {half} {_n(to_x)} {_n(to_y)}"
+    return path
+
+
+def _arrowhead(x: float, y: float, towards: tuple[float, float], colour: str) -> str:
+    """A triangle with its tip at a place."""
+    dx, dy = towards
+    length = (dx * dx + dy * dy) ** 0.5
+    dx, dy = dx / length, dy / length
+    back_x, back_y = x - 9 * dx, y - 9 * dy
+    corners = ((x, y), (back_x - 4.5 * dy, back_y + 4.5 * dx), (back_x + 4.5 * dy, back_y - 4.5 * dx))
+    return f'<path d="M{"L".join(f"{_n(a)} {_n(b)}" for a, b in corners)}Z" fill="{colour}"/>'
+
+
+def _label(diagram: Diagram, edge: Edge, route: Route) -> str:
+    rect, label = route.label, route.lines
+    faded = diagram.journey and not edge.turns
+    x, y = rect.middle[0], rect.top + 15
+    where = f"{clean(diagram.source)}:{edge.line}" if edge.line and diagram.source else ""
+    told = " ".join(part for part in (where, clean(edge.condition)) if part)
+    parts = [
+        f"<g><title>{escape(told)}</title>",
+        f'<rect x="{_n(rect.left)}" y="{_n(rect.top)}" width="{_n(rect.width)}" height="{_n(rect.height)}" rx="6" '
+        f'fill="{GROUND}" stroke="{TAKEN if edge.turns else FRAME}"/>',
+    ]
+    if label.turns:
+        more = f' text-anchor="middle" font-weight="700" fill="{TAKEN}"'
+        parts.append(_text(x, y, label.turns, CONDITION, more))
+        y += CONDITION_LINE
+    for line in label.lines:
+        more = f' text-anchor="middle" font-family="{MONO}" fill="{SOFT if faded else INK}"'
+        parts.append(_text(x, y, line, CONDITION, more))
+        y += CONDITION_LINE
+    return "".join([*parts, "</g>"])
+
+
+# States
+
+
+def _start(box: Rect) -> list[str]:
+    y = box.middle[1]
+    x = box.left - START_MARK + 8
+    return [
+        f'<g><title>start</title><circle cx="{_n(x)}" cy="{_n(y)}" r="6" fill="{INK}"/>'
+        f'<path d="M{_n(x)} {_n(y)}H{_n(box.left - 7)}" stroke="{INK}" stroke-width="1.5"/>'
+        f"{_arrowhead(box.left, y, (1, 0), INK)}</g>"
+    ]
+
+
+def _box(diagram: Diagram, number: int, rect: Rect) -> str:
+    node = diagram.nodes[number]
+    here = diagram.journey is not None and diagram.journey.here == number
+    body = _end(rect, here or diagram.journey is None, here) if node.end else _state(diagram, node, rect, here)
+    said = clean(f"{node.name} ({node.agent})" if node.agent else node.name)
+    return f"<g><title>{escape(said)}</title>{body}</g>"
+
+
+def _halo(diagram: Diagram, layout: Layout) -> list[str]:
+    """A soft light around where the run stands, below all edges."""
+    if diagram.journey is None or diagram.journey.here is None:
+        return []
+    rect = layout.boxes[diagram.journey.here]
+    wider = Rect(rect.left - 6, rect.top - 6, rect.width + 12, rect.height + 12)
+    round_ = wider.height / 2 if diagram.nodes[diagram.journey.here].end else 14.0
+    return [_rect(wider, round_, HALO, HALO, 1)]
+
+
+def _state(diagram: Diagram, node: Node, rect: Rect, here: bool) -> str:
+    faded = diagram.journey is not None and not node.turns
+    ground, border = UNVISITED if faded else AGENT_COLOURS[diagram.agents.index(node.agent) % len(AGENT_COLOURS)]
+    size = size_of(node)
+    x, y = rect.middle
+    y -= (len(size.lines) * NAME_LINE + (AGENT_LINE if size.more else 0.0)) / 2 - 14
+    ink = SOFT if faded else INK
+    parts = [_rect(rect, 9, ground, HERE if here else border, 3 if here else 1.5)]
+    for line in size.lines:
+        parts.append(_text(x, y, line, NAME, f' text-anchor="middle" font-weight="600" fill="{ink}"'))
+        y += NAME_LINE
+    if size.more:
+        parts.append(_text(x, y - 1, size.more, AGENT, f' text-anchor="middle" fill="{SOFT if faded else border}"'))
+    return "".join(parts)
+
+
+def _end(rect: Rect, reached: bool, here: bool) -> str:
+    inner = Rect(rect.left + 3.5, rect.top + 3.5, rect.width - 7, rect.height - 7)
+    x, y = rect.middle
+    colour = INK if reached else SOFT
+    return (
+        _rect(rect, rect.height / 2, GROUND, HERE if here else colour, 3 if here else 1.5)
+        + _rect(inner, inner.height / 2, colour, colour, 1)
+        + _text(x, y + 4.5, "END", 13, f' text-anchor="middle" font-weight="700" fill="{GROUND}"')
+    )
+
+
+def _rect(rect: Rect, radius: float, ground: str, border: str, thick: float) -> str:
+    return (
+        f'<rect x="{_n(rect.left)}" y="{_n(rect.top)}" width="{_n(rect.width)}" height="{_n(rect.height)}" '
+        f'rx="{_n(radius)}" fill="{ground}" stroke="{border}" stroke-width="{_n(thick)}"/>'
+    )

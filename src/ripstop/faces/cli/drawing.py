@@ -1,0 +1,90 @@
+"""`graph`: a picture of a workflow, or of a run with the path it took."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import Options, shared_options
+
+if TYPE_CHECKING:
+    from ripstop.drawings.diagram import Diagram
+    from ripstop.settings import Settings
+
+
+@click.command(short_help="Draw a workflow, or the path of a run.")
+@click.argument("what", metavar="PATH|RUN")
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(["mermaid", "svg", "dot"]),
+    help="Default: what the name of FILE asks for, else mermaid.",
+)
+@click.option(
+    "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write it here, not to stdout."
+)
+@shared_options
+@click.pass_obj
+def graph(options: Options, what: str, format: str | None, output: Path | None) -> None:
+    """Draw a workflow (a file, a folder, or a name found in workflows/), or a run with the path it took.
+
+    \b
+    Examples:
+      ripstop graph examples/haiku --output haiku.svg
+      ripstop graph haiku-k3f9x --format mermaid
+    """
+    from ripstop.drawings.formats import FORMATS, SUFFIXES
+    from ripstop.kernel.errors import UsageError
+
+    chosen = format or (SUFFIXES.get(output.suffix.lower()) if output else None) or "mermaid"
+    text = FORMATS[chosen](_diagram(options.settings(), what))
+    if output:
+        try:
+            output.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise UsageError(f"{output} cannot be written: {error.strerror}.") from error
+    if options.as_json:
+        return click.echo(json.dumps({"format": chosen, "text": text}, ensure_ascii=False))
+    click.echo(f"{output} is written ({chosen})." if output else text, nl=bool(output), err=bool(output))
+
+
+def _diagram(settings: "Settings", what: str) -> "Diagram":
+    """A workflow of that name comes first, then a run."""
+    from ripstop.definitions.finding import find, load
+    from ripstop.drawings.graph import of_graph
+    from ripstop.kernel.errors import RunNotFound, UsageError
+    from ripstop.settings import store_path
+
+    try:
+        workflow = find(what, goal=what, any_name=True)  # a drawing needs no goal, so an absent one is no mistake here
+    except UsageError as no_workflow:
+        if store_path(settings.store).is_file():
+            try:
+                return asyncio.run(_of_run(settings, what))
+            except RunNotFound:
+                pass
+        raise UsageError(
+            f"{no_workflow} Nor is there a run {what!r} in {settings.store}; `ripstop runs` lists the runs."
+        ) from None
+    return of_graph(load(workflow.style, workflow.content))
+
+
+async def _of_run(settings: "Settings", run_id: str) -> "Diagram":
+    from ripstop.app import open_engine
+    from ripstop.drawings.diagram import Journey
+    from ripstop.drawings.graph import Happened, of_run
+    from ripstop.runtime.story import path, tell_story
+
+    async with open_engine(settings) as engine:
+        story = await tell_story(engine, run_id)
+        view = await engine.look(run_id)
+        happened = [
+            Happened(engine.style(told.before).picture(told.before).where, told.record.event)
+            for told in story
+            if told.before is not None
+        ]
+        ended = view.run.ended
+        journey = Journey(run_id, view.status, ended.because if ended else "", ended=bool(ended))
+        return of_run(engine.definition(view.run), happened, path(engine, story), journey)
