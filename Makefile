@@ -5,9 +5,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 MODEL  := $(VENV)/.model
+REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench crash coverage-of-requirements lock clean
+.PHONY: help demo test lint format bench crash fuzz coverage-of-requirements lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -46,8 +47,12 @@ bench: $(READY) ## Measure ripstop side by side with LangGraph, DBOS and bare SQ
 crash: $(READY) ## Kill a working process 1,000 times and more; nothing may be lost or silently repeated
 	@$(BIN)/python -m ripstop.testing.crash --kills 1000
 
+fuzz: $(READY) ## 100,000 hostile paths, 5,000 symlink swaps, 20,000 mutated definitions
+	@$(BIN)/python -m ripstop.testing.path_race --paths 100000 --swaps 5000
+	@$(BIN)/python -m ripstop.testing.mutate --count 20000
+
 coverage-of-requirements: $(READY) ## Which requirements carry a test, and which do not
-	@$(BIN)/python -m pytest -q --collect-only --requirements
+	@$(BIN)/python -m pytest -q --collect-only --requirements $(REQUIREMENTS)
 
 lock: ## Pin every dependency with its hash (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

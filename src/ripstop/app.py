@@ -21,6 +21,7 @@ from ripstop.performers.agents.router import Agents
 from ripstop.performers.children import Children
 from ripstop.performers.loudspeaker import Loudspeaker
 from ripstop.performers.timers import Timers
+from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.toolbox import Tool, Toolbox
 from ripstop.runtime.engine import Engine
 from ripstop.runtime.live import Live
@@ -102,7 +103,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 @asynccontextmanager
 async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncIterator[App]:
     """Work on a journal: run what is open in it, too."""
-    live, loudspeaker, toolbox = Live(), Loudspeaker(), Toolbox(tools)
+    live, loudspeaker, toolbox = Live(), Loudspeaker(), Toolbox(tools, files=FileTools())
     journal = SqliteJournal(store_path(settings.store), CODEC)
     engine = Engine(journal, STYLES, load, now, live)
     agents = Agents(

@@ -139,7 +139,7 @@ def test_depth_and_length_are_bounded() -> None:
 
 # An independent reference: it builds the value while it builds the text.
 
-_COMPARISONS = {
+COMPARISONS = {
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -157,14 +157,14 @@ def _kind(x: Any) -> str:
     return "number" if isinstance(x, int | float) else type(x).__name__
 
 
-def _reference_compare(symbol: str, x: Any, y: Any) -> bool:
+def reference_compare(symbol: str, x: Any, y: Any) -> bool:
     kinds = {_kind(x), _kind(y)}
     if "missing" in kinds:
         return False
     if len(kinds) > 1:
         return symbol == "!="
     if symbol in ("==", "!=") or kinds <= {"number", "str"}:
-        return bool(_COMPARISONS[symbol](x, y))
+        return bool(COMPARISONS[symbol](x, y))
     return False
 
 
@@ -195,8 +195,8 @@ def _expressions(draw: st.DrawFn, depth: int = 4) -> tuple[str, Any, int]:
         return text, found, 5
     if kind == 1:
         (left, x), (right, y) = draw(_operand), draw(_operand)
-        symbol = draw(st.sampled_from(list(_COMPARISONS)))
-        return f"{left}{space}{symbol}{space}{right}", _reference_compare(symbol, x, y), 4
+        symbol = draw(st.sampled_from(list(COMPARISONS)))
+        return f"{left}{space}{symbol}{space}{right}", reference_compare(symbol, x, y), 4
     if kind == 2:
         text, found, strength = draw(_expressions(depth - 1))
         inner = text if strength >= 3 and draw(st.booleans()) else f"({text})"

@@ -47,11 +47,10 @@ class Choices(Struct, frozen=True):
             return list(self.fixed)
         numbers = sorted({x for x in self.literals if isinstance(x, int | float) and not isinstance(x, bool)})
         texts = sorted({x for x in self.literals if isinstance(x, str)})
-        found: list[Any] = []
-        if any(isinstance(x, bool) for x in self.literals) or not (numbers or texts):
-            found += [False, True]
         if self.ordered and not numbers and not texts:
-            numbers = [0]  # compared with other fields only: numbers as well as any
+            numbers = [0]  # compared with other fields only: numbers do as well as anything
+        boolean = any(isinstance(x, bool) for x in self.literals) or not (numbers or texts)
+        found: list[Any] = [False, True] if boolean else []
         if numbers:
             found += _numbers(sorted({*numbers, 0}) if self.bare else numbers, self.company)
         if texts:
@@ -64,9 +63,7 @@ def _numbers(literals: list[Any], company: int) -> list[Any]:
     found: list[Any] = [literals[0] - company + i for i in range(company)]
     for low, high in zip(literals, [*literals[1:], None], strict=True):
         found.append(low)
-        if high is None:
-            found += [low + 1 + i for i in range(company)]
-        elif high - low > company and isinstance(low, int):
+        if high is None or (high - low > company and isinstance(low, int)):
             found += [low + 1 + i for i in range(company)]
         else:
             found += [low + (high - low) * (i + 1) / (company + 1) for i in range(company)]

@@ -19,8 +19,8 @@ from .tree import Entry, Value
 
 GUIDE = re.compile(r"\{\{\s*COLLABORATION_GUIDE\s*\}\}")
 OLD_VARIABLE = re.compile(r"\{\{\s*turn_count\s*\}\}")
-TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
-OPEN_TAG = re.compile(r"\{\{|\{%")
+OPENING = re.compile(r"\{\{|\{%")
+CLOSING = {"{{": "}}", "{%": "%}"}
 NEVER = ("never", "false")
 OLD_COUNTER = "turn_count"
 
@@ -69,8 +69,8 @@ class _Linter:
             written = item.value["condition"].value
             possible, avoidable = can_hold(self._graph, exit_condition.condition)
             if possible and not avoidable:
-                hint = "name a decision or an engine's name, such as max_turns_exceeded"
-                yield _warning(written, "this exit condition holds after every turn, so the first turn is the last", hint)
+                text = "this exit condition holds after every turn, so the first turn is the last"
+                yield _warning(written, text, "name a decision, or a name of the engine such as max_turns_exceeded")
             for name in condition.names(condition.parse(exit_condition.condition)):
                 yield from self._engine_name(name, written)
                 near = nearest(name.name, ENGINE_NAMES)
@@ -86,14 +86,13 @@ class _Linter:
             yield _warning(prompt, "the prompt lacks {{COLLABORATION_GUIDE}}", "begin the prompt with it")
         for found in OLD_VARIABLE.finditer(text):
             yield _inside(prompt, found.start(), "{{turn_count}} is deprecated", "leave it out")
-        bare = TAG.sub(lambda tag: " " * len(tag[0]), text)
-        if left_open := OPEN_TAG.search(bare):
-            tag = f"{left_open[0]!r} is never closed, so the agent sees it as it stands"
-            yield _inside(prompt, left_open.start(), tag, "close it with }} or %}")
+        for opening, start in _without_tags(text)[1].items():
+            problem = f"{opening!r} is never closed, so the agent sees it as it stands"
+            yield _inside(prompt, start, problem, f"close it with {CLOSING[opening]}")
 
     def _conditions(self, state: State, item: Value) -> Iterator[Problem]:
         entry = item.value.get("transitions")
-        told = TAG.sub(" ", state.prompt) + (self._graph.guide if GUIDE.search(state.prompt) else "")
+        told = _without_tags(state.prompt)[0] + (self._graph.guide if GUIDE.search(state.prompt) else "")
         undescribed: set[str] = set()
         for transition, written in zip(state.transitions, (entry.value.value or []) if entry else [], strict=True):
             for name in condition.names(condition.parse(transition.condition)):
@@ -186,6 +185,21 @@ def _true(entry: Entry | None) -> bool:
 
 def _names(state: State) -> list[condition.Name]:
     return [name for each in state.transitions for name in condition.names(condition.parse(each.condition))]
+
+
+def _without_tags(text: str) -> tuple[str, dict[str, int]]:
+    """A prompt's own words, and where tags begin that are never closed (the first of each kind)."""
+    words: list[str] = []
+    unclosed: dict[str, int] = {}
+    at = 0
+    while opening := OPENING.search(text, at):
+        words.append(text[at : opening.start()])
+        closing = CLOSING[opening[0]]
+        end = -1 if opening[0] in unclosed else text.find(closing, opening.end())
+        if end < 0:
+            unclosed.setdefault(opening[0], opening.start())
+        at = opening.end() if end < 0 else end + len(closing)
+    return "".join([*words, text[at:]]), unclosed
 
 
 def _is_decision(name: str) -> bool:

@@ -82,7 +82,7 @@ EXIT: dict[str, Any] = {
         "condition": _CONDITION,
         "action": {
             "enum": list(ACTIONS),
-            "description": "force_end ends the run; save_and_end parks it, so that `ripstop resume` goes on from there.",
+            "description": "force_end ends the run; save_and_end parks it, and `ripstop resume` goes on from there.",
         },
     },
     "required": ["condition", "action"],

@@ -16,11 +16,12 @@ from msgspec import Struct
 
 from .problems import Place, Problem, WrongDefinition
 from .source import Span, place_at
-from .yaml_errors import deep_place, syntax_problem
+from .yaml_errors import syntax_problem
 
 MAX_BYTES = 500_000
 MAX_NODES = 20_000
 MAX_DEPTH = 40
+TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
 _CORE = "tag:yaml.org,2002:"
 
 
@@ -51,7 +52,24 @@ class Entry(Struct, frozen=True):
 
 
 class _Loader(yaml.SafeLoader):
-    """Only the scalars of YAML 1.2's core schema."""
+    """Only the scalars of YAML 1.2's core schema, and not too deep: PyYAML itself would run out of stack."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # the stubs leave it out
+            raise yaml.composer.ComposerError(None, None, TOO_DEEP, mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        # the scanner runs ahead of the composer, and slowly so where brackets are deep
+        if self.flow_level >= MAX_DEPTH:
+            raise yaml.scanner.ScannerError(None, None, TOO_DEEP, self.get_mark())
+        super().fetch_flow_collection_start(token)
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -87,9 +105,6 @@ def parse(text: str, file: str) -> tuple[Value, list[Problem]]:
     """The tree of a YAML document, and what is wrong with it although it could be read."""
     try:
         node = yaml.compose(text, Loader=_Loader)
-    except RecursionError:
-        problem = Problem(deep_place(text, file, MAX_DEPTH), f"nested more than {MAX_DEPTH} deep")
-        raise WrongDefinition([problem]) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise WrongDefinition([syntax_problem(error, text, file)]) from error
     if node is None:
@@ -120,7 +135,7 @@ class _Builder:
     def value(self, node: yaml.Node) -> Value:
         if node in self._built:
             value, size = self._built[node]
-            self._grow(node, size)
+            self._grow(self._open[-1], size)  # YAML keeps no place for an alias, but for what it stands in
             return value
         before = self._count
         self._grow(node, 1)
@@ -128,7 +143,7 @@ class _Builder:
             problem = Problem(self._place(node), "this stands inside itself", "an alias may not name what it is in")
             raise WrongDefinition([problem])
         if len(self._open) >= MAX_DEPTH:
-            raise WrongDefinition([Problem(self._place(node), f"nested more than {MAX_DEPTH} deep")])
+            raise WrongDefinition([Problem(self._place(node), TOO_DEEP)])
         self._open.append(node)
         value = self._fresh(node)
         self._open.pop()
@@ -143,6 +158,7 @@ class _Builder:
         if isinstance(node, yaml.SequenceNode):
             self._known_tag(node, "seq")
             return Value([self.value(item) for item in node.value], place)
+        assert isinstance(node, yaml.ScalarNode), node
         span = Span(self._text, node.start_mark.index, node.end_mark.index, node.style or "")
         return Value(self._scalar(node), place, span)
 

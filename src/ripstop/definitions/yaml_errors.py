@@ -57,16 +57,3 @@ def _too_large(text: str, file: str) -> Problem:
         if int(escape[1], 16) > 0x10FFFF:
             return Problem(place_at(text, escape.start(), file), f"there is no character {escape[0]}")
     return Problem(Place(file), "a number in the %YAML line is too large", "leave the line out")
-
-
-def deep_place(text: str, file: str, depth: int) -> Place:
-    """Where a file is nested too deep. Events come one by one, so no depth is too much for them."""
-    open_now = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            open_now += 1
-            if open_now > depth:
-                return Place(file, event.start_mark.line + 1, event.start_mark.column + 1)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            open_now -= 1
-    return Place(file)

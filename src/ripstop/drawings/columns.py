@@ -9,6 +9,7 @@ longest stretches that have a column of their own get one x.
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from .rows import Order, Thing
 
@@ -64,10 +65,10 @@ def apart(left: Thing, right: Thing) -> float:
 def _settle(row: list[Thing], wanted: list[float], weights: list[float]) -> None:
     """The places nearest to the wanted ones (in weighted squares) at which neighbours keep their distance."""
     offsets = [0.0]
-    for left, right in zip(row, row[1:], strict=False):
+    for left, right in pairwise(row):
         offsets.append(offsets[-1] + apart(left, right))
     pools: list[tuple[float, float, int]] = []  # mean, weight, how many
-    for want, weight, offset in zip(wanted, weights, offsets, strict=False):
+    for want, weight, offset in zip(wanted, weights, offsets, strict=True):
         mean, total, count = want - offset, weight, 1
         while pools and pools[-1][0] >= mean:
             before, more, number = pools.pop()
@@ -75,7 +76,7 @@ def _settle(row: list[Thing], wanted: list[float], weights: list[float]) -> None
             total, count = total + more, count + number
         pools.append((mean, total, count))
     means = (mean for mean, _, count in pools for _ in range(count))
-    for thing, mean, offset in zip(row, means, offsets, strict=False):
+    for thing, mean, offset in zip(row, means, offsets, strict=True):
         thing.x = mean + offset
 
 

@@ -9,7 +9,7 @@ import re
 from .diagram import Diagram, Edge, turns_in_words
 from .lettering import clean
 
-_SPECIAL = re.compile(r"""["#<>&`*~\\\[\]{}()|;:$^]|(?<![^\W_])_|_(?![^\W_])|^[-+=]|(?<=^\d)[.)]|(?<=^\d\d)[.)]|//""")
+_SPECIAL = re.compile(r"""["#<>&`*~\\\[\]{}|;:$^]|(?<![^\W_])_|_(?![^\W_])|^[-+=]|(?<=^\d)[.)]|(?<=^\d\d)[.)]|//""")
 TAKEN = "stroke:#1d4fd7,stroke-width:3px"
 
 

@@ -3,6 +3,7 @@
 No style sheet, no script, no font of its own, no ids: the picture can stand in any page, any number of times.
 """
 
+from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
 from .diagram import Diagram, Edge, Node, in_words
@@ -10,8 +11,9 @@ from .layout import Layout, Rect, Route, lay_out
 from .lettering import clean, width, wrap
 from .shapes import AGENT, AGENT_LINE, CONDITION, CONDITION_LINE, NAME, NAME_LINE, START_MARK, size_of
 
-SANS = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
-MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', 'PingFang SC', 'Microsoft YaHei', monospace"
+CHINESE = "'PingFang SC', 'Microsoft YaHei'"
+SANS = f"system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Noto Sans', 'Noto Sans CJK SC', {CHINESE}, sans-serif"
+MONO = f"ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', {CHINESE}, monospace"
 MARGIN = 28.0
 TITLE, SMALL = 18.0, 12.5
 LEAST_WIDTH = 460.0
@@ -39,18 +41,19 @@ def svg(diagram: Diagram) -> str:
     foot, bottom = _foot(diagram, inner, top + layout.height + 36)
     wide, high = round(inner + 2 * MARGIN, 1), round(bottom + 2 * MARGIN - 8, 1)
     shift = round((inner - layout.width) / 2, 1)
+    size = f'width="{_n(wide)}" height="{_n(high)}" viewBox="0 0 {_n(wide)} {_n(high)}"'
+    title = clean(_title(diagram))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(wide)}" height="{_n(high)}" '
-        f'viewBox="0 0 {_n(wide)} {_n(high)}" role="img" aria-label={quoteattr(clean(_title(diagram)))}>',
-        f"<title>{escape(clean(_title(diagram)))}</title>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(title)}>',
+        f"<title>{escape(title)}</title>",
         f"<desc>{escape(clean(in_words(diagram)))}</desc>",
-        f'<rect x="0.5" y="0.5" width="{_n(wide - 1)}" height="{_n(high - 1)}" rx="10" fill="{GROUND}" stroke="{FRAME}"/>',
+        _rect(Rect(0.5, 0.5, wide - 1, high - 1), 10, GROUND, FRAME, 1),
         f'<g transform="translate({_n(MARGIN)} {_n(MARGIN)})" font-family="{SANS}" fill="{INK}">',
         *heading,
         f'<g transform="translate({_n(shift)} {_n(top)})">',
         *_halo(diagram, layout),
         *_edges(diagram, layout),
-        *_start(layout.boxes[diagram.start]),
+        _start(layout.boxes[diagram.start]),
         *(_box(diagram, number, layout.boxes[number]) for number in range(len(diagram.nodes))),
         "</g>",
         *foot,
@@ -88,7 +91,9 @@ def _heading(diagram: Diagram, room: float) -> tuple[list[str], float]:
     journey = diagram.journey
     if journey:
         turns = f"{journey.turns} {'turn' if journey.turns == 1 else 'turns'}"
-        told = f"run {journey.run} · {journey.status} " + (f"after {turns}" if journey.ended else f"in turn {journey.turns}")
+        told = f"run {journey.run} · {journey.status} " + (
+            f"after {turns}" if journey.ended else f"in turn {journey.turns}"
+        )
         for line in wrap(f"{told}: {journey.because}" if journey.because else told, SMALL, room, 3):
             parts.append(_text(0, y, line, SMALL, f' fill="{TAKEN}" font-weight="600"'))
             y += SMALL + 5
@@ -114,8 +119,7 @@ def _legend(y: float, ended: bool) -> list[str]:
         f'<path d="M0 {_n(middle)}H20" stroke="{TAKEN}" stroke-width="2.4"/>',
         _arrowhead(26, middle, (1, 0), TAKEN),
         _text(34, y, words, SMALL, more),
-        f'<rect x="{_n(x)}" y="{_n(middle - 7)}" width="20" height="14" rx="5" fill="{GROUND}" stroke="{HERE}" '
-        'stroke-width="3"/>',
+        _rect(Rect(x, middle - 7, 20, 14), 5, GROUND, HERE, 3),
         _text(x + 28, y, "where it ended" if ended else "where it stands", SMALL, more),
     ]
 
@@ -156,7 +160,7 @@ def _line(diagram: Diagram, edge: Edge, route: Route) -> str:
 
 def _curve(points: tuple[tuple[float, float], ...]) -> str:
     path = f"M{_n(points[0][0])} {_n(points[0][1])}"
-    for (x, y), (to_x, to_y) in zip(points, points[1:], strict=False):
+    for (x, y), (to_x, to_y) in pairwise(points):
         if x == to_x:
             path += f"V{_n(to_y)}"
         else:
@@ -183,8 +187,7 @@ def _label(diagram: Diagram, edge: Edge, route: Route) -> str:
     told = " ".join(part for part in (where, clean(edge.condition)) if part)
     parts = [
         f"<g><title>{escape(told)}</title>",
-        f'<rect x="{_n(rect.left)}" y="{_n(rect.top)}" width="{_n(rect.width)}" height="{_n(rect.height)}" rx="6" '
-        f'fill="{GROUND}" stroke="{TAKEN if edge.turns else FRAME}"/>',
+        _rect(rect, 6, GROUND, TAKEN if edge.turns else FRAME, 1),
     ]
     if label.turns:
         more = f' text-anchor="middle" font-weight="700" fill="{TAKEN}"'
@@ -200,14 +203,14 @@ def _label(diagram: Diagram, edge: Edge, route: Route) -> str:
 # States
 
 
-def _start(box: Rect) -> list[str]:
+def _start(box: Rect) -> str:
     y = box.middle[1]
     x = box.left - START_MARK + 8
-    return [
+    return (
         f'<g><title>start</title><circle cx="{_n(x)}" cy="{_n(y)}" r="6" fill="{INK}"/>'
         f'<path d="M{_n(x)} {_n(y)}H{_n(box.left - 7)}" stroke="{INK}" stroke-width="1.5"/>'
         f"{_arrowhead(box.left, y, (1, 0), INK)}</g>"
-    ]
+    )
 
 
 def _box(diagram: Diagram, number: int, rect: Rect) -> str:

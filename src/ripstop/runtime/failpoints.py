@@ -11,6 +11,8 @@ import signal
 FAILPOINTS = (
     "engine.before_append",
     "engine.after_append",
+    "files.before_rename",
+    "files.after_rename",
     "liveness.before_create",
     "liveness.before_lock",
     "liveness.before_unlink",

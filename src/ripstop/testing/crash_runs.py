@@ -24,6 +24,10 @@ def _call(name: str, what: str) -> CallTool:
     return CallTool(tool=name, arguments={"what": what})
 
 
+def _write(content: str) -> CallTool:
+    return CallTool(tool="write_file", agent="helper", arguments={"path": "collab/notes.md", "content": content})
+
+
 def _in_turn(*commands: Command) -> bytes:
     return Errands(rounds=tuple((command,) for command in commands)).content()
 
@@ -91,12 +95,14 @@ RUNS: dict[str, tuple[str, bytes]] = {
             SetTimer(name="tea", after=0.03),
             _call(PROBEABLE, "a letter"),
             Say(text="half way"),
+            _write("half way\n"),
             AskAgent(agent="helper"),
             AskAgent(agent="helper"),
             AskPerson(question="Go on?", choices=("yes", "no")),
             _call(PURE, "a place"),
             AskAgent(agent="helper"),
             AskAgent(agent="helper"),
+            _write("done\n"),
             Say(text="done"),
         ),
     ),
@@ -109,6 +115,7 @@ RUNS: dict[str, tuple[str, bytes]] = {
                     *(_call(name, f"{name} {part}") for name in (PURE, KEYED, PROBEABLE, UNSAFE, UNSAFE)),
                     SetTimer(name="pause", after=0.02),
                     Say(text=f"part {part}"),
+                    _write(f"part {part}\n"),
                 )
                 for part in range(2)
             )

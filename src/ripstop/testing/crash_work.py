@@ -32,6 +32,7 @@ from ripstop.performers.agents.router import Agents
 from ripstop.performers.children import Children
 from ripstop.performers.loudspeaker import Loudspeaker, Saying
 from ripstop.performers.timers import Timers
+from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.toolbox import Tool, Toolbox, tool
 from ripstop.runtime.engine import Engine
 from ripstop.runtime.live import Appended, Live, Sight
@@ -168,6 +169,19 @@ class WitnessedAgents(Witnessed):
         return answer
 
 
+class WitnessedFiles(FileTools):
+    """File tools whose writes leave traces."""
+
+    def __init__(self, traces: Traces) -> None:
+        super().__init__()
+        self._traces = traces
+
+    async def perform(self, request: Request) -> Answer | None:
+        answer = await super().perform(request)
+        self._traces.effect("pure", request.key, request.attempt, "")
+        return answer
+
+
 def tools(traces: Traces) -> list[Tool]:
     """One of each kind. What they return follows from what they are asked, whatever else happens."""
 
@@ -199,7 +213,7 @@ def tools(traces: Traces) -> list[Tool]:
 
 
 def performers(engine: Engine, traces: Traces, script: Path) -> dict[type, Performer]:
-    loudspeaker, toolbox = Loudspeaker(), Toolbox(tools(traces))
+    loudspeaker, toolbox = Loudspeaker(), Toolbox(tools(traces), files=WitnessedFiles(traces))
     loudspeaker.listen(traces.heard)
     agents = Agents(engine.live, toolbox.specs, default_model=f"script:{script}")
     return {

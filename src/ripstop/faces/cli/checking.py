@@ -18,7 +18,7 @@ COLOURS = {"error": "red", "warning": "yellow"}
 @click.command(short_help="Find mistakes in workflows before they run.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--strict", is_flag=True, help="Take warnings for errors.")
-@click.option("--any-name", is_flag=True, help="A workflow.yaml that is passed by path need not have its folder's name.")
+@click.option("--any-name", is_flag=True, help="A workflow.yaml passed by path need not have its folder's name.")
 @shared_options
 @click.pass_obj
 def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool) -> None:

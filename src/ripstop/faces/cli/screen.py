@@ -37,6 +37,8 @@ class Screen:
         self._began: dict[int, tuple[float, str]] = {}
         self._words: dict[int, int] = {}
         self._places: dict[int, str] = {}
+        self._spoken: list[tuple[str, str]] = []
+        """Replies of the turn under way: what to print before them, and their text."""
         self._start = time.monotonic()
 
     @contextmanager
@@ -80,6 +82,8 @@ class Screen:
             case Appended(records=records, picture=picture):
                 for record in records:
                     self._tell(record, picture)
+                if any(_ends_turn(record.event) for record in records):
+                    self._turn_is_over(picture)
 
     def _now(self, number: int) -> None:
         if self._status is None:
@@ -99,19 +103,22 @@ class Screen:
                 began, who = self._began.pop(to, (time.monotonic(), "agent"))
                 again = f", attempt {attempt}" if attempt > 1 else ""
                 cost = f"{reply.usage.tokens} tokens, " if reply.usage.tokens else ""
-                said = first_line(picture.document or reply.text, 160)
-                self._err.print(
-                    f"  [green]●[/] [bold]{escape(self._places.pop(to, ''))}[/] {escape(who)}  "
-                    f"[dim]{cost}{seconds(time.monotonic() - began)}{again}[/]\n    {escape(said)}"
-                )
+                place = f"[bold]{escape(self._places.pop(to, ''))}[/] {escape(who)}"
+                head = f"  [green]●[/] {place}  [dim]{cost}{seconds(time.monotonic() - began)}{again}[/]"
+                self._spoken.append((head, reply.text))
             case Answered(answer=Failed(reason=reason)):
                 self._err.print(f"  [red]●[/] {escape(first_line(reason))}")
             case Warned(text=text):
                 self._err.print(f"  [yellow]warning:[/] {escape(text)}")
             case Guarded(guard=guard, text=text):
                 self._err.print(f"  [yellow]guard {escape(guard)}:[/] {escape(text)}")
-            case Ended(outcome=outcome, because=because):
-                self._err.print(f"  [{COLOURS[outcome]}]{outcome}[/]  {escape(because)}")
+    def _turn_is_over(self, picture: Picture) -> None:
+        """Show what was said in the turn. Only now do we know what it came to."""
+        for index, (head, text) in enumerate(self._spoken):
+            last = index == len(self._spoken) - 1
+            said = picture.document if last and picture.document else text
+            self._err.print(f"{head}\n    {escape(first_line(said, 160))}")
+        self._spoken.clear()
 
     def stopping(self) -> None:
         if self._status:
@@ -144,6 +151,13 @@ class Screen:
         """How to call us again, for this journal."""
         store = self._app.settings.store
         return "ripstop" if store == DEFAULT_STORE else f"ripstop --store {escape(store)}"
+
+
+def _ends_turn(event: object) -> bool:
+    """A new turn begins, or the run is over: the turn before it has ended."""
+    if isinstance(event, Asked):
+        return isinstance(event.command, AskAgent) and event.command.continues is None
+    return isinstance(event, Ended)
 
 
 def _who(command: object) -> str:

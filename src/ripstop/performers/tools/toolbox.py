@@ -15,7 +15,7 @@ call returned if it happened, and `None` if it did not.
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
 import msgspec
 
@@ -77,25 +77,54 @@ def tool(kind: str = "unsafe", probe: Callable[..., Any] | None = None) -> Calla
     return lambda function: Tool(function, chosen, probe)
 
 
-class Toolbox:
-    """The performer of `CallTool`."""
+class FileToolbox(Protocol):
+    """Tools that work on the files of the agent that calls them (`file_tools.FileTools`)."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    names: tuple[str, ...]
+
+    def handles(self, name: str) -> bool: ...
+
+    def specs(self, names: tuple[str, ...]) -> list[ToolSpec]: ...
+
+    async def perform(self, request: Request) -> Answer | None: ...
+
+    async def probe(self, request: Request) -> Answer | None: ...
+
+    def kind(self, command: Command) -> Kind: ...
+
+
+class Toolbox:
+    """The performer of `CallTool`. A tool that is given takes the place of a file tool of the same name."""
+
+    def __init__(self, tools: Iterable[Tool] = (), files: FileToolbox | None = None) -> None:
         self._tools = {one.name: one for one in tools}
+        self._files = files
 
     def specs(self, names: tuple[str, ...]) -> list[ToolSpec]:
-        return [self._tools[name].spec for name in names if name in self._tools]
+        found: list[ToolSpec] = []
+        for name in names:
+            if name in self._tools:
+                found.append(self._tools[name].spec)
+            elif self._files:
+                found += self._files.specs((name,))
+        return found
 
     async def perform(self, request: Request) -> Answer | None:
+        if files := self._file_tools(request.command):
+            return await files.perform(request)
         found = self._find(request.command)
         return ToolReturned(value=_plain(await found.call(request.arguments, request.key)))
 
     async def probe(self, request: Request) -> Answer | None:
+        if files := self._file_tools(request.command):
+            return await files.probe(request)
         value = await self._find(request.command).probe(request.arguments)
         return None if value is None else ToolReturned(value=_plain(value))
 
     def kind(self, command: Command) -> Kind:
         assert isinstance(command, CallTool)
+        if files := self._file_tools(command):
+            return files.kind(command)
         known = self._tools.get(command.tool)
         # a tool that does not exist is never carried out, so asking for it is harmless
         return known.kind if known else Kind.PURE
@@ -103,11 +132,16 @@ class Toolbox:
     def provider(self, request: Request) -> str:
         return ""
 
+    def _file_tools(self, command: Command) -> FileToolbox | None:
+        assert isinstance(command, CallTool)
+        ours = self._files is not None and command.tool not in self._tools and self._files.handles(command.tool)
+        return self._files if ours else None
+
     def _find(self, command: Command) -> Tool:
         assert isinstance(command, CallTool)
         known = self._tools.get(command.tool)
         if known is None:
-            names = ", ".join(sorted(self._tools)) or "none"
+            names = ", ".join(sorted({*self._tools, *(self._files.names if self._files else ())})) or "none"
             raise Refused(f"There is no tool {command.tool!r}; there are: {names}.", "agent")
         return known
 

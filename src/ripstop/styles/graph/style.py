@@ -62,6 +62,8 @@ class Position(Struct, frozen=True, gc=False):
     graph: Graph
     goal: str
     here: State
+    agent: Agent
+    """Whose turn it is in `here`."""
     turns: int = 0
     counts: dict[str, int] = {}
     last: Word = Word()
@@ -83,18 +85,22 @@ class GraphStyle:
     def begin(self, definition: Graph, started: Started) -> Position:
         start = definition.state(definition.start)
         assert start is not None, definition.start  # the definition was checked
-        return Position(definition, started.input or definition.initial_message, start)
+        return Position(definition, started.input or definition.initial_message, start, _agent(definition, start))
 
     def rebase(self, state: Position, definition: Graph) -> Position:
         here = definition.state(state.here.name) or replace(state.here, line=NOT_THERE)
-        return replace(state, graph=definition, here=here)
+        agent = definition.agent(here.agent) or state.agent
+        return replace(state, graph=definition, here=here, agent=agent)
 
     def evolve(self, state: Position, number: int, event: Event) -> Position:
         if isinstance(event, Turned):
             assert state.turn is not None
             word = _word(state.turn, event.reply)
-            here = state.here if event.to in ("", END) else state.graph.state(event.to)
-            return replace(state, turn=None, last=word, here=here)
+            if event.to in ("", END):
+                return replace(state, turn=None, last=word)
+            here = state.graph.state(event.to)
+            assert here is not None, event.to  # the definition was checked
+            return replace(state, turn=None, last=word, here=here, agent=_agent(state.graph, here))
         if isinstance(event, Saved):
             return replace(state, saved=True)
         if isinstance(event, Ordered) and event.order == RESUME:
@@ -122,7 +128,7 @@ class GraphStyle:
             case Ordered(order=order) if order == RESUME:
                 _give_turn(step)
             case Settled():
-                finished = turns.decide(step, step.state.turn, news, tools_of(_agent(step.state)))
+                finished = turns.decide(step, step.state.turn, news, tools_of(step.state.agent))
                 if finished:
                     _after_turn(step, finished)
 
@@ -131,7 +137,7 @@ class GraphStyle:
     def render(self, state: Position, command: AskAgent) -> Prompt:
         here = state.here
         text = template.render(template.parse(here.prompt, VARIABLES), _values(state))
-        agent = _agent(state)
+        agent = state.agent
         told = Message(role="system", text=instructions_for(agent, state.graph.language))
         first = Prompt(
             messages=(told, Message(role="user", text=text)), tools=tools_of(agent), schema=reply_schema(here)
@@ -200,14 +206,14 @@ def _values(state: Position) -> Mapping[str, str]:
 
 
 def _give_turn(step: Step[Position]) -> None:
-    agent, last = _agent(step.state), step.state.last.number
+    agent, last = step.state.agent, step.state.last.number
     context = (1, last) if last else (1,)
     step.ask(AskAgent(agent=agent.name, kind=agent.type, model=model_of(agent), context=context))
 
 
-def _agent(state: Position) -> Agent:
-    agent = state.graph.agent(state.here.agent)
-    assert agent is not None, state.here.agent  # the definition was checked
+def _agent(graph: Graph, here: State) -> Agent:
+    agent = graph.agent(here.agent)
+    assert agent is not None, here.agent  # the definition was checked
     return agent
 
 

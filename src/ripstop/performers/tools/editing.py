@@ -1,0 +1,90 @@
+"""Replacing a piece of a text that stands in it exactly once. Pure.
+
+The piece is looked for as it is; if it ends with a line break it has to begin at the beginning of a line, too.
+If it is not there, it is looked for once more with the ends of lines (blanks, CR, the last line break) left out
+of account: whole lines then. Nothing else is guessed.
+"""
+
+import difflib
+
+NEAREST = 0.5
+"""How alike a line must be to be named as the one that was meant."""
+MAX_LINES = 2000
+"""Lines among which the nearest is looked for."""
+
+Span = tuple[int, int]
+
+
+class NotOnce(Exception):
+    """The piece does not stand in the text exactly once; says what is there instead."""
+
+
+def edited(text: str, search: str, replace: str) -> str:
+    """The text with the piece replaced."""
+    found = occurrences(text, search)
+    if len(found) != 1:
+        raise NotOnce(_why(text, search, len(found)))
+    start, end = found[0]
+    if "\r\n" in text[start:end] and "\r" not in replace:
+        replace = replace.replace("\n", "\r\n")
+    return text[:start] + replace + text[end:]
+
+
+def is_edited(text: str, search: str, replace: str) -> bool:
+    """Whether the text is as the edit leaves it: the new piece is there, and the old one at most within it."""
+    if not replace:
+        return not occurrences(text, search)
+    rest, position = [], 0
+    for start, end in occurrences(text, replace):
+        rest.append(text[position:start])
+        position = end
+    rest.append(text[position:])
+    return len(rest) > 1 and not any(occurrences(part, search) for part in rest)
+
+
+def occurrences(text: str, piece: str) -> list[Span]:
+    """Where the piece stands; pieces that overlap count once."""
+    return _exact(text, piece) or _by_lines(text, piece)
+
+
+def _exact(text: str, piece: str) -> list[Span]:
+    found, position = [], 0
+    while (start := text.find(piece, position)) >= 0:
+        if piece.endswith("\n") and start > 0 and text[start - 1] != "\n":
+            position = start + 1
+        else:
+            position = start + len(piece)
+            found.append((start, position))
+    return found
+
+
+def _by_lines(text: str, piece: str) -> list[Span]:
+    wanted = [line.rstrip() for line in piece.removesuffix("\n").split("\n")]
+    if not any(wanted):
+        return []
+    lines = text.split("\n")
+    plain = [line.rstrip() for line in lines]
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    found, number = [], 0
+    while number + len(wanted) <= len(lines):
+        if plain[number] == wanted[0] and plain[number : number + len(wanted)] == wanted:
+            after = starts[number + len(wanted)]
+            found.append((starts[number], min(after if piece.endswith("\n") else after - 1, len(text))))
+            number += len(wanted)
+        else:
+            number += 1
+    return found
+
+
+def _why(text: str, search: str, count: int) -> str:
+    if count:
+        return f"the text to replace stands there {count} times; give more of the lines around it, so that it is once"
+    line = next((line.strip() for line in search.split("\n") if line.strip()), "")
+    lines = [candidate.strip() for candidate in text.split("\n")[:MAX_LINES]]
+    nearest = difflib.get_close_matches(line[:200], [candidate[:200] for candidate in lines], 1, NEAREST)
+    if not nearest:
+        return "the text to replace is not there, nor any line like its first"
+    number = next(n for n, candidate in enumerate(lines, 1) if candidate[:200] == nearest[0])
+    return f"the text to replace is not there; line {number} is like its first line: {nearest[0]!r}"

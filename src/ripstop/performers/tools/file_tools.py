@@ -1,0 +1,89 @@
+"""The file tools as agents call them: `Files` of the run's workspace and the agent that calls.
+
+The workspace is the run's setting `workspace`, or `.ripstop/work/<run>` below the current folder. Agents that the
+setting `read_only_agents` names cannot write. A write may be repeated after a crash, because it changes nothing
+the second time; an edit is asked whether it happened.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ripstop.kernel.effects import Answer, CallTool, Command
+from ripstop.runtime.ports import Kind, Request
+
+from .files import Files
+from .spec import ToolSpec
+from .toolbox import Tool, Toolbox, tool
+
+READING = ("read_file", "list_files", "search_files")
+WRITING = ("write_file", "edit_file")
+
+
+class FileTools:
+    names = (*READING, *WRITING)
+
+    def __init__(self) -> None:
+        # says what the tools are like; it is never used to carry one out
+        self._pattern = Toolbox(_tools(Files(Path(), "agent", may_write=False)))
+
+    def handles(self, name: str) -> bool:
+        return name in self.names
+
+    def specs(self, names: tuple[str, ...]) -> list[ToolSpec]:
+        return self._pattern.specs(names)
+
+    def kind(self, command: Command) -> Kind:
+        return self._pattern.kind(command)
+
+    async def perform(self, request: Request) -> Answer | None:
+        return await _toolbox(request).perform(request)
+
+    async def probe(self, request: Request) -> Answer | None:
+        return await _toolbox(request).probe(request)
+
+
+def _toolbox(request: Request) -> Toolbox:
+    assert isinstance(request.command, CallTool)
+    agent = request.command.agent
+    return _toolbox_of(_workspace(request), agent, agent not in request.settings.get("read_only_agents", ()))
+
+
+def _workspace(request: Request) -> Path:
+    chosen = request.settings.get("workspace")
+    # a run is named after its workflow, whose name may have a slash
+    return Path(chosen) if chosen else Path.cwd() / ".ripstop" / "work" / request.run_id.replace("/", "-")
+
+
+@lru_cache(maxsize=256)
+def _toolbox_of(workspace: Path, agent: str, may_write: bool) -> Toolbox:
+    return Toolbox(_tools(Files(workspace, agent, may_write)))
+
+
+def _tools(files: Files) -> list[Tool]:
+    @tool("pure")
+    def read_file(path: str) -> str:
+        """Read a text file: one of yours, or a shared one (collab/…)."""
+        return files.read(path)
+
+    @tool("pure")
+    def write_file(path: str, content: str) -> dict[str, Any]:
+        """Create a text file or replace all of it. Put what others need under collab/."""
+        return files.write(path, content)
+
+    @tool("probeable", probe=files.was_edited)
+    def edit_file(path: str, search: str, replace: str) -> dict[str, Any]:
+        """Replace a piece of a file. `search` must stand in it exactly once; empty makes a new file."""
+        return files.edit(path, search, replace)
+
+    @tool("pure")
+    def list_files(path: str = ".") -> dict[str, Any]:
+        """List files and folders, with all below them; without a path, yours and the shared ones."""
+        return files.list(path)
+
+    @tool("pure")
+    def search_files(text: str, path: str = ".") -> dict[str, Any]:
+        """Find the lines that contain a text, letter by letter, in a file or in all files of a folder."""
+        return files.search(text, path)
+
+    return [read_file, write_file, edit_file, list_files, search_files]

@@ -1,0 +1,322 @@
+"""An agent's files: read, write, edit, list and search text, in its two roots and nowhere else.
+
+- Every call walks from the root's descriptor (`roots.py`) and decides by what it has opened, never by what a name
+  meant a moment ago. Only regular files with one name are read: no links of any kind, devices, pipes.
+- A file is replaced as a whole: temporary file in the same folder → fsync → rename → fsync of the folder. Whoever
+  writes holds a lock on the folder, so that two edits of one file do not undo each other; what a killed process
+  left behind is removed by the next one that writes there.
+- Text is UTF-8 and of bounded size. What goes wrong is `Refused`, with words that help the agent.
+"""
+
+import errno
+import fcntl
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from ripstop.runtime.failpoints import reach
+from ripstop.runtime.ports import Refused
+
+from .editing import NotOnce, edited, is_edited
+from .roots import MAX_PARTS, RESERVED, Place, Roots, enter, is_name
+
+MAX_READ = 1_000_000
+"""Bytes, as all sizes here."""
+MAX_WRITE = 5_000_000
+MAX_ENTRIES = 1000
+MAX_HITS = 200
+MAX_SEARCHED = 50_000_000
+"""In one search, over all files."""
+MAX_LINE = 300
+"""Characters of a line that a search shows."""
+
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CREATING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class _Entry(Struct, frozen=True):
+    """A file or folder met on a walk, and the open folder that it is in."""
+
+    above: int
+    place: Place
+    is_folder: bool
+
+
+class Files:
+    def __init__(self, workspace: Path, agent: str, may_write: bool) -> None:
+        self._roots = Roots(workspace, agent)
+        self._agent = agent
+        self._may_write = may_write
+
+    def read(self, path: str) -> str:
+        """The text of a file."""
+        place = self._file(path)
+        with _told(place), self._roots.folder(place.root, place.parts[:-1]) as above:
+            return _text(_content(above, place, MAX_READ), place)
+
+    def write(self, path: str, content: str) -> dict[str, Any]:
+        """Create a file, or replace all of it."""
+        place, data = self._file(path), _data(content)
+        self._check_may_write()
+        with _told(place), self._writing(place) as above:
+            return _replace(above, place, data, _mode(above, place))
+
+    def edit(self, path: str, search: str, replace: str) -> dict[str, Any]:
+        """Replace a piece of a file that stands in it exactly once; with nothing to search, make a new file."""
+        place = self._file(path)
+        self._check_may_write()
+        if search and not self._is_there(place):
+            raise Refused(_missing(place), "agent")
+        with _told(place), self._writing(place) as above:
+            mode = _mode(above, place)
+            before = "" if mode is None else _text(_content(above, place, MAX_WRITE), place)
+            return _replace(above, place, _data(_after_edit(place, before, search, replace)), mode)
+
+    def was_edited(self, path: str, search: str, replace: str) -> dict[str, Any] | None:
+        """What `edit` returned if the file is as it leaves it, else nothing."""
+        place = self._file(path)
+        if not self._is_there(place):
+            return None
+        with _told(place), self._roots.folder(place.root, place.parts[:-1]) as above:
+            data = _content(above, place, MAX_WRITE)
+        text = _text(data, place)
+        happened = is_edited(text, search, replace) if search else text == replace
+        return _written(place, data) if happened else None
+
+    def list(self, path: str = ".") -> dict[str, Any]:
+        """The files and folders below a folder; for "." those of both roots."""
+        entries: list[str] = []
+        for entry in self._walk(path):
+            if len(entries) == MAX_ENTRIES:
+                return {"entries": entries, "more": True}
+            entries.append(entry.place.shown + ("/" if entry.is_folder else ""))
+        return {"entries": entries, "more": False}
+
+    def search(self, text: str, path: str = ".") -> dict[str, Any]:
+        """The lines that contain a text, in a file or in all files below a folder."""
+        if not text or "\n" in text:
+            raise Refused("Search for a piece of one line: not empty, and without line breaks.", "agent")
+        hits: list[dict[str, Any]] = []
+        left = MAX_SEARCHED
+        for entry in self._walk(path):
+            if entry.is_folder:
+                continue
+            try:
+                data = _content(entry.above, entry.place, MAX_READ)
+                lines = _text(data, entry.place).split("\n")
+            except (Refused, OSError):
+                continue  # no text file of ours, or gone: nothing to find in it
+            left -= len(data)
+            found = ((number, line) for number, line in enumerate(lines, 1) if text in line)
+            for number, line in found:
+                if len(hits) == MAX_HITS:
+                    return {"hits": hits, "more": True}
+                hits.append({"path": entry.place.shown, "line": number, "text": _cut(line, text)})
+            if left < 0:
+                return {"hits": hits, "more": True}
+        return {"hits": hits, "more": False}
+
+    # Paths
+
+    def _file(self, path: str) -> Place:
+        place = self._roots.locate(path)
+        if not place.parts or path.endswith("/"):
+            raise Refused(f"{path!r} is a folder; name a file in it.", "agent")
+        return place
+
+    def _check_may_write(self) -> None:
+        if not self._may_write:
+            raise Refused(f"The agent {self._agent!r} may read files, but not write them.", "agent")
+
+    def _is_there(self, place: Place) -> bool:
+        """Only spares the creation of folders for nothing; what is done is decided by what is opened then."""
+        with _told(place):
+            try:
+                with self._roots.folder(place.root, place.parts[:-1]) as above:
+                    os.stat(place.parts[-1], dir_fd=above, follow_symlinks=False)
+            except FileNotFoundError:
+                return False
+        return True
+
+    @contextmanager
+    def _writing(self, place: Place) -> Iterator[int]:
+        with self._roots.folder(place.root, place.parts[:-1], create=True) as above:
+            fcntl.flock(above, fcntl.LOCK_EX)
+            for name in os.listdir(above):
+                if name.startswith(RESERVED):  # we have the lock, so nobody living is at work on it
+                    with suppress(FileNotFoundError):
+                        os.unlink(name, dir_fd=above)
+            yield above
+
+    # Walking
+
+    def _walk(self, path: str) -> Iterator[_Entry]:
+        place = self._roots.locate(path)
+        everything = not place.parts and path.strip("./") == ""
+        starts = [(root, ()) for root in self._roots.names] if everything else [(place.root, place.parts)]
+        for root, parts in starts:
+            start = self._roots.place(root, parts)
+            with _told(start):
+                yield from self._walk_from(start)
+
+    def _walk_from(self, start: Place) -> Iterator[_Entry]:
+        """Below a folder; of a file, only itself."""
+        try:
+            with self._roots.folder(start.root, start.parts[:-1]) as above:
+                if start.parts and stat.S_ISREG(os.stat(start.parts[-1], dir_fd=above, follow_symlinks=False).st_mode):
+                    yield _Entry(above, start, is_folder=False)
+                    return
+            with self._roots.folder(start.root, start.parts) as folder:
+                yield from self._below(folder, start)
+        except FileNotFoundError:
+            if start.parts:  # a root that nobody has written to is empty
+                raise
+
+    def _below(self, folder: int, place: Place) -> Iterator[_Entry]:
+        for name in sorted(filter(is_name, os.listdir(folder))):
+            found = self._roots.place(place.root, (*place.parts, name))
+            with suppress(FileNotFoundError, PermissionError, Refused):  # gone or changed meanwhile, or not for us
+                mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+                if stat.S_ISREG(mode):
+                    yield _Entry(folder, found, is_folder=False)
+                elif stat.S_ISDIR(mode) and len(found.parts) < MAX_PARTS:
+                    yield _Entry(folder, found, is_folder=True)
+                    deeper = enter(folder, name)
+                    try:
+                        yield from self._below(deeper, found)
+                    finally:
+                        os.close(deeper)
+
+
+# One file in an open folder
+
+
+@contextmanager
+def _opened(above: int, place: Place) -> Iterator[tuple[int, os.stat_result]]:
+    descriptor = os.open(place.parts[-1], _READING, dir_fd=above)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise Refused(f"{place.shown!r} is a folder, not a file.", "agent")
+        if not stat.S_ISREG(status.st_mode):
+            raise Refused(f"{place.shown!r} is no ordinary file.", "agent")
+        if status.st_nlink > 1:
+            raise Refused(f"{place.shown!r} is a hard link: it may be a file outside your folders.", "agent")
+        yield descriptor, status
+    finally:
+        os.close(descriptor)
+
+
+def _content(above: int, place: Place, most: int) -> bytes:
+    with _opened(above, place) as (descriptor, status):
+        if status.st_size <= most:
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                data = file.read(most + 1)
+            if len(data) <= most:
+                return data
+        raise Refused(f"{place.shown!r} is too large: {status.st_size} bytes, at most {most}.", "agent")
+
+
+def _mode(above: int, place: Place) -> int | None:
+    """The permissions of a file that may be replaced; nothing if there is no file."""
+    try:
+        with _opened(above, place) as (_, status):
+            return stat.S_IMODE(status.st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def _replace(above: int, place: Place, data: bytes, mode: int | None) -> dict[str, Any]:
+    temporary = RESERVED + secrets.token_hex(8)
+    descriptor = os.open(temporary, _CREATING, 0o666, dir_fd=above)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        reach("files.before_rename")
+        # a link that was put here in the meantime is replaced, not followed
+        os.rename(temporary, place.parts[-1], src_dir_fd=above, dst_dir_fd=above)
+        reach("files.after_rename")
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=above)
+        raise
+    os.fsync(above)
+    return _written(place, data)
+
+
+def _written(place: Place, data: bytes) -> dict[str, Any]:
+    return {"path": place.shown, "bytes": len(data)}
+
+
+# Text
+
+
+def _text(data: bytes, place: Place) -> str:
+    if b"\0" in data:
+        raise Refused(f"{place.shown!r} is a binary file of {len(data)} bytes; only text can be read.", "agent")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Refused(f"{place.shown!r} is not UTF-8 text (byte {error.start} is wrong).", "agent") from error
+
+
+def _data(content: str) -> bytes:
+    try:
+        data = content.encode()
+    except UnicodeEncodeError as error:
+        raise Refused(f"Character {error.start} of the text cannot be written as UTF-8.", "agent") from error
+    if b"\0" in data:
+        raise Refused("The text has a NUL character in it; only text can be written.", "agent")
+    if len(data) > MAX_WRITE:
+        raise Refused(f"The text is too long: {len(data)} bytes, at most {MAX_WRITE}.", "agent")
+    return data
+
+
+def _after_edit(place: Place, before: str, search: str, replace: str) -> str:
+    if not search:
+        if before:
+            raise Refused(f"{place.shown!r} has content, so say which piece of it to replace.", "agent")
+        return replace
+    try:
+        return edited(before, search, replace)
+    except NotOnce as problem:
+        raise Refused(f"{place.shown!r} was not edited: {problem}.", "agent") from problem
+
+
+def _cut(line: str, text: str) -> str:
+    """A long line is cut around what was found in it."""
+    start = max(0, line.find(text) - MAX_LINE // 3) if len(line) > MAX_LINE else 0
+    cut = line[start : start + MAX_LINE].rstrip("\r")
+    return ("…" if start else "") + cut + ("…" if start + MAX_LINE < len(line) else "")
+
+
+# Troubles
+
+
+def _missing(place: Place) -> str:
+    return f"There is no {place.shown!r}. Look with list_files what there is."
+
+
+@contextmanager
+def _told(place: Place) -> Iterator[None]:
+    """What the system says about a path, in words for an agent."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise Refused(_missing(place), "agent") from error
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Refused(f"{place.shown!r} is a symbolic link, and links are not followed.", "agent") from error
+        if error.errno in (errno.EISDIR, errno.ENXIO):
+            raise Refused(f"{place.shown!r} is no ordinary file.", "agent") from error
+        raise Refused(f"{place.shown!r}: {os.strerror(error.errno or 0)}.") from error
