@@ -112,6 +112,7 @@ class Screen:
                 self._err.print(f"  [yellow]warning:[/] {escape(text)}")
             case Guarded(guard=guard, text=text):
                 self._err.print(f"  [yellow]guard {escape(guard)}:[/] {escape(text)}")
+
     def _turn_is_over(self, picture: Picture) -> None:
         """Show what was said in the turn. Only now do we know what it came to."""
         for index, (head, text) in enumerate(self._spoken):

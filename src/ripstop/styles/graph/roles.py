@@ -18,7 +18,8 @@ STRONG = "strong"
 
 _FILES_EN = (
     "To deliver a file without a tool, write its path on a line of its own "
-    "and the whole file in a fenced block below it. To change a part of a file, put <<<<<<< SEARCH, the old lines, =======, the new lines and >>>>>>> REPLACE "
+    "and the whole file in a fenced block below it. To change a part of a file, "
+    "put <<<<<<< SEARCH, the old lines, =======, the new lines and >>>>>>> REPLACE "
     "into the fenced block. Shared files stand under collab/."
 )
 _FILES_ZH = (

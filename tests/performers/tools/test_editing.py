@@ -1,0 +1,64 @@
+"""Replacing a piece of a text that stands in it once."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ripstop.performers.tools.editing import NotOnce, edited, is_edited, occurrences
+
+
+@pytest.mark.parametrize(
+    ("text", "search", "replace", "after"),
+    [
+        ("a\nb\nc\n", "b\n", "x\ny\n", "a\nx\ny\nc\n"),
+        ("one two three", "two", "2", "one 2 three"),
+        ("ab\nb\n", "b\n", "x\n", "ab\nx\n"),
+        ("a\nb", "b\n", "x\n", "a\nx\n"),
+        ("a  \nb\t\nc\n", "a\nb\n", "x\n", "x\nc\n"),
+        ("a\nb\nc\n", "a  \nb \n", "x\n", "x\nc\n"),
+        ("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n", "x\r\ny\r\nc\r\n"),
+        ("a \nb\n", "a\nb", "x", "x\n"),
+        ("  a\nb\n", "  a\n", "", "b\n"),
+    ],
+)
+def test_replaces_exactly_or_with_other_line_ends(text: str, search: str, replace: str, after: str) -> None:
+    assert edited(text, search, replace) == after
+    assert is_edited(after, search, replace)
+    assert not is_edited(text, search, replace)
+
+
+@pytest.mark.parametrize(
+    ("text", "search", "why"),
+    [
+        ("a\na\n", "a\n", "2 times"),
+        ("a \na\t\n", "a\n", "2 times"),
+        ("  a\n", "a\n", "line 1 is like"),
+        ("a\n", "\n\n", "not there"),
+        ("", "a", "not there, nor"),
+    ],
+)
+def test_says_what_is_there_instead(text: str, search: str, why: str) -> None:
+    with pytest.raises(NotOnce, match=why):
+        edited(text, search, "x")
+
+
+_lines = st.lists(st.sampled_from(["a", "b", "ab", " a", "a ", "", "c\r"]), max_size=6).map("\n".join)
+
+
+@given(_lines, _lines, _lines)
+def test_an_edit_that_was_made_is_known_to_be_made(text: str, search: str, replace: str) -> None:
+    assume(search)
+    try:
+        after = edited(text, search, replace)
+    except NotOnce:
+        return
+    # joined to what stands around it, the new piece may make up the old one once more
+    assume(replace.strip() and search not in after.replace(replace, "\0"))
+    assert is_edited(after, search, replace) or occurrences(after, search)
+
+
+@given(st.text(max_size=30), st.text(min_size=1, max_size=4))
+def test_occurrences_do_not_overlap(text: str, piece: str) -> None:
+    spans = occurrences(text, piece)
+    assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+    assert all(0 <= start <= end <= len(text) for start, end in spans)
