@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
+from tests.definitions.wrong_definitions import DONE, PROMPT, RIGHT, ok
 
 from ripstop.definitions.checking import check_graph
 from ripstop.definitions.problems import WARNING
 from ripstop.testing.workflows import WORKFLOWS
-from tests.definitions.wrong_definitions import DONE, PROMPT, RIGHT, ok
 
-ONLY_EXIT = "exit_conditions:\n  - condition: error_occurred\n    action: force_end\n"
-TWO = '  - name: two\n    agent: bob\n    prompt: "{{COLLABORATION_GUIDE}} Judge it; decide \\"good\\"."\n'
+MANY = " OR ".join(f"d{n}" for n in range(20))
 
 
 def told(folder: Path, text: str) -> list[tuple[int, int, str]]:
@@ -36,14 +35,14 @@ WARNED = [
     ("unreachable", ok("to: two", "to: END"), 21, 11, "'two' can never be reached"),
     ("no way out", ok("to: END", "to: two"), 10, 11, "from 'one', 'two' no way leads to END"),
     ("not described", ok('"done" and "score"', '"score"'), 18, 20, "does not describe the decision 'done'"),
-    ("a misspelt name of the engine", ok(DONE, "        condition: max_turn_exceeded\n"), 18, 20, "'max_turns_exceeded'?"),
+    ("a misspelt name", ok(DONE, "        condition: max_turn_exceeded\n"), 18, 20, "'max_turns_exceeded'?"),
     ("a misspelt name in an exit", ok("error_occurred", "error_ocurred"), 29, 16, "did you mean 'error_occurred'?"),
     ("the old variable", ok("Second line.", "Turn {{turn_count}}."), 15, 12, "{{turn_count}} is deprecated"),
     ("the old counter", ok("condition: NOT done", "condition: NOT done OR turn_count > 3"), 20, 32, "write turns"),
     ("turns of no state", ok("NOT done", "NOT done OR turn_count_tow > 1"), 20, 32, "'turn_count_two'?"),
     ("an open tag", ok("Second line.", "Second {{last_agent_name"), 15, 14, "'{{' is never closed"),
-    ("an exit at once", ok("condition: error_occurred", "condition: done OR NOT done"), 29, 16, "the first turn is the last"),
-    ("too much to look at", ok(DONE, f"        condition: {' OR '.join(f'd{n}' for n in range(20))}\n"), 16, 5, "not checked"),
+    ("an exit at once", ok("condition: error_occurred", "condition: done OR NOT done"), 29, 16, "the first turn"),
+    ("too much to look at", ok(DONE, f"        condition: {MANY}\n"), 16, 5, "not checked"),
 ]  # fmt: skip
 
 

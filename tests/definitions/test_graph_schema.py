@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.definitions.wrong_definitions import RIGHT, ok
 
 from ripstop.definitions.graph_schema import GRAPH
 from ripstop.testing.workflows import WORKFLOWS
-from tests.definitions.wrong_definitions import RIGHT, ok
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("workflow.yaml"))
 KINDS: dict[str, type | tuple[type, ...]] = {
@@ -22,7 +22,8 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 }
 UNDERSTOOD = {
     "$schema", "$defs", "$ref", "title", "description", "default", "type", "enum", "const", "not", "properties",
-    "required", "additionalProperties", "items", "minItems", "uniqueItems", "minLength", "pattern", "minimum", "maximum",
+    "required", "additionalProperties", "items", "minItems", "uniqueItems", "minLength", "pattern", "minimum",
+    "maximum",
 }  # fmt: skip
 
 

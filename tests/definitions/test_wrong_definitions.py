@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tests.definitions.wrong_definitions import DONE, RIGHT, WRONG, ok
 
 from ripstop.definitions.checking import check_graph
 from ripstop.definitions.graph import read_graph
 from ripstop.definitions.problems import ERROR, WrongDefinition
-from tests.definitions.wrong_definitions import DONE, RIGHT, WRONG, ok
 
 
 def written(folder: Path, text: str | bytes, name: str = "any.yaml") -> Path:
@@ -103,7 +103,9 @@ def test_a_goal_from_outside_takes_the_place_of_the_initial_message(tmp_path: Pa
 @pytest.mark.req("S1-3", "S1-6", "S1-8", "S1-10", "S1-25", "S1-27", "S1-28")
 def test_what_is_optional_may_be_left_out(tmp_path: Path) -> None:
     small = "name: x # a comment\ninitial_message: y\nagents: [{name: a, type: ask}]\nstates:\n"
-    graph = read_graph(written(tmp_path, small + "  - {name: s, agent: a, prompt: p}\n  - {name: t, agent: a, prompt: p}"))
+    graph = read_graph(
+        written(tmp_path, small + "  - {name: s, agent: a, prompt: p}\n  - {name: t, agent: a, prompt: p}")
+    )
     assert (graph.max_turns, graph.start, graph.exit_conditions, graph.states[0].transitions) == (10, "s", (), ())
     assert (graph.language, graph.strict_decisions, graph.reasks, graph.agents[0].tools) == ("en", False, 1, None)
 

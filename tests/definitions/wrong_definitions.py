@@ -43,6 +43,7 @@ def ok(old: str, new: str) -> str:
 
 
 DONE = "        condition: done\n"
+EXIT = "  - condition: error_occurred\n    action: force_end\n"
 PROMPT = '    prompt: |\n      {{COLLABORATION_GUIDE}} Do it; decide "done" and "score".\n      Second line.\n'
 
 WRONG: list[tuple[str, str, int, int, str]] = [
@@ -123,7 +124,7 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     # States
     ("no states", "name: x\ninitial_message: y\nagents: [{name: a, type: ask}]\n", 1, 1, "has no states"),
     ("states as a text", "name: x\ninitial_message: y\nagents: [{name: a, type: ask}]\nstates: s\n", 4, 9, "a list"),
-    ("a state that is nothing", ok("  - name: two\n    agent: bob", "  -\n  - name: two\n    agent: bob"), 21, 4, "mapping"),
+    ("a state that is nothing", ok("  - name: two", "  -\n  - name: two"), 21, 4, "mapping"),
     ("a state without name", ok("  - name: two\n    agent", "  - agent"), 21, 5, "the state has no 'name'"),
     ("a state twice", ok("  - name: two", "  - name: one"), 21, 11, "stands in line 10 already"),
     ("a state called END", ok("  - name: two", "  - name: END"), 21, 11, "cannot be a state's name"),
@@ -167,8 +168,8 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("far too long", ok(DONE, f"        condition: {'done OR ' * 600}done\n"), 18, 20, "at most 4000"),
     ("too many parts", ok(DONE, f"        condition: {'done OR ' * 200}done\n"), 18, 20, "more than 300 parts"),
     # Exit conditions
-    ("exits as a text", ok("  - condition: error_occurred\n    action: force_end\n", "  stop\n"), 29, 3, "a list"),
-    ("an exit that is a text", ok("  - condition: error_occurred\n    action: force_end\n", "  - stop\n"), 29, 5, "mapping"),
+    ("exits as a text", ok(EXIT, "  stop\n"), 29, 3, "a list"),
+    ("an exit that is a text", ok(EXIT, "  - stop\n"), 29, 5, "mapping"),
     ("an exit without condition", ok("  - condition: error_occurred\n    ", "  - "), 29, 5, "no 'condition'"),
     ("an exit without action", ok("    action: force_end\n", ""), 29, 5, "no 'action'"),
     ("an unknown action", ok("force_end", "force_stop"), 30, 13, "did you mean 'force_end'?"),

@@ -84,13 +84,13 @@ def choices(nodes: Iterable[Node]) -> dict[str, Choices] | None:
     `None` if that is beyond what can be listed.
     """
     found: dict[str, Choices] = {}
-    links: list[tuple[str, str]] = []
+    links: set[tuple[str, str]] = set()
     for node in nodes:
         _collect(node, found, links)
     numbers = [x for each in found.values() for x in each.literals if isinstance(x, int | float)]
     if len(links) > MOST_LINKS or any(abs(number) > LARGEST for number in numbers):
         return None
-    for left, right in links * len(links):
+    for left, right in sorted(links) * len(links):  # what one field is compared with reaches the others step by step
         both = tuple(_distinct(found[left].literals + found[right].literals))
         ordered = found[left].ordered or found[right].ordered
         for name in (left, right):
@@ -98,7 +98,7 @@ def choices(nodes: Iterable[Node]) -> dict[str, Choices] | None:
     return found
 
 
-def _collect(node: Node, found: dict[str, Choices], links: list[tuple[str, str]]) -> None:
+def _collect(node: Node, found: dict[str, Choices], links: set[tuple[str, str]]) -> None:
     if isinstance(node, Name):
         found[node.name] = replace(found.get(node.name, Choices()), bare=True)
         return
@@ -115,8 +115,8 @@ def _collect(node: Node, found: dict[str, Choices], links: list[tuple[str, str]]
         ordered = known.ordered or node.operator in ORDERINGS
         literals = tuple(_distinct(known.literals + news))
         found[name] = replace(known, literals=literals, ordered=ordered)
-    if len(fields) == 2 and fields[0] != fields[1]:
-        links.append((fields[0], fields[1]))
+    if len({*fields}) == 2:
+        links.add((min(fields), max(fields)))
     for side in sides:
         if not isinstance(side, Name):
             _collect(side, found, links)

@@ -8,7 +8,6 @@ Pulling alone lets a long edge drift aside a little in every row. So at the end 
 longest stretches that have a column of their own get one x.
 """
 
-from collections.abc import Iterable
 from itertools import pairwise
 
 from .rows import Order, Thing
@@ -19,6 +18,7 @@ GAP = 18.0
 NEAR = 30.0
 """A stretch moves this far to stand exactly below or above what it leads to."""
 JOG = 5.0
+"""A bend that is smaller than this is not meant."""
 STRONG, MIDDLE, WEAK = 8.0, 3.0, 1.0
 
 
@@ -99,7 +99,7 @@ def _straighten(rows: Order, chain: list[Thing]) -> None:
 
 
 def _snap(rows: Order, node: Thing) -> None:
-    """Take out a bend that is too small to be meant."""
+    """Stand exactly below what leads here, if that is all but so."""
     low, high = _room(rows, node)
     for thread in node.up:
         x = thread.upper.x + thread.upper_offset - thread.lower_offset
@@ -126,9 +126,8 @@ def _column(stretch: list[Thing], lowest: float, highest: float) -> float:
     """One x for a stretch: where no bend is needed at one of its ends, if that is near; else in its middle."""
     mean = sum(thing.x for thing in stretch) / len(stretch)
     above, below = stretch[0].up[0], stretch[-1].down[0]
-    ends = (above.upper.x + above.upper_offset, below.lower.x + below.lower_offset)
-    return _nearest(mean, [x for x in ends if lowest <= x <= highest and abs(x - mean) <= NEAR], lowest, highest)
-
-
-def _nearest(mean: float, places: Iterable[float], lowest: float, highest: float) -> float:
-    return min(places, key=lambda x: abs(x - mean), default=min(max(mean, lowest), highest))
+    ends = [above.upper.x + above.upper_offset, below.lower.x + below.lower_offset]
+    if abs(ends[0] - ends[1]) <= JOG:
+        ends.pop()  # what is below can follow
+    near = [x for x in ends if lowest <= x <= highest and abs(x - mean) <= NEAR]
+    return min(near, key=lambda x: abs(x - mean), default=min(max(mean, lowest), highest))

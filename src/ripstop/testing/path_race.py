@@ -46,7 +46,22 @@ for number in range(count):
 _PIECES = (
     *("..", ".", "", "/", "//", "~", "C:", "\\", "..\\", "%2e%2e", "a..b.txt", "collab", AGENT, "workspaces", "flow"),
     *("out", "deep", "file.txt", "gone", "secret.txt", "canary", "outside", "loop", "hard.txt", "pipe", "a b", " "),
-    *("\0", "\n", "\x1b[2J", "‮", "菜单.md", "x" * 300, "é", "e\u0301", "\ud800", "．．", "∕", "-rf", "$HOME", "*"),
+    *(
+        "\0",
+        "\n",
+        "\x1b[2J",
+        "\u202e",
+        "菜单.md",
+        "x" * 300,
+        "é",
+        "e\u0301",
+        "\ud800",
+        "．．",
+        "∕",
+        "-rf",
+        "$HOME",
+        "*",
+    ),
     *("etc", "passwd", "proc", "self", "root", "cwd", "fd", ".ripstop-1", ".git", "CON", "aux.txt"),
 )
 

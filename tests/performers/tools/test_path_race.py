@@ -19,7 +19,7 @@ def test_hostile_paths_lead_nowhere(tmp_path: Path) -> None:
     assert figures["refused_as_a_link"] > 0
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.text() | st.lists(st.sampled_from(["..", ".", "out", "deep", "collab", "gone"]) | st.text()).map("/".join)
 )

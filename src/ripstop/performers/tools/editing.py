@@ -6,17 +6,25 @@ of account: whole lines then. Nothing else is guessed.
 """
 
 import difflib
+from collections.abc import Iterator
+from itertools import islice
 
 NEAREST = 0.5
 """How alike a line must be to be named as the one that was meant."""
 MAX_LINES = 2000
 """Lines among which the nearest is looked for."""
+MAX_PLACEMENTS = 200
+"""Places at which a replacement is taken for one that was made."""
 
 Span = tuple[int, int]
 
 
 class NotOnce(Exception):
     """The piece does not stand in the text exactly once; says what is there instead."""
+
+
+class Undecidable(Exception):
+    """Whether an edit was made cannot be seen from the text."""
 
 
 def edited(text: str, search: str, replace: str) -> str:
@@ -31,15 +39,35 @@ def edited(text: str, search: str, replace: str) -> str:
 
 
 def is_edited(text: str, search: str, replace: str) -> bool:
-    """Whether the text is as the edit leaves it: the new piece is there, and the old one at most within it."""
+    """Whether the text is as the edit leaves it. Raises `Undecidable`.
+
+    It is if the old piece, put back where the new one stands, would be there exactly once; unless it is there now,
+    somewhere else, so that the edit could just as well be still to come. An edit that only adds to a piece
+    counts as made when the result stands there, and one that removes a piece when the piece is gone.
+    """
+    pending = occurrences(text, search)
     if not replace:
-        return not occurrences(text, search)
-    rest, position = [], 0
-    for start, end in occurrences(text, replace):
-        rest.append(text[position:start])
-        position = end
-    rest.append(text[position:])
-    return len(rest) > 1 and not any(occurrences(part, search) for part in rest)
+        return not pending
+    doubtful = False
+    for start, end in islice(_placements(text, replace), MAX_PLACEMENTS):
+        before = text[:start] + search + text[end:]
+        if occurrences(before, search) == [(start, start + len(search))]:
+            if len(pending) != 1 or (start <= pending[0][0] and pending[0][1] <= end):
+                return True
+            doubtful = True
+    if doubtful:
+        raise Undecidable("both the text to replace and its replacement are there")
+    return False
+
+
+def _placements(text: str, piece: str) -> Iterator[Span]:
+    """Where the piece may have been put; these may overlap."""
+    start = text.find(piece)
+    if start < 0:
+        yield from _by_lines(text, piece)
+    while start >= 0:
+        yield start, start + len(piece)
+        start = text.find(piece, start + 1)
 
 
 def occurrences(text: str, piece: str) -> list[Span]:

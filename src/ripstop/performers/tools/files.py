@@ -23,7 +23,7 @@ from msgspec import Struct
 from ripstop.runtime.failpoints import reach
 from ripstop.runtime.ports import Refused
 
-from .editing import NotOnce, edited, is_edited
+from .editing import NotOnce, Undecidable, edited, is_edited
 from .roots import MAX_PARTS, RESERVED, Place, Roots, enter, is_name
 
 MAX_READ = 1_000_000
@@ -79,14 +79,17 @@ class Files:
             return _replace(above, place, _data(_after_edit(place, before, search, replace)), mode)
 
     def was_edited(self, path: str, search: str, replace: str) -> dict[str, Any] | None:
-        """What `edit` returned if the file is as it leaves it, else nothing."""
+        """What `edit` returned if the file is as it leaves it, else nothing. `Refused` if it cannot be told."""
         place = self._file(path)
         if not self._is_there(place):
             return None
         with _told(place), self._roots.folder(place.root, place.parts[:-1]) as above:
             data = _content(above, place, MAX_WRITE)
         text = _text(data, place)
-        happened = is_edited(text, search, replace) if search else text == replace
+        try:
+            happened = is_edited(text, search, replace) if search else text == replace
+        except Undecidable as problem:
+            raise Refused(f"Nobody can say whether {place.shown!r} was edited: {problem}.") from problem
         return _written(place, data) if happened else None
 
     def list(self, path: str = ".") -> dict[str, Any]:

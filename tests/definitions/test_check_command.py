@@ -1,0 +1,98 @@
+"""`ripstop check` and `ripstop schema`, as authors and editors call them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.definitions.wrong_definitions import RIGHT, ok
+
+from ripstop.definitions.graph_schema import GRAPH
+from ripstop.faces.cli.main import cli
+
+
+def ripstop(*args: str | Path) -> Result:
+    result = CliRunner().invoke(cli, [str(arg) for arg in args])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def folder(parent: Path, text: str = RIGHT, name: str = "right") -> Path:
+    made = parent / name
+    made.mkdir()
+    (made / "workflow.yaml").write_text(text, encoding="utf-8")
+    return made
+
+
+def test_says_that_nothing_is_wrong(tmp_path: Path) -> None:
+    result = ripstop("check", folder(tmp_path))
+    assert (result.exit_code, result.stdout) == (0, "1 file checked: nothing wrong.\n")
+
+
+def test_errors_are_shown_with_place_and_caret_and_end_with_2(tmp_path: Path) -> None:
+    made = folder(tmp_path, ok("condition: good", "condition: good &&").replace("to: END", "to: end"))
+    result = ripstop("check", made)
+    file = made / "workflow.yaml"
+    assert result.exit_code == 2
+    assert result.stdout.splitlines() == [
+        f"{file}:25:13: error: there is no state 'end'; did you mean 'END'?",
+        f"{file}:26:25: error: the condition cannot be read: '&&' is not an operator here; write AND",
+        "            condition: good &&",
+        "                            ^",
+        "",
+        "1 file checked: 2 errors.",
+    ]
+
+
+def test_warnings_are_allowed_unless_they_are_not(tmp_path: Path) -> None:
+    made = folder(tmp_path, ok("max_turns: 5\n", ""))
+    result = ripstop("check", made)
+    assert result.exit_code == 0 and ":1:1: warning: 'max_turns' is not set" in result.stdout
+    assert result.stdout.endswith("1 file checked: 1 warning.\n")
+    assert ripstop("check", made, "--strict").exit_code == 2
+
+
+def test_editors_get_one_json_document(tmp_path: Path) -> None:
+    made = folder(tmp_path, ok("to: END", "to: end"))
+    result = ripstop("check", made, "--json")
+    problem = {"file": str(made / "workflow.yaml"), "line": 25, "column": 13, "severity": "error"}
+    said = {"text": "there is no state 'end'", "hint": "did you mean 'END'?"}
+    assert (result.exit_code, json.loads(result.stdout)) == (2, {"ok": False, "problems": [problem | said]})
+    (made / "workflow.yaml").write_text(RIGHT, encoding="utf-8")
+    assert json.loads(ripstop("--json", "check", made).stdout) == {"ok": True, "problems": []}
+
+
+@pytest.mark.req("S1-5", "S1-86")
+def test_files_folders_and_names_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workflows = tmp_path / "workflows"
+    workflows.mkdir()
+    folder(workflows)
+    folder(workflows, RIGHT.replace("name: right", "name: other"), "other")
+    monkeypatch.chdir(tmp_path)
+    assert ripstop("check", "right").stdout.startswith("1 file checked")
+    assert ripstop("check", "workflows").stdout.startswith("2 files checked")
+    assert ripstop("check", "workflows/right/workflow.yaml", "other").stdout.startswith("2 files checked")
+    result = ripstop("check", "rihgt", "other")
+    assert result.exit_code == 2 and "rihgt:1:1: error: There is no workflow 'rihgt'" in result.stdout
+    assert "did you mean 'right'?" in result.stdout and "2 files checked: 1 error." in result.stdout
+
+
+@pytest.mark.req("S1-5")
+def test_the_folders_name_is_waived_only_for_a_file_passed_by_path(tmp_path: Path) -> None:
+    made = folder(tmp_path, name="elsewhere")
+    for args in ([made], [made, "--any-name"], [made / "workflow.yaml"]):
+        result = ripstop("check", *args)
+        assert result.exit_code == 2 and "named 'right', but its folder is 'elsewhere'" in result.stdout
+    assert ripstop("check", made / "workflow.yaml", "--any-name").exit_code == 0
+    (made / "workflow.yaml").rename(made / "mine.yaml")
+    assert ripstop("check", made / "mine.yaml").exit_code == 0
+
+
+def test_help_shows_an_example() -> None:
+    for command in ("check", "schema"):
+        assert f"ripstop {command} " in ripstop(command, "--help").stdout
+
+
+def test_the_schema_is_printed_and_an_unknown_style_is_refused() -> None:
+    assert json.loads(ripstop("schema", "graph").stdout) == GRAPH
+    assert ripstop("schema", "grpah").exit_code == 2
