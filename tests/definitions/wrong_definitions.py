@@ -166,7 +166,7 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("chained comparisons", ok(DONE, "        condition: 1 < score < 3\n"), 18, 30, "cannot be chained"),
     ("a full-width bracket", ok(DONE, "        condition: （done）\n"), 18, 20, "does not belong"),
     ("far too long", ok(DONE, f"        condition: {'done OR ' * 600}done\n"), 18, 20, "at most 4000"),
-    ("too many parts", ok(DONE, f"        condition: {'done OR ' * 200}done\n"), 18, 20, "more than 300 parts"),
+    ("too many parts", ok(DONE, f"        condition: {'done OR ' * 301}done\n"), 18, 2425, "more than 300 parts"),
     # Exit conditions
     ("exits as a text", ok(EXIT, "  stop\n"), 29, 3, "a list"),
     ("an exit that is a text", ok(EXIT, "  - stop\n"), 29, 5, "mapping"),

@@ -134,7 +134,9 @@ def test_depth_and_length_are_bounded() -> None:
     for source in ("(" * 5000 + "a" + ")" * 5000)[:MAX_LENGTH], "a" * (MAX_LENGTH + 1), "NOT " * 900 + "a":
         with pytest.raises(ConditionError):
             parse(source)
-    assert parse(" AND ".join(["a"] * 500)), "a long chain is not deep"
+    assert evaluate(parse(" AND ".join(["yes"] * 300)), lambda name: DECISIONS[name]), "a long chain is not deep"
+    with pytest.raises(ConditionError, match="more than 300"):
+        parse(" OR ".join(["a"] * 302))
 
 
 # An independent reference: it builds the value while it builds the text.

@@ -18,7 +18,6 @@ from .tree import Entry, Value, parse, read_text
 FILE = "workflow.yaml"
 GUIDE = "guide.md"
 SHARED = "collab"
-MOST_PARTS = 300
 """Names, values and operators in a condition; more would be too deep to work out."""
 MOST_TEMPLATE_PROBLEMS = 20
 _NO_FOLDER = re.compile(r"[/\\\x00-\x1f\x7f]|^\.|^\s|\s$")
@@ -218,15 +217,12 @@ class _GraphReader(Reader):
             return "true" if entry.value.value else "false"
         text = self.field(fields, "condition", str, "")
         try:
-            node = condition.parse(text)
+            condition.parse(text)
         except condition.ConditionError as error:
             assert entry is not None
             place, source = entry.value.inside(error.column)
             self.problem(place, f"the condition cannot be read: {error}", source=source)
             return ""
-        if entry is not None and _parts(node) > MOST_PARTS:
-            hint = "let the agent decide on fewer fields"
-            self.problem(entry.value.place, f"the condition has more than {MOST_PARTS} parts", hint)
         return text
 
     def _exit(self, item: Value) -> ExitCondition:
@@ -277,13 +273,3 @@ class _GraphReader(Reader):
         for name, value in marked[1:]:
             self.problem(value.place, f"{name!r} is a second start state", f"the first is {marked[0][0]!r}; keep one")
         return marked[0][0] if marked else (states[0].name if states else "")
-
-
-def _parts(node: condition.Node) -> int:
-    """How many parts a condition has; counted without recursion, since it may be too deep for that."""
-    count, rest = 0, [node]
-    while rest:
-        part = rest.pop()
-        count += 1
-        rest += [getattr(part, side) for side in ("left", "right", "operand") if hasattr(part, side)]
-    return count

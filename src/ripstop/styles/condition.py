@@ -17,6 +17,8 @@ from msgspec import Struct
 
 MAX_DEPTH = 64
 MAX_LENGTH = 4000
+MAX_JOINED = 300
+"""So many AND and OR; each is a level of the tree, and evaluating walks down the tree."""
 
 
 class ConditionError(Exception):
@@ -159,6 +161,7 @@ class _Parser:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
+        self._joined = 0
 
     @property
     def _next(self) -> _Token:
@@ -190,6 +193,9 @@ class _Parser:
             if token.kind == "operator":
                 left = self._compare(token, left, right)
             else:
+                self._joined += 1
+                if self._joined > MAX_JOINED:
+                    raise ConditionError(f"more than {MAX_JOINED} parts are joined", token.column)
                 left = (And if token.text == "AND" else Or)(token.column, left, right)
         self._depth -= 1
         return left

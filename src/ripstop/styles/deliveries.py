@@ -54,10 +54,13 @@ class Edit(Struct, frozen=True):
 
 Delivery = WholeFile | Edit
 
+MARKS = ("```", "~~~", "<<<<<<<")
+"""Without one of these there is no file in a text."""
+
 
 def deliveries(text: str) -> list[Delivery]:
     """What a reply delivers, in order. Any text will do."""
-    if "```" not in text and "~~~" not in text:
+    if not any(mark in text for mark in MARKS):
         return []  # the usual case: only words, or only the control object
     return list(_Reading(text).found())
 

@@ -14,7 +14,7 @@ _LABEL = re.compile(
 )
 _HEADING = re.compile(r"\A#{1,6}\s*(?=\S)")
 _BULLET = re.compile(r"\A(?:[-*+]|\d{1,3}[.)])\s+")
-_WRAPPED = (("**", True), ("__", True), ("`", True))
+_WRAPPED = ("**", "__", "`")
 _WITH_SUFFIX = re.compile(r"[^\s<>|*?\"'`;={}$&,，。；！？、“”《》：]*\.(?=[0-9_+-]*[A-Za-z])[A-Za-z0-9_+-]{1,16}")
 _IN_FOLDER = re.compile(r"(?:[\w.@+~-]*/)+\.?[\w@+~-]+")
 _PLAIN_NAMES = frozenset(
@@ -54,8 +54,8 @@ def _unwrapped(text: str) -> tuple[str, bool, bool]:
         text = _HEADING.sub("", _BULLET.sub("", text)) if not quoted else text
         if label := _LABEL.match(text):
             text, marked = text[label.end() :], True
-        for mark, says_path in _WRAPPED:
+        for mark in _WRAPPED:
             inner = text[len(mark) : -len(mark)]
             if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark) and mark not in inner:
-                text, marked, quoted = inner.strip(), marked or says_path, quoted or mark == "`"
+                text, marked, quoted = inner.strip(), True, quoted or mark == "`"
     return text, marked, quoted

@@ -6,12 +6,15 @@ template is read, never text that silently reaches an agent.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
 
-_TAG = re.compile(r"\{\{\s*(?P<variable>.*?)\s*\}\}|\{%-?\s*(?P<block>.*?)\s*-?%\}", re.DOTALL)
+MAX_DEPTH = 32
+
+_OPENING = re.compile(r"(?=(\{\{|\{%))")
+_CLOSING = {"{{": "}}", "{%": "%}"}
 _IF = re.compile(r"""if\s+last_agent_name\s*==\s*(?:"([^"]*)"|'([^']*)')""")
 
 
@@ -31,6 +34,31 @@ class Choice(Struct, frozen=True):
     agent: str
     then: "tuple[Piece, ...]"
     otherwise: "tuple[Piece, ...]"
+
+
+class _Tag(Struct, frozen=True):
+    start: int
+    end: int
+    is_variable: bool
+    text: str
+
+
+def _tags(source: str) -> Iterator[_Tag]:
+    """Every tag, in one pass: what is never closed is looked for only once, so no text takes long."""
+    at, unclosed = 0, set[str]()
+    for opening in _OPENING.finditer(source):
+        kind = opening[1]
+        if opening.start() < at or kind in unclosed:
+            continue
+        end = source.find(_CLOSING[kind], opening.start() + 2)
+        if end < 0:
+            unclosed.add(kind)
+            continue
+        inside = source[opening.start() + 2 : end]
+        at = end + 2
+        if kind == "{%":
+            inside = inside.removeprefix("-").removesuffix("-")
+        yield _Tag(opening.start(), at, kind == "{{", inside.strip())
 
 
 Piece = str | Variable | Choice
@@ -61,7 +89,8 @@ class _Reader:
     def __init__(self, source: str, variables: Collection[str]) -> None:
         self._source = source
         self._variables = variables
-        self._tags = _TAG.finditer(source)
+        self._tags = _tags(source)
+        self._depth = 0
         self._at = 0
         self.stopped_at = 0
 
@@ -69,14 +98,14 @@ class _Reader:
         """Pieces up to an `else` or `endif`, or to the end; and which of them it was."""
         pieces: list[Piece] = []
         for tag in self._tags:
-            if tag.start() > self._at:
-                pieces.append(self._source[self._at : tag.start()])
-            self._at = tag.end()
-            if tag["variable"] is not None:
+            if tag.start > self._at:
+                pieces.append(self._source[self._at : tag.start])
+            self._at = tag.end
+            if tag.is_variable:
                 pieces.append(self._variable(tag))
-            elif tag["block"] in ("else", "endif"):
-                self.stopped_at = tag.start()
-                return tuple(pieces), tag["block"]
+            elif tag.text in ("else", "endif"):
+                self.stopped_at = tag.start
+                return tuple(pieces), tag.text
             else:
                 pieces.append(self._choice(tag))
         if self._at < len(self._source):
@@ -84,25 +113,29 @@ class _Reader:
             self._at = len(self._source)
         return tuple(pieces), ""
 
-    def _variable(self, tag: re.Match[str]) -> Variable:
-        name = tag["variable"]
+    def _variable(self, tag: _Tag) -> Variable:
+        name = tag.text
         if name not in self._variables:
             known = ", ".join(sorted(self._variables))
-            raise TemplateError(f"there is no variable {name[:60]!r}; known are {known}", tag.start())
+            raise TemplateError(f"there is no variable {name[:60]!r}; known are {known}", tag.start)
         return Variable(name)
 
-    def _choice(self, tag: re.Match[str]) -> Choice:
-        wanted = _IF.fullmatch(tag["block"])
+    def _choice(self, tag: _Tag) -> Choice:
+        wanted = _IF.fullmatch(tag.text)
         if wanted is None:
             raise TemplateError(
-                f"{{% {tag['block'][:60]} %}} is not supported; only "
+                f"{{% {tag.text[:60]} %}} is not supported; only "
                 '{% if last_agent_name == "…" %} … {% else %} … {% endif %} is',
-                tag.start(),
+                tag.start,
             )
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise TemplateError(f"{{% if %}} is nested more than {MAX_DEPTH} deep", tag.start)
         otherwise: tuple[Piece, ...] = ()
         then, stop = self.until()
         if stop == "else":
             otherwise, stop = self.until()
         if stop != "endif":
-            raise TemplateError("this {% if %} has no {% endif %}", tag.start())
+            raise TemplateError("this {% if %} has no {% endif %}", tag.start)
+        self._depth -= 1
         return Choice(wanted[1] if wanted[1] is not None else wanted[2], then, otherwise)

@@ -135,7 +135,8 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
     if len(turn.exchanges) >= MAX_CALLS:
         problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
         return Finished(step.number, failure=Failed(reason=problem, fault="agent"))
-    return _call_tools(step, turn, answer, tools)
+    _call_tools(step, turn, answer, tools)
+    return None
 
 
 def _call_tools(step: Step[S], turn: Turn, reply: AgentReplied, tools: tuple[str, ...]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers.tools import files as files_module
 from ripstop.performers.tools.files import MAX_ENTRIES, MAX_HITS, MAX_LINE, MAX_READ, MAX_WRITE, Files
 from ripstop.runtime.ports import Refused
 
@@ -339,7 +338,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files_module.os, "rename", full)
+    monkeypatch.setattr(os, "rename", full)
     with pytest.raises(Refused, match="No space left"):
         files.write("a.txt", "new\n")
     assert [path.name for path in own(tmp_path).iterdir()] == ["a.txt"]

@@ -29,6 +29,7 @@ GRACE = 3.0
 @click.option("--input", "goal", default="", metavar="TEXT", help="The goal; takes the place of initial_message.")
 @click.option("--workspace", type=click.Path(path_type=Path), help="Where agents put their files.")
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="A value for the run; may be repeated.")
+@click.option("--any-name", is_flag=True, help="A workflow.yaml given by path need not have its folder's name.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Stop before this many tokens are spent.")
 @click.option("--max-money", type=click.FloatRange(0, min_open=True), help="Stop before this much money is spent.")
 @click.option("--max-calls", type=click.IntRange(1), help="Stop before more model calls than this.")
@@ -41,6 +42,7 @@ def run(
     goal: str,
     workspace: Path | None,
     values: tuple[str, ...],
+    any_name: bool,
     max_tokens: int | None,
     max_money: float | None,
     max_calls: int | None,
@@ -59,7 +61,7 @@ def run(
     settings = options.settings()
     given = {"tokens": max_tokens, "money": max_money, "calls": max_calls, "seconds": max_seconds}
     limits = replace(settings.limits, **{name: value for name, value in given.items() if value is not None})
-    found = find(workflow, goal)
+    found = find(workflow, goal, any_name=any_name)
 
     async def start(app: "App") -> str:
         return (await app.start(found, goal, workspace, _pairs(values), limits)).id

@@ -33,9 +33,7 @@ def edited(text: str, search: str, replace: str) -> str:
     if len(found) != 1:
         raise NotOnce(_why(text, search, len(found)))
     start, end = found[0]
-    if "\r\n" in text[start:end] and "\r" not in replace:
-        replace = replace.replace("\n", "\r\n")
-    return text[:start] + replace + text[end:]
+    return text[:start] + _with_line_ends(replace, like=text[start:end]) + text[end:]
 
 
 def is_edited(text: str, search: str, replace: str) -> bool:
@@ -62,12 +60,16 @@ def is_edited(text: str, search: str, replace: str) -> bool:
 
 def _placements(text: str, piece: str) -> Iterator[Span]:
     """Where the piece may have been put; these may overlap."""
-    start = text.find(piece)
-    if start < 0:
-        yield from _by_lines(text, piece)
-    while start >= 0:
-        yield start, start + len(piece)
-        start = text.find(piece, start + 1)
+    for written in dict.fromkeys((piece, _with_line_ends(piece, like="\r\n"))):
+        start = text.find(written)
+        while start >= 0:
+            yield start, start + len(written)
+            start = text.find(written, start + 1)
+
+
+def _with_line_ends(piece: str, like: str) -> str:
+    """The piece with the line ends of a text of which `like` is a part; its own, if it has CRs already."""
+    return piece.replace("\n", "\r\n") if "\r\n" in like and "\r" not in piece else piece
 
 
 def occurrences(text: str, piece: str) -> list[Span]:

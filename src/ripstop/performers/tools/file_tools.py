@@ -21,7 +21,7 @@ WRITING = ("write_file", "edit_file")
 
 
 class FileTools:
-    names = (*READING, *WRITING)
+    names: tuple[str, ...] = (*READING, *WRITING)
 
     def __init__(self) -> None:
         # says what the tools are like; it is never used to carry one out

@@ -228,8 +228,8 @@ def _after_turn(step: Step[Position], finished: Finished) -> None:
         if finished.corrections < step.state.graph.reasks:
             return turns.correct(step, turn, finished, _correction(str(problem)))
         return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
-    for problem in finished.undelivered:
-        step.warn(f"a file was not delivered: {problem}")
+    for reason in finished.undelivered:
+        step.warn(f"a file was not delivered: {reason}")
     _follow(step, finished)
 
 
