@@ -18,7 +18,7 @@ from .tree import Entry, Value, parse, read_text
 FILE = "workflow.yaml"
 GUIDE = "guide.md"
 SHARED = "collab"
-"""Names, values and operators in a condition; more would be too deep to work out."""
+"""The folder that all agents share; no agent may have its name."""
 MOST_TEMPLATE_PROBLEMS = 20
 _NO_FOLDER = re.compile(r"[/\\\x00-\x1f\x7f]|^\.|^\s|\s$")
 """What a name may not hold that becomes the name of a folder."""
