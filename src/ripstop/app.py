@@ -69,14 +69,15 @@ class App(Struct, frozen=True):
         chosen = limits or self.settings.limits
         if price and chosen.money is not None:
             chosen = replace(chosen, input_price=price.input, output_price=price.output)
-        settings: dict[str, Any] = {"model": _absolute_script(model)}
+        run_id = new_id(workflow.name)
+        # a run that is resumed from another folder finds its files again
+        folder = (workspace or Path(".ripstop") / "work" / run_id).resolve()
+        settings: dict[str, Any] = {"model": _absolute_script(model), "workspace": str(folder)}
         if self.settings.models.base_url:
             settings["base_url"] = self.settings.models.base_url
-        if workspace:
-            settings["workspace"] = str(workspace.resolve())
         if values:
             settings["values"] = values
-        return await self.engine.start(new_id(workflow.name), workflow.style, workflow.content, input, chosen, settings)
+        return await self.engine.start(run_id, workflow.style, workflow.content, input, chosen, settings)
 
 
 def _absolute_script(model: str) -> str:

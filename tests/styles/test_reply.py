@@ -33,6 +33,13 @@ def test_finds_the_last_object_that_decides(text: str) -> None:
     assert (found["content"], found["decisions"]) == ("ok", {"approved": True})
 
 
+def test_a_thought_that_is_never_closed_inside_a_file_swallows_nothing() -> None:
+    text = f'tags.py\n```python\nOPEN = "<think>"\n```\n{CONTROL}'
+    assert last(text, "decisions")[0]["content"] == "ok"
+    with pytest.raises(NoReply):
+        last(f"<think>{CONTROL}", "decisions")
+
+
 def test_comments_inside_strings_are_text() -> None:
     found, _ = last('{"decisions": {"url": "http://a//b", }, "content": "a // b"}', "decisions")
     assert found == {"decisions": {"url": "http://a//b"}, "content": "a // b"}

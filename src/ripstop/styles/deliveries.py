@@ -54,7 +54,7 @@ class Edit(Struct, frozen=True):
 
 Delivery = WholeFile | Edit
 
-MARKS = ("```", "~~~", "<<<<<<<")
+MARKS = ("```", "~~~", "<<<<<")
 """Without one of these there is no file in a text."""
 
 

@@ -14,7 +14,7 @@ from ripstop.kernel.events import Answered, Asked, Event
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.step import Settled, Step
 
-from .deliveries import WholeFile, deliveries
+from .deliveries import Edit, WholeFile, deliveries
 
 S = TypeVar("S")
 
@@ -159,7 +159,12 @@ def _deliver(step: Step[S], turn: Turn, reply: AgentReplied, tools: tuple[str, .
     number, asked = step.number, False
     for index, item in enumerate(deliveries(reply.text)):
         tool = WRITE if isinstance(item, WholeFile) else EDIT
-        if tool in tools:
+        if not item.complete:
+            step.warn(f"the reply ends in the middle of {item.path!r}")
+        if isinstance(item, Edit) and not item.complete:
+            reason = f"the edit of {item.path!r} is cut off, so it was not made"
+            step.record(Denied(reply=number, index=index, reason=reason))
+        elif tool in tools:
             step.ask(CallTool(tool=tool, agent=turn.ask.agent, source=(number, index)))
             asked = True
         else:
