@@ -282,3 +282,17 @@ def test_two_processes_that_take_turns_at_a_run_never_hand_out_a_line_twice(tmp_
         records.append(Record(number + 1, 0, Answered(to=number, answer=reply)))
         heard.append(reply.text)
     assert heard == [f"line {n}" for n in range(6)]
+
+
+def test_lines_that_another_process_used_after_an_error_are_not_handed_out_again(tmp_path):
+    lines = [{"agent": "x", "error": "timeout"}, {"agent": "x", "reply": "one"}, {"agent": "x", "reply": "two"}]
+    path = tmp_path / "script.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    here, there = ScriptedAgent(path), ScriptedAgent(path)
+    records = [Record(1, 0, Asked(command=AskAgent(agent="x")))]
+    with pytest.raises(TryAgain):
+        asyncio.run(here.perform(ask(number=1, ordinal=1, records=records)))
+    reply = asyncio.run(there.perform(ask(number=1, ordinal=1, attempt=2, records=records)))
+    assert reply.text == "one"
+    records += [Record(2, 0, Answered(to=1, answer=reply, attempt=2)), Record(3, 0, Asked(command=AskAgent(agent="x")))]
+    assert asyncio.run(here.perform(ask(number=3, ordinal=2, records=records))).text == "two"

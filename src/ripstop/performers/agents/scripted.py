@@ -82,7 +82,7 @@ def _trouble(line: Line, agent: str) -> TryAgain | Refused:
 class _Reading:
     """How far one run has read the script."""
 
-    __slots__ = ("_count", "_highest", "_next", "_script", "_taken", "_used")
+    __slots__ = ("_count", "_highest", "_next", "_script", "_taken", "_unsettled", "_used")
 
     def __init__(self, script: Script, records: Iterable[Record]) -> None:
         self._script = script
@@ -91,14 +91,18 @@ class _Reading:
         self._taken: OrderedDict[int, list[int]] = OrderedDict()
         self._highest = 0
         self._count = 0
+        self._unsettled: set[int] = set()
         self._replay(records)
 
     def knows(self, number: int, ordinal: int) -> bool:
         """Whether this command is the very next or remembered; else only the journal can tell its line.
 
-        Another process may have gone on with the run in the meantime: then it is not the very next.
+        Another process may have gone on with the run in the meantime: then it is not the very next, or a
+        command that we left with an error has used more lines there.
         """
-        return number in self._taken or (number > self._highest and ordinal in (0, self._count + 1))
+        if number in self._taken:
+            return True
+        return number > self._highest and ordinal in (0, self._count + 1) and not self._unsettled
 
     def line_for(self, number: int, agent: str, attempt: int) -> Line | None:
         taken = self._taken.get(number)
@@ -112,6 +116,10 @@ class _Reading:
             if index is None:
                 return None
             taken.append(index)
+        if lines[taken[-1]].passing:
+            self._unsettled.add(number)
+        else:
+            self._unsettled.discard(number)
         return lines[taken[-1]]
 
     def forget_old(self) -> None:
@@ -139,6 +147,7 @@ class _Reading:
                     self.line_for(record.number, agent, 1)
                 case Answered(to=to, attempt=attempt) if to in asked:
                     self.line_for(to, asked.pop(to), attempt)
+                    self._unsettled.discard(to)
                 case Forked():
                     self._give_back(asked)
                     asked.clear()
