@@ -52,7 +52,7 @@ fuzz: $(READY) ## 100,000 hostile paths, 5,000 symlink swaps, 20,000 mutated def
 	@$(BIN)/python -m ripstop.testing.mutate --count 20000
 
 coverage-of-requirements: $(READY) ## Which requirements carry a test, and which do not
-	@$(BIN)/python -m pytest -q --collect-only --requirements $(REQUIREMENTS)
+	@$(BIN)/python -m pytest -q --collect-only --requirements=$(REQUIREMENTS) tests | sed -n '/= requirements =/,$$p'
 
 lock: ## Pin every dependency with its hash (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -51,7 +51,7 @@ def test_begins_with_the_start_state() -> None:
     assert [o.command for o in story.run.open.values()] == [AskAgent(agent="agent_a", kind="coder", context=(1,))]
 
 
-@pytest.mark.req("S1-31", "S1-67")
+@pytest.mark.req("S1-31", "S1-67", "S1-85")
 def test_takes_the_first_transition_that_holds() -> None:
     given(STYLE, LOOP).when(says(go=True)).then(Turned(reply=3, to="b", via=0), Asked)
     given(STYLE, LOOP).when(says(go=False)).then(Turned(reply=3, to="a", via=1), Asked)
@@ -344,3 +344,9 @@ def test_the_guide_speaks_the_language_of_the_workflow() -> None:
         (opened,) = story.run.open.values()
         assert isinstance(opened.command, AskAgent)
         assert word in STYLE.render(opened.state, opened.command).text
+
+
+@pytest.mark.req("S1-56")
+def test_words_choose_no_way_only_decisions_do() -> None:
+    text = "Approved! Go on, we are done." + says("go, go, go", go=False).text
+    given(STYLE, LOOP).when(AgentReplied(text=text)).then(Turned(reply=3, to="a", via=1), Asked)

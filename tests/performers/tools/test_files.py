@@ -29,7 +29,7 @@ def shared(tmp_path: Path, name: str = "") -> Path:
 # Where files are
 
 
-@pytest.mark.req("S1-18", "S1-19", "S1-46")
+@pytest.mark.req("S1-18", "S1-19", "S1-46", "S1-52")
 @pytest.mark.parametrize(
     ("path", "place"),
     [
