@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.definitions.wrong_definitions import RIGHT, ok
 
 from ripstop.definitions.graph_schema import GRAPH
 from ripstop.faces.cli.main import cli
+from tests.definitions.wrong_definitions import RIGHT, ok
 
 
 def ripstop(*args: str | Path) -> Result:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.definitions.wrong_definitions import DONE, PROMPT, RIGHT, ok
 
 from ripstop.definitions.checking import check_graph
 from ripstop.definitions.problems import WARNING
 from ripstop.testing.workflows import WORKFLOWS
+from tests.definitions.wrong_definitions import DONE, PROMPT, RIGHT, ok
 
 MANY = " OR ".join(f"d{n}" for n in range(20))
 

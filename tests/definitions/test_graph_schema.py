@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.definitions.wrong_definitions import RIGHT, ok
 
 from ripstop.definitions.graph_schema import GRAPH
 from ripstop.testing.workflows import WORKFLOWS
+from tests.definitions.wrong_definitions import RIGHT, ok
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("workflow.yaml"))
 KINDS: dict[str, type | tuple[type, ...]] = {

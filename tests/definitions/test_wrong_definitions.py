@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.definitions.wrong_definitions import DONE, RIGHT, WRONG, ok
 
 from ripstop.definitions.checking import check_graph
 from ripstop.definitions.graph import read_graph
 from ripstop.definitions.problems import ERROR, WrongDefinition
+from tests.definitions.wrong_definitions import DONE, RIGHT, WRONG, ok
 
 
 def written(folder: Path, text: str | bytes, name: str = "any.yaml") -> Path:

@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.drawings.diagrams import TEXTS, diagrams, review_loop
 
 from ripstop.drawings.diagram import Diagram, Edge, Node, turns_in_words
 from ripstop.drawings.dot import dot
@@ -17,6 +16,7 @@ from ripstop.drawings.graph import of_graph
 from ripstop.drawings.lettering import clean, width, wrap
 from ripstop.drawings.mermaid import mermaid
 from ripstop.drawings.svg import svg
+from tests.drawings.diagrams import TEXTS, diagrams, review_loop
 
 SVG = "{http://www.w3.org/2000/svg}"
 QUOTED_DOT = re.compile(r'"(?:[^"\\\n]|\\.)*"')

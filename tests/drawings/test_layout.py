@@ -3,12 +3,12 @@
 from itertools import combinations, pairwise
 
 from hypothesis import given, settings
-from tests.drawings.diagrams import diagrams, graph, review_loop
 
 from ripstop.drawings.diagram import Diagram
 from ripstop.drawings.graph import of_graph
 from ripstop.drawings.layout import Layout, Point, Rect, lay_out
 from ripstop.drawings.ranks import rank
+from tests.drawings.diagrams import diagrams, graph, review_loop
 
 CLOSE = 0.25
 """Places are rounded to tenths."""

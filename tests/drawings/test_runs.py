@@ -1,7 +1,5 @@
 """A run in its graph: the edges it followed, in their order, and where it stands."""
 
-from tests.drawings.diagrams import graph
-
 from ripstop.drawings.diagram import Diagram, Journey
 from ripstop.drawings.dot import dot
 from ripstop.drawings.graph import NONE_HOLDS, Happened, of_graph, of_run
@@ -10,6 +8,7 @@ from ripstop.drawings.svg import HERE, TAKEN, svg
 from ripstop.kernel.events import Warned
 from ripstop.styles.graph.definition import Graph
 from ripstop.styles.graph.events import Turned
+from tests.drawings.diagrams import graph
 
 PAIR = graph("write", write=[("judge", "done"), ("write", "NOT done")], judge=[("END", "good"), ("write", "NOT good")])
 

@@ -5,7 +5,6 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from tests.runtime.world import Does, World, a_world
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Limits, SetTimer, ToolReturned
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
@@ -13,6 +12,7 @@ from ripstop.kernel.events import Answered, Asked, Ended, Forked, Withdrawn
 from ripstop.kernel.run import DEADLINE, fingerprint
 from ripstop.runtime.ports import Request
 from ripstop.testing import Errands
+from tests.runtime.world import Does, World, a_world
 
 AGENT, TOOL, PERSON = AskAgent(agent="ada"), CallTool(tool="hammer"), AskPerson(question="Well?", choices=("yes", "no"))
 

@@ -3,11 +3,10 @@
 import asyncio
 from pathlib import Path
 
-from tests.runtime.world import Does, a_world
-
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
 from ripstop.runtime.live import Appended, Began, Sight, Token
 from ripstop.runtime.ports import Request
+from tests.runtime.world import Does, a_world
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
 

@@ -3,11 +3,10 @@
 import asyncio
 from pathlib import Path
 
-from tests.runtime.world import Does, a_world, until
-
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
 from ripstop.runtime.pace import Pace
 from ripstop.runtime.ports import Request, TryAgain
+from tests.runtime.world import Does, a_world, until
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
 

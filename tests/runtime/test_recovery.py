@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.world import Does, World, a_world, bears, rings, until
 
 from ripstop.kernel.effects import (
     AskAgent,
@@ -26,6 +25,7 @@ from ripstop.kernel.run import fingerprint
 from ripstop.kernel.step import AGAIN, GIVE_UP, HAPPENED
 from ripstop.runtime.ports import Kind, Request
 from ripstop.testing import Errands, FakeClock
+from tests.runtime.world import Does, World, a_world, bears, rings, until
 
 TOOL = CallTool(tool="pay", arguments={"euros": 5})
 

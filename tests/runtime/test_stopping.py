@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.runtime.world import Does, World, a_world, answers, until
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, ToolReturned
 from ripstop.kernel.errors import JournalError
 from ripstop.runtime.ports import Request
+from tests.runtime.world import Does, World, a_world, answers, until
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
 

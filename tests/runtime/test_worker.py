@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.runtime.world import Does, a_world, answers
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolReturned
 from ripstop.runtime.live import Retrying, Sight
 from ripstop.runtime.ports import Kind, Refused, Request, TryAgain
+from tests.runtime.world import Does, a_world, answers
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
 

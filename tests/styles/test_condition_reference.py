@@ -7,9 +7,9 @@ import random
 from typing import Any
 
 import pytest
-from tests.styles.test_condition import COMPARISONS, DECISIONS, reference_compare
 
 from ripstop.styles.condition import MISSING, evaluate, parse
+from tests.styles.test_condition import COMPARISONS, DECISIONS, reference_compare
 
 PARTS, EACH = 4, 25_000
 BLANKS = (" ", "  ", "\t", "\n", " \r\n ")

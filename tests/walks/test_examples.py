@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.walks.test_command_line import EXAMPLES, ripstop
 
 FOLDERS = sorted(path.parent for path in EXAMPLES.glob("*/workflow.yaml"))

@@ -2,7 +2,6 @@ import asyncio
 import json
 
 import pytest
-from tests.performers.agents.asking import ask
 
 from ripstop.kernel.effects import AskAgent, Usage
 from ripstop.kernel.prompt import seal
@@ -10,6 +9,7 @@ from ripstop.performers.agents.router import Agents
 from ripstop.performers.tools.spec import no_tools
 from ripstop.runtime.live import Live
 from ripstop.runtime.ports import Kind, Refused, TryAgain
+from tests.performers.agents.asking import ask
 
 
 def agents(**options):

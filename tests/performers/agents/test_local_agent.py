@@ -8,13 +8,13 @@ import threading
 from typing import Any
 
 import pytest
-from tests.performers.agents.asking import ask
 
 from ripstop.kernel.prompt import Message
 from ripstop.performers.agents import local
 from ripstop.performers.agents.local import LocalAgent
 from ripstop.runtime.live import Live
 from ripstop.runtime.ports import Refused
+from tests.performers.agents.asking import ask
 
 pytestmark = pytest.mark.usefixtures("model_file")
 

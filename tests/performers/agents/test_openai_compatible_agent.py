@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.performers.agents.asking import ask
 
 from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.prompt import Message
@@ -14,6 +13,7 @@ from ripstop.performers.agents.openai_compatible import OpenAICompatibleAgent
 from ripstop.performers.tools.spec import ToolSpec
 from ripstop.runtime.live import Live
 from ripstop.runtime.ports import Refused, TryAgain
+from tests.performers.agents.asking import ask
 
 READ = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 KEY = "sk-very-secret"

@@ -2,13 +2,13 @@ import asyncio
 import sys
 
 import pytest
-from tests.performers.agents.asking import ask
 
 from ripstop.kernel.effects import ToolCall
 from ripstop.kernel.prompt import Message
 from ripstop.performers.agents.providers import ProviderAgent
 from ripstop.performers.tools.spec import ToolSpec
 from ripstop.runtime.ports import Refused, TryAgain
+from tests.performers.agents.asking import ask
 
 pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: pip install 'ripstop[providers]'")
 

@@ -5,13 +5,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.performers.agents.asking import ask
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolCall, Usage
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
 from ripstop.performers.agents.scripted import ScriptedAgent
 from ripstop.runtime.ports import Refused, TryAgain
+from tests.performers.agents.asking import ask
 
 
 def script(folder, *lines):
