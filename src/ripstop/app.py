@@ -71,7 +71,7 @@ class App(Struct, frozen=True):
             chosen = replace(chosen, input_price=price.input, output_price=price.output)
         run_id = new_id(workflow.name)
         # a run that is resumed from another folder finds its files again
-        folder = (workspace or Path(".ripstop") / "work" / run_id).resolve()
+        folder = (workspace or Path(".ripstop") / "workspaces" / run_id).resolve()
         settings: dict[str, Any] = {"model": _absolute_script(model), "workspace": str(folder)}
         if self.settings.models.base_url:
             settings["base_url"] = self.settings.models.base_url

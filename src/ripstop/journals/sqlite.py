@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ripstop.kernel.codec import Codec
+from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import Conflict, JournalError, LeaseLost
 from ripstop.kernel.events import Asked, Record, Started
 from ripstop.kernel.outbox import Closed, Held, Opened, Released, changes
@@ -92,7 +93,8 @@ class SqliteJournal:
         for run_id, number, at, body in rows:
             asked = self._codec.load(body)
             assert isinstance(asked, Asked)
-            found.append(Question(run_id=run_id, number=number, at=at, command=asked.command))  # type: ignore[arg-type]  # waits = 'person'
+            assert isinstance(asked.command, AskPerson)
+            found.append(Question(run_id=run_id, number=number, at=at, command=asked.command))
         return found
 
     async def next_due(self, only: str | None = None) -> int | None:

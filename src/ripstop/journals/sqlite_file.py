@@ -4,6 +4,7 @@ import os
 import random
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ripstop.kernel.errors import JournalError
@@ -85,12 +86,12 @@ def _statements(script: str) -> list[str]:
     return found
 
 
-def _patiently(db: sqlite3.Connection, do: object) -> None:
+def _patiently(db: sqlite3.Connection, do: Callable[[], None]) -> None:
     """Wait while another process creates or migrates the file."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            do()  # type: ignore[operator]
+            do()
             return
         except sqlite3.OperationalError as error:
             if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:

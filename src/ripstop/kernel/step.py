@@ -36,6 +36,7 @@ from .effects import (
 from .errors import RunAlreadyStarted, RunHasEnded, RunNotFound, Unworkable
 from .events import (
     CANCEL,
+    FACTS,
     OUTCOMES,
     RESUME,
     Answered,
@@ -179,14 +180,7 @@ def advance(
             raise RunHasEnded(run_id, run.ended.outcome)
     elif isinstance(fact, (Answered, Doubted)) and fact.to not in run.open:
         return [], run
-    step = Step(style, definitions, run, run_id, fact, at)
-    try:
-        _decide(style, step, run, fact)
-    except _StepIsOver:
-        pass
-    except Unworkable as error:
-        step.end("failed", str(error))
-    return step.records, step.run
+    return _take(style, Step(style, definitions, run, run_id, fact, at), run, fact)
 
 
 def decide_again(
@@ -200,9 +194,14 @@ def decide_again(
 ) -> tuple[list[Record], Run[S]]:
     """A fork right after a fact: its decisions were left behind, so they are made anew."""
     run = apply(style, definitions, run_id, before, fact)
-    step = Step(style, definitions, run, run_id, forked, at)
+    assert isinstance(fact.event, FACTS)  # a step begins with one
+    return _take(style, Step(style, definitions, run, run_id, forked, at), before, fact.event)
+
+
+def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> tuple[list[Record], Run[S]]:
+    """Decide on a fact. Whatever comes of it, a step ends in order."""
     try:
-        _decide(style, step, before, fact.event)  # type: ignore[arg-type]  # a step begins with a fact
+        _decide(style, step, before, fact)
     except _StepIsOver:
         pass
     except Unworkable as error:

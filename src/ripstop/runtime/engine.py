@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,8 +36,10 @@ from ripstop.kernel.run import Open, Run, apply, replay, status, waits_for
 from ripstop.kernel.step import Picture, Style, advance, decide_again
 
 from .failpoints import reach
+from .forking import last_shared
+from .jobs import Dispatcher, Job
 from .live import Appended, Live
-from .ports import Clock, Entry, Journal, Kind, Question, RunInfo
+from .ports import Clock, Entry, Journal, Question, RunInfo
 
 LoadDefinition = Callable[[str, bytes], Any]
 """(style, content) → the style's own definition type."""
@@ -49,32 +51,6 @@ class View(Struct, frozen=True):
     run: Run[Any]
     status: str
     picture: Picture
-
-
-class Job(Struct, frozen=True):
-    """An open command that this process holds and should carry out now."""
-
-    run_id: str
-    number: int
-    opened: Open
-    attempt: int = 1
-    begun: bool = False
-    doubtful: bool = False
-
-
-class Dispatcher(Protocol):
-    """A worker in this process, which takes commands straight from the append."""
-
-    @property
-    def holder(self) -> int: ...
-
-    def kind(self, opened: Open) -> Kind: ...
-
-    def dispatch(self, jobs: list[Job]) -> None: ...
-
-    def withdraw(self, run_id: str, numbers: list[int] | None) -> None: ...
-
-    def wake(self) -> None: ...
 
 
 class _Cell:
@@ -175,7 +151,7 @@ class Engine:
         records = await self.journal.read(run_id)
         if not records:
             raise RunNotFound(run_id)
-        cut = _cut(run_id, records, at)
+        cut = last_shared(run_id, records, at)
         style = self._style_of(records)
         await self._know_definitions(records[:cut], style)
         blobs: dict[str, bytes] = {}
@@ -419,20 +395,3 @@ class Engine:
                 self.dispatcher.wake()
             elif isinstance(event, Repeated):
                 self.dispatcher.wake()
-
-
-def _cut(run_id: str, records: list[Record], at: int | None) -> int:
-    """The number of the last record that a fork shares."""
-    wanted = len(records) if at is None else at
-    if not 1 <= wanted <= len(records):
-        raise UsageError(f"Run {run_id!r} has the records 1 to {len(records)}; it cannot be forked at {wanted}.")
-    cut = wanted
-    if isinstance(records[cut - 1].event, FACTS):
-        return cut
-    while cut < len(records) and not isinstance(records[cut].event, FACTS):
-        cut += 1
-    if isinstance(records[cut - 1].event, Ended):
-        # nothing follows an end: fork at the fact that led to it, so that it is decided anew
-        while not isinstance(records[cut - 1].event, FACTS):
-            cut -= 1
-    return cut

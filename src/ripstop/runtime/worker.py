@@ -22,8 +22,9 @@ from ripstop.kernel.errors import JournalError, LeaseLost, Unwritable
 from ripstop.kernel.events import Answered, Doubted
 from ripstop.kernel.run import Open, Run
 
-from .engine import Engine, Job
+from .engine import Engine
 from .failpoints import reach
+from .jobs import Job
 from .live import Began, Retrying
 from .pace import Pace
 from .ports import Clock, Kind, Performer, Refused, Request, TryAgain

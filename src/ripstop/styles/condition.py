@@ -246,19 +246,18 @@ class Trace(Struct, frozen=True):
 
 def evaluate(node: Node, lookup: Callable[[str], Any]) -> Any:
     """The value of a condition. `lookup` returns `MISSING` for a name it does not know."""
-    kind = type(node)
-    if kind is Name:
-        return lookup(node.name)  # type: ignore[attr-defined]  # kind is checked by identity, for speed
-    if kind is Literal:
-        return node.value  # type: ignore[attr-defined]
-    if kind is Compare:
-        left, right = evaluate(node.left, lookup), evaluate(node.right, lookup)  # type: ignore[attr-defined]
-        return compare(node.operator, left, right)  # type: ignore[attr-defined]
-    if kind is Not:
-        return not evaluate(node.operand, lookup)  # type: ignore[attr-defined]
-    if kind is And:
-        return bool(evaluate(node.left, lookup)) and bool(evaluate(node.right, lookup))  # type: ignore[attr-defined]
-    return bool(evaluate(node.left, lookup)) or bool(evaluate(node.right, lookup))  # type: ignore[attr-defined]
+    if isinstance(node, Name):
+        return lookup(node.name)
+    if isinstance(node, Compare):
+        return compare(node.operator, evaluate(node.left, lookup), evaluate(node.right, lookup))
+    if isinstance(node, Not):
+        return not evaluate(node.operand, lookup)
+    if isinstance(node, And):
+        return bool(evaluate(node.left, lookup)) and bool(evaluate(node.right, lookup))
+    if isinstance(node, Or):
+        return bool(evaluate(node.left, lookup)) or bool(evaluate(node.right, lookup))
+    assert isinstance(node, Literal)
+    return node.value
 
 
 def trace(node: Node, lookup: Callable[[str], Any]) -> Trace:

@@ -55,7 +55,7 @@ def test_agents_share_collab_and_nothing_else(tmp_path: Path) -> None:
 def test_without_a_workspace_the_files_are_kept_by_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     call("write_file", {}, path="collab/a.md", content="a\n")
-    assert (tmp_path / ".ripstop" / "work" / "soup-1" / "collab" / "a.md").read_text() == "a\n"
+    assert (tmp_path / ".ripstop" / "workspaces" / "soup-1" / "collab" / "a.md").read_text() == "a\n"
 
 
 def test_a_read_only_agent_cannot_write(tmp_path: Path) -> None:

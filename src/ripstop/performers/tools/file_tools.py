@@ -1,6 +1,6 @@
 """The file tools as agents call them: `Files` of the run's workspace and the agent that calls.
 
-The workspace is the run's setting `workspace`, or `.ripstop/work/<run>` below the current folder. Agents that the
+The workspace is the run's setting `workspace`, or `.ripstop/workspaces/<run>` below the current folder. Agents that the
 setting `read_only_agents` names cannot write. A write may be repeated after a crash, because it changes nothing
 the second time; an edit is asked whether it happened.
 """
@@ -52,7 +52,7 @@ def _toolbox(request: Request) -> Toolbox:
 def _workspace(request: Request) -> Path:
     chosen = request.settings.get("workspace")
     # a run is named after its workflow, whose name may have a slash
-    return Path(chosen) if chosen else Path.cwd() / ".ripstop" / "work" / request.run_id.replace("/", "-")
+    return Path(chosen) if chosen else Path.cwd() / ".ripstop" / "workspaces" / request.run_id.replace("/", "-")
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,35 @@
+"""What passes between the engine and the worker of the same process, without a poll."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from ripstop.kernel.run import Open
+
+from .ports import Kind
+
+
+class Job(Struct, frozen=True):
+    """An open command that this process holds and should carry out now."""
+
+    run_id: str
+    number: int
+    opened: Open
+    attempt: int = 1
+    begun: bool = False
+    doubtful: bool = False
+
+
+class Dispatcher(Protocol):
+    """A worker in this process, which takes commands straight from the append."""
+
+    @property
+    def holder(self) -> int: ...
+
+    def kind(self, opened: Open) -> Kind: ...
+
+    def dispatch(self, jobs: list[Job]) -> None: ...
+
+    def withdraw(self, run_id: str, numbers: list[int] | None) -> None: ...
+
+    def wake(self) -> None: ...
