@@ -32,6 +32,7 @@ def llama_server(model_file) -> Iterator[SimpleNamespace]:
     params.warmup = False
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.api_keys = ["key-of-the-test-server"]
+    params.sampling.temp = 0.0  # always the likeliest word, so that a test sees the same words every time
     server = xllamacpp.Server(params)
     yield SimpleNamespace(url=f"{server.listening_address}/v1", key="key-of-the-test-server")
     del server

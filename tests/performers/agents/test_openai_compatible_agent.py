@@ -132,7 +132,7 @@ def test_a_real_server_refuses_a_wrong_key_and_none(real, llama_server, monkeypa
     with pytest.raises(Refused, match="OPENAI_API_KEY is not set"):
         real(ask())
     monkeypatch.setenv("OTHER_KEY", llama_server.key)
-    assert real(ask(max_tokens=2), key_name="OTHER_KEY").text
+    assert real(ask(max_tokens=2), key_name="OTHER_KEY").usage.output_tokens == 2
 
 
 def test_a_real_server_says_that_a_prompt_is_too_long(real):
