@@ -25,6 +25,6 @@ echo "Why it went the way it did:"
 ripstop --store "$store" why "$run"
 echo
 echo "Look closer:"
-echo "  .venv/bin/ripstop --store $store log $run       every record, with the prompts as they were sent"
+echo "  .venv/bin/ripstop --store $store log $run       every record; --json shows the prompts whole"
 echo "  .venv/bin/ripstop --store $store verify         nobody has changed a record"
 echo "  .venv/bin/ripstop --store $store fork $run --at 3   go on from the third record"

@@ -15,6 +15,7 @@ from ripstop.definitions.finding import Workflow, find, load
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
+from ripstop.kernel.errors import UsageError
 from ripstop.kernel.run import Run
 from ripstop.performers.agents.model_files import install_model as install_model
 from ripstop.performers.agents.router import Agents
@@ -72,12 +73,23 @@ class App(Struct, frozen=True):
         run_id = new_id(workflow.name)
         # a run that is resumed from another folder finds its files again
         folder = (workspace or Path(".ripstop") / "workspaces" / run_id).resolve()
+        _usable(folder, model)
         settings: dict[str, Any] = {"model": _absolute_script(model), "workspace": str(folder)}
         if self.settings.models.base_url:
             settings["base_url"] = self.settings.models.base_url
         if values:
             settings["values"] = values
         return await self.engine.start(run_id, workflow.style, workflow.content, input, chosen, settings)
+
+
+def _usable(workspace: Path, model: str) -> None:
+    """What can be known to be wrong before the first call is said before the first call."""
+    above = next(path for path in (workspace, *workspace.parents) if path.exists())
+    if not above.is_dir():
+        raise UsageError(f"The workspace {workspace} cannot be a folder, because {above} is a file.")
+    kind, _, script = model.partition(":")
+    if kind == "script" and not Path(script).expanduser().exists():
+        raise UsageError(f"There is no script {script!r}. --model script:PATH names a JSONL file or a folder.")
 
 
 def _absolute_script(model: str) -> str:

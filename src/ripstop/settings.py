@@ -89,6 +89,8 @@ def _from_file(path: Path) -> Settings:
 def store_path(store: str) -> Path:
     """The file behind `sqlite:PATH`."""
     kind, _, path = store.partition(":")
+    if path == ":memory:":
+        raise UsageError("A journal in memory would forget the run. Name a file: --store sqlite:PATH.")
     if kind != "sqlite" or not path:
         raise UsageError(f"--store {store!r} is not known; write sqlite:PATH, for example {DEFAULT_STORE}.")
     return Path(path)

@@ -1,5 +1,7 @@
 """One step of a run: what the kernel itself decides, whatever the style."""
 
+from typing import Any
+
 import pytest
 
 from ripstop.kernel.codec import Codec
@@ -290,3 +292,18 @@ def test_an_ended_run_goes_on_by_a_fork_only() -> None:
     told = story.when(Forked(run="story", at=5))
     told.then_asks(AGENT)
     assert told.run.ended is None
+
+
+class Faulty(ErrandStyle):
+    """A style with a bug in it."""
+
+    def decide(self, step: Step[Any], news: News) -> None:
+        if not isinstance(news, Started):
+            raise ZeroDivisionError("of all things")
+        super().decide(step, news)
+
+
+def test_a_fault_of_ours_ends_the_run_with_the_answer_on_record() -> None:
+    told = given(Faulty(), errands((AGENT,))).when(AgentReplied(text="paid for"))
+    told.then_ends("failed", "a fault of ripstop, not of the workflow: ZeroDivisionError: of all things")
+    assert isinstance(told.events[0], Answered)

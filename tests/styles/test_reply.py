@@ -40,6 +40,21 @@ def test_a_thought_that_is_never_closed_inside_a_file_swallows_nothing() -> None
         last(f"<think>{CONTROL}", "decisions")
 
 
+@pytest.mark.parametrize(
+    "odd",
+    ["9" * 5000, "[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000],
+    ids=["a huge number", "deep lists", "deep objects"],
+)
+def test_a_reply_that_no_parser_likes_is_refused_not_fatal(odd: str) -> None:
+    with pytest.raises(NoReply):
+        last('{"decisions": {"n": ' + odd + "}}", "decisions")
+
+
+def test_half_a_character_does_not_get_through() -> None:
+    found, _ = last('So: {"content": "x\\ud800", "decisions": {"a\\udfff": ["\\ud83d\\ude00"]}}', "decisions")
+    assert found == {"content": "x\ufffd", "decisions": {"a\ufffd": ["😀"]}}
+
+
 def test_comments_inside_strings_are_text() -> None:
     found, _ = last('{"decisions": {"url": "http://a//b", }, "content": "a // b"}', "decisions")
     assert found == {"decisions": {"url": "http://a//b"}, "content": "a // b"}

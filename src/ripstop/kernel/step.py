@@ -160,8 +160,9 @@ class Step(Generic[S]):
 
     def _write(self, run: Run[S] | None, event: Event) -> Run[S]:
         record = Record(run.length + 1 if run else 1, self._at, event)
+        after = apply(self._style, self._definitions, self._id, run, record)
         self.records.append(record)
-        return apply(self._style, self._definitions, self._id, run, record)
+        return after
 
 
 def advance(
@@ -206,6 +207,10 @@ def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> 
         pass
     except Unworkable as error:
         step.end("failed", str(error))
+    except Exception as error:
+        # a fault of ours must not lose the fact: it would come again, and fail again, for ever
+        if not step.run.ended:
+            step.end("failed", f"This is a fault of ripstop, not of the workflow: {type(error).__name__}: {error}")
     return step.records, step.run
 
 

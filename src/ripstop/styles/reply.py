@@ -68,7 +68,7 @@ def _whole(text: str) -> dict[str, Any] | None:
         return None
     try:
         value = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -90,9 +90,9 @@ _decoder = json.JSONDecoder()
 def _complete(text: str, start: int) -> tuple[dict[str, Any], int] | None:
     try:
         value, end = _decoder.raw_decode(text, start)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # ValueError: no JSON, or a number with thousands of digits
         return _tolerant(text, start)
-    return (value, end) if isinstance(value, dict) else None
+    return (_printable(value, text), end) if isinstance(value, dict) else None
 
 
 def _tolerant(text: str, start: int) -> tuple[dict[str, Any], int] | None:
@@ -106,9 +106,25 @@ def _tolerant(text: str, start: int) -> tuple[dict[str, Any], int] | None:
         return None
     try:
         value = json.loads(plain)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
-    return (value, end) if isinstance(value, dict) else None
+    return (_printable(value, part), end) if isinstance(value, dict) else None
+
+
+_HALF = re.compile(r"[\ud800-\udfff]")
+
+
+def _printable(value: Any, source: str) -> Any:
+    """Half a character (`\\ud800` alone) can be written in JSON, but can never be shown or stored."""
+    if "\\ud" not in source and "\\uD" not in source:
+        return value
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_printable(item, source) for item in value]
+    if isinstance(value, dict):
+        return {_HALF.sub("\ufffd", key): _printable(item, source) for key, item in value.items()}
+    return value
 
 
 _BRACES = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}]')

@@ -116,10 +116,11 @@ def show(options: Options, run_id: str) -> None:
 @shared_options
 @click.pass_obj
 def log(options: Options, run_id: str, follow: bool) -> None:
-    """Tell what happened, record by record, with every prompt as it was sent.
+    """Tell what happened, record by record. Long texts are cut.
 
     \b
-    With --json: one object a line (number, at, type, the event's fields).
+    With --json: one object a line (number, at, type, the event's fields), nothing cut: every prompt
+    stands there as it was sent.
     Example:
       ripstop log haiku-k3f9x --json | jq 'select(.type == "answered")'
     """
@@ -139,7 +140,10 @@ def log(options: Options, run_id: str, follow: bool) -> None:
                     return
                 await asyncio.sleep(0.5)
 
-    asyncio.run(tell())
+    try:
+        asyncio.run(tell())
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def _line(told: "Told") -> str:
@@ -225,6 +229,8 @@ def verify(options: Options, run_id: str | None) -> None:
     """
     from ripstop.app import open_engine
 
+    from .words import count
+
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
             return await engine.journal.verify(run_id), await engine.runs()
@@ -241,5 +247,6 @@ def verify(options: Options, run_id: str | None) -> None:
             click.echo(f"{one.run_id or 'journal'}{f'@{one.number}' if one.number else ''}: {one.text}")
         click.echo("This journal is not what was written. Restore it from a backup.", err=True)
     else:
-        click.echo(f"Sound: {len(checked)} runs, {sum(info.length for info in checked)} records.")
+        records = sum(info.length for info in checked)
+        click.echo(f"Sound: {count(len(checked), 'run')}, {count(records, 'record')}.")
     sys.exit(1 if damage else 0)

@@ -3,6 +3,7 @@
 Commands import what they need when they run, so that `--help` answers at once.
 """
 
+import io
 import sys
 from typing import Any
 
@@ -79,4 +80,8 @@ for _command in (run, resume, check, graph, schema, runs, show, log, why, desk, 
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # a terminal that cannot show a character must not stop the story
+            stream.reconfigure(errors="backslashreplace")
     cli()

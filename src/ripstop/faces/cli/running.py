@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import signal
 import sys
 from pathlib import Path
@@ -60,6 +61,13 @@ def run(
 
     settings = options.settings()
     given = {"tokens": max_tokens, "money": max_money, "calls": max_calls, "seconds": max_seconds}
+    for name, value in given.items():
+        if value is not None and not math.isfinite(value):
+            raise click.UsageError(f"--max-{name} must be a number, not {value}.")
+    try:
+        goal.encode()
+    except UnicodeEncodeError as error:
+        raise click.UsageError("--input is not UTF-8 text.") from error
     limits = replace(settings.limits, **{name: value for name, value in given.items() if value is not None})
     found = find(workflow, goal, any_name=any_name)
 

@@ -4,6 +4,7 @@ In a terminal the live line shows whose turn it is, for how long, and how many t
 there is no terminal there are plain lines only. All of it goes to stderr except the result.
 """
 
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from ripstop.kernel.step import Picture
 from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
 from ripstop.settings import DEFAULT_STORE
 
-from .words import COLOURS, first_line, seconds
+from .words import COLOURS, count, first_line, seconds
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -138,7 +139,8 @@ class Screen:
             self._out.print(f"path    {escape(' → '.join(result['path']))}")
         tokens = f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
         money = f", {usage['money']:.4f} spent" if usage["money"] else ""
-        self._out.print(f"spent   {result['turns']} turns, {usage['calls']} calls, {tokens}{money}, {took}")
+        turns, calls = count(result["turns"], "turn"), count(usage["calls"], "call")
+        self._out.print(f"spent   {turns}, {calls}, {tokens}{money}, {took}")
         if view.picture.document:
             self._out.print(f"last    {escape(first_line(view.picture.document, 300))}")
         for question in result["waiting"]:
@@ -151,7 +153,7 @@ class Screen:
     def _command(self) -> str:
         """How to call us again, for this journal."""
         store = self._app.settings.store
-        return "ripstop" if store == DEFAULT_STORE else f"ripstop --store {escape(store)}"
+        return "ripstop" if store == DEFAULT_STORE else f"ripstop --store {escape(shlex.quote(store))}"
 
 
 def _ends_turn(event: object) -> bool:

@@ -149,4 +149,5 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None) 
     run, status = asyncio.run(tell())
     if options.as_json:
         return click.echo(json.dumps({"run": name, "from": run_id, "records": run.length, "status": status}))
-    click.echo(f"{name} goes on from {run_id} ({status}).  Go on:  ripstop resume {name}")
+    hint = "" if run.ended else f"  Go on:  ripstop resume {name}"
+    click.echo(f"{name} goes on from {run_id} ({status}).{hint}")

@@ -21,6 +21,10 @@ def first_line(text: str, most: int = 200) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+def count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def seconds(elapsed: float) -> str:
     if elapsed < 60:
         return f"{elapsed:.1f} s"
