@@ -208,6 +208,26 @@ def test_the_reply_schema_follows_from_the_conditions() -> None:
     assert reply_schema(deciding)["required"] == ["content", "decisions"]
 
 
+def test_the_reply_schema_has_what_the_prompts_example_shows_too() -> None:
+    prompt = """Decide.
+{
+  "decisions": {
+    "approved": true,  // boolean: {{initial_message}}
+    "score": 7,        // 1 to 10
+    "why": "…",
+    "list": []
+  }
+}
+"""
+    deciding = state("a", (END, "approved AND late"), prompt=prompt)
+    assert {name: schema["type"] for name, schema in fields(deciding).items()} == {
+        "approved": "boolean",
+        "late": "boolean",
+        "score": "number",
+        "why": "string",
+    }
+
+
 def test_explains_every_condition_with_the_values_it_saw() -> None:
     story = given(STYLE, LOOP, says(go=True))
     before = story.run

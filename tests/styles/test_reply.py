@@ -24,6 +24,7 @@ CONTROL = '{"content": "ok", "decisions": {"approved": true}}'
         f'<think>{{"decisions": {{"approved": false}}}}</think>{CONTROL}',
         f'{CONTROL}<thinking-content-7b>{{"decisions": {{}}}}</thinking-content-7b>',
         '{\n  "content": "ok", // what I did\n  "decisions": {\n    "approved": true, // boolean: http://x\n  }\n}',
+        '{"content": "ok", // not {this} one\n "decisions": {"approved": true, // see {it}\n // [or not]\n }}',
         f'He said "{{" and left. {CONTROL} Bye.',
         f"{{ not json }} {CONTROL} {{}}",
     ],

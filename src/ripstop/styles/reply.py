@@ -17,7 +17,7 @@ _THINKING = re.compile(r"<(think[\w-]*)>.*?</\1>|\A\s*<think[\w-]*>.*\Z", re.DOT
 """Closed thoughts anywhere; one that is never closed only where the text begins with it. Elsewhere it may
 stand in a file that the reply delivers, and must not swallow what follows."""
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|,(?=\s*(?://[^\n]*\s*)*[}\]])')
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|,(?=\s*(?://[^\n]*\n\s*)*[}\]])')
 MAX_CANDIDATES = 2000
 """Opening braces that are tried, from the end; text with more of them holds no reply of ours."""
 

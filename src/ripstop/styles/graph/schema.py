@@ -1,4 +1,4 @@
-"""The JSON Schema of a state's reply, from the decision fields that its conditions use.
+"""The JSON Schema of a state's reply, from the decision fields that its conditions use and its prompt shows.
 
 For models that can be held to a schema: such a reply always can be read and always decides.
 """
@@ -6,7 +6,7 @@ For models that can be held to a schema: such a reply always can be read and alw
 from functools import lru_cache
 from typing import Any
 
-from .. import condition
+from .. import condition, reply
 from ..condition import Compare, Literal, Name, Node
 from .definition import State
 
@@ -37,11 +37,25 @@ def reply_schema(state: State) -> dict[str, Any]:
 
 
 def fields(state: State) -> dict[str, dict[str, Any]]:
-    """Every decision field that a state's conditions look at, with the type they need."""
+    """Every decision field that a state's conditions look at, with the type they need, and those that
+    the example in its prompt has beside them."""
     found: dict[str, dict[str, Any]] = {}
     for transition in state.transitions:
         _collect(condition.parse(transition.condition), found)
+    for name, value in _shown(state.prompt).items():
+        if isinstance(value, bool | int | float | str):
+            found.setdefault(name, _type_of(value))
     return found
+
+
+def _shown(prompt: str) -> dict[str, Any]:
+    """The decisions of the JSON example in a prompt, if there is one that can be read."""
+    try:
+        example, _ = reply.last(prompt, "decisions")
+    except reply.NoReply:
+        return {}
+    decisions = example["decisions"]
+    return decisions if isinstance(decisions, dict) else {}
 
 
 def _collect(node: Node, found: dict[str, dict[str, Any]]) -> None:
