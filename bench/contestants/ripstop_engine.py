@@ -6,7 +6,7 @@ Only the agent is ours: it answers at once, and it is `pure`, like every call of
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ import msgspec
 
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, Command
-from ripstop.kernel.events import Event, Started
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, Command, Guards
+from ripstop.kernel.events import Event, Guarded, Started
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import News, Picture, Step
@@ -53,6 +53,9 @@ class Waiting:
 
     name = "waiting"
 
+    def guards(self, definition: Any, wishes: Mapping[str, Any]) -> Guards:
+        return Guards()
+
     def begin(self, definition: Any, started: Started) -> str:
         return started.input
 
@@ -65,6 +68,9 @@ class Waiting:
     def decide(self, step: Step[str], news: News) -> None:
         if isinstance(news, Started):
             step.ask(AskPerson(question="May it go on?", choices=("yes", "no")))
+
+    def stopped(self, step: Step[str], verdict: Guarded) -> None:
+        step.end_by_guard(verdict)
 
     def render(self, state: str, command: AskAgent) -> Prompt:
         return Prompt(messages=())

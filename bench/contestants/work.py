@@ -25,11 +25,14 @@ then every fsync also makes a file longer, which is dearer, and flatters a compa
 Figures = dict[str, float]
 Measure = Callable[..., Figures]
 
-_FRAME = '{"content":"","decisions":{"go":true}}'
+_FRAME = '{"content":"","decisions":{"go":true,"step":00000000}}'
 
 
 class Model:
-    """Answers with JSON of exactly `size` bytes, and notes when it was asked."""
+    """Answers with JSON of exactly `size` bytes, and notes when it was asked.
+
+    Every answer decides something new (`step`): a run in which nothing changes is one that guards would stop.
+    """
 
     def __init__(self, size: int = 500, die_at: int = 0, announce: bool = False) -> None:
         self.asked: list[float] = []
@@ -48,7 +51,7 @@ class Model:
             print("durable", flush=True)
             os._exit(0)
         content = f"Answer {count}. {self._filler}"[: self._room]
-        return f'{{"content":"{content}","decisions":{{"go":true}}}}'
+        return f'{{"content":"{content}","decisions":{{"go":true,"step":{10_000_000 + count}}}}}'
 
     def growth(self, window: int) -> Figures:
         return {**growth_of(self.asked, window), "steps": float(len(self.asked))}

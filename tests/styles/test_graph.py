@@ -9,6 +9,7 @@ import pytest
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolCall, ToolReturned
 from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.events import Asked, Ended, Guarded, Ordered, Warned
+from ripstop.kernel.progress import NOTHING, mark
 from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import Turned
 from ripstop.styles.graph.schema import fields, reply_schema
@@ -38,6 +39,12 @@ def says(content: str = "said", **decisions: Any) -> AgentReplied:
     return AgentReplied(text=json.dumps({"content": content, "decisions": decisions}))
 
 
+def turned(to: str, via: int, **decisions: Any) -> Turned:
+    """The end of the first turn, by agent_a, in which nothing was written."""
+    deed = mark(decisions, []) if decisions else NOTHING
+    return Turned(reply=3, to=to, via=via, agent="agent_a", deed=deed)
+
+
 LOOP = graph(
     state("a", ("b", "go"), ("a", "NOT go")),
     state("b", (END, "done AND score >= 8"), ("a", "NOT done OR score < 8")),
@@ -53,8 +60,8 @@ def test_begins_with_the_start_state() -> None:
 
 @pytest.mark.req("S1-31", "S1-67", "S1-85")
 def test_takes_the_first_transition_that_holds() -> None:
-    given(STYLE, LOOP).when(says(go=True)).then(Turned(reply=3, to="b", via=0), Asked)
-    given(STYLE, LOOP).when(says(go=False)).then(Turned(reply=3, to="a", via=1), Asked)
+    given(STYLE, LOOP).when(says(go=True)).then(turned("b", 0, go=True), Asked)
+    given(STYLE, LOOP).when(says(go=False)).then(turned("a", 1, go=False), Asked)
     overlapping = graph(state("a", ("b", "x"), (END, "x")), state("b"))
     given(STYLE, overlapping).when(says(x=True)).then_asks(AskAgent)
 
@@ -73,7 +80,7 @@ def test_no_transitions_lead_to_the_end() -> None:
 @pytest.mark.req("S1-68")
 def test_none_that_holds_ends_the_run_and_says_so() -> None:
     told = given(STYLE, graph(state("a", (END, "x")))).when(says(y=1))
-    told.then(Turned(reply=3), Warned, Ended).then_ends("completed", "none of the 1 transitions of a holds")
+    told.then(turned("", -1, y=1), Warned, Ended).then_ends("completed", "none of the 1 transitions of a holds")
 
 
 @pytest.mark.req("S1-71")
@@ -369,4 +376,4 @@ def test_the_guide_speaks_the_language_of_the_workflow() -> None:
 @pytest.mark.req("S1-56")
 def test_words_choose_no_way_only_decisions_do() -> None:
     text = "Approved! Go on, we are done." + says("go, go, go", go=False).text
-    given(STYLE, LOOP).when(AgentReplied(text=text)).then(Turned(reply=3, to="a", via=1), Asked)
+    given(STYLE, LOOP).when(AgentReplied(text=text)).then(turned("a", 1, go=False), Asked)

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -9,7 +10,22 @@ from ripstop.styles import condition, template
 from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.style import VARIABLES
 
-from .graph_schema import ACTIONS, AGENT, EXIT, GRAPH, LANGUAGES, MOST_REASKS, MOST_TURNS, STATE, TRANSITION, TYPES
+from .graph_schema import (
+    ACTIONS,
+    AGENT,
+    COURTESY,
+    EXIT,
+    GRAPH,
+    GUARDS,
+    LANGUAGES,
+    MOST_PATIENCE,
+    MOST_REASKS,
+    MOST_TURNS,
+    STATE,
+    THEN,
+    TRANSITION,
+    TYPES,
+)
 from .graph_schema import fields as fields_of
 from .problems import Problem, WrongDefinition, did_you_mean, in_order
 from .reading import Reader
@@ -97,6 +113,7 @@ class _GraphReader(Reader):
             strict_decisions=self.field(top, "strict_decisions", bool, False),
             reasks=self._whole(top, "reasks", 1, 0, MOST_REASKS),
             source=source,
+            guards=self._guards(top.get("guards")),
         )
 
     # Fields
@@ -127,6 +144,26 @@ class _GraphReader(Reader):
         if name and _NO_FOLDER.search(name):
             text = f"the {what}'s name {name!r} cannot be the name of a folder"
             self.problem(entries["name"].value.place, text, "use letters, digits, - and _")
+
+    def _guards(self, entry: Entry | None) -> dict[str, Any]:
+        """Only what is written: what is not has a default of its own."""
+        if entry is None or entry.value.value is None:
+            return {}
+        fields = self.mapping(entry.value, "'guards'", fields_of(GUARDS))
+        read: dict[str, Any] = {
+            "patience": self._whole(fields, "patience", 5, 0, MOST_PATIENCE),
+            "courtesy": self._one_of(fields, "courtesy", COURTESY, "terminate"),
+            "phrases": [item.value for item in self.items(fields.get("phrases"), "'phrases'") if self._phrase(item)],
+            "end_marker": self.field(fields, "end_marker", str, ""),
+            "then": self._one_of(fields, "then", THEN, "end"),
+        }
+        return {key: value for key, value in read.items() if key in fields and fields[key].value.value is not None}
+
+    def _phrase(self, item: Value) -> bool:
+        if isinstance(item.value, str) and item.value.strip():
+            return True
+        self.problem(item.place, f"a phrase must be text, but this is {item.kind}")
+        return False
 
     # Agents
 

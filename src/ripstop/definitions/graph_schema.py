@@ -10,6 +10,9 @@ ACTIONS = ("force_end", "save_and_end")
 LANGUAGES = ("en", "zh")
 MOST_TURNS = 1_000_000
 MOST_REASKS = 5
+MOST_PATIENCE = 1000
+COURTESY = ("terminate", "ignore")
+THEN = ("end", "ask")
 
 _TEXT = {"type": "string", "minLength": 1, "pattern": r"\S"}
 _CONDITION = {
@@ -89,6 +92,42 @@ EXIT: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+GUARDS: dict[str, Any] = {
+    "type": ["object", "null"],
+    "description": "How the run is watched for loops and idle talk.",
+    "properties": {
+        "patience": {
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "maximum": MOST_PATIENCE,
+            "default": 5,
+            "description": "How often the same may be done with nothing changed, by one agent or by several in a "
+            "circle; 0: for ever.",
+        },
+        "courtesy": {
+            "enum": [*COURTESY, None],
+            "default": "terminate",
+            "description": "Whether two turns in a row of nothing but courtesies end the run.",
+        },
+        "phrases": {
+            "type": ["array", "null"],
+            "items": _TEXT,
+            "description": "Courtesies besides the built-in ones.",
+        },
+        "end_marker": {
+            "type": ["string", "null"],
+            "default": "",
+            "description": "Words with which an agent ends the run, such as [WORKFLOW_END].",
+        },
+        "then": {
+            "enum": [*THEN, None],
+            "default": "end",
+            "description": "Whether a guard's verdict ends the run, or asks a person whether it may go on.",
+        },
+    },
+    "additionalProperties": False,
+}
+
 GRAPH: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "ripstop graph workflow",
@@ -122,6 +161,7 @@ GRAPH: dict[str, Any] = {
             "default": 1,
             "description": "How often an agent is asked again when its reply cannot be read.",
         },
+        "guards": {"$ref": "#/$defs/guards", "description": "How the run is watched for loops and idle talk."},
         "agents": {
             "type": "array",
             "minItems": 1,
@@ -142,7 +182,7 @@ GRAPH: dict[str, Any] = {
     },
     "required": ["name", "agents", "states"],
     "additionalProperties": False,
-    "$defs": {"agent": AGENT, "state": STATE, "transition": TRANSITION, "exit_condition": EXIT},
+    "$defs": {"agent": AGENT, "state": STATE, "transition": TRANSITION, "exit_condition": EXIT, "guards": GUARDS},
 }
 
 

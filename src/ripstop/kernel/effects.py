@@ -10,9 +10,9 @@ or looked at (`Style.render`, `Style.arguments`).
 Tags are part of the file format: never rename one, never give an old one a new meaning.
 """
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 
@@ -62,6 +62,21 @@ class Limits(Effect, frozen=True):
 
     def __post_init__(self) -> None:
         _make_float(self, "money", "seconds", "input_price", "output_price")
+
+
+class Guards(Effect, frozen=True):
+    """How a run is watched for loops and idle talk. Each style has defaults of its own."""
+
+    patience: Annotated[int, Meta(ge=0, le=1000)] = 5
+    """How often the same may be done with nothing changed: by one agent, or by several in a circle; 0: for ever."""
+    courtesy: Literal["terminate", "ignore"] = "terminate"
+    """What turns of nothing but courtesy do: `terminate` the run, or `ignore`."""
+    phrases: tuple[str, ...] = ()
+    """Courtesies besides the built-in ones."""
+    end_marker: str = ""
+    """Words with which an agent ends the run; empty for none."""
+    then: Literal["end", "ask"] = "end"
+    """What a verdict does: `end` the run, or `ask` a person whether it may go on."""
 
 
 class ToolCall(Effect, frozen=True):

@@ -37,6 +37,8 @@ class Started(Event, tag="started", frozen=True):
     """(run, command) that started this run, if another run did."""
     depth: int = 0
     format: int = FORMAT
+    guards: dict[str, Any] = {}
+    """Guards that are set for this run, over those of its style and under those of its definition."""
 
 
 class Forked(Event, tag="forked", frozen=True):
@@ -111,6 +113,9 @@ class Guarded(Event, tag="guarded", frozen=True):
     value: float
     text: str
     evidence: tuple[int, ...] = ()
+    """Numbers of the records that the verdict rests on."""
+    progress: int = 0
+    """Number of the last record with progress, for a guard that found none since; a fork there goes back to it."""
 
 
 class Warned(Event, tag="warned", frozen=True):
@@ -124,6 +129,21 @@ class Ended(Event, tag="ended", frozen=True):
 
     outcome: str
     because: str
+
+
+class Worked(Event, frozen=True, kw_only=True):
+    """Base of the decisions with which a style ends an agent's turn: what the turn changed.
+
+    Words are not in it, however many were said: only decisions, files, fields.
+    """
+
+    agent: str = ""
+    deed: str = ""
+    """A mark of all that the turn decided and wrote; the same for turns that did the same."""
+    courteous: bool = False
+    """Nothing was said but courtesies."""
+    marked: bool = False
+    """The agent used the end marker."""
 
 
 OUTCOMES = ("completed", "limit", "stopped", "failed", "restart", "transferred")

@@ -1,13 +1,14 @@
 """Guards: what stops a run, whatever its style, before it goes on.
 
 A guard looks at the run and at the command it wants to give, and returns a verdict (`Guarded`,
-with its evidence) or nothing. The first verdict wins. It is recorded, then the run ends as `limit`.
+with its evidence) or nothing. The first verdict wins. It is recorded; then the run ends as `limit`
+or `stopped`, or a person is asked whether it may go on.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from . import budget
+from . import budget, progress
 from .effects import AskAgent, CallTool, Command, StartRun
 from .events import Guarded
 from .prompt import Prompt, estimate
@@ -32,6 +33,10 @@ def review(run: Run[Any], command: Command, at: int, render: Callable[[AskAgent]
             text=f"A child of this run would be {run.started.depth + 1} deep; the limit is {limits.depth}.",
         )
     if isinstance(command, AskAgent):
+        if command.continues is None:
+            verdict = progress.review(run.trail, run.guards)
+            if verdict:
+                return verdict
         verdict = budget.before_turn_or_call(limits, run.spent, command)
         if verdict:
             return verdict

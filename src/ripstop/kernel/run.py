@@ -18,6 +18,7 @@ from .effects import (
     AskPerson,
     CallTool,
     Command,
+    Guards,
     Limits,
     RunFinished,
     Say,
@@ -34,12 +35,16 @@ from .events import (
     Ended,
     Event,
     Forked,
+    Guarded,
     Ordered,
     Record,
     Repeated,
     Started,
     Withdrawn,
+    Worked,
 )
+from .going_on import raised
+from .progress import Deed, follow
 
 S = TypeVar("S")
 
@@ -74,10 +79,20 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """Question to a person → the command in doubt that it is about."""
     spent: Spent = Spent()
     ended: Ended | None = None
+    guards: Guards = Guards()
+    trail: tuple[Deed, ...] = ()
+    """What the last turns changed."""
+    verdict: Guarded | None = None
+    """Why a guard stopped the run, as long as it has not gone on."""
+    asks_about_verdict: int = 0
+    """The question to a person whether the run may go on in spite of the verdict."""
 
 
 class Folding(Protocol[S]):
     """How a style's own state grows out of events."""
+
+    def guards(self, definition: Any, wishes: Mapping[str, Any]) -> Guards:
+        """The guards of a run: the style's own, then what the operator wishes, then what the definition says."""
 
     def begin(self, definition: Any, started: Started) -> S: ...
 
@@ -104,29 +119,43 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
     if run is None:
         if not isinstance(event, Started):
             raise RunNotFound(run_id)
-        state = style.begin(definitions[event.definition], event)
-        return Run(run_id, event, event.definition, event.limits, record.at, state, number)
+        definition = definitions[event.definition]
+        guards = style.guards(definition, event.guards)
+        state = style.begin(definition, event)
+        return Run(run_id, event, event.definition, event.limits, record.at, state, number, guards=guards)
     if isinstance(event, Forked):
         run = _forked(style, definitions, run_id, run, event, record.at)
     state = style.evolve(run.state, number, event)
     if isinstance(event, Asked):
         spent = _asked(run.spent, event.command)
         opened = {**run.open, number: Open(event.command, state, record.at, spent.calls)}
+        if run.verdict is not None and isinstance(event.command, AskPerson):
+            run = replace(run, asks_about_verdict=number)
         return replace(run, state=state, length=number, open=opened, spent=spent)
     if isinstance(event, Answered):
         spent = run.spent
         if isinstance(event.answer, (AgentReplied, RunFinished)):
             spent = replace(spent, usage=spent.usage.plus(event.answer.usage))
         return replace(run, state=state, length=number, open=_without(run.open, event.to), spent=spent)
+    if isinstance(event, Worked):
+        return replace(run, state=state, length=number, trail=follow(run.trail, number, event, run.guards))
+    return _apply_rare(replace(run, state=state, length=number), record)
+
+
+def _apply_rare(run: Run[S], record: Record) -> Run[S]:
+    """What a run has in common with few others: `run` has the state and the length already."""
+    event, number = record.event, record.number
     if isinstance(event, Withdrawn):
-        return replace(run, state=state, length=number, open=_without(run.open, event.number))
+        return replace(run, open=_without(run.open, event.number))
     if isinstance(event, Ended):
-        return replace(run, state=state, length=number, open={}, doubts={}, ended=event)
+        return replace(run, open={}, doubts={}, ended=event)
+    if isinstance(event, Guarded):
+        return replace(run, verdict=event)
     if isinstance(event, Ordered) and event.order == RESUME:
-        return replace(run, state=state, length=number, began=record.at, ended=None)
+        return _resumed(replace(run, began=record.at), event)
     if isinstance(event, (Doubted, Repeated)):
-        return replace(run, state=state, length=number, doubts=_doubts(run, number, event))
-    return replace(run, state=state, length=number)
+        return replace(run, doubts=_doubts(run, number, event))
+    return run
 
 
 def _forked(
@@ -134,8 +163,24 @@ def _forked(
 ) -> Run[S]:
     definition = event.definition or run.definition
     state = style.rebase(run.state, definitions[definition])
-    limits = event.limits or run.limits
-    return replace(run, id=run_id, state=state, definition=definition, limits=limits, began=at, ended=None)
+    return replace(
+        run,
+        id=run_id,
+        state=state,
+        definition=definition,
+        limits=event.limits or run.limits,
+        guards=style.guards(definitions[definition], run.started.guards) if event.definition else run.guards,
+        began=at,
+        ended=None,
+        verdict=None,
+        asks_about_verdict=0,
+    )
+
+
+def _resumed(run: Run[S], order: Ordered) -> Run[S]:
+    """Somebody looked at the run and wants it to go on, so what it did before is forgiven."""
+    limits, guards = raised(run.limits, run.guards, order.arguments.get("raise", {}))
+    return replace(run, limits=limits, guards=guards, trail=(), ended=None, verdict=None, asks_about_verdict=0)
 
 
 def _without(open_: dict[int, Open], number: int) -> dict[int, Open]:

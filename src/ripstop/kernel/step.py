@@ -4,14 +4,14 @@
   line of `decide` sees it.
 - A late or repeated answer leads to nothing, so delivery may repeat itself.
 - What a style cannot work with (`Unworkable`) ends the run as `failed`; it is never tried again.
-- A guard's verdict ends the run as `limit`, whatever the style meant to do next.
+- A guard's verdict ends the run, or asks a person whether it may go on, whatever the style meant to do next.
 - Cancelling, deadlines and effects in doubt are handled here; styles never see them.
 
 Nothing here reads a clock, draws a random number or touches the world.
 """
 
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -55,6 +55,7 @@ from .events import (
     Warned,
     Withdrawn,
 )
+from .going_on import limit_of, outcome_of, raises_of
 from .guards import review
 from .prompt import Prompt
 from .run import DEADLINE, Folding, Run, apply
@@ -63,6 +64,8 @@ S = TypeVar("S")
 
 HAPPENED, AGAIN, GIVE_UP = "happened", "again", "give up"
 """What a person may say about an effect in doubt."""
+GO_ON, STOP = "go on", "stop"
+"""What a person may say about a guard's verdict."""
 
 
 class Settled(Struct, frozen=True):
@@ -93,6 +96,9 @@ class Style(Folding[S], Protocol[S]):
 
     def decide(self, step: "Step[S]", news: News) -> None: ...
 
+    def stopped(self, step: "Step[S]", verdict: Guarded) -> None:
+        """A guard stops the run: end it (`end_by_guard`), and do before that whatever the style owes."""
+
     def render(self, state: S, command: AskAgent) -> Prompt: ...
 
     def arguments(self, state: S, command: CallTool) -> dict[str, Any]: ...
@@ -109,7 +115,7 @@ class Style(Folding[S], Protocol[S]):
 
 
 class _StepIsOver(Exception):
-    """A guard has ended the run; unwinds the style's `decide`."""
+    """A guard has ended the run or has it wait; unwinds the style's `decide`."""
 
 
 class Step(Generic[S]):
@@ -135,12 +141,21 @@ class Step(Generic[S]):
     def record(self, event: Event) -> None:
         self.run = self._write(self.run, event)
 
+    @property
+    def at(self) -> int:
+        """When this step happens."""
+        return self._at
+
+    def owe(self, command: Command) -> int:
+        """Ask for something that the run owes whatever its limits say, such as the last word."""
+        self.record(Asked(command=command))
+        return self.number
+
     def ask(self, command: Command) -> int:
         """Ask the world for something; returns the command's number. A guard may end the run here."""
         verdict = review(self.run, command, self._at, lambda ask: self._style.render(self.state, ask))
         if isinstance(verdict, Guarded):
             self.stop(verdict)
-            raise _StepIsOver
         self.record(Asked(command=verdict))
         return self.number
 
@@ -150,9 +165,23 @@ class Step(Generic[S]):
     def warn(self, text: str) -> None:
         self.record(Warned(text=text))
 
-    def stop(self, verdict: Guarded, outcome: str = "limit") -> None:
+    def stop(self, verdict: Guarded) -> NoReturn:
+        """Have a guard's verdict: the run ends, or waits for a person to say whether it may go on."""
         self.record(verdict)
-        self.end(outcome, verdict.text)
+        if self.run.guards.then == "ask":
+            for number, opened in list(self.run.open.items()):
+                if not _is_owed(opened.command):
+                    self.withdraw(number, f"stopped by a guard: {verdict.guard}")
+            limit = limit_of(verdict)
+            how = f" (TEXT may say by how much {limit} is raised)" if limit else ""
+            question = f"{verdict.text} May it go on?{how}"
+            self.record(Asked(command=AskPerson(question=question, choices=(GO_ON, STOP), about=verdict.evidence)))
+        else:
+            self._style.stopped(self, verdict)
+        raise _StepIsOver
+
+    def end_by_guard(self, verdict: Guarded) -> None:
+        self.end(outcome_of(verdict), verdict.text)
 
     def end(self, outcome: str, because: str) -> None:
         assert outcome in OUTCOMES, outcome
@@ -163,6 +192,11 @@ class Step(Generic[S]):
         after = apply(self._style, self._definitions, self._id, run, record)
         self.records.append(record)
         return after
+
+
+def _is_owed(command: Command) -> bool:
+    """Whether a command is the run's own duty, not part of what somebody works on."""
+    return isinstance(command, CallTool) and not command.agent
 
 
 def advance(
@@ -177,11 +211,27 @@ def advance(
     elif run.ended and not isinstance(fact, Forked):
         if isinstance(fact, (Answered, Doubted)):
             return [], run
-        if not (isinstance(fact, Ordered) and fact.order == RESUME and style.resumable(run.state)):
-            raise RunHasEnded(run_id, run.ended.outcome)
+        _may_go_on(style, run, fact)
+    elif isinstance(fact, Ordered) and fact.order == RESUME:
+        if not run.asks_about_verdict:
+            return [], run  # it is going on already
+        raises_of(fact.arguments, run.verdict)
     elif isinstance(fact, (Answered, Doubted)) and fact.to not in run.open:
         return [], run
     return _take(style, Step(style, definitions, run, run_id, fact, at), run, fact)
+
+
+def _may_go_on(style: Style[S], run: Run[S], fact: Fact) -> None:
+    """A run that has ended goes on only by order, and only if it was saved or a guard stopped it."""
+    if isinstance(fact, Ordered) and fact.order == RESUME:
+        if style.resumable(run.state):
+            raises_of(fact.arguments)
+            return
+        if run.verdict is not None:
+            raises_of(fact.arguments, run.verdict)
+            return
+    assert run.ended is not None
+    raise RunHasEnded(run.id, run.ended.outcome)
 
 
 def decide_again(
@@ -228,6 +278,8 @@ def _decide(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -
             _set_deadline(step, step.run.limits)
             style.decide(step, fact)
         case Ordered(order=order) if order == RESUME:
+            for number in list(step.run.open):
+                step.withdraw(number, "the run was told to go on")
             _set_deadline(step, step.run.limits)
             style.decide(step, fact)
         case Ordered(order=order) if order == CANCEL:
@@ -249,10 +301,34 @@ def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Ans
         limit = before.limits.seconds or 0
         text = f"The run has taken {limit:g} s, which is all it may."
         step.stop(Guarded(guard="budget.seconds", limit=limit, value=limit, text=text, evidence=(to,)))
+    elif to == before.asks_about_verdict and isinstance(answer, PersonAnswered):
+        _after_verdict(style, step, before, answer)
     elif to in before.doubts and isinstance(answer, PersonAnswered):
         _resolve_doubt(style, step, before, before.doubts[to], answer)
     else:
         style.decide(step, Settled(to, command, answer))
+
+
+def _after_verdict(style: Style[S], step: Step[S], before: Run[S], said: PersonAnswered) -> None:
+    verdict = before.verdict
+    assert verdict is not None
+    if said.choice != GO_ON:
+        return style.stopped(step, verdict)
+    limit = limit_of(verdict)
+    raises = {limit: _amount(said.text) or verdict.limit} if limit else {}
+    order = Ordered(order=RESUME, arguments={"raise": raises} if raises else {}, by=said.by)
+    step.record(order)
+    _set_deadline(step, step.run.limits)
+    return style.decide(step, order)
+
+
+def _amount(words: str) -> float:
+    """The number that a person wrote, if it is one that a limit can be raised by."""
+    try:
+        amount = float(words)
+    except ValueError:
+        return 0
+    return amount if 0 < amount < float("inf") else 0
 
 
 def _ask_about_doubt(step: Step[Any], to: int, evidence: str) -> None:

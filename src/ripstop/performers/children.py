@@ -53,6 +53,7 @@ class Children:
                 settings=request.settings,
                 parent=(request.run_id, request.number),
                 depth=parent.started.depth + 1,
+                guards=parent.started.guards,
             )
         except RunAlreadyStarted:
             return (await self._engine.look(name)).run

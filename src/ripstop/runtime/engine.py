@@ -97,6 +97,7 @@ class Engine:
         settings: Mapping[str, Any] | None = None,
         parent: tuple[str, int] | None = None,
         depth: int = 0,
+        guards: Mapping[str, Any] | None = None,
     ) -> Run[Any]:
         """Begin a run. Its definition is pinned by its content."""
         digest = self._pin(style, definition)
@@ -108,6 +109,7 @@ class Engine:
             settings=dict(settings or {}),
             parent=parent,
             depth=depth,
+            guards=dict(guards or {}),
         )
         run, jobs = await self.tell(run_id, started, blobs={digest: definition})
         self._dispatch(jobs)
@@ -116,12 +118,19 @@ class Engine:
     async def hear(self, run_id: str, text: str, by: str = "") -> Run[Any]:
         return await self._tell_and_dispatch(run_id, Heard(text=text, by=by))
 
-    async def cancel(self, run_id: str, by: str = "") -> Run[Any]:
-        return await self._tell_and_dispatch(run_id, Ordered(order=CANCEL, by=by))
+    async def order(self, run_id: str, order: str, arguments: Mapping[str, Any], by: str = "") -> Run[Any]:
+        """Give a run an order that its style knows."""
+        return await self._tell_and_dispatch(run_id, Ordered(order=order, arguments=dict(arguments), by=by))
 
-    async def resume(self, run_id: str, by: str = "") -> Run[Any]:
-        """Go on with a run that ended and was saved. Raises `RunHasEnded` if it was not saved."""
-        return await self._tell_and_dispatch(run_id, Ordered(order=RESUME, by=by))
+    async def cancel(self, run_id: str, by: str = "") -> Run[Any]:
+        return await self.order(run_id, CANCEL, {}, by)
+
+    async def resume(self, run_id: str, raises: Mapping[str, float] | None = None, by: str = "") -> Run[Any]:
+        """Go on with a run that was saved or that a guard stopped, with limits raised by so much.
+
+        Raises `RunHasEnded` if it ended otherwise, and `UsageError` if it would stop again at once.
+        """
+        return await self.order(run_id, RESUME, {"raise": dict(raises)} if raises else {}, by)
 
     async def answer(self, run_id: str, number: int, choice: str, text: str = "", by: str = "") -> Run[Any]:
         """A person answers a question of the desk."""

@@ -7,7 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.effects import AgentReplied, AskAgent
-from ripstop.kernel.events import FACTS, Answered, Asked, Record
+from ripstop.kernel.events import FACTS, Answered, Asked, Guarded, Record, Worked
+from ripstop.kernel.going_on import ways_on
 from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.run import Run
 
@@ -73,6 +74,35 @@ def plain(told: Told) -> dict[str, Any]:
 def iso(at: int) -> str:
     """Microseconds as an ISO time in UTC."""
     return datetime.fromtimestamp(at / 1_000_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def explain(engine: Engine, story: list[Told], told: Told) -> list[str]:
+    """Why a record came to be, in lines for a person."""
+    if isinstance(told.record.event, Guarded):
+        return _evidence(story, told, told.record.event)
+    return engine.style(told.run).explain(told.before.state, told.record.event) if told.before else []
+
+
+def _evidence(story: list[Told], told: Told, verdict: Guarded) -> list[str]:
+    lines = [f"guard     {verdict.guard}: limit {verdict.limit:g}, found {verdict.value:g}"]
+    for number in verdict.evidence:
+        event = story[number - 1].record.event
+        if isinstance(event, Worked):
+            said = ", nothing but courtesy" if event.courteous else ""
+            lines.append(f"evidence  record {number}: {event.agent} did {event.deed}{said}")
+        else:
+            lines.append(f"evidence  record {number}: {type(event).__name__.lower()}")
+    if verdict.progress:
+        lines.append(f"progress  the last is record {verdict.progress}")
+    return lines + [f"go on     {way}" for way in ways_on(told.run.id, verdict)]
+
+
+def last_word(story: list[Told]) -> int:
+    """The record that says why the run stands where it stands: a guard's verdict, or the last one."""
+    for told in reversed(story if story[-1].run.verdict else []):
+        if isinstance(told.record.event, Guarded):
+            return told.record.number
+    return len(story)
 
 
 def step_of(story: list[Told], number: int) -> list[Told]:

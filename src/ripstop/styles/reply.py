@@ -9,6 +9,7 @@ because the prompts that agents see are written in that style.
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -155,3 +156,18 @@ def _around(text: str, start: int, end: int) -> str:
     if re.search(r"(?m)^[ \t]*`{3,}\w*\s*\Z", before) and after.startswith("```"):
         before, after = before[: before.rfind("```")].rstrip("`").rstrip(), after.lstrip("`")
     return (before + "\n" + after).strip()
+
+
+@lru_cache(maxsize=64)
+def decided(text: str) -> tuple[str, dict[str, Any]]:
+    """What an agent said and decided. Raises `NoReply`."""
+    found, rest = last(text, "decisions")
+    decisions = found["decisions"]
+    if not isinstance(decisions, dict):
+        raise NoReply(f'"decisions" is {_kind(decisions)}; it must be an object such as {{"approved": true}}')
+    content = found.get("content", rest)
+    return (content if isinstance(content, str) else msgspec.json.encode(content).decode()), decisions
+
+
+def _kind(value: Any) -> str:
+    return {list: "a list", str: "a text", bool: "a boolean", type(None): "null"}.get(type(value), "a number")

@@ -20,6 +20,8 @@ S = TypeVar("S")
 
 WRITE, EDIT = "write_file", "edit_file"
 """The tools that write what a reply's text delivers."""
+LOOKING = ("list_files", "read_file", "search_files")
+"""The tools that change nothing."""
 ERROR = "Error: "
 """How a result begins that tells an agent what went wrong."""
 MAX_CALLS = 40
@@ -193,6 +195,21 @@ def correct(step: Step[S], turn: Turn, finished: Finished, problem: str) -> None
     ask_on(step, turn)
 
 
+def deeds(turn: Turn) -> list[tuple[str, Any]]:
+    """What a turn did: which tools it called with what. Calls that only read, or went wrong, are left out."""
+    done: list[tuple[str, Any]] = []
+    for exchange in turn.exchanges:
+        for index, result in sorted(exchange.results):
+            if result.startswith(ERROR):
+                continue
+            calls = exchange.reply.calls
+            if not calls:
+                done.append(_delivery(exchange.reply.text, index))
+            elif calls[index].tool not in LOOKING:
+                done.append((calls[index].tool, calls[index].arguments))
+    return done
+
+
 def ask_on(step: Step[S], turn: Turn) -> None:
     context = (turn.number, *(exchange.number for exchange in turn.exchanges))
     step.ask(replace(turn.ask, context=context, continues=turn.number, max_tokens=None))
@@ -227,7 +244,12 @@ def arguments(turn: Turn | None, command: CallTool) -> dict[str, Any]:
     reply = next(exchange.reply for exchange in turn.exchanges if exchange.number == number)
     if reply.calls:
         return reply.calls[index].arguments
-    item = deliveries(reply.text)[index]
+    return _delivery(reply.text, index)[1]
+
+
+def _delivery(text: str, index: int) -> tuple[str, dict[str, Any]]:
+    """The tool that a file in the text of a reply is written with, and what with."""
+    item = deliveries(text)[index]
     if isinstance(item, WholeFile):
-        return {"path": item.path, "content": item.content}
-    return {"path": item.path, "search": item.search, "replace": item.replace}
+        return WRITE, {"path": item.path, "content": item.content}
+    return EDIT, {"path": item.path, "search": item.search, "replace": item.replace}

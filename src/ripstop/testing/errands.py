@@ -4,14 +4,16 @@ For tests of engines, workers, journals and performers, which need a run that as
 and do not care why. A round begins when all of the one before is settled; after the last the run ends.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AskAgent, CallTool, Command, Failed, text_of
-from ripstop.kernel.events import Answered, Event, Forked, Heard, Started
+from ripstop.kernel.effects import AskAgent, CallTool, Command, Failed, Guards, text_of
+from ripstop.kernel.events import Answered, Event, Forked, Guarded, Heard, Started
+from ripstop.kernel.going_on import with_wishes
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.run import DEADLINE, Run
 from ripstop.kernel.step import News, Picture, Settled, Step
@@ -56,6 +58,9 @@ class ErrandStyle:
 
     # Folding
 
+    def guards(self, definition: Errands, wishes: Mapping[str, Any]) -> Guards:
+        return with_wishes(Guards(), wishes)
+
     def begin(self, definition: Errands, started: Started) -> Standing:
         return Standing(definition)
 
@@ -93,6 +98,9 @@ class ErrandStyle:
         step.record(RoundBegan(index=index))
         for command in errands.rounds[index]:
             step.ask(command)
+
+    def stopped(self, step: Step[Standing], verdict: Guarded) -> None:
+        step.end_by_guard(verdict)
 
     # Looking
 

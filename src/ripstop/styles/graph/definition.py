@@ -1,5 +1,7 @@
 """What the author of a graph writes, as the style needs it: checked, with the places it came from."""
 
+from typing import Any
+
 from msgspec import Struct
 
 END = "END"
@@ -56,6 +58,8 @@ class Graph(Definition, frozen=True):
     """How often an agent is asked again when its reply cannot be read."""
     source: str = ""
     """Name of the file, for messages."""
+    guards: dict[str, Any] = {}
+    """Guards that are set otherwise than by default (`kernel.effects.Guards`)."""
 
     def state(self, name: str) -> State | None:
         return next((state for state in self.states if state.name == name), None)

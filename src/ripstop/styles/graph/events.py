@@ -1,11 +1,11 @@
 """What the graph style records of its own."""
 
-from ripstop.kernel.events import Event
+from ripstop.kernel.events import Event, Worked
 
 from ..turn import TURN_EVENTS
 
 
-class Turned(Event, tag="graph.turned", frozen=True):
+class Turned(Worked, tag="graph.turned", frozen=True):
     """A turn is over. Its decisions stand in the reply `reply`; they lead to the state `to`."""
 
     reply: int

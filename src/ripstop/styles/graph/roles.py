@@ -6,10 +6,10 @@
 - `ask` asks: it can look at everything and change nothing.
 """
 
+from ..turn import EDIT, LOOKING, WRITE
 from .definition import Agent
 
-LOOKING = ("list_files", "read_file", "search_files")
-WRITING = (*LOOKING, "write_file", "edit_file")
+WRITING = (*LOOKING, WRITE, EDIT)
 
 TOOLS: dict[str, tuple[str, ...]] = {"coder": WRITING, "architect": WRITING, "ask": LOOKING}
 

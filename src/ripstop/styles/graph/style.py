@@ -10,16 +10,17 @@ After every turn, in this order:
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AskAgent, CallTool
+from ripstop.kernel import progress
+from ripstop.kernel.effects import AskAgent, CallTool, Guards
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import RESUME, Event, Forked, Guarded, Ordered, Started
+from ripstop.kernel.going_on import with_wishes
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import News, Picture, Settled, Step
@@ -82,6 +83,9 @@ class GraphStyle:
 
     # Folding
 
+    def guards(self, definition: Graph, wishes: Mapping[str, Any]) -> Guards:
+        return with_wishes(Guards(), wishes, definition.guards)
+
     def begin(self, definition: Graph, started: Started) -> Position:
         start = definition.state(definition.start)
         assert start is not None, definition.start  # the definition was checked
@@ -104,7 +108,9 @@ class GraphStyle:
         if isinstance(event, Saved):
             return replace(state, saved=True)
         if isinstance(event, Ordered) and event.order == RESUME:
-            return replace(state, saved=False, turn=None, allowance=state.turns + state.graph.max_turns)
+            more = int(event.arguments.get("raise", {}).get("turns", 0))
+            allowance = state.turns + (more or state.graph.max_turns) if state.saved else state.most_turns + more
+            return replace(state, saved=False, turn=None, allowance=allowance)
         turn = turns.evolve(state.turn, number, event)
         if turn is state.turn:
             return state
@@ -131,6 +137,9 @@ class GraphStyle:
                 finished = turns.decide(step, step.state.turn, news, tools_of(step.state.agent))
                 if finished:
                     _after_turn(step, finished)
+
+    def stopped(self, step: Step[Position], verdict: Guarded) -> None:
+        step.end_by_guard(verdict)
 
     # Looking
 
@@ -168,21 +177,6 @@ class GraphStyle:
         return explain_turn(before.graph, before.here, event, lookup(_heard(before, event.reply)))
 
 
-@lru_cache(maxsize=64)
-def read_reply(text: str) -> tuple[str, dict[str, Any]]:
-    """What an agent said and decided. Raises `reply.NoReply`."""
-    found, rest = reply.last(text, "decisions")
-    decisions = found["decisions"]
-    if not isinstance(decisions, dict):
-        raise reply.NoReply(f'"decisions" is {_kind(decisions)}; it must be an object such as {{"approved": true}}')
-    content = found.get("content", rest)
-    return (content if isinstance(content, str) else msgspec.json.encode(content).decode()), decisions
-
-
-def _kind(value: Any) -> str:
-    return {list: "a list", str: "a text", bool: "a boolean", type(None): "null"}.get(type(value), "a number")
-
-
 def _heard(state: Position, number: int) -> Position:
     """The position with the reply in record `number` as the last word, as conditions see it."""
     assert state.turn is not None
@@ -190,7 +184,7 @@ def _heard(state: Position, number: int) -> Position:
 
 
 def _word(turn: Turn, number: int) -> Word:
-    content, decisions = read_reply(turn.exchanges[-1].reply.text)
+    content, decisions = reply.decided(turn.exchanges[-1].reply.text)
     return Word(turn.ask.agent, content, decisions, number)
 
 
@@ -221,7 +215,7 @@ def _after_turn(step: Step[Position], finished: Finished) -> None:
     if finished.failure:
         return _error(step, finished.failure.reason)
     try:
-        read_reply(finished.text)
+        reply.decided(finished.text)
     except reply.NoReply as problem:
         turn = step.state.turn
         assert turn is not None
@@ -250,7 +244,7 @@ def _follow(step: Step[Position], finished: Finished) -> None:
     if missing and graph.strict_decisions:
         names = ", ".join(repr(name) for name in dict.fromkeys(missing))
         return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
-    step.record(Turned(reply=finished.number, to=transition.to if transition else "", via=index))
+    step.record(_turned(step, finished, heard.last, transition.to if transition else "", index))
     for name in dict.fromkeys(missing):
         step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
     exceeded = heard.turns >= heard.most_turns
@@ -262,10 +256,24 @@ def _follow(step: Step[Position], finished: Finished) -> None:
     if transition.to == END:
         return step.end("completed", f"{here.name} → END: {transition.condition or 'always'}")
     if exceeded:
-        text = f"{heard.turns} turns were taken, which is all that max_turns allows."
-        step.record(Guarded(guard="max_turns", limit=heard.most_turns, value=heard.turns, text=text))
-        return _leave(step, "limit", text, exit_condition)
+        return _leave_at_limit(step, heard, exit_condition)
     _give_turn(step)
+
+
+def _turned(step: Step[Position], finished: Finished, word: Word, to: str, via: int) -> Turned:
+    turn, guards = step.state.turn, step.run.guards
+    assert turn is not None
+    done = turns.deeds(turn)
+    deed = progress.mark(word.decisions, done) if word.decisions or done else progress.NOTHING
+    return Turned(
+        reply=finished.number,
+        to=to,
+        via=via,
+        agent=word.agent,
+        deed=deed,
+        courteous=progress.courteous(word.content, guards),
+        marked=progress.marked(word.content, guards),
+    )
 
 
 def _leave(step: Step[Position], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
@@ -274,6 +282,15 @@ def _leave(step: Step[Position], outcome: str, because: str, exit_condition: Exi
         step.record(Saved(because=because))
         because = f"{because} Saved: `ripstop resume {step.run.id}` goes on from here."
     step.end(outcome, because)
+
+
+def _leave_at_limit(step: Step[Position], heard: Position, exit_condition: ExitCondition | None) -> None:
+    text = f"{heard.turns} turns were taken, which is all that max_turns allows."
+    verdict = Guarded(guard="max_turns", limit=heard.most_turns, value=heard.turns, text=text)
+    if exit_condition is None:
+        step.stop(verdict)
+    step.record(verdict)
+    _leave(step, "limit", text, exit_condition)
 
 
 def _first_that_holds(here: State, known: Callable[[str], Any]) -> tuple[int, Transition | None]:

@@ -1,0 +1,141 @@
+"""Progress: whether the turns of a run still change anything.
+
+- A turn leaves a *deed* (`Worked`): a mark of what it decided and wrote. Words leave no mark.
+- One agent that does the same again and again, or several that go round in a circle of two to
+  seven turns, make no progress. After as many rounds as the guards have patience for, they are stopped.
+- Two turns in a row of nothing but courtesy, or an end marker, stop the run too.
+
+The trail of deeds is short: only as long as the longest circle that could be found in it.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from .effects import Guards
+from .events import Guarded, Worked
+
+LONGEST_CIRCLE = 7
+LONGEST_COURTESY = 960
+"""Characters. Whoever has more to say than that, says something."""
+TERMINATE = "terminate"
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Deed(Struct, frozen=True, gc=False):
+    """What a turn changed, and where that stands."""
+
+    agent: str
+    mark: str
+    number: int
+    courteous: bool = False
+    marked: bool = False
+
+
+def mark(*changed: Any) -> str:
+    """A short mark of what a turn changed: decisions, files, fields."""
+    return hashlib.blake2b(_encode(changed), digest_size=6).hexdigest()
+
+
+NOTHING = mark()
+"""The mark of a turn that changed nothing at all."""
+
+
+def courteous(text: str, guards: Guards) -> bool:
+    """Whether a text says nothing but courtesies."""
+    if len(text) > LONGEST_COURTESY:
+        return False
+    from .courtesy import MANNERS, is_courtesy  # its tables are large, and most runs never need them
+
+    return is_courtesy(text, MANNERS.with_phrases(guards.phrases) if guards.phrases else MANNERS)
+
+
+def marked(text: str, guards: Guards) -> bool:
+    """Whether a text holds the end marker, wherever it stands."""
+    return bool(guards.end_marker) and guards.end_marker in text
+
+
+def follow(trail: tuple[Deed, ...], number: int, worked: Worked, guards: Guards) -> tuple[Deed, ...]:
+    """The trail with one more turn in it."""
+    if not worked.agent:
+        return trail  # written by a version that did not look at deeds
+    deed = Deed(worked.agent, worked.deed, number, worked.courteous, worked.marked)
+    longest = max(LONGEST_CIRCLE * guards.patience, 2)
+    return (*trail[-longest + 1 :], deed)
+
+
+def review(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
+    """The verdict on what was done so far, if there is one."""
+    if not trail:
+        return None
+    last = trail[-1]
+    if last.marked:
+        text = f"{last.agent} ended the run with {guards.end_marker}."
+        return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=(last.number,))
+    return _only_courtesy(trail, guards) or _circle(trail, guards)
+
+
+def _only_courtesy(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
+    if guards.courtesy != TERMINATE or len(trail) < 2 or not (trail[-1].courteous and trail[-2].courteous):
+        return None
+    if any(_changed_something(trail, place) for place in (len(trail) - 2, len(trail) - 1)):
+        return None
+    agents = " and ".join(dict.fromkeys((trail[-2].agent, trail[-1].agent)))
+    return Guarded(
+        guard="courtesy",
+        limit=1,
+        value=2,
+        text=f"{agents} exchanged nothing but courtesies, twice in a row.",
+        evidence=(trail[-2].number, trail[-1].number),
+        progress=trail[-3].number if len(trail) > 2 else 0,
+    )
+
+
+def _changed_something(trail: Sequence[Deed], place: int) -> bool:
+    """Whether a turn did anything that its agent had not done the last time."""
+    deed = trail[place]
+    before = next((other for other in reversed(trail[:place]) if other.agent == deed.agent), None)
+    return deed.mark not in (NOTHING, before.mark if before else NOTHING)
+
+
+def _circle(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
+    if not guards.patience:
+        return None
+    last, length = trail[-1], len(trail)
+    for period in range(1, LONGEST_CIRCLE + 1):
+        turns = period * guards.patience
+        if turns > length:
+            return None
+        before = trail[-1 - period] if length > period else None
+        if guards.patience > 1 and (before is None or before.mark != last.mark or before.agent != last.agent):
+            continue
+        rounds = trail[length - turns :]
+        if all(_same(rounds[place], rounds[place - period]) for place in range(period, turns)):
+            return _no_progress(rounds, period, guards.patience)
+    return None
+
+
+def _same(one: Deed, other: Deed) -> bool:
+    return one.mark == other.mark and one.agent == other.agent
+
+
+def _no_progress(rounds: Sequence[Deed], period: int, patience: int) -> Guarded:
+    # the first round did something for the first time; whatever came after it only did so again
+    progress = rounds[period - 1].number
+    if period == 1:
+        text = f"{rounds[0].agent} has taken {patience} turns in a row and nothing changed"
+    else:
+        names = " → ".join(deed.agent for deed in rounds[:period])
+        text = f"{names} have gone round {patience} times and nothing changed"
+    return Guarded(
+        guard="no_progress" if period == 1 else "circle",
+        limit=patience,
+        value=patience,
+        text=f"{text}: the same decisions and the same files. The last progress is record {progress}.",
+        evidence=tuple(deed.number for deed in rounds),
+        progress=progress,
+    )
