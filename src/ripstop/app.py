@@ -17,9 +17,12 @@ from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.run import Run
+from ripstop.kernel.step import Style
 from ripstop.performers.agents.model_files import install_model as install_model
 from ripstop.performers.agents.router import Agents
 from ripstop.performers.children import Children
+from ripstop.performers.documents.folder import Folder
+from ripstop.performers.documents.publisher import Publisher
 from ripstop.performers.loudspeaker import Loudspeaker
 from ripstop.performers.timers import Timers
 from ripstop.performers.tools.file_tools import FileTools
@@ -27,14 +30,17 @@ from ripstop.performers.tools.toolbox import Tool, Toolbox
 from ripstop.runtime.engine import Engine
 from ripstop.runtime.live import Live
 from ripstop.runtime.pace import Pace
-from ripstop.runtime.ports import Performer
+from ripstop.runtime.ports import Performer, Request
 from ripstop.runtime.worker import Worker
 from ripstop.settings import Settings, store_path
 from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.handoff.events import HANDOFF_EVENTS
+from ripstop.styles.handoff.standing import PUBLISH
+from ripstop.styles.handoff.style import HandoffStyle
 
-STYLES = {"graph": GraphStyle()}
-CODEC = Codec(GRAPH_EVENTS)
+STYLES: dict[str, Style[Any]] = {"graph": GraphStyle(), "handoff": HandoffStyle()}
+CODEC = Codec(tuple(dict.fromkeys((*GRAPH_EVENTS, *HANDOFF_EVENTS))))
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
@@ -79,7 +85,9 @@ class App(Struct, frozen=True):
             settings["base_url"] = self.settings.models.base_url
         if values:
             settings["values"] = values
-        return await self.engine.start(run_id, workflow.style, workflow.content, input, chosen, settings)
+        return await self.engine.start(
+            run_id, workflow.style, workflow.content, input, chosen, settings, guards=self.settings.guards
+        )
 
 
 def _usable(workspace: Path, model: str) -> None:
@@ -103,6 +111,11 @@ def _child_definition(named: str, goal: str) -> tuple[str, bytes]:
     return workflow.style, workflow.content
 
 
+def _folder_of(request: Request) -> Folder:
+    """Where the document of a run stands."""
+    return Folder(Path(request.settings["folder"]))
+
+
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Only look at and steer runs; what they ask for is carried out by whoever works on the journal."""
@@ -116,7 +129,8 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 @asynccontextmanager
 async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncIterator[App]:
     """Work on a journal: run what is open in it, too."""
-    live, loudspeaker, toolbox = Live(), Loudspeaker(), Toolbox(tools, files=FileTools())
+    live, loudspeaker = Live(), Loudspeaker()
+    toolbox = Toolbox(tools, files=FileTools(), own={PUBLISH: Publisher(_folder_of)})
     journal = SqliteJournal(store_path(settings.store), CODEC)
     engine = Engine(journal, STYLES, load, now, live)
     agents = Agents(

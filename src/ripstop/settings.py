@@ -12,6 +12,18 @@
     [limits]                    # for every run: tokens, money, calls, seconds, turns
     tokens = 200000
 
+    [guards]                    # for every run whose definition says nothing else
+    patience = 5
+
+    [docs]                      # hand-off documents
+    max_interactions = 10
+    attempts = 3                # of an agent at a document, before a person is asked
+    language = "en"             # of what is written into documents: en or zh; left out: that of the document
+    keep_days = 7               # before terminated documents are cleaned up
+
+    [docs.models]               # per role; without one, the default
+    programmer = "…"
+
     [pace]                      # seconds between two calls, per provider
     openai = 2.0
 
@@ -27,11 +39,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ripstop.kernel.effects import Limits
+from ripstop.kernel.effects import Guards, Limits
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.going_on import with_wishes
 
 FILE = "ripstop.toml"
 DEFAULT_STORE = "sqlite:.ripstop/journal.db"
@@ -48,12 +62,22 @@ class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base_url: str = ""
 
 
+class Docs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    max_interactions: Annotated[int, msgspec.Meta(ge=1)] = 10
+    attempts: Annotated[int, msgspec.Meta(ge=1)] = 3
+    language: Literal["", "en", "zh"] = ""
+    keep_days: Annotated[float, msgspec.Meta(ge=0)] = 7.0
+    models: dict[str, str] = {}
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: str = DEFAULT_STORE
     concurrency: int = 32
     attempts: int = 5
     models: Models = Models()
     limits: Limits = Limits()
+    guards: dict[str, Any] = {}
+    docs: Docs = Docs()
     pace: dict[str, float] = {}
     prices: dict[str, Price] = {}
 
@@ -79,11 +103,13 @@ def read_settings(
 
 def _from_file(path: Path) -> Settings:
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Settings)
+        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Settings)
+        with_wishes(Guards(), found.guards)
     except FileNotFoundError:
         return Settings()
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError, OSError) as error:
+    except (UsageError, tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path}: {error}") from error
+    return found
 
 
 def store_path(store: str) -> Path:

@@ -1,11 +1,13 @@
 """Which workflow is meant: a file, a folder, or a name found in `workflows/`."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from ripstop.kernel.errors import UsageError
 from ripstop.styles.graph.definition import Graph
+from ripstop.styles.handoff.policy import Policy
 
 from .graph import FILE, read_graph
 from .problems import did_you_mean
@@ -47,10 +49,12 @@ def is_file(named: str, beside: Path | None = None) -> bool:
     return ((beside or Path()) / named).is_file()
 
 
-def load(style: str, content: bytes) -> Graph:
+_DEFINITIONS: dict[str, type] = {"graph": Graph, "handoff": Policy}
+
+
+def load(style: str, content: bytes) -> Any:
     """The definition type of a style from its pinned content."""
-    assert style == "graph", style
-    return msgspec.json.decode(content, type=Graph)
+    return msgspec.json.decode(content, type=_DEFINITIONS[style])
 
 
 def _path(named: str, beside: Path) -> Path:

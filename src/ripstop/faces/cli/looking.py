@@ -185,7 +185,7 @@ def why(options: Options, where: str) -> None:
       ripstop why haiku-k3f9x@7
     """
     from ripstop.app import open_engine
-    from ripstop.runtime.story import step_of, tell_story
+    from ripstop.runtime.story import explain, last_word, step_of, tell_story
 
     run_id, _, wanted = where.partition("@")
     if wanted and not wanted.isdigit():
@@ -194,14 +194,11 @@ def why(options: Options, where: str) -> None:
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
             story = await tell_story(engine, run_id)
-            number = int(wanted) if wanted else len(story)
+            number = int(wanted) if wanted else last_word(story)
             if not 1 <= number <= len(story):
                 raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
             step = step_of(story, number)
-            return [
-                (one, engine.style(one.run).explain(one.before.state, one.record.event) if one.before else [])
-                for one in step
-            ]
+            return [(one, explain(engine, story, one)) for one in step]
 
     reasons = asyncio.run(look())
     if options.as_json:

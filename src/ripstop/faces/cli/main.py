@@ -13,6 +13,7 @@ from ripstop import __version__
 from ripstop.kernel.errors import DefinitionError, JournalError, RipstopError, UsageError
 
 from .checking import check, schema
+from .documents import docs
 from .drawing import graph
 from .looking import log, runs, show, verify, why
 from .models import model
@@ -75,7 +76,10 @@ def cli(
     context.obj = Options(store, model, base_url, as_json, verbose)
 
 
-for _command in (run, resume, check, graph, schema, runs, show, log, why, desk, answer, cancel, fork, verify, model):
+for _command in (
+    *(run, resume, check, graph, schema, runs, show, log, why),
+    *(desk, answer, cancel, fork, verify, docs, model),
+):
     cli.add_command(_command)
 
 

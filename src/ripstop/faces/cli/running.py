@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ripstop.app import App
+    from ripstop.kernel.run import Run
     from ripstop.runtime.engine import Engine, View
     from ripstop.settings import Settings
 
@@ -77,23 +78,32 @@ def run(
     sys.exit(asyncio.run(_work(options, settings, start)))
 
 
-@click.command(short_help="Go on with a run that was interrupted.")
+@click.command(short_help="Go on with a run that was interrupted or stopped.")
 @click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--raise", "raises", multiple=True, metavar="LIMIT=N", help="Raise a limit that was reached by N.")
 @shared_options
 @click.pass_obj
-def resume(options: Options, run_id: str | None) -> None:
+def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> None:
     """Go on with a run that was interrupted; without RUN, with the latest that is unfinished.
 
+    A run that a guard stopped goes on, too. If it reached a limit, raise it: turns, calls, tokens, money,
+    seconds, depth, patience or interactions.
+
     \b
-    Example:
+    Examples:
       ripstop resume haiku-k3f9x
+      ripstop resume haiku-k3f9x --raise turns=5
     """
+    raised = _amounts(raises)
+    if raised and not run_id:
+        raise click.UsageError("--raise needs the RUN whose limit is raised.")
 
     async def start(app: "App") -> str:
         if run_id:
-            view = await app.engine.look(run_id)
-            if view.run.ended and app.engine.style(view.run).resumable(view.run.state):
-                await app.engine.resume(run_id)
+            run = (await app.engine.look(run_id)).run
+            stopped = run.verdict is not None or app.engine.style(run).resumable(run.state)
+            if raised or (run.ended and stopped):
+                await app.engine.resume(run_id, raised)
             return run_id
         unfinished = [i for i in await app.engine.runs() if i.status in ("working", "waiting", "listening")]
         tops = [info for info in unfinished if info.parent is None]
@@ -104,12 +114,22 @@ def resume(options: Options, run_id: str | None) -> None:
     sys.exit(asyncio.run(_work(options, options.settings(), start)))
 
 
-def _pairs(values: tuple[str, ...]) -> dict[str, str]:
+def _amounts(values: tuple[str, ...]) -> dict[str, float]:
+    amounts: dict[str, float] = {}
+    for name, text in _pairs(values, "--raise").items():
+        try:
+            amounts[name] = float(text) if "." in text else int(text)
+        except ValueError:
+            raise click.UsageError(f"--raise {name}={text}: {text!r} is no number.") from None
+    return amounts
+
+
+def _pairs(values: tuple[str, ...], option: str = "--set") -> dict[str, str]:
     pairs = {}
     for value in values:
         key, equals, text = value.partition("=")
         if not equals or not key:
-            raise click.UsageError(f"--set {value!r} is not KEY=VALUE.")
+            raise click.UsageError(f"{option} {value!r} is not KEY=VALUE.")
         pairs[key] = text
     return pairs
 
@@ -123,7 +143,7 @@ async def _work(options: Options, settings: "Settings", start: "Callable[[App], 
 
     async with open_app(settings) as app:
         screen = Screen(app, quiet=options.as_json)
-        interrupted = _interruption()
+        interrupted = interruption()
         app.worker.only = ""  # nothing is swept up before we know which run is meant
         with screen.following():
             run_id = await start(app)
@@ -151,7 +171,7 @@ async def _work(options: Options, settings: "Settings", start: "Callable[[App], 
     return WAITING if view.status in ("waiting", "listening") else EXIT[view.status]
 
 
-def _interruption() -> "asyncio.Future[int]":
+def interruption() -> "asyncio.Future[int]":
     """Done when SIGINT or SIGTERM arrives; a second one ends the process as usual."""
     loop = asyncio.get_running_loop()
     arrived: asyncio.Future[int] = loop.create_future()
@@ -165,6 +185,23 @@ def _interruption() -> "asyncio.Future[int]":
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal, number)
     return arrived
+
+
+def _guard_of(run: "Run[Any]") -> dict[str, Any]:
+    """The guard that stopped a run, if one did, with its evidence and how the run can go on."""
+    from ripstop.kernel.going_on import ways_on
+
+    if run.verdict is None:
+        return {}
+    verdict = run.verdict
+    shown = {
+        "name": verdict.guard,
+        "text": verdict.text,
+        "evidence": list(verdict.evidence),
+        "progress": verdict.progress or None,
+        "ways_on": ways_on(run.id, verdict),
+    }
+    return {"guard": shown}
 
 
 async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
@@ -196,4 +233,5 @@ async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
             }
             for q in questions
         ],
+        **_guard_of(run),
     }

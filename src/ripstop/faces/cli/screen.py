@@ -147,6 +147,9 @@ class Screen:
             self._out.print(f"[magenta]waits[/]   {escape(question['question'])}")
             choices = "|".join(question["choices"]) or "CHOICE"
             self._out.print(f"        {self._command()} answer {escape(question['id'])} {escape(choices)}")
+        if "guard" in result and not result["waiting"]:
+            for way in result["guard"]["ways_on"]:
+                self._out.print(f"go on   {escape(way.replace('ripstop', self._command(), 1))}")
         closer = "   ·   ".join(f"{self._command()} {verb} {run_id}" for verb in ("log", "why", "show"))
         self._out.print(f"[dim]closer  {closer}[/]")
 

@@ -15,6 +15,8 @@ COLOURS = {
     "stuck": "red",
 }
 
+STATUS_COLOURS = {"pending": "cyan", "in_progress": "magenta", "completed": "green", "terminated": "yellow"}
+
 
 def first_line(text: str, most: int = 200) -> str:
     line = " ".join(text.split())

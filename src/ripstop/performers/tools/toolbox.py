@@ -21,7 +21,7 @@ import msgspec
 
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.kernel.errors import DefinitionError
-from ripstop.runtime.ports import Kind, Refused, Request
+from ripstop.runtime.ports import Kind, Performer, Refused, Request
 
 from .spec import ToolSpec
 
@@ -94,11 +94,17 @@ class FileToolbox(Protocol):
 
 
 class Toolbox:
-    """The performer of `CallTool`. A tool that is given takes the place of a file tool of the same name."""
+    """The performer of `CallTool`. A tool that is given takes the place of a file tool of the same name.
 
-    def __init__(self, tools: Iterable[Tool] = (), files: FileToolbox | None = None) -> None:
+    `own`: tools that only the engine calls; agents never hear of them.
+    """
+
+    def __init__(
+        self, tools: Iterable[Tool] = (), files: FileToolbox | None = None, own: Mapping[str, Performer] | None = None
+    ) -> None:
         self._tools = {one.name: one for one in tools}
         self._files = files
+        self._own = own or {}
 
     def specs(self, names: tuple[str, ...]) -> list[ToolSpec]:
         found: list[ToolSpec] = []
@@ -110,12 +116,16 @@ class Toolbox:
         return found
 
     async def perform(self, request: Request) -> Answer | None:
+        if own := self._own_tool(request.command):
+            return await own.perform(request)
         if files := self._file_tools(request.command):
             return await files.perform(request)
         found = self._find(request.command)
         return ToolReturned(value=_plain(await found.call(request.arguments, request.key)))
 
     async def probe(self, request: Request) -> Answer | None:
+        if own := self._own_tool(request.command):
+            return await own.probe(request)
         if files := self._file_tools(request.command):
             return await files.probe(request)
         value = await self._find(request.command).probe(request.arguments)
@@ -123,6 +133,8 @@ class Toolbox:
 
     def kind(self, command: Command) -> Kind:
         assert isinstance(command, CallTool)
+        if own := self._own_tool(command):
+            return own.kind(command)
         if files := self._file_tools(command):
             return files.kind(command)
         known = self._tools.get(command.tool)
@@ -131,6 +143,10 @@ class Toolbox:
 
     def provider(self, request: Request) -> str:
         return ""
+
+    def _own_tool(self, command: Command) -> Performer | None:
+        assert isinstance(command, CallTool)
+        return None if command.agent else self._own.get(command.tool)
 
     def _file_tools(self, command: Command) -> FileToolbox | None:
         assert isinstance(command, CallTool)

@@ -1,0 +1,352 @@
+"""`ripstop docs …`: hand-off documents, for people and for other programs."""
+
+import asyncio
+import getpass
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import Options, shared_options
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ripstop.office.documents import Document, Documents, Trouble
+
+STOPPED = 3
+
+_folder = click.option(
+    "--folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path(),
+    help="Where .workflows/ and .inbox/ are. Default: here.",
+)
+_as = click.option("--as", "by", default="", metavar="NAME", help="Who does it. Default: the document's owner.")
+_message = click.option("-m", "--message", default="", metavar="TEXT", help="What to say with it.")
+_next = click.option("--next", "next_action", default="", metavar="TEXT", help="What should be done next.")
+
+
+@click.group(short_help="Hand-off documents: tasks that go from owner to owner.")
+def docs() -> None:
+    """Hand-off documents: Markdown files in .workflows/ that go from owner to owner.
+
+    People, agents and other programs may all work on them: with these commands, or by editing the files.
+
+    \b
+    Example:
+      ripstop docs new "Write add(a, b)" --to programmer
+      ripstop docs list
+      ripstop docs watch
+    """
+
+
+def _open(options: Options, folder: Path, work: "Callable[[Documents], Awaitable[Any]]") -> tuple[Any, list["Trouble"]]:
+    from ripstop.app import open_app
+    from ripstop.office.documents import Documents
+
+    troubles: list[Trouble] = []
+
+    async def go() -> Any:
+        async with open_app(options.settings()) as app:
+            app.worker.only = ""
+            documents = Documents(app, folder, troubles.append)
+            app.worker.only = f"{documents.prefix}"
+            return await work(documents)
+
+    result = asyncio.run(go())
+    for trouble in troubles:
+        click.echo(f"{trouble.file}: {trouble.text}", err=True)
+    return result, troubles
+
+
+@docs.command(short_help="Make a document for somebody.")
+@click.argument("task")
+@click.option("--to", "owner", required=True, metavar="NAME", help="Who shall do it.")
+@click.option("--from", "creator", default="", metavar="NAME", help="Who asks for it. Default: you.")
+@click.option(
+    "--type", "kind", default="task", metavar="WORD", help="What kind of task it is; part of the file's name."
+)
+@click.option("--id", "named", default="", metavar="ID", help="Its id. Default: type and time.")
+@click.option("--until", "conditions", multiple=True, metavar="TEXT", help="When it ends; may be repeated.")
+@click.option("--max-interactions", type=click.IntRange(1), help="How often it may change hands. Default: 10.")
+@_next
+@_folder
+@shared_options
+@click.pass_obj
+def new(options: Options, /, task: str, folder: Path, owner: str, creator: str, **given: Any) -> None:
+    """Make a document and give it to somebody.
+
+    \b
+    Example:
+      ripstop docs new "Write add(a, b) and test it" --to programmer --type code
+    """
+    if not task.strip() or not owner.strip():
+        raise click.UsageError("A document needs a task and an owner: ripstop docs new TASK --to NAME.")
+    document, _ = _open(options, folder, lambda docs: docs.new(task, owner, creator or getpass.getuser(), **given))
+    _show_one(options, document, f"{document.id}  {document.paper.status}, for {document.paper.owner}")
+
+
+def _show_one(options: Options, document: "Document", line: str) -> None:
+    from ripstop.office.documents import plain
+
+    if options.as_json:
+        click.echo(json.dumps(plain(document), ensure_ascii=False))
+    else:
+        click.echo(f"{line}  {click.style(document.file, dim=True)}")
+
+
+@docs.command("list", short_help="List the documents.")
+@click.option("--owner", default="", metavar="NAME", help="Only those that belong to NAME.")
+@click.option("--status", default="", metavar="STATUS", help="Only those that are so: pending, in_progress, …")
+@_folder
+@shared_options
+@click.pass_obj
+def list_(options: Options, folder: Path, owner: str, status: str) -> None:
+    """List the documents: what is to be done, by whom, and how far it is.
+
+    Files that are new are taken in, edits are read back, and what cannot be read is set aside, each with a message.
+
+    \b
+    Example:
+      ripstop docs list --owner programmer
+    """
+    from ripstop.office.documents import plain
+
+    found, troubles = _open(options, folder, lambda docs: docs.take_stock())
+    shown = [d for d in found if owner in ("", d.paper.owner) and status in ("", d.paper.status)]
+    shown.sort(key=lambda document: (document.paper.created, document.id))
+    if options.as_json:
+        listed = {
+            "documents": [plain(document) for document in shown],
+            "problems": [{"file": trouble.file, "text": trouble.text} for trouble in troubles],
+        }
+        return click.echo(json.dumps(listed, ensure_ascii=False))
+    if not shown:
+        return click.echo('No documents here. Make one:  ripstop docs new "TASK" --to NAME')
+    return _table(shown)
+
+
+def _table(documents: list["Document"]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from .words import STATUS_COLOURS, first_line
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("document", "status", "owner", "since", "task"):
+        table.add_column(heading, no_wrap=heading != "task")
+    for one in documents:
+        status = f"[{STATUS_COLOURS[one.paper.status]}]{one.paper.status}[/]"
+        row = (
+            escape(one.id),
+            status,
+            escape(one.paper.owner),
+            one.paper.updated,
+            escape(first_line(one.paper.task, 60)),
+        )
+        table.add_row(*row)
+    Console(highlight=False).print(table)
+
+
+@docs.command(short_help="Show a document.")
+@click.argument("document")
+@_folder
+@shared_options
+@click.pass_obj
+def show(options: Options, document: str, folder: Path) -> None:
+    """Show a document as it stands. DOCUMENT is its id or its file.
+
+    \b
+    Example:
+      ripstop docs show task_20261116_093000 --json
+    """
+    from ripstop.office.documents import plain, text_of
+
+    async def look(documents: "Documents") -> Any:
+        found = await documents.find(document)
+        return found, await documents.state(found.run)
+
+    (found, run), _ = _open(options, folder, look)
+    if options.as_json:
+        return click.echo(json.dumps(plain(found, run), ensure_ascii=False))
+    click.echo(text_of(found).rstrip("\n"))
+    for odd in found.oddities:
+        click.echo(click.style(f"odd: {odd}", fg="yellow"), err=True)
+    return click.echo(click.style(f"closer: ripstop log {found.run}   ·   ripstop why {found.run}", dim=True), err=True)
+
+
+def _act(options: Options, folder: Path, named: str, action: str, by: str, **given: str) -> None:
+    """Have a transition made, and say what the document has become."""
+
+    async def act(documents: "Documents") -> Any:
+        found = await documents.find(named)
+        asked = "assign" if action == "pass" and found.paper.status == "pending" else action
+        moved = await documents.act(found, asked, by, **given)
+        return moved, await documents.state(moved.run)
+
+    (document, run), _ = _open(options, folder, act)
+    paper = document.paper
+    stopped = run.verdict is not None and action != "terminate"
+    whose = "" if paper.status in ("completed", "terminated") else f", with {paper.owner}"
+    _show_one(options, document, f"{document.id}  {paper.status}{whose}")
+    if stopped:
+        click.echo(f"A guard terminated it: {run.verdict.text}", err=True)
+        sys.exit(STOPPED)
+
+
+@docs.command(short_help="Accept a document: you work on it now.")
+@click.argument("document")
+@_as
+@_folder
+@shared_options
+@click.pass_obj
+def accept(options: Options, document: str, by: str, folder: Path) -> None:
+    """Accept a pending document: its owner works on it now.
+
+    \b
+    Example:
+      ripstop docs accept task_20261116_093000 --as programmer
+    """
+    _act(options, folder, document, "accept", by)
+
+
+@docs.command("pass", short_help="Hand a document to somebody else.")
+@click.argument("document")
+@click.option("--to", required=True, metavar="NAME", help="Who takes over.")
+@_as
+@_message
+@_next
+@click.option("--result", default="", metavar="TEXT", help="What has come out of it so far.")
+@_folder
+@shared_options
+@click.pass_obj
+def pass_(options: Options, /, document: str, folder: Path, by: str, **given: str) -> None:
+    """Hand a document that is in progress to somebody else; a pending one is assigned to them.
+
+    \b
+    Example:
+      ripstop docs pass task_20261116_093000 --to tester --next "Test add(2, 2)"
+    """
+    _act(options, folder, document, "pass", by, **given)
+
+
+@docs.command(short_help="Complete a document.")
+@click.argument("document")
+@_as
+@_message
+@click.option("--result", default="", metavar="TEXT", help="What came out of it.")
+@_folder
+@shared_options
+@click.pass_obj
+def complete(options: Options, /, document: str, folder: Path, by: str, **given: str) -> None:
+    """Complete a document that is in progress.
+
+    \b
+    Example:
+      ripstop docs complete task_20261116_093000 --result "2 + 2 = 4"
+    """
+    _act(options, folder, document, "complete", by, **given)
+
+
+@docs.command(short_help="Terminate a document that is not finished.")
+@click.argument("document")
+@_as
+@click.option("--because", "message", default="", metavar="TEXT", help="Why.")
+@_folder
+@shared_options
+@click.pass_obj
+def terminate(options: Options, document: str, folder: Path, by: str, message: str) -> None:
+    """Terminate a document that is not finished.
+
+    \b
+    Example:
+      ripstop docs terminate task_20261116_093000 --because "nobody needs it any more"
+    """
+    _act(options, folder, document, "terminate", by, message=message)
+
+
+@docs.command(short_help="Delete old terminated documents.")
+@click.option("--older-than", "days", type=click.FloatRange(0), metavar="DAYS", help="Default: 7 days.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@_folder
+@shared_options
+@click.pass_obj
+def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> None:
+    """Delete the files of documents that were terminated long ago. The journal keeps all of them.
+
+    \b
+    Example:
+      ripstop docs clean --older-than 30 --dry-run
+    """
+    from .words import count
+
+    age = options.settings().docs.keep_days if days is None else days
+    old, _ = _open(options, folder, lambda docs: docs.clean(age, dry_run))
+    if options.as_json:
+        listed = [{"id": document.id, "file": document.file} for document in old]
+        return click.echo(json.dumps({"deleted": [] if dry_run else listed, "old": listed}, ensure_ascii=False))
+    for document in old:
+        click.echo(f"{document.id}  {document.paper.updated}  {document.file}")
+    verb = "would be deleted" if dry_run else "deleted"
+    return click.echo(f"{count(len(old), 'document')} {verb}.")
+
+
+@docs.command(short_help="Show the messages in the inboxes.")
+@click.argument("agent", required=False, default="")
+@click.option("--handle", "do_handle", is_flag=True, help="Do what they ask for, and put them away.")
+@_folder
+@shared_options
+@click.pass_obj
+def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
+    """Show the messages in .inbox/, of one AGENT or of all.
+
+    \b
+    Example:
+      ripstop docs inbox secretary --handle
+    """
+    from ripstop.office.mail import handle, letters, plain_letter
+
+    async def look(documents: "Documents") -> Any:
+        found = await letters(documents, agent)
+        return [(letter, await handle(documents, letter) if do_handle else "") for letter in found]
+
+    found, _ = _open(options, folder, look)
+    if options.as_json:
+        listed = [{**plain_letter(letter), "became": became} for letter, became in found]
+        return click.echo(json.dumps(listed, ensure_ascii=False))
+    if not found:
+        return click.echo("No messages.")
+    from .words import first_line
+
+    for letter, became in found:
+        said = plain_letter(letter)
+        who = f"{said['from']} → {letter.agent}" if said["from"] else letter.agent
+        what = said["problem"] or said["document"] or first_line(said["body"], 80)
+        click.echo(f"{who}  {said['type']}  {what}" + (f"\n    {became}" if became else ""))
+    return None
+
+
+@docs.command(short_help="Let agents work on the documents they own.")
+@click.option("--once", is_flag=True, help="Stop when nothing is left that they could do.")
+@click.option("--role", "only", multiple=True, metavar="NAME", help="Only this role; may be repeated.")
+@_folder
+@shared_options
+@click.pass_obj
+def watch(options: Options, folder: Path, once: bool, only: tuple[str, ...]) -> None:
+    """Let agents work on the documents they own: workflows first, the inbox second.
+
+    A role is a file roles/NAME.md that says how it works; [docs.models] in ripstop.toml may give it a model of its
+    own. The command goes on until it is interrupted (Ctrl-C loses nothing), or, with --once, until nothing is left
+    to do.
+
+    \b
+    Example:
+      ripstop docs watch --once --model script:examples/handoff/script.jsonl --folder examples/handoff
+    """
+    from .watching import watch_documents
+
+    sys.exit(asyncio.run(watch_documents(options, folder, once, only)))

@@ -1,0 +1,114 @@
+"""What a person sees while agents work on documents: one line for every change."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ripstop.kernel.effects import AskAgent, AskPerson
+from ripstop.kernel.events import Asked, Guarded, Warned
+from ripstop.runtime.live import Appended, Began, Retrying, Sight
+
+from .running import GRACE, interruption
+
+if TYPE_CHECKING:
+    from ripstop.office.documents import Trouble
+    from ripstop.office.watching import Mail
+
+    from .options import Options
+
+INTERRUPTED = 128
+
+
+class _Lines:
+    """Prints what happens; with `--json` to stderr, because stdout is for the document at the end."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = f"{prefix}."
+        self._shown: dict[str, tuple[str, str]] = {}
+
+    def see(self, sight: Sight) -> None:
+        if not sight.run_id.startswith(self._prefix):
+            return
+        name = sight.run_id.removeprefix(self._prefix)
+        match sight:
+            case Began(command=AskAgent(agent=agent)):
+                self._say(name, f"{agent} is at work")
+            case Retrying(reason=reason, seconds=wait):
+                self._say(name, f"again in {wait:.1f} s: {reason}", "yellow")
+            case Appended(records=records, picture=picture):
+                for record in records:
+                    self._tell(name, record.event)
+                standing = (picture.where, picture.whose_turn)
+                if self._shown.get(name) != standing:
+                    self._shown[name] = standing
+                    whose = f", {picture.whose_turn}'s" if picture.whose_turn else ""
+                    self._say(name, f"{picture.where}{whose} ({picture.progress})", "green")
+
+    def _tell(self, name: str, event: object) -> None:
+        match event:
+            case Warned(text=text):
+                self._say(name, f"warning: {text}", "yellow")
+            case Guarded(guard=guard, text=text):
+                self._say(name, f"guard {guard}: {text}", "yellow")
+            case Asked(command=AskPerson(question=question)):
+                self._say(name, f"a person is asked: {question}   → ripstop desk", "magenta")
+
+    def trouble(self, trouble: "Trouble") -> None:
+        self._say(trouble.file, trouble.text, "yellow")
+
+    def mail(self, mail: "Mail") -> None:
+        self._say(f"inbox {mail.agent}", f"{mail.file}: {mail.became}")
+
+    def _say(self, name: str, text: str, colour: str = "") -> None:
+        click.echo(f"{click.style(name, bold=True)}  {click.style(text, fg=colour) if colour else text}", err=True)
+
+
+async def watch_documents(options: "Options", folder: Path, once: bool, only: tuple[str, ...]) -> int:
+    from ripstop.app import open_app
+    from ripstop.office.documents import Documents, plain
+    from ripstop.office.roles import read_roles
+    from ripstop.office.watching import Watch
+
+    settings = options.settings()
+    roles = read_roles(folder, settings.docs.models, settings.models.default)
+    unknown = [name for name in only if name not in roles]
+    if unknown or not roles:
+        have = ", ".join(roles) or "none"
+        wanted = f"There is no role {unknown[0]!r}" if unknown else "There are no roles"
+        raise click.UsageError(f"{wanted}: write roles/NAME.md in {folder}. There are: {have}.")
+    chosen = {name: role for name, role in roles.items() if not only or name in only}
+    told: set[Trouble] = set()
+    async with open_app(settings) as app:
+        app.worker.only = ""
+
+        def tell(trouble: "Trouble") -> None:
+            if trouble not in told:  # it is found again in every round
+                told.add(trouble)
+                lines.trouble(trouble)
+
+        documents = Documents(app, folder, tell)
+        lines = _Lines(documents.prefix)
+        stop = app.live.watch(lines.see)
+        watch = Watch(documents, chosen, lines.mail)
+        interrupted = interruption()
+        if not once:
+            click.echo(f"Watching {folder} for {', '.join(chosen)}. Ctrl-C stops; nothing is lost.", err=True)
+        working = asyncio.ensure_future(watch.once() if once else watch.for_ever())
+        waited: list[asyncio.Future[Any]] = [working, interrupted]
+        try:
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                working.cancel()
+                await app.worker.stop(GRACE)
+                return INTERRUPTED + interrupted.result()
+            working.result()
+            stock = await documents.take_stock()
+        finally:
+            stop()
+    if options.as_json:
+        listed: dict[str, Any] = {"documents": [plain(document) for document in stock]}
+        click.echo(json.dumps(listed, ensure_ascii=False))
+    return 0

@@ -1,0 +1,146 @@
+"""Writes the documents that runs publish, and never over what somebody else has written.
+
+- A document is a view of a run: each text stands for a record, by its number. Beside the folder's documents we note
+  what we have `seen` there last: the number, the sha of our text, and the sha of what it was written over.
+- Only a text that is ours, or one that the caller names (`over`), is overwritten. Anything else is an edit: it stays,
+  and is handed back with the number of the record that the editor had before them.
+- The note is written first, the file second. A process that dies in between leaves a note that knows both texts, so
+  whoever publishes next (the same number again, or a higher one) writes on. So putting back exactly the text before
+  ours is no edit.
+- Everything happens under the document's lock. Editors do not take locks; see `Folder.replace`.
+"""
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
+from ripstop.runtime.failpoints import reach
+from ripstop.runtime.ports import Kind, Refused, Request
+
+from .folder import Folder, encoded
+from .locks import do_locked
+
+TOOL = "publish_document"
+
+
+class Publication(Struct, frozen=True):
+    """The arguments of the tool."""
+
+    number: int
+    """Of the record that the text stands for."""
+    file: str
+    text: str
+    over: str = ""
+    """The sha of a text that may be overwritten although it is not ours …"""
+    keep: str = ""
+    """… and is kept beside under this tag; empty if it need not be kept."""
+
+
+class Seen(Struct, frozen=True):
+    """What we noted when we last wrote a document."""
+
+    number: int = 0
+    sha: str = ""
+    before: str = ""
+    """Empty if there was no file."""
+
+
+def key_of(run_id: str) -> str:
+    """How a run's document is called in our bookkeeping: fit for file names, whatever the run is called."""
+    return sha256(run_id.encode()).hexdigest()[:16]
+
+
+def sha_of(text: str) -> str:
+    """Of a text as it stands in a file."""
+    return sha256(encoded(text)).hexdigest()
+
+
+class Publisher:
+    """The performer of `CallTool(tool="publish_document")`."""
+
+    def __init__(self, folder_for: Callable[[Request], Folder]) -> None:
+        self._folder_for = folder_for
+
+    async def perform(self, request: Request) -> Answer | None:
+        command = request.command
+        assert isinstance(command, CallTool)
+        if command.tool != TOOL:
+            raise Refused(f"There is no tool {command.tool!r} here; there is: {TOOL}.", "ours")
+        try:
+            wanted = msgspec.convert(dict(request.arguments), Publication)
+        except msgspec.ValidationError as error:
+            raise Refused(f"{TOOL} was called wrongly: {error}.", "ours") from error
+        folder, key = self._folder_for(request), key_of(request.run_id)
+        return ToolReturned(value=await do_locked(folder.lock(key), lambda: _publish(folder, key, wanted)))
+
+    def kind(self, command: Command) -> Kind:
+        return Kind.PURE
+
+    def provider(self, request: Request) -> str:
+        return ""
+
+    async def probe(self, request: Request) -> Answer | None:
+        return None
+
+
+async def edited(folder: Folder, key: str, file: str) -> tuple[str, int] | None:
+    """The text of a document that somebody else has written, and the number of the record that they had before them."""
+
+    def look() -> tuple[str, int] | None:
+        seen, text = _seen(folder, key), folder.read(file)
+        return None if text is None or sha_of(text) in (seen.sha, seen.before) else (text, seen.number)
+
+    return await do_locked(folder.lock(key), look)
+
+
+async def restore(folder: Folder, key: str, file: str, found: str, text: str, tag: str) -> str:
+    """Put a document right that has nothing more to say, and keep what was found in its file beside it; returns where.
+
+    Nothing is done, and nothing returned, if that text stands there no longer.
+    """
+
+    def put_right() -> str:
+        kept = folder.keep_beside(file, found, tag)
+        seen = _seen(folder, key)
+        _note(folder, key, Seen(seen.number, sha_of(text), sha_of(found)))
+        return kept if folder.replace(file, text, over=sha_of(found)) else ""
+
+    return await do_locked(folder.lock(key), put_right)
+
+
+def _publish(folder: Folder, key: str, wanted: Publication) -> dict[str, Any]:
+    sha, seen = sha_of(wanted.text), _seen(folder, key)
+    if seen.number > wanted.number:
+        return {"file": wanted.file, "done": "newer"}
+    found = folder.read(wanted.file)
+    before = "" if found is None else sha_of(found)
+    if seen.number == wanted.number and before == sha:
+        return {"file": wanted.file, "done": "newer"}
+    if found is not None and before not in (seen.sha, seen.before, wanted.over, sha):
+        return {"file": wanted.file, "done": "edited", "found": found, "base": seen.number}
+    if found is not None and wanted.keep and before == wanted.over != sha:
+        folder.keep_beside(wanted.file, found, wanted.keep)
+        reach("documents.after_keep")
+    _note(folder, key, Seen(wanted.number, sha, before))
+    reach("documents.after_note")
+    if before != sha and not folder.replace(wanted.file, wanted.text, over=before):
+        # an editor has saved in the meantime, with our text of before in front of it: as if we had not begun
+        _note(folder, key, seen)
+        return _publish(folder, key, wanted)
+    return {"file": wanted.file, "done": "written"}
+
+
+def _seen(folder: Folder, key: str) -> Seen:
+    """Nothing seen, if the note is missing or damaged: then every text there is somebody else's."""
+    try:
+        return msgspec.json.decode(folder.note(key), type=Seen)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Seen()
+
+
+def _note(folder: Folder, key: str, seen: Seen) -> None:
+    folder.take_note(key, msgspec.json.encode(seen))

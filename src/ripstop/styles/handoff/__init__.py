@@ -1,0 +1,1 @@
+"""Hand-off: documents in Markdown, passed from owner to owner."""

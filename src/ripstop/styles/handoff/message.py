@@ -1,0 +1,150 @@
+"""A message between agents: a header, a body, and perhaps a whole hand-off document.
+
+- `# Message` begins it, but may be missing. `From` and `To` may not. `Type` is one of `TYPES`.
+- The body is what follows the header, without the document. An `Answer:` or `Content:` header is its first line.
+  Header lines behind the last known one belong to the body, because agents forget the blank line.
+- The document stands under `## Workflow Document`, its headings one level deeper (its title at any level from
+  one to three); another heading of level two ends it. If its sections have their usual level, it goes on to the
+  end of the message.
+- What is written reads back as the same values: texts without blanks at both ends, header values in one line, a
+  document with LF and one line end at its end.
+"""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from .sections import (
+    FENCED,
+    SECTIONS,
+    Malformed,
+    clean,
+    either,
+    escaped,
+    fences,
+    first_line,
+    header_of,
+    header_values,
+    heading_of,
+    lines_of,
+    one_line,
+    title_of,
+    unescaped,
+)
+
+TYPES = ("workflow", "workflow_reply", "normal")
+
+_KEYS = ("From", "To", "Time", "Type", "Title", "Answer", "Content")
+_HEADING = "Workflow Document"
+_MESSAGE = re.compile(r"#[ \t]++Message\s*+$")
+_DEEPER = re.compile(r"##++[ \t]")
+_BOM = "\ufeff"
+
+
+class Message(Struct, frozen=True, gc=False):
+    sender: str
+    to: str
+    body: str = ""
+    time: str = ""
+    type: str = "normal"
+    title: str = ""
+    document: str = ""
+    """The text of a hand-off document, as `paper.read` takes it; empty if there is none."""
+
+
+def read_message(text: str) -> Message:
+    """Raises `Malformed`, and nothing else, whatever the text."""
+    lines = lines_of(text.removeprefix(_BOM), "a message")
+    start = first_line(lines)
+    if start is None:
+        raise Malformed(1, "the message is empty")
+    headers, _ = header_of(lines, start + 1 if _MESSAGE.match(lines[start]) else start)
+    known = header_values(headers, _KEYS)
+    values = {key: header.value for key, header in known.items()}
+    for key in ("From", "To"):
+        if not values.get(key):
+            line = known[key].index if key in known else start
+            raise Malformed(
+                line + 1,
+                f"`{key}:` is missing or empty; a message begins with `# Message`, `From: <agent>`, `To: <agent>`.",
+            )
+    kind = values.get("Type") or "normal"
+    if kind not in TYPES:
+        raise Malformed(known["Type"].index + 1, f"{kind[:80]!r} is no type of message; it is {either(TYPES)}.")
+    rest, document = _parted(lines[max(header.index for header in known.values()) + 1 :])
+    spoken = [header.value for key, header in known.items() if key in ("Answer", "Content")]
+    return Message(
+        sender=values["From"],
+        to=values["To"],
+        body="\n".join([*spoken, rest]).strip(),
+        time=values.get("Time", ""),
+        type=kind,
+        title=values.get("Title", ""),
+        document=document,
+    )
+
+
+def write_message(message: Message) -> str:
+    """Raises `Malformed` for a message that could not be read back."""
+    values = {
+        "From": message.sender,
+        "To": message.to,
+        "Time": message.time,
+        "Type": message.type,
+        "Title": message.title,
+    }
+    header = [f"{key}: {words}" for key, value in values.items() if (words := one_line(value))]
+    lines = ["# Message", *header]
+    if body := clean(message.body):
+        lines += ["", *escaped(body)]
+    if message.document.strip():
+        lines += ["", f"## {_HEADING}", embedded(message.document)]
+    text = "\n".join(lines).rstrip("\n") + "\n"
+    read_message(text)
+    return text
+
+
+def embedded(document: str) -> str:
+    """The text of a document as it stands in a message."""
+    lines = clean(document.removeprefix(_BOM)).split("\n")
+    if title_of(lines[0]) is None:
+        raise Malformed(1, "a document begins with `# Workflow: <id>`; this text cannot be sent as one.")
+    marks = fences(lines)
+    deeper = [f"#{line}" if _is_deep(line, mark, 2) else line for line, mark in zip(lines, marks, strict=True)]
+    return "\n".join([_titled(lines[0], 3), *deeper[1:]])
+
+
+def _parted(lines: Sequence[str]) -> tuple[str, str]:
+    """The text and the document."""
+    marks = fences(lines)
+    headings = [n for n, line in enumerate(lines) if line.startswith("##") and marks[n] != FENCED and heading_of(line)]
+    begin = next((n for n in headings if heading_of(lines[n]) == _HEADING and _title_below(lines, n)), None)
+    if begin is None:
+        return unescaped(lines, marks), ""
+    title = _title_below(lines, begin)
+    below = [n for n in headings if n > title]
+    deep = not any(heading_of(lines[n]) in SECTIONS for n in below)
+    end = below[0] if deep and below else len(lines)
+    lifted = [
+        line[1:] if deep and line[0] == "#" and _is_deep(line, mark, 3) else line
+        for line, mark in zip(lines[title + 1 : end], marks[title + 1 : end], strict=True)
+    ]
+    document = clean("".join([_titled(lines[title], 1), *lifted])) + "\n"
+    around = [unescaped(lines[:begin], marks[:begin]), unescaped(lines[end:], marks[end:])]
+    return "\n\n".join(text for text in around if text), document
+
+
+def _title_below(lines: Sequence[str], heading: int) -> int:
+    """Index of the document's title, which is the first line under the heading; 0 if it is another."""
+    below = next((n for n in range(heading + 1, len(lines)) if lines[n].strip()), 0)
+    return below if title_of(lines[below]) else 0
+
+
+def _titled(line: str, level: int) -> str:
+    return "#" * level + line.lstrip("#")
+
+
+def _is_deep(line: str, mark: int, level: int) -> bool:
+    """Whether it is a heading of this level or a deeper one."""
+    return mark != FENCED and line.startswith("#" * level) and _DEEPER.match(line) is not None

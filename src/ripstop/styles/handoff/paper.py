@@ -1,0 +1,393 @@
+"""A hand-off document: one task, its owner, its status and its history, in Markdown.
+
+- A `Paper` is the text, line by line as it was found, and what the lines say. `write(read(text)) == text` holds
+  for every text that `read` accepts; how text is divided, and escaped when we write it: `sections.py`.
+- Reading is tolerant where nothing is lost by it. It refuses only what leaves open whose turn it is: no title or
+  id, no valid status, no owner, a header that stands twice, a count that is none.
+- A foreign document may contradict itself; `oddities` says where. They are never fatal.
+- A change touches only its own lines. It is made in the text, and the text is read again, so there is one place
+  that says what a document means. Texts lose blanks at both ends; names and actions are put into one line.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from ripstop.kernel.errors import UsageError
+
+from .sections import (
+    FENCED,
+    LEGAL,
+    LOOSE,
+    SECTIONS,
+    STATUSES,
+    TIMESTAMP,
+    Bullet,
+    Header,
+    Malformed,
+    Section,
+    agent_word,
+    bullets_in,
+    clean,
+    conditions_in,
+    count_of,
+    either,
+    escaped,
+    fences,
+    first_line,
+    header_of,
+    header_values,
+    is_header,
+    lines_of,
+    one_line,
+    owner_of,
+    sections_of,
+    status_of,
+    title_of,
+    unescaped,
+    with_value,
+)
+
+__all__ = [
+    "HEADERS",
+    "LEGAL",
+    "SECTIONS",
+    "STATUSES",
+    "Bullet",
+    "Malformed",
+    "Oddity",
+    "Paper",
+    "agent_word",
+    "draft",
+    "interactions",
+    "line_of",
+    "oddities",
+    "read",
+    "write",
+]
+
+HEADERS = ("Status", "Current_Owner", "Previous_Owner", "Created_At", "Updated_At", "Interaction_Count")
+"""The known ones, in their order."""
+
+_INTERACTIONS = {("pending", "in_progress"), ("in_progress", "pending"), ("in_progress", "completed")}
+"""An acceptance, a hand-over, a completion."""
+
+_BOM = "\ufeff"
+
+
+class Paper(Struct, frozen=True, gc=False):
+    bom: bool
+    lines: tuple[str, ...]
+    """As found, with their ends."""
+    headers: tuple[Header, ...]
+    sections: tuple[Section, ...]
+
+    id: str
+    status: str
+    owner: str
+    previous: str
+    created: str
+    updated: str
+    count: int | None
+    """None if the header does not say; see `interactions`."""
+    task: str
+    history: tuple[Bullet, ...]
+    next_action: str
+    conditions: tuple[str, ...]
+
+    def section(self, name: str) -> str:
+        """The text of any section, known or not; empty if there is none."""
+        found = self._find(name)
+        return unescaped(*_body(self.lines, fences(self.lines), found)) if found else ""
+
+    # Changes; each gives a new paper
+
+    def with_header(self, key: str, value: str) -> "Paper":
+        """Raises `Malformed` for a value that such a header cannot have."""
+        newline, value = self._newline(), one_line(value)
+        for header in self.headers:
+            if header.key == key:
+                line = with_value(self.lines[header.index], value, newline)
+                return self._changed(header.index, header.index + 1, [line])
+        line = f"{key}: {value}".rstrip()
+        if not is_header(line, key):
+            raise UsageError(
+                f"{key!r} cannot be the key of a header: it is up to four words of letters, digits, _ or -."
+            )
+        before = HEADERS[: HEADERS.index(key)] if key in HEADERS else [header.key for header in self.headers]
+        at = max(header.index for header in self.headers if header.key in before) + 1
+        return self._changed(at, at, [line + newline])
+
+    def with_bullet(self, at: str, agent: str, action: str, before: str, after: str) -> "Paper":
+        """One more record, after the last one."""
+        if not TIMESTAMP.fullmatch(at):
+            raise UsageError(f"{at!r} is no time for a history record; it is written YYYY-MM-DD HH:MM:SS.")
+        if before not in STATUSES or after not in STATUSES:
+            raise UsageError(f"{before!r}→{after!r} is no status change; a status is {either(STATUSES)}.")
+        words = [at, agent_word(agent), one_line(action), f"{before}→{after}"]
+        bullet = "- " + " ".join(word for word in words if word)
+        found = self._find("History")
+        if found is None:
+            return self._created("History", [bullet])
+        place = self._behind_last_bullet(found)
+        return self._changed(place, place, [bullet + self._newline()])
+
+    def with_task(self, text: str) -> "Paper":
+        return self.with_section("Task", text)
+
+    def with_next_action(self, text: str) -> "Paper":
+        return self.with_section("Next_Action", text)
+
+    def with_conditions(self, conditions: Sequence[str]) -> "Paper":
+        lines = [f"- {words}" for condition in conditions if (words := one_line(condition))]
+        return self._filled("Termination_Conditions", lines)
+
+    def with_section(self, name: str, text: str) -> "Paper":
+        """Another text for a section; an unknown one that is missing is added at the end."""
+        name = one_line(name)
+        if not name:
+            raise UsageError("A section needs a name.")
+        found = self._find(name)
+        above = self.lines[: found.start if found else self._place(name)]
+        return self._filled(name, escaped(clean(text), fences_before=LOOSE in fences(above)))
+
+    # How
+
+    def _find(self, name: str) -> Section | None:
+        return next((section for section in reversed(self.sections) if section.name == name), None)
+
+    def _newline(self) -> str:
+        """The end that most lines have."""
+        crlf = sum(line.endswith("\r\n") for line in self.lines)
+        return "\r\n" if 2 * crlf > len(self.lines) else "\n"
+
+    def _changed(self, start: int, end: int, new: list[str]) -> "Paper":
+        above = list(self.lines[:start])
+        if new and above and not above[-1].endswith("\n"):
+            above[-1] += self._newline()
+        return read(_BOM * self.bom + "".join([*above, *new, *self.lines[end:]]))
+
+    def _filled(self, name: str, content: list[str]) -> "Paper":
+        """Only what is not blank at either end of the body is replaced."""
+        found = self._find(name)
+        if found is None:
+            return self._created(name, content)
+        start, end = found.start + 1, found.end
+        while end > start and not self.lines[end - 1].strip():
+            end -= 1
+        while start < end and not self.lines[start].strip():
+            start += 1
+        newline = self._newline()
+        return self._changed(start, end, [line + newline for line in content])
+
+    def _created(self, name: str, content: list[str]) -> "Paper":
+        at = self._place(name)
+        above = [""] if self.lines[at - 1].strip() else []
+        below = [""] if at < len(self.lines) else []
+        newline = self._newline()
+        return self._changed(at, at, [line + newline for line in (*above, f"## {name}", *content, *below)])
+
+    def _place(self, name: str) -> int:
+        """Where a missing section belongs: behind the one that comes before it, else before the one that follows."""
+        if name not in SECTIONS:
+            return len(self.lines)
+        order = SECTIONS.index(name)
+        for earlier in reversed(SECTIONS[:order]):
+            if found := self._find(earlier):
+                return found.end
+        for later in SECTIONS[order + 1 :]:
+            if found := self._find(later):
+                return found.start
+        return self.sections[0].start if self.sections else len(self.lines)
+
+    def _behind_last_bullet(self, history: Section) -> int:
+        """What is indented below a bullet, or fenced, belongs to it."""
+        marks = fences(self.lines)
+        end = history.end
+        while end > history.start + 1 and not self.lines[end - 1].strip():
+            end -= 1
+        if not self.history:
+            return end
+        at = self.history[-1].line
+        while at < end and (marks[at] == FENCED or (self.lines[at][0] in " \t" and self.lines[at].strip())):
+            at += 1
+        return at
+
+
+# Reading and writing
+
+
+def read(text: str) -> Paper:
+    """Raises `Malformed`, and nothing else, whatever the text."""
+    bom = text.startswith(_BOM)
+    lines = lines_of(text[1:] if bom else text, "a document")
+    title = first_line(lines)
+    if title is None:
+        raise Malformed(1, "the document is empty; it begins with `# Workflow: <id>`.")
+    level, name = title_of(lines[title]) or (0, "")
+    if level != 1:
+        raise Malformed(title + 1, "a document begins with the line `# Workflow: <id>`, and this is another one.")
+    if not name:
+        raise Malformed(title + 1, "the id is missing; write `# Workflow: <id>`.")
+    headers, end = header_of(lines, title + 1)
+    known = header_values(headers, HEADERS)
+    status, owner = status_of(known, title + 1), owner_of(known, title + 1)
+    count = count_of(known)
+    marks = fences(lines)
+    sections = sections_of(lines, marks, end)
+    texts = {s.name: unescaped(*_body(lines, marks, s)) for s in sections if s.name in SECTIONS and s.name != "History"}
+    values = {key: header.value for key, header in known.items()}
+    return Paper(
+        bom=bom,
+        lines=tuple(lines),
+        headers=headers,
+        sections=sections,
+        id=name,
+        status=status,
+        owner=owner,
+        previous=values.get("Previous_Owner", ""),
+        created=values.get("Created_At", ""),
+        updated=values.get("Updated_At", ""),
+        count=count,
+        task=texts.get("Task", ""),
+        history=tuple(bullets_in(lines, marks, next((s for s in sections if s.name == "History"), None))),
+        next_action=texts.get("Next_Action", ""),
+        conditions=conditions_in(texts.get("Termination_Conditions", "")),
+    )
+
+
+def write(paper: Paper) -> str:
+    return _BOM * paper.bom + "".join(paper.lines)
+
+
+def _body(lines: Sequence[str], marks: bytearray, section: Section) -> tuple[Sequence[str], bytearray]:
+    return lines[section.start + 1 : section.end], marks[section.start + 1 : section.end]
+
+
+# What a document amounts to
+
+
+def interactions(paper: Paper) -> int:
+    """How often an agent has accepted, handed over or completed."""
+    if paper.count is not None:
+        return paper.count
+    return sum((bullet.before, bullet.after) in _INTERACTIONS for bullet in paper.history)
+
+
+def line_of(paper: Paper, what: str) -> int:
+    """The line of a header or of a section's heading, from 1; the title's if it is missing."""
+    for header in paper.headers:
+        if header.key == what:
+            return header.index + 1
+    for section in reversed(paper.sections):
+        if section.name == what:
+            return section.start + 1
+    return (first_line(paper.lines) or 0) + 1
+
+
+class Oddity(Struct, frozen=True, gc=False):
+    """Something in a document that should not be, but does no harm to reading it."""
+
+    line: int
+    text: str
+
+
+def oddities(paper: Paper) -> tuple[Oddity, ...]:
+    found = [*_odd_headers(paper), *_odd_sections(paper), *_odd_history(paper), *_odd_end(paper)]
+    return tuple(sorted(found, key=lambda oddity: oddity.line))
+
+
+def _odd_headers(paper: Paper) -> Iterator[Oddity]:
+    for header in paper.headers:
+        if header.key not in HEADERS:
+            yield Oddity(header.index + 1, f"the header {header.key!r} is unknown; it is kept as it is")
+
+
+def _odd_sections(paper: Paper) -> Iterator[Oddity]:
+    present = [section.name for section in paper.sections if section.name in SECTIONS]
+    for name in SECTIONS:
+        if name not in present:
+            yield Oddity(line_of(paper, name), f"the section `## {name}` is missing")
+    for one, following in pairwise(present):
+        if SECTIONS.index(one) > SECTIONS.index(following):
+            yield Oddity(line_of(paper, following), f"`## {following}` should stand before `## {one}`")
+
+
+def _odd_history(paper: Paper) -> Iterator[Oddity]:
+    status = ""
+    for bullet in paper.history:
+        before, after = bullet.before, bullet.after
+        if not bullet.agent:
+            yield Oddity(bullet.line, "this record is not `- YYYY-MM-DD HH:MM:SS <agent> <action> <old→new>`")
+        if not after:
+            continue
+        if status and before != status:
+            yield Oddity(bullet.line, f"the change begins at {before!r}, but the one before it ended at {status!r}")
+        if after not in LEGAL.get(before, ()):
+            legal = "; ".join(f"{old}→{'|'.join(new)}" for old, new in LEGAL.items() if new)
+            yield Oddity(bullet.line, f"{before}→{after} is no legal change (legal: {legal})")
+        status = after
+
+
+def _odd_end(paper: Paper) -> Iterator[Oddity]:
+    """Where the header and the last change disagree."""
+    last = next((bullet for bullet in reversed(paper.history) if bullet.after), None)
+    if last is None:
+        return
+    if last.after != paper.status:
+        text = f"the status is {paper.status!r}, but the last record in line {last.line} ended at {last.after!r}"
+        yield Oddity(line_of(paper, "Status"), text)
+    elif (last.before, last.after) == ("pending", "in_progress") and last.agent != agent_word(paper.owner):
+        yield Oddity(last.line, f"{last.agent!r} recorded the acceptance, but the owner is {paper.owner!r}")
+
+
+# A new document
+
+
+class _Words(Struct, frozen=True):
+    created: str
+    assigned: str
+    waiting: str
+    conditions: tuple[str, ...]
+
+
+_WORDS = {
+    "en": _Words(
+        "created",
+        "assigned to {owner}",
+        "{owner} accepts the task",
+        ("the task is done", "more than {limit} interactions", "a message contains [WORKFLOW_END]"),
+    ),
+    "zh": _Words(
+        "新建文档",
+        "交给{owner}",
+        "等{owner}接手",
+        ("工作已经做完", "交互多于{limit}次", "消息里出现[WORKFLOW_END]"),
+    ),
+}
+
+
+def draft(
+    id: str,
+    creator: str,
+    owner: str,
+    task: str,
+    at: str,
+    next_action: str = "",
+    conditions: Sequence[str] = (),
+    language: str = "en",
+    limit: int = 10,
+) -> Paper:
+    """A new document. What is not given is said in the words of `language`: `en` or `zh`."""
+    if language not in _WORDS:
+        raise UsageError(f"There are no words for a document in {language!r}; there are for {either([*_WORDS])}.")
+    words = _WORDS[language]
+    values = ("pending", one_line(owner), one_line(creator), one_line(at), one_line(at), "0")
+    header = "".join(f"{key}: {value}".rstrip() + "\n" for key, value in zip(HEADERS, values, strict=True))
+    paper = read(f"# Workflow: {one_line(id)}\n{header}")
+    paper = paper.with_task(task).with_bullet(at, creator, words.created, "pending", "pending")
+    if paper.owner != paper.previous:
+        paper = paper.with_bullet(at, creator, words.assigned.format(owner=paper.owner), "pending", "pending")
+    paper = paper.with_next_action(next_action or words.waiting.format(owner=paper.owner))
+    return paper.with_conditions(conditions or [condition.format(limit=limit) for condition in words.conditions])

@@ -1,0 +1,229 @@
+"""How a document stands: the paper, who works on it, and what was found in its file."""
+
+import hashlib
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, ToolReturned
+from ripstop.kernel.events import Answered, Asked, Event, Heard, Ordered, Started
+
+from .. import reply
+from .. import turn as turns
+from ..turn import Turn
+from .events import Edited, Moved, Refused, Stumbled
+from .paper import Paper, interactions, read, write
+from .policy import Policy
+from .rules import IN_PROGRESS
+from .words import next_words
+
+PUBLISH = "publish_document"
+"""The tool that writes the document into its file."""
+RESULT = "Result"
+"""The section that holds what came out of the task."""
+VIEWS = 20
+"""How many of the last views of the document are remembered, for edits that were made in an older one."""
+
+
+class Said(Struct, frozen=True, gc=False):
+    """What somebody said with a transition."""
+
+    message: str = ""
+    next_action: str = ""
+    result: str = ""
+
+
+class Brief(Struct, frozen=True, gc=False):
+    """How an agent of ours is told to work."""
+
+    prompt: str = ""
+    model: str = ""
+    team: tuple[str, ...] = ()
+
+
+class Standing(Struct, frozen=True, gc=False):
+    policy: Policy
+    paper: Paper
+    file: str
+    offset: int
+    """Seconds east of Greenwich, for the times in the document."""
+    said: Said = Said()
+    """What came with the last fact."""
+    turn: Turn | None = None
+    briefs: dict[str, Brief] = {}
+    failures: int = 0
+    """How often in a row an agent has failed at it."""
+    views: tuple[tuple[int, Paper], ...] = ()
+    """The papers that were published, by the number of the command."""
+    found: str = ""
+    """The text that was last found in the file and is not ours."""
+    base: int = 0
+    """The view that the file held before."""
+    over: str = ""
+    """SHA-256 of the text in the file that may be replaced though it is not ours."""
+    keep: str = ""
+    """Set when that text was refused and is to be kept beside the file."""
+    refusal: Refused | None = None
+    """The last thing that was refused, and where that is recorded."""
+    refused_at: int = 0
+    edited_since_asked: bool = False
+    """The document was edited while an agent worked on it."""
+    before_end: str = IN_PROGRESS
+    """The status before the document was terminated."""
+    more_interactions: int = 0
+    """By how much the limit was raised."""
+
+    @property
+    def count(self) -> int:
+        return interactions(self.paper)
+
+    @property
+    def most_interactions(self) -> int:
+        return self.policy.max_interactions + self.more_interactions
+
+
+def begin(policy: Policy, started: Started) -> Standing:
+    settings = started.settings
+    file, offset = settings.get("file", ""), settings.get("utc_offset", 0)
+    return Standing(policy, read(started.input), file, offset, over=sha(started.input))
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def evolve(state: Standing, number: int, event: Event) -> Standing:
+    if isinstance(event, Moved):
+        return _moved(state, event)
+    if isinstance(event, Refused):
+        keep = str(number) if event.order == "edit" else state.keep
+        return replace(state, refusal=event, refused_at=number, keep=keep)
+    if isinstance(event, Edited):
+        paper = _as_kept(state, read(event.text or state.found)).with_header("Updated_At", event.at)
+        return replace(state, paper=paper, edited_since_asked=state.turn is not None)
+    if isinstance(event, Ordered):
+        return _ordered(state, event)
+    if isinstance(event, Heard):
+        return replace(state, said=Said(message=event.text))
+    if isinstance(event, Asked) and isinstance(event.command, CallTool) and event.command.tool == PUBLISH:
+        return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)))
+    if isinstance(event, Answered):
+        state = _answered(state, event.answer)
+    if isinstance(event, Stumbled):
+        return replace(state, failures=state.failures + 1)
+    turn = turns.evolve(state.turn, number, event)
+    if isinstance(event, Asked) and isinstance(event.command, AskAgent):
+        return replace(state, turn=turn, edited_since_asked=False)
+    return state if turn is state.turn else replace(state, turn=turn)
+
+
+def _as_kept(state: Standing, edited: Paper) -> Paper:
+    """An edited paper with the headers that only a transition changes as they were; the transition comes next."""
+    was = state.paper
+    kept = {"Status": was.status, "Current_Owner": was.owner, "Previous_Owner": was.previous}
+    if edited.count is not None:
+        kept["Interaction_Count"] = str(state.count)
+    for key, value in kept.items():
+        if getattr(edited, _FIELD[key]) != value:
+            edited = edited.with_header(key, value)
+    return edited
+
+
+_FIELD = {
+    "Status": "status",
+    "Current_Owner": "owner",
+    "Previous_Owner": "previous",
+    "Interaction_Count": "count",
+}
+
+
+def _answered(state: Standing, answer: Answer) -> Standing:
+    if isinstance(answer, AgentReplied):
+        return replace(state, said=said_by_agent(answer.text))
+    if isinstance(answer, ToolReturned) and isinstance(answer.value, dict) and "done" in answer.value:
+        return _found(state, answer.value) if "found" in answer.value else replace(state, over="", keep="")
+    return state
+
+
+def _ordered(state: Standing, order: Ordered) -> Standing:
+    given = order.arguments
+    if order.order == "edit":
+        return _found(state, given)
+    if order.order == "renamed":
+        return replace(state, file=given["file"])
+    if order.order == "work":
+        state = replace(state, said=Said())
+        if "brief" not in given:
+            return state
+        brief = Brief(given["brief"], given.get("model", ""), tuple(given.get("team", ())))
+        return replace(state, briefs={**state.briefs, order.by: brief})
+    more = int(given.get("raise", {}).get("interactions", 0))
+    said = Said(given.get("message", ""), given.get("next_action", ""), given.get("result", ""))
+    return replace(state, said=said, more_interactions=state.more_interactions + more)
+
+
+def _found(state: Standing, given: dict[str, Any]) -> Standing:
+    text = given.get("found", "")
+    return replace(state, found=text, base=given.get("base", 0), over=sha(text), keep="", said=Said())
+
+
+def said_by_agent(text: str) -> Said:
+    """What an agent's reply says with its transition; nothing if it cannot be read."""
+    try:
+        content, decisions = reply.decided(text)
+    except reply.NoReply:
+        return Said()
+    return Said(content, _text(decisions.get("next_action")), _text(decisions.get("result")))
+
+
+def _text(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else repr(value)
+
+
+def _moved(state: Standing, event: Moved) -> Standing:
+    paper = after_move(state, event)
+    over = event.after == event.before == "pending"
+    return replace(
+        state,
+        paper=paper,
+        turn=state.turn if over else None,
+        failures=0,
+        refusal=None,
+        before_end=event.before if event.after == "terminated" else state.before_end,
+    )
+
+
+def after_move(state: Standing, event: Moved) -> Paper:
+    """The document after a transition. Only the lines that it is about change."""
+    paper, said = state.paper, state.said
+    if not event.written:
+        paper = paper.with_bullet(event.at, event.by, event.words, event.before, event.after)
+        upcoming = said.next_action or (said.message if event.action in ("pass", "assign") else "")
+        upcoming = upcoming or next_words(state.policy.language, event.action, event.to)
+        if upcoming.strip():
+            paper = paper.with_next_action(upcoming)
+        result = said.result or (said.message if event.action == "complete" else "")
+        if result.strip():
+            paper = paper.with_section(RESULT, result)
+    changes = {"Status": event.after, "Updated_At": event.at}
+    if event.to:
+        changes |= {"Current_Owner": event.to, "Previous_Owner": event.by}
+    if event.counts or paper.count is None:
+        changes["Interaction_Count"] = str(state.count + event.counts)
+    for key, value in changes.items():
+        paper = paper.with_header(key, value)
+    return paper
+
+
+def publishing(state: Standing) -> dict[str, Any]:
+    """What the document's file is to hold, and which text it may replace."""
+    number, paper = state.views[-1]
+    return {"number": number, "file": state.file, "text": write(paper), "over": state.over, "keep": state.keep}
+
+
+def asked_of(command: object) -> str:
+    """What kind of thing a command is to this style."""
+    if isinstance(command, AskAgent):
+        return "agent"
+    return "publish" if isinstance(command, CallTool) and command.tool == PUBLISH else ""

@@ -1,0 +1,427 @@
+"""The hand-off style: given a document and what people and agents want with it, what becomes of it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ripstop.kernel.effects import (
+    AgentReplied,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Failed,
+    PersonAnswered,
+    ToolReturned,
+)
+from ripstop.kernel.errors import RunHasEnded, UsageError
+from ripstop.kernel.events import Asked, Event, Guarded, Heard, Ordered, Started, Warned, Withdrawn
+from ripstop.styles.handoff.events import Edited, Heeded, Moved, Refused, Stumbled
+from ripstop.styles.handoff.paper import Paper, draft, read, write
+from ripstop.styles.handoff.policy import Policy
+from ripstop.styles.handoff.standing import PUBLISH, sha
+from ripstop.styles.handoff.style import HandoffStyle
+from ripstop.testing import given
+from ripstop.testing.stories import Given, Told
+
+STYLE = HandoffStyle()
+DONE = ToolReturned(value={"file": "f.md", "done": "written"})
+
+
+def paper(owner: str = "ann", **more: Any) -> Paper:
+    return draft("calc", "boss", owner, "What is 2 + 2?", "2026-01-01 10:00:00", **more)
+
+
+def document(text: str | None = None, **policy: Any) -> Given:
+    """A document that was taken in, its file written."""
+    started = Started(style="handoff", definition="definition", input=text or write(paper()), settings={"file": "f.md"})
+    return given(STYLE, Policy(**policy), started, DONE)
+
+
+def order(action: str, by: str = "", **arguments: Any) -> Ordered:
+    return Ordered(order=action, by=by, arguments=arguments)
+
+
+def now(story: Given) -> Paper:
+    assert story.run is not None
+    found: Paper = story.run.state.paper
+    return found
+
+
+def told(story: Given, *orders: Ordered) -> Told:
+    """Each order, and its file written, but for the last."""
+    for one in orders[:-1]:
+        story.tell(one)
+        story.tell(DONE)
+    return story.when(orders[-1])
+
+
+def published(told: Told) -> dict[str, Any]:
+    """What the last command to write the file would write."""
+    number = max(n for n, o in told.run.open.items() if isinstance(o.command, CallTool))
+    return STYLE.arguments(told.run.open[number].state, told.run.open[number].command)  # type: ignore[arg-type]  # it is a CallTool
+
+
+def guards(story: Given) -> list[Guarded]:
+    return [record.event for record in story.records if isinstance(record.event, Guarded)]
+
+
+# Transitions
+
+
+@pytest.mark.req("S0-22", "S0-29", "S0-53", "S0-54", "S0-57")
+def test_accepting_is_recorded_counted_and_published() -> None:
+    result = told(document(), order("accept", "ann")).then(Moved, Asked)
+    after = read(published(result)["text"])
+    assert (after.status, after.owner, after.count) == ("in_progress", "ann", 1)
+    assert (after.history[-1].agent, after.history[-1].before, after.history[-1].after) == (
+        "ann",
+        "pending",
+        "in_progress",
+    )
+    assert after.created == "2026-01-01 10:00:00"
+    assert after.updated == after.history[-1].at != after.created
+
+
+@pytest.mark.req("S0-24", "S0-30", "S0-55", "S0-56")
+def test_a_hand_over_names_the_new_owner_and_what_comes_next() -> None:
+    result = told(document(), order("accept"), order("pass", "ann", to="bob", next_action="Check it"))
+    after = read(published(result)["text"])
+    assert (after.status, after.owner, after.previous, after.next_action) == ("pending", "bob", "ann", "Check it")
+    assert after.count == 2
+
+
+@pytest.mark.req("S0-23")
+def test_completing_keeps_the_result_and_ends_the_run_once_the_file_is_written() -> None:
+    story = document()
+    result = told(story, order("accept"), order("complete", "ann", result="4"))
+    assert result.run.ended is None
+    assert now(story).section("Result") == "4"
+    story.when(DONE).then_ends("completed", "ann completed it")
+
+
+@pytest.mark.req("S0-25")
+def test_anybody_may_terminate_what_is_not_finished() -> None:
+    story = document()
+    told(story, order("terminate", "boss", message="no longer needed"))
+    story.when(DONE).then_ends("stopped", "no longer needed")
+    assert now(story).status == "terminated"
+
+
+@pytest.mark.req("S0-28")
+def test_assigning_a_pending_document_does_not_count() -> None:
+    story = document()
+    told(story, order("assign", "boss", to="bob"))
+    assert (now(story).owner, now(story).previous, now(story).status) == ("bob", "boss", "pending")
+    assert now(story).count == 0
+
+
+@pytest.mark.req("S0-26", "S0-3")
+@pytest.mark.parametrize(
+    ("before", "wanted"),
+    [
+        ((), order("complete", "ann")),
+        ((), order("pass", "ann", to="bob")),
+        ((order("accept"),), order("accept", "ann")),
+        ((order("accept"),), order("assign", "boss", to="bob")),
+        ((order("accept"),), order("complete", "bob")),
+        ((order("accept"),), order("pass", "ann", to=" ")),
+        ((), order("accept", "bob")),
+        ((), order("dance", "ann")),
+    ],
+)
+def test_an_illegal_transition_is_refused_and_changes_nothing(before: tuple[Ordered, ...], wanted: Ordered) -> None:
+    story = document()
+    if before:
+        told(story, *before)
+        story.tell(DONE)
+    was = write(now(story))
+    result = story.when(wanted).then(Refused)
+    refused = result.decided[0]
+    assert isinstance(refused, Refused) and refused.reason
+    assert write(now(story)) == was
+
+
+@pytest.mark.req("S0-26")
+def test_a_refusal_names_what_would_be_legal() -> None:
+    refused = told(document(), order("complete", "ann")).decided[0]
+    assert isinstance(refused, Refused)
+    assert "pending→completed" in refused.reason and "accept" in refused.reason
+
+
+@pytest.mark.req("S0-25", "S0-50")
+def test_completed_is_final_even_for_terminate() -> None:
+    story = document()
+    told(story, order("accept"), order("complete", "ann"))
+    story.when(order("terminate", "boss")).then(Refused)
+    story.tell(DONE)
+    story.when(order("terminate", "boss")).then_refused(RunHasEnded)
+    assert now(story).status == "completed"
+
+
+# Guards
+
+
+@pytest.mark.req("S0-32", "S0-33", "S0-35", "S0-47")
+def test_ten_interactions_are_allowed_and_the_eleventh_terminates() -> None:
+    story = document()
+    steps: list[Ordered] = []
+    for turn in range(5):
+        me, you = ("ann", "bob") if turn % 2 == 0 else ("bob", "ann")
+        steps += [order("accept", me), order("pass", me, to=you, next_action=f"step {turn}")]
+    told(story, *steps)
+    story.tell(DONE)
+    assert (now(story).status, now(story).count) == ("pending", 10)
+    story.when(order("accept", "bob"))
+    assert now(story).status == "terminated"
+    assert [verdict.guard for verdict in guards(story)] == ["interactions"]
+    story.when(DONE).then_ends("limit", "10 interactions")
+
+
+@pytest.mark.req("S0-34")
+def test_the_limit_can_be_set_and_raised_after_the_stop() -> None:
+    story = document(max_interactions=1)
+    told(story, order("accept"), order("complete", "ann"))
+    story.tell(DONE)
+    story.when(order("resume")).then_refused(UsageError)
+    story.when(Ordered(order="resume", arguments={"raise": {"interactions": 2}}, by="boss"))
+    story.tell(DONE)
+    assert now(story).status == "in_progress"
+    told(story, order("complete", "ann")).then(Moved, Asked)
+    assert now(story).status == "completed"
+
+
+@pytest.mark.req("S0-36", "S0-37", "S0-38")
+def test_the_same_owner_twice_without_progress_terminates() -> None:
+    story = document()
+    again = (order("accept", "ann"), order("pass", "ann", to="ann", next_action="think"))
+    told(story, *again, *again)
+    assert now(story).status == "terminated"
+    assert guards(story)[0].guard == "no_progress"
+
+
+@pytest.mark.req("S0-36")
+def test_the_same_owner_twice_with_progress_goes_on() -> None:
+    story = document()
+    once = (order("accept", "ann"), order("pass", "ann", to="ann", next_action="first half"))
+    twice = (order("accept", "ann"), order("pass", "ann", to="ann", next_action="second half"))
+    told(story, *once, *twice)
+    assert now(story).status == "pending" and not guards(story)
+
+
+@pytest.mark.req("S0-36")
+def test_accepting_and_completing_is_not_the_same_owner_twice() -> None:
+    story = document()
+    told(story, order("accept", "ann"), order("complete", "ann"))
+    assert now(story).status == "completed" and not guards(story)
+
+
+@pytest.mark.req("S0-45", "S0-46")
+def test_the_end_marker_counts_wherever_it_stands_in_a_message() -> None:
+    story = document()
+    result = story.when(Heard(text="I think we are done [WORKFLOW_END] here", by="bob"))
+    assert now(story).status == "terminated"
+    assert guards(story)[0].guard == "end_marker"
+    assert read(published(result)["text"]).status == "terminated"
+
+
+@pytest.mark.req("S0-45")
+def test_the_end_marker_in_the_document_itself_ends_nothing() -> None:
+    text = write(paper(conditions=["a message says [WORKFLOW_END]"]))
+    story = document(text)
+    told(story, order("accept", "ann"))
+    assert now(story).status == "in_progress"
+
+
+@pytest.mark.req("S0-43", "S0-44")
+def test_a_courtesy_on_an_active_document_terminates_it() -> None:
+    story = document()
+    story.when(Heard(text="谢谢！", by="bob"))
+    assert now(story).status == "terminated" and guards(story)[0].guard == "courtesy"
+
+
+@pytest.mark.req("S0-43")
+def test_courtesy_can_be_ignored_instead() -> None:
+    story = document(guards={"courtesy": "ignore"})
+    story.when(Heard(text="Thanks!", by="bob")).then(Heeded)
+    assert now(story).status == "pending" and not guards(story)
+
+
+@pytest.mark.req("S0-43")
+@pytest.mark.parametrize("policy", ["terminate", "ignore"])
+def test_a_bare_acknowledgement_by_the_new_owner_is_no_answer(policy: str) -> None:
+    story = document(guards={"courtesy": policy})
+    story.when(Heard(text="收到", by="ann")).then(Heeded)
+    assert now(story).status == "pending"
+
+
+@pytest.mark.req("S0-43")
+def test_a_message_of_work_changes_nothing_and_is_kept() -> None:
+    story = document()
+    was = write(now(story))
+    story.when(Heard(text="Thanks, the bug is fixed and all tests pass.", by="bob")).then(Heeded)
+    assert write(now(story)) == was
+
+
+# Foreign documents
+
+
+@pytest.mark.req("S0-31", "S0-26")
+def test_a_foreign_illegal_history_is_taken_in_and_flagged() -> None:
+    text = write(paper()).replace(
+        "- 2026-01-01 10:00:00 boss created pending→pending\n",
+        "- 2026-01-01 10:00:00 boss finished pending→completed\n",
+    )
+    started = Started(style="handoff", definition="definition", input=text, settings={"file": "f.md"})
+    story = given(STYLE, Policy(), started)
+    warnings = [record.event.text for record in story.records if isinstance(record.event, Warned)]
+    assert any("pending→completed" in warning for warning in warnings)
+    assert write(now(story)) == text
+
+
+# Edits
+
+
+def edited(story: Given, text: str) -> Told:
+    return story.when(order("edit", found=text, base=2))
+
+
+def test_an_edit_of_the_status_becomes_the_transition_it_means() -> None:
+    story = document()
+    text = write(now(story)).replace("Status: pending", "Status: in_progress")
+    result = edited(story, text).then(Edited, Moved, Asked, Withdrawn, Asked)
+    moved = result.decided[1]
+    assert isinstance(moved, Moved)
+    assert (moved.action, moved.by, moved.before, moved.after) == ("accept", "ann", "pending", "in_progress")
+    after = read(published(result)["text"])
+    assert (after.status, after.count, len(after.history)) == ("in_progress", 1, 3)
+    assert published(result)["over"] == sha(text) and not published(result)["keep"]
+
+
+def test_an_illegal_edit_is_refused_with_its_line_and_kept() -> None:
+    story = document()
+    was = write(now(story))
+    result = edited(story, was.replace("Status: pending", "Status: completed")).then(Refused, Asked)
+    refused = result.decided[0]
+    assert isinstance(refused, Refused)
+    assert refused.line == 2 and "pending→completed is not legal" in refused.reason
+    order_ = published(result)
+    assert order_["text"] == was and order_["keep"]
+
+
+def test_an_edit_that_is_found_while_the_file_is_written_is_read_back_too() -> None:
+    story = document()
+    text = write(now(story)).replace("Status: pending", "Status: in_progress")
+    story.tell(order("assign", "boss", to="ann"))
+    found = ToolReturned(value={"file": "f.md", "done": "edited", "found": text, "base": 2})
+    result = story.when(found)
+    assert any(isinstance(event, (Edited, Refused)) for event in result.decided)
+
+
+# Agents
+
+
+def says(action: str = "complete", to: str = "", content: str = "done", **more: Any) -> AgentReplied:
+    return AgentReplied(text=json.dumps({"content": content, "decisions": {"action": action, "to": to, **more}}))
+
+
+def at_work(story: Given, agent: str = "ann") -> Told:
+    result = story.when(order("work", agent, brief=f"You are {agent}.", team=["ann", "bob"]))
+    story.tell(DONE)
+    return result
+
+
+@pytest.mark.req("S0-52")
+def test_an_agent_that_is_to_work_accepts_first() -> None:
+    story = document()
+    at_work(story).then_asks(CallTool, AskAgent)
+    assert now(story).status == "in_progress"
+    asked = next(o for o in story.run.open.values() if isinstance(o.command, AskAgent))  # type: ignore[union-attr]  # it was started
+    prompt = STYLE.render(asked.state, asked.command)  # type: ignore[arg-type]  # it is an AskAgent
+    assert "You are ann." in prompt.messages[0].text and prompt.text == write(now(story))
+
+
+def test_an_agent_completes_by_its_decision() -> None:
+    story = document()
+    at_work(story)
+    story.when(says("complete", result="4"))
+    assert (now(story).status, now(story).section("Result")) == ("completed", "4")
+
+
+@pytest.mark.req("S0-1")
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The task is completed. Status: completed",
+        "Status: completed\n\n## History\n- 2026-01-01 10:00:00 ann completed it in_progress→completed",
+        '{"content": "completed", "decisions": {"status": "completed"}}',
+        '{"status": "completed"}',
+    ],
+)
+def test_an_agent_that_only_claims_to_have_completed_changes_nothing(claim: str) -> None:
+    story = document(attempts=1)
+    at_work(story)
+    was = write(now(story))
+    story.tell(AgentReplied(text=claim))
+    assert write(now(story)) == was
+    story.tell(AgentReplied(text=claim))
+    assert write(now(story)) == was and now(story).status == "in_progress"
+
+
+@pytest.mark.req("S0-32")
+def test_a_failing_agent_is_no_interaction_and_is_asked_so_often_only() -> None:
+    story = document(attempts=2)
+    at_work(story)
+    failure = Failed(reason="timeout", fault="agent")
+    story.when(failure).then(Stumbled, Asked)
+    story.when(failure).then(Stumbled, Asked).then_asks(AskPerson)
+    assert now(story).count == 1
+    story.when(PersonAnswered(choice="again")).then_asks(AskAgent)
+
+
+def test_a_person_may_terminate_what_an_agent_cannot_do() -> None:
+    story = document(attempts=1)
+    at_work(story)
+    story.tell(Failed(reason="timeout", fault="agent"))
+    story.tell(PersonAnswered(choice="terminate", by="boss"))
+    assert now(story).status == "terminated"
+
+
+def test_an_edit_that_takes_the_document_away_calls_the_agent_back() -> None:
+    story = document()
+    at_work(story)
+    text = write(now(story)).replace("Status: in_progress", "Status: pending").replace("Owner: ann", "Owner: bob", 1)
+    result = story.when(order("edit", found=text, base=0))
+    assert any(isinstance(event, Withdrawn) for event in result.decided)
+    assert not any(isinstance(o.command, AskAgent) for o in result.run.open.values())
+    assert (now(story).owner, now(story).status) == ("bob", "pending")
+
+
+def test_an_agent_whose_document_was_edited_meanwhile_is_shown_it_and_asked_again() -> None:
+    story = document()
+    at_work(story)
+    text = write(now(story)).replace("What is 2 + 2?", "What is 3 + 3?")
+    story.when(order("edit", found=text, base=0)).then(Edited, Asked)
+    story.tell(DONE)
+    story.when(says("complete", result="4")).then_asks(AskAgent)
+    asked = next(o for o in story.run.open.values() if isinstance(o.command, AskAgent))  # type: ignore[union-attr]  # it was started
+    prompt = STYLE.render(asked.state, asked.command)  # type: ignore[arg-type]  # it is an AskAgent
+    assert "What is 3 + 3?" in prompt.text
+    story.when(says("complete", result="6"))
+    assert (now(story).status, now(story).section("Result"), now(story).task) == ("completed", "6", "What is 3 + 3?")
+
+
+def test_a_file_that_cannot_be_written_becomes_a_question() -> None:
+    story = document()
+    story.tell(order("accept", "ann"))
+    story.when(Failed(reason="the disk is full")).then_asks(AskPerson)
+    story.when(PersonAnswered(choice="again")).then_asks(CallTool(tool=PUBLISH))
+
+
+def test_only_the_newest_view_is_written() -> None:
+    story = document()
+    story.tell(order("accept", "ann"))
+    result = story.when(order("pass", "ann", to="bob"))
+    open_: list[Event] = [event for event in result.decided if isinstance(event, Withdrawn)]
+    assert len(open_) == 1
+    assert sum(isinstance(o.command, CallTool) for o in result.run.open.values()) == 1
