@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ripstop.runtime.story import Told
 
 SHORT = 160
+ROOMY = 110
+"""Columns of a terminal in which every column of a table has its place."""
 
 
 @click.command()
@@ -55,14 +57,19 @@ def runs(options: Options) -> None:
 
     from .words import COLOURS, local_time
 
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 10_000  # whoever reads it is a program or a file, and needs whole names
+    roomy = console.width >= ROOMY
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("run", "status", "style", "records", "begun", "last"):
-        table.add_column(heading, justify="right" if heading == "records" else "left")
+    for heading in ("run", "status", "style", *(("records", "begun") if roomy else ()), "last"):
+        right = "right" if heading == "records" else "left"
+        table.add_column(heading, justify=right, no_wrap=True, overflow="fold" if heading == "run" else "ellipsis")
     for info in infos:
         status = f"[{COLOURS.get(info.status, 'white')}]{info.status}[/]"
-        times = (local_time(info.created), local_time(info.updated))
-        table.add_row(escape(info.run_id), status, info.style, str(info.length), *times)
-    Console(highlight=False).print(table)
+        more = (str(info.length), local_time(info.created)) if roomy else ()
+        table.add_row(escape(info.run_id), status, info.style, *more, local_time(info.updated))
+    console.print(table)
 
 
 @click.command(short_help="Show how a run stands.")

@@ -131,6 +131,8 @@ def _moves(edited: Paper, base: Paper) -> Iterator[Move]:
 def _move(line: int, by: str, status: str, before: str, after: str, owner: str, to: str, written: bool) -> Move:
     if before != status:
         raise Refusal(line, f"the status was {status!r} then, not {before!r}")
+    if to and before == after != "pending":
+        raise Refusal(line, f"the owner changes with a hand-over: set `Status: pending` as well as the owner {to!r}")
     action = action_for(before, after, bool(to))
     if not action:
         raise Refusal(line, f"{before}→{after} is not legal; legal are: {legal_from(before)}")

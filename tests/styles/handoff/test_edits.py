@@ -1,0 +1,170 @@
+"""Edits by hand: what they mean, what is refused, and that neither side's change is lost without a word."""
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
+
+from ripstop.styles.handoff.edits import Edit, Move, Refusal, read_edit
+from ripstop.styles.handoff.paper import Paper, draft, read, write
+
+AT, LATER = "2026-01-01 10:00:00", "2026-01-01 11:00:00"
+PAPER = draft("calc", "boss", "ann", "What is 2 + 2?", AT)
+ACCEPTED = PAPER.with_bullet(LATER, "ann", "accepted it", "pending", "in_progress").with_header("Status", "in_progress")
+ACCEPTED = ACCEPTED.with_header("Updated_At", LATER).with_header("Interaction_Count", "1")
+
+
+def edit(paper: Paper, *changes: tuple[str, str], views: tuple[Paper, ...] = ()) -> Edit:
+    text = write(paper)
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return read_edit(text, views or (paper,))
+
+
+def refusal(paper: Paper, *changes: tuple[str, str], views: tuple[Paper, ...] = ()) -> Refusal:
+    with pytest.raises(Refusal) as refused:
+        edit(paper, *changes, views=views)
+    assert refused.value.reason
+    return refused.value
+
+
+def test_a_change_of_status_is_a_move_by_the_owner() -> None:
+    assert edit(PAPER, ("Status: pending", "Status: in_progress")).moves == (
+        Move("accept", "ann", "pending", "in_progress"),
+    )
+
+
+def test_a_change_of_owner_of_a_pending_document_assigns_it() -> None:
+    (move,) = edit(PAPER, ("Current_Owner: ann", "Current_Owner: bob")).moves
+    assert (move.action, move.to) == ("assign", "bob")
+
+
+def test_status_and_owner_together_hand_it_over() -> None:
+    changes = (("Status: in_progress", "Status: pending"), ("Current_Owner: ann", "Current_Owner: bob"))
+    (move,) = edit(ACCEPTED, *changes).moves
+    assert (move.action, move.by, move.to) == ("pass", "ann", "bob")
+
+
+def test_a_program_that_follows_the_protocol_to_the_letter_is_taken_at_its_word() -> None:
+    line = f"- {LATER} ann accepted it pending→in_progress\n"
+    mine = f"{line}- 2026-01-01 12:00:00 ann done, over to bob in_progress→pending\n"
+    changes = (
+        ("Status: in_progress", "Status: pending"),
+        ("Current_Owner: ann", "Current_Owner: bob"),
+        ("Previous_Owner: boss", "Previous_Owner: ann"),
+        ("Interaction_Count: 1", "Interaction_Count: 2"),
+        (f"Updated_At: {LATER}", "Updated_At: 2026-01-01 12:00:00"),
+        (line, mine),
+    )
+    (move,) = edit(ACCEPTED, *changes).moves
+    assert (move.action, move.to, move.written) == ("pass", "bob", True)
+
+
+def test_two_steps_in_one_save_are_two_moves() -> None:
+    lines = f"- {LATER} ann took it pending→in_progress\n- {LATER} ann did it in_progress→completed\n"
+    changes = (("Status: pending", "Status: completed"), ("## Next_Action", lines + "\n## Next_Action"))
+    assert [move.action for move in edit(PAPER, *changes).moves] == ["accept", "complete"]
+
+
+def test_free_text_may_be_edited_without_a_move() -> None:
+    result = edit(PAPER, ("What is 2 + 2?", "What is 3 + 3?"), ("## Next_Action", "## Notes\nmine\n\n## Next_Action"))
+    assert result == Edit((), "")
+
+
+@pytest.mark.req("S0-26", "S0-57")
+@pytest.mark.parametrize(
+    ("paper", "changes", "line", "words"),
+    [
+        (PAPER, [("Status: pending", "Status: completed")], 2, "pending→completed is not legal"),
+        (PAPER, [("Status: pending", "Status: done")], 2, "pending"),
+        (ACCEPTED, [("Current_Owner: ann", "Current_Owner: bob")], 3, "with a hand-over"),
+        (ACCEPTED, [("Status: in_progress", "Status: pending")], 2, "say to whom"),
+        (PAPER, [(f"Created_At: {AT}", f"Created_At: {LATER}")], 5, "never changes"),
+        (PAPER, [("Previous_Owner: boss", "Previous_Owner: eve")], 4, "Previous_Owner"),
+        (PAPER, [("Interaction_Count: 0", "Interaction_Count: 9")], 7, "Interaction_Count"),
+        (PAPER, [("# Workflow: calc", "# Workflow: other")], 1, "cannot be changed"),
+        (PAPER, [(f"- {AT} boss created pending→pending\n", "")], 13, "only be added to"),
+        (PAPER, [("boss created", "boss invented")], 13, "only be added to"),
+        (PAPER, [("## Next_Action", f"- {LATER} hello\n\n## Next_Action")], 16, "a history line is"),
+        (
+            PAPER,
+            [
+                ("Status: pending", "Status: in_progress"),
+                ("## Next_Action", f"- {LATER} bob took it pending→in_progress\n\n## Next_Action"),
+            ],
+            16,
+            "'bob' may not accept",
+        ),
+        (PAPER, [("# Workflow: calc", "Workflow: calc")], 1, "# Workflow"),
+    ],
+)
+def test_what_only_the_engine_keeps_is_refused_with_its_line(
+    paper: Paper, changes: list[tuple[str, str]], line: int, words: str
+) -> None:
+    refused = refusal(paper, *changes)
+    assert words in refused.reason and refused.line == line
+
+
+# Two sides at once
+
+
+def test_a_save_from_before_the_last_move_undoes_nothing() -> None:
+    old = edit(PAPER, ("What is 2 + 2?", "What is 3 + 3?"), views=(PAPER, ACCEPTED))
+    joined = read(old.text)
+    assert (joined.task, joined.status, len(joined.history)) == ("What is 3 + 3?", "in_progress", 3)
+
+
+def test_both_changed_the_same_field_differently_so_the_edit_is_refused() -> None:
+    theirs = ACCEPTED.with_next_action("do this")
+    refused = refusal(PAPER, ("## Next_Action\n", "## Next_Action\ndo that\n"), views=(PAPER, theirs))
+    assert "Next_Action was changed meanwhile" in refused.reason and "do this" in refused.reason
+
+
+def test_both_moved_it_so_the_edit_is_refused() -> None:
+    refused = refusal(PAPER, ("Status: pending", "Status: terminated"), views=(PAPER, ACCEPTED))
+    assert "moved on meanwhile" in refused.reason
+
+
+def test_a_section_of_ones_own_in_an_old_save_is_refused_rather_than_lost() -> None:
+    refusal(PAPER, ("## Next_Action", "## Notes\nmine\n\n## Next_Action"), views=(PAPER, ACCEPTED))
+
+
+texts = st.text(alphabet="abc #-:\n→é谢", max_size=30)
+
+
+@for_all(task=texts, upcoming=texts, theirs=texts, stale=st.booleans())
+def test_neither_side_is_lost_silently(task: str, upcoming: str, theirs: str, stale: bool) -> None:
+    """Given both sides change what they like: either both changes stand in the result, or the edit is refused."""
+    current = ACCEPTED.with_next_action(theirs)
+    base = PAPER if stale else current
+    mine = base.with_task(task).with_next_action(upcoming)
+    try:
+        result = read_edit(write(mine), (PAPER, current))
+    except Refusal:
+        assert stale and mine.next_action != PAPER.next_action != current.next_action
+        return
+    joined = read(result.text or write(mine))
+    assert joined.task == mine.task
+    assert joined.next_action == (mine.next_action if mine.next_action != base.next_action else current.next_action)
+    assert len(joined.history) == len(current.history)
+
+
+@for_all(st.text(max_size=200))
+def test_any_text_is_an_edit_or_a_refusal(text: str) -> None:
+    try:
+        read_edit(text, (PAPER, ACCEPTED))
+    except Refusal as refused:
+        assert refused.line >= 1 and refused.reason
+
+
+@for_all(st.data())
+def test_any_damage_to_a_document_is_an_edit_or_a_refusal(data: st.DataObject) -> None:
+    text = write(ACCEPTED)
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 40)))
+    damaged = text[:start] + data.draw(texts) + text[end:]
+    try:
+        result = read_edit(damaged, (PAPER, ACCEPTED))
+    except Refusal:
+        return
+    assert read(result.text or damaged).id == "calc"

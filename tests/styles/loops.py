@@ -1,0 +1,380 @@
+"""Scenes of agents that go round in circles, and of agents that only look as if they did.
+
+- A scene is data: how it begins, and what is told in its n-th round. A round of a graph is one turn; a round of a
+  document is one handling of it (or one message about it).
+- A `Loop` says in which round it is stopped, by which guard, and in which round the last progress was made.
+- A `Healthy` one says in which round it is completed. No guard may say a word.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from ripstop.kernel.effects import (
+    AgentReplied,
+    Answer,
+    AskPerson,
+    Failed,
+    Limits,
+    StartRun,
+    TimerFired,
+    ToolCall,
+    ToolReturned,
+    Usage,
+)
+from ripstop.kernel.events import Answered, Fact, Heard, Ordered, Started
+from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
+from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.handoff.paper import draft, write
+from ripstop.styles.handoff.policy import Policy
+from ripstop.styles.handoff.standing import asked_of
+from ripstop.styles.handoff.style import HandoffStyle
+from ripstop.testing import Errands, ErrandStyle, Given, given
+
+Round = tuple[Fact | Answer, ...]
+Goes = Callable[[int], Round]
+Handling = Callable[[str, str, int], Round]
+"""By whom, to whom, the how manieth it is."""
+PEOPLE = ("ann", "bob", "cyd", "dan", "eve", "fay", "gus")
+MARKER = "[WORKFLOW_END]"
+
+
+class Loop(Struct, frozen=True):
+    id: str
+    begin: Callable[[], Given]
+    goes: Goes
+    rounds: int
+    """It is stopped in exactly this one; 0: before the first."""
+    guard: str
+    outcome: str = "stopped"
+    progress: int = 0
+    """The round in which the last progress was made; 0: the guard names none."""
+    interactions: int | None = None
+    """Of a document: how many it has had when it is stopped."""
+
+
+class Healthy(Struct, frozen=True):
+    id: str
+    begin: Callable[[], Given]
+    goes: Goes
+    rounds: int
+
+
+# Playing
+
+
+def play(story: Given, goes: Goes, most: int) -> int:
+    """Go on until the run has ended or a person is asked, for at most so many rounds; returns how many it were."""
+    settle_views(story)
+    for number in range(1, most + 1):
+        for told in goes(number):
+            if over(story):
+                return number
+            story.tell(told)
+            settle_views(story)
+        if over(story):
+            return number
+    return most
+
+
+def over(story: Given) -> bool:
+    assert story.run is not None
+    asks = any(isinstance(opened.command, AskPerson) for opened in story.run.open.values())
+    return story.run.ended is not None or asks
+
+
+def settle_views(story: Given) -> None:
+    """Write the document whenever the style wants that."""
+    assert story.run is not None
+    for number in [n for n, opened in story.run.open.items() if asked_of(opened.command) == "publish"]:
+        story.tell(Answered(to=number, answer=ToolReturned(value={"file": "d.md", "done": "written"})), after=0)
+
+
+# Graphs
+
+
+def ring(size: int, limits: Limits = Limits(), **more: Any) -> Callable[[], Given]:
+    """So many agents, each of whom gives the word to the next until one says that it is done."""
+    names = [f"s{place}" for place in range(size)]
+    states = tuple(
+        State(name, f"agent_{name}", "Go.", (Transition(END, "done"), Transition(names[(place + 1) % size])))
+        for place, name in enumerate(names)
+    )
+    agents = tuple(Agent(state.agent) for state in states)
+    more = {"max_turns": 100, "initial_message": "the goal", **more}
+    graph = Graph(name="g", start="s0", agents=agents, states=states, **more)
+    return lambda: given(GraphStyle(), graph, limits=limits)
+
+
+def says(content: str = "Over to you.", usage: Usage = Usage(), **decisions: Any) -> AgentReplied:
+    return AgentReplied(text=json.dumps({"content": content, "decisions": decisions}), usage=usage)
+
+
+def writes(path: str, text: str, *results: Answer, **reply: Any) -> Round:
+    """A reply with a file in it, and what came of writing it."""
+    text = f"{path}\n```\n{text}\n```\n\n{says(**reply).text}"
+    return (AgentReplied(text=text), *(results or (ToolReturned(value="written"),)))
+
+
+def calls(tool: str, arguments: dict[str, Any], result: Answer, **decisions: Any) -> Round:
+    call = ToolCall(id="1", tool=tool, arguments=arguments)
+    return (AgentReplied(text="Let me see.", calls=(call,)), result, says(**decisions))
+
+
+def same(words: Callable[[int], str] = lambda n: "Over to you.", **decisions: Any) -> Goes:
+    """The same decisions in every turn, whatever the words."""
+    return lambda n: (says(words(n), **decisions),)
+
+
+def counting(n: int) -> Round:
+    """Real work: something else is decided in every turn."""
+    return (says(step=n),)
+
+
+def after(rounds: int, then: Goes, first: Goes = counting) -> Goes:
+    return lambda n: first(n) if n <= rounds else then(n - rounds)
+
+
+def until(rounds: int, goes: Goes, last: Round = (says("All is done.", done=True),)) -> Goes:
+    return lambda n: goes(n) if n < rounds else last
+
+
+def in_turn(*rounds: Round) -> Goes:
+    """These rounds, again and again."""
+    return lambda n: rounds[(n - 1) % len(rounds)]
+
+
+WORDS: dict[str, Callable[[int], str]] = {
+    "identical-words": lambda n: "I agree. What do you think?",
+    "paraphrased": lambda n: f"Put differently ({n}), {['we agree', 'I concur', 'same here', 'indeed'][n % 4]}.",
+    "ever-longer-words": lambda n: "Let me elaborate. " * n,
+}
+COURTESIES = {
+    "english": ("Thank you so much!", "You're welcome!"),
+    "chinese": ("谢谢！", "不客气"),
+    "japanese": ("ありがとうございます", "どういたしまして"),
+    "korean": ("감사합니다", "천만에요"),
+    "spanish": ("¡Muchas gracias!", "De nada"),
+    "french": ("Merci beaucoup !", "De rien"),
+    "german": ("Vielen Dank!", "Gern geschehen"),
+    "italian": ("Grazie mille!", "Prego"),
+    "russian": ("Спасибо", "Не за что"),
+    "arabic": ("شكراً جزيلاً", "عفواً"),
+    "hindi": ("धन्यवाद", "कोई बात नहीं"),
+    "turkish": ("Teşekkürler", "Rica ederim"),
+    "polish": ("Dziękuję bardzo", "Nie ma za co"),
+    "emoji": ("👍", "🙏🙏"),
+}
+READ = calls("read_file", {"path": "collab/a.md"}, ToolReturned(value="# A"), go=True)
+FAILS = calls("write_file", {"path": "/etc/x", "content": "y"}, Failed(reason="outside"), go=True)
+DONE_ALREADY = writes("collab/a.md", "# A", go=True)
+FLIP, FLOP = writes("collab/a.md", "tabs", go=True), writes("collab/a.md", "blanks", go=True)
+COSTLY = Usage(input_tokens=40_000, output_tokens=10_000, money=0.25)
+
+
+# fmt: off
+GRAPH_LOOPS = [
+    *(
+        Loop(f"circle-of-{size}-{words}", ring(size), same(WORDS[words], go=True), 5 * size, "circle", progress=size)
+        for size in range(2, 8)
+        for words in WORDS
+    ),
+    *(
+        Loop(f"self-loop-{words}", ring(1), same(WORDS[words], go=True), 5, "no_progress", progress=1)
+        for words in WORDS
+    ),
+    *(
+        Loop(f"circle-of-{k}-after-ten-turns-of-progress", ring(k), after(10, same(go=True)), 10 + 5 * k,
+             "circle", progress=10 + k)
+        for k in (2, 3, 5, 7)
+    ),
+    Loop("self-loop-after-ten-turns-of-progress", ring(1), after(10, same(go=True)), 15, "no_progress", progress=11),
+    Loop("self-loop-that-rewrites-the-same-file", ring(1), lambda n: DONE_ALREADY, 5, "no_progress", progress=1),
+    Loop("pair-that-rewrites-the-same-file", ring(2), lambda n: DONE_ALREADY, 10, "circle", progress=2),
+    Loop("pair-that-edits-back-and-forth", ring(2), in_turn(FLIP, FLOP), 10, "circle", progress=2),
+    Loop("one-agent-that-flips-and-flops-a-file", ring(1), in_turn(FLIP, FLOP), 10, "circle", progress=2),
+    Loop("one-agent-that-flips-and-flops-a-decision", ring(1), in_turn((says(x=1),), (says(x=2),)), 10,
+         "circle", progress=2),
+    Loop("one-agent-that-goes-round-three-files", ring(1),
+         in_turn(*(writes(f"collab/{name}.md", "# X", go=True) for name in "abc")), 15, "circle", progress=3),
+    Loop("tool-calls-that-only-read", ring(2), lambda n: READ, 10, "circle", progress=2),
+    Loop("tool-calls-that-read-something-else-each-time", ring(1),
+         lambda n: calls("read_file", {"path": f"collab/{n}.md"}, ToolReturned(value=str(n)), go=True), 5,
+         "no_progress", progress=1),
+    Loop("tool-calls-that-fail", ring(2), lambda n: FAILS, 10, "circle", progress=2),
+    Loop("tool-calls-that-fail-each-time-otherwise", ring(1),
+         lambda n: calls("write_file", {"path": f"/etc/{n}", "content": "y"}, Failed(reason=f"no {n}"), go=True), 5,
+         "no_progress", progress=1),
+    Loop("tool-calls-that-are-denied", ring(1),
+         lambda n: (*calls("rm", {"n": n}, says(go=True))[:1], says(go=True)), 5, "no_progress", progress=1),
+    Loop("files-that-are-never-delivered", ring(1),
+         lambda n: writes("collab/a.md", f"# {n}", Failed(reason="disk full"), go=True), 5, "no_progress", progress=1),
+    Loop("patience-of-two", ring(2, guards={"patience": 2}), same(go=True), 4, "circle", progress=2),
+    Loop("patience-of-ten", ring(2, guards={"patience": 10}), same(go=True), 20, "circle", progress=2),
+    Loop("one-other-deed-only-puts-it-off", ring(1), after(5, same(go=True), until(5, same(go=True), counting(5))),
+         10, "no_progress", progress=6),
+    *(
+        Loop(f"courtesy-in-{name}", ring(2), after(2, in_turn(*((says(words),) for words in pair))), 4,
+             "courtesy", progress=2)
+        for name, pair in COURTESIES.items()
+    ),
+    Loop("courtesy-from-the-very-start", ring(2), same(lambda n: "Thanks!"), 2, "courtesy"),
+    Loop("courtesy-with-decisions-that-stay-the-same", ring(2), same(lambda n: "Thanks!", go=True), 4,
+         "courtesy", progress=2),
+    Loop("courtesy-to-oneself", ring(1), after(3, same(lambda n: "OK, noted.")), 5, "courtesy", progress=3),
+    Loop("courtesy-of-one's-own", ring(2, guards={"phrases": ["hail the plan"]}),
+         after(2, same(lambda n: "Hail the plan!")), 4, "courtesy", progress=2),
+    Loop("courtesy-without-patience-for-circles", ring(2, guards={"patience": 0}), same(lambda n: "Thanks!"), 2,
+         "courtesy"),
+    Loop("courtesy-with-the-same-decisions-without-patience-for-circles", ring(2, guards={"patience": 0}),
+         same(lambda n: "Thanks!", go=True), 4, "courtesy", progress=2),
+    Loop("courtesy-after-the-work-is-done", ring(2), after(4, same(lambda n: "Thank you all!")), 6,
+         "courtesy", progress=4),
+    *(
+        Loop(f"end-marker-{where}", ring(2, guards={"end_marker": MARKER}), after(3, in_turn((says(text),))), 4,
+             "end_marker")
+        for where, text in [("alone", MARKER), ("in-the-middle", f"So {MARKER} it is."), ("unspaced", f"好{MARKER}。")]
+    ),
+    Loop("budget-of-turns", ring(2, Limits(turns=7)), counting, 7, "budget.turns", "limit"),
+    Loop("budget-of-calls", ring(2, Limits(calls=6)), counting, 6, "budget.calls", "limit"),
+    Loop("budget-of-calls-within-a-turn", ring(1, Limits(calls=6)), lambda n: READ[:2], 6, "budget.calls", "limit"),
+    Loop("budget-of-tokens", ring(2, Limits(tokens=200_000)), lambda n: (says(usage=COSTLY, step=n),), 4,
+         "budget.tokens", "limit"),
+    Loop("budget-of-money", ring(2, Limits(money=1.0)), lambda n: (says(usage=COSTLY, step=n),), 4,
+         "budget.money", "limit"),
+    Loop("budget-of-seconds", ring(2, Limits(seconds=10)), counting, 10, "budget.seconds", "limit"),
+    Loop("deadline-during-a-turn", ring(2, Limits(seconds=10)), after(2, lambda n: (TimerFired(),)), 3,
+         "budget.seconds", "limit"),
+    Loop("most-turns", ring(2, max_turns=10), counting, 10, "max_turns", "limit"),
+    Loop("most-turns-before-the-circle-is-plain", ring(2, max_turns=10), same(go=True), 10,
+         "max_turns", "limit"),
+    Loop("patience-of-none-goes-on-to-the-most-turns", ring(2, guards={"patience": 0}), same(go=True), 100,
+         "max_turns", "limit"),
+    Loop("circle-of-eight-goes-on-to-the-most-turns", ring(8), same(go=True), 100, "max_turns", "limit"),
+    Loop("children-of-children", lambda: given(ErrandStyle(), Errands(((StartRun("w"),),)), depth=8), counting, 0,
+         "depth", "limit"),
+]
+# fmt: on
+
+
+# Documents
+
+
+def document(limits: Limits = Limits(), owner: str = "ann", **policy: Any) -> Callable[[], Given]:
+    """A document that belongs to `owner`, whose file has not been written yet."""
+    text = write(draft("d", "zoe", owner, "Write the report.", "2026-01-01 00:00:00", "Read the task."))
+    started = Started("handoff", "definition", text, limits, {"file": "d.md"})
+    return lambda: given(HandoffStyle(), Policy(**policy), started)
+
+
+def handled(by: str, to: str, message: str = "", next_action: str = "", result: str = "") -> Round:
+    """Somebody accepts the document and passes it on."""
+    words = {"to": to, "message": message, "next_action": next_action, "result": result}
+    return (Ordered("accept", by=by), Ordered("pass", words, by))
+
+
+def worked(by: str, *answers: Fact | Answer) -> Round:
+    """An agent of ours works on the document."""
+    return (Ordered("work", {"brief": "Do your best."}, by), *answers)
+
+
+def passes(to: str, content: str = "Done my part.", **more: Any) -> AgentReplied:
+    return says(content, action="pass", to=to, **more)
+
+
+def round_of(size: int, handling: Handling) -> Goes:
+    """The document goes round among so many people."""
+    return lambda n: handling(PEOPLE[(n - 1) % size], PEOPLE[n % size], n)
+
+
+NEXT = "Please check it."
+
+
+def delivers(to: str, content: str) -> Round:
+    """An agent's reply with a file in it, that passes the document on with the same next action as always."""
+    return writes("collab/a.md", content, action="pass", to=to, next_action=NEXT)
+
+
+# fmt: off
+WITHOUT_CHANGE: dict[str, Handling] = {
+    "with-the-same-next-action": lambda by, to, n: handled(by, to, "", NEXT),
+    "with-new-words-and-the-same-next-action": lambda by, to, n: handled(by, to, f"I looked at it, take {n}.", NEXT),
+    "with-the-same-result-again": lambda by, to, n: handled(by, to, f"take {n}", NEXT, "42"),
+    "with-no-words-at-all": lambda by, to, n: handled(by, to),
+    "of-agents": lambda by, to, n: worked(by, passes(to, next_action=NEXT)),
+    "of-agents-with-ever-longer-words": lambda by, to, n: worked(by, passes(to, "More! " * n, next_action=NEXT)),
+    "of-agents-that-write-the-same-file": lambda by, to, n: worked(by, *delivers(to, "# A")),
+    "of-agents-that-only-read": lambda by, to, n: worked(by, *READ[:2], passes(to, next_action=NEXT)),
+    "of-agents-whose-tools-fail": lambda by, to, n: worked(by, *FAILS[:2], passes(to, next_action=NEXT)),
+}
+HANDOFF_LOOPS = [
+    *(Loop(f"ping-pong-{how}", document(), round_of(2, handling), 4, "circle", interactions=8)
+      for how, handling in WITHOUT_CHANGE.items()),
+    *(Loop(f"same-owner-twice-{how}", document(), round_of(1, handling), 2, "no_progress", interactions=4)
+      for how, handling in WITHOUT_CHANGE.items()),
+    Loop("same-owner-after-a-healthy-beginning", document(),
+         after(2, round_of(1, lambda by, to, n: handled(by, to, "", NEXT)),
+               round_of(2, lambda by, to, n: handled(by, to, f"Part {n} is written."))), 4, "no_progress",
+         interactions=8),
+    *(
+        Loop(f"documents-go-round-among-{size}", document(max_interactions=1000),
+             round_of(size, lambda by, to, n: handled(by, to, f"{n}", NEXT)), 2 * size, "circle",
+             interactions=4 * size)
+        for size in range(3, 8)
+    ),
+    Loop("document-that-flips-and-flops", document(max_interactions=1000),
+         lambda n: handled("ann", "ann", "", ("Use tabs.", "Use blanks.")[n % 2]), 4, "circle", interactions=8),
+    Loop("three-people-reach-the-most-interactions-first", document(),
+         round_of(3, lambda by, to, n: handled(by, to, "", NEXT)), 6, "interactions", "limit", interactions=10),
+    Loop("ever-new-words-until-the-most-interactions", document(),
+         round_of(2, lambda by, to, n: handled(by, to, f"New idea {n}.")), 6, "interactions", "limit", interactions=10),
+    Loop("ever-new-words-of-agents-until-the-most-interactions", document(),
+         round_of(2, lambda by, to, n: worked(by, passes(to, f"New idea {n}."))), 6, "interactions", "limit",
+         interactions=10),
+    Loop("ever-new-files-until-the-most-interactions", document(),
+         round_of(2, lambda by, to, n: worked(by, *delivers(to, f"# {n}"))), 6, "interactions", "limit",
+         interactions=10),
+    *(
+        Loop(f"most-interactions-set-to-{most}", document(max_interactions=most),
+             round_of(2, lambda by, to, n: handled(by, to, f"New idea {n}.")), most // 2 + 1, "interactions", "limit",
+             interactions=most)
+        for most in (1, 2, 3, 7, 25)
+    ),
+    *(
+        Loop(f"hand-over-with-courtesy-in-{name}", document(),
+             in_turn(handled("ann", "bob", "Written."), handled("bob", "ann", said)), 2, "courtesy", interactions=3)
+        for name, (said, _) in COURTESIES.items()
+    ),
+    Loop("agent-that-hands-over-with-courtesy", document(), lambda n: worked("ann", passes("bob", "Thank you!")), 1,
+         "courtesy", interactions=1),
+    Loop("courtesy-heard-on-a-document-in-progress", document(),
+         in_turn((Ordered("accept", by="ann"), Heard("You're welcome!", "bob"))), 1, "courtesy", interactions=1),
+    Loop("assignment-with-nothing-but-courtesy", document(),
+         in_turn((Ordered("assign", {"to": "bob", "message": "谢谢"}, "zoe"),)), 1, "courtesy", interactions=0),
+    *(
+        Loop(f"end-marker-in-the-{field}", document(),
+             in_turn(handled("ann", "bob", **{"message": "I am through.", field: f"All {MARKER} is said."})), 1,
+             "end_marker", interactions=1)
+        for field in ("message", "next_action", "result")
+    ),
+    Loop("end-marker-heard", document(), in_turn((Heard(f"Stop here.{MARKER} Bye", "zoe"),)), 1, "end_marker",
+         interactions=0),
+    Loop("end-marker-of-an-agent", document(), in_turn(worked("ann", passes("bob", f"So {MARKER} it is."))), 1,
+         "end_marker", interactions=1),
+    Loop("end-marker-of-one's-own", document(guards={"end_marker": "<<fin>>"}),
+         in_turn(handled("ann", "bob", "That is it <<fin>>, I think.")), 1, "end_marker", interactions=1),
+    Loop("budget-of-calls-for-a-document", document(Limits(calls=3)),
+         round_of(2, lambda by, to, n: worked(by, passes(to, f"New idea {n}."))), 4, "budget.calls", "limit",
+         interactions=7),
+    Loop("budget-of-tokens-for-a-document", document(Limits(tokens=100_000)),
+         round_of(2, lambda by, to, n: worked(by, says(f"New idea {n}.", COSTLY, action="pass", to=to))), 3,
+         "budget.tokens", "limit", interactions=5),
+    Loop("budget-of-seconds-for-a-document", document(Limits(seconds=5)),
+         round_of(2, lambda by, to, n: worked(by, passes(to, f"New idea {n}."))), 3, "budget.seconds", "limit",
+         interactions=5),
+    Loop("deadline-of-a-document", document(Limits(seconds=60)), in_turn((Ordered("accept", by="ann"), TimerFired())),
+         1, "budget.seconds", "limit", interactions=1),
+]
+# fmt: on

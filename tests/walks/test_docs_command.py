@@ -1,0 +1,317 @@
+"""Hand-off documents through the command line: people, editors, other programs and agents in one folder."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.walks.test_command_line import EXAMPLES, ripstop, succeed
+
+HANDOFF = EXAMPLES / "handoff"
+
+
+def docs(*args: str, cwd: Path) -> Any:
+    return json.loads(succeed("docs", *args, "--json", cwd=cwd))
+
+
+def new(cwd: Path, task: str = "What is 2 + 2?", to: str = "ann", *more: str) -> dict[str, Any]:
+    found: dict[str, Any] = docs("new", task, "--to", to, "--from", "boss", *more, cwd=cwd)
+    return found
+
+
+def file_of(document: dict[str, Any], cwd: Path) -> Path:
+    return cwd / ".workflows" / str(document["file"])
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def age(path: Path) -> None:
+    """Nobody is writing it any more."""
+    os.utime(path, (time.time() - 60, time.time() - 60))
+
+
+@pytest.mark.req("S0-4", "S0-5", "S0-27", "S0-28", "S0-48", "S0-49", "S0-58", "S0-59")
+def test_a_document_goes_from_hand_to_hand(tmp_path: Path) -> None:
+    made = new(tmp_path, "What is 2 + 2?", "ann", "--type", "calc")
+    assert made["file"].startswith("workflow_calc_") and made["file"].endswith(".md")
+    assert (made["status"], made["current_owner"], made["previous_owner"]) == ("pending", "ann", "boss")
+    assert [line["from"] + line["to"] for line in made["history"]] == ["pendingpending", "pendingpending"]
+    docs("accept", made["id"], cwd=tmp_path)
+    docs("pass", made["id"], "--to", "bob", "--next", "Check it", cwd=tmp_path)
+    mine = docs("list", "--owner", "bob", cwd=tmp_path)["documents"]
+    assert [document["id"] for document in mine] == [made["id"]]
+    docs("accept", made["id"], "--as", "bob", cwd=tmp_path)
+    done = docs("complete", made["id"], "--result", "4", cwd=tmp_path)
+    assert (done["status"], done["interaction_count"], done["result"]) == ("completed", 4, "4")
+    assert "Status: completed" in file_of(made, tmp_path).read_text(encoding="utf-8")
+    assert json.loads(succeed("show", made["run"], "--json", cwd=tmp_path))["outcome"] == "completed"
+
+
+@pytest.mark.req("S0-26")
+def test_an_illegal_transition_is_refused_with_the_legal_ones_named(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    before = file_of(made, tmp_path).read_bytes()
+    for args in (("complete", made["id"]), ("accept", made["id"], "--as", "eve"), ("pass", "nowhere", "--to", "x")):
+        done = ripstop("docs", *args, cwd=tmp_path)
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+    refused = ripstop("docs", "complete", made["id"], cwd=tmp_path).stderr
+    assert "pending→completed" in refused and "accept" in refused
+    assert file_of(made, tmp_path).read_bytes() == before
+
+
+@pytest.mark.req("S0-44", "S0-47")
+def test_a_guard_that_terminates_says_so_and_the_run_can_go_on(tmp_path: Path) -> None:
+    made = new(tmp_path, "x", "ann", "--max-interactions", "1")
+    docs("accept", made["id"], cwd=tmp_path)
+    done = ripstop("docs", "complete", made["id"], cwd=tmp_path)
+    assert done.returncode == 3 and "1 interactions" in done.stderr
+    why = succeed("why", made["run"], cwd=tmp_path)
+    assert "interactions: limit 1" in why and f"ripstop resume {made['run']} --raise interactions=1" in why
+    ripstop("resume", made["run"], "--raise", "interactions=1", cwd=tmp_path)
+    assert docs("show", made["id"], cwd=tmp_path)["status"] == "in_progress"
+    assert docs("complete", made["id"], cwd=tmp_path)["status"] == "completed"
+
+
+def test_an_edit_in_an_editor_is_read_back_or_refused_and_kept(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    file = file_of(made, tmp_path)
+    replace(file, "Status: pending", "Status: in_progress")
+    assert docs("show", made["id"], cwd=tmp_path)["interaction_count"] == 1
+    good = file.read_text(encoding="utf-8")
+    assert "ann accepted it pending→in_progress" in good
+    bad = good.replace("Status: in_progress", "Status: finished")
+    file.write_text(bad, encoding="utf-8")
+    age(file)
+    listed = json.loads(ripstop("docs", "list", "--json", cwd=tmp_path).stdout)
+    assert "line 2" in listed["problems"][0]["text"]
+    assert file.read_text(encoding="utf-8") == good
+    assert [path.read_text(encoding="utf-8") for path in file.parent.glob("*.refused-*")] == [bad]
+
+
+def test_an_edit_of_a_finished_document_is_put_right_and_kept(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    docs("terminate", made["id"], "--because", "not needed", cwd=tmp_path)
+    file = file_of(made, tmp_path)
+    good = file.read_text(encoding="utf-8")
+    replace(file, "Status: terminated", "Status: pending")
+    assert docs("show", made["id"], cwd=tmp_path)["status"] == "terminated"
+    assert file.read_text(encoding="utf-8") == good and list(file.parent.glob("*.refused-*"))
+
+
+@pytest.mark.req("S0-19", "S0-31", "S0-64", "S0-65", "S0-66")
+def test_a_foreign_document_is_taken_in_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / ".workflows"
+    folder.mkdir()
+    text = (
+        "# Workflow: 订单_7\nStatus: in_progress\nCurrent_Owner: 小红\nPrevious_Owner: 小明\n"
+        "Created_At: 2024-05-05 08:00:00\nUpdated_At: 2024-05-05 08:01:00\nPriority: high\n\n"
+        "## Task\n打包订单\n\n## History\n- 2024-05-05 08:00:00 小明 创建 pending→pending\n"
+        "- 2024-05-05 08:01:00 小明 转交 pending→in_progress\n\n## Next_Action\n小红发货\n"
+    )
+    (folder / "anything at all.md").write_text(text, encoding="utf-8")
+    found = docs("show", "订单_7", cwd=tmp_path)
+    assert (found["status"], found["current_owner"], len(found["history"])) == ("in_progress", "小红", 2)
+    assert (folder / "anything at all.md").read_text(encoding="utf-8") == text
+    done = docs("complete", "订单_7", cwd=tmp_path)
+    assert done["status"] == "completed" and done["interaction_count"] == 2
+    after = (folder / "anything at all.md").read_text(encoding="utf-8")
+    assert "Priority: high\n" in after and "小红 完成任务 in_progress→completed" in after
+
+
+def test_what_cannot_be_read_is_set_aside_and_stops_nobody(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    folder = tmp_path / ".workflows"
+    wrong = {
+        "empty.md": b"",
+        "prose.md": b"hello\n",
+        "latin.md": b"# Workflow: caf\xe9\n",
+        "nul.md": b"# Workflow: a\0\n",
+    }
+    for name, data in wrong.items():
+        (folder / name).write_bytes(data)
+        age(folder / name)
+    listed = docs("list", cwd=tmp_path)
+    assert [document["id"] for document in listed["documents"]] == [made["id"]]
+    assert {problem["file"] for problem in listed["problems"]} == set(wrong)
+    assert {path.name for path in (folder / "set-aside").glob("*.md")} == set(wrong)
+    assert docs("list", cwd=tmp_path)["problems"] == []
+
+
+def test_a_document_whose_file_was_deleted_comes_back(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    text = file_of(made, tmp_path).read_text(encoding="utf-8")
+    file_of(made, tmp_path).unlink()
+    assert [document["id"] for document in docs("list", cwd=tmp_path)["documents"]] == [made["id"]]
+    assert file_of(made, tmp_path).read_text(encoding="utf-8") == text
+
+
+def test_a_document_whose_file_was_renamed_stays_the_same_document(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    file_of(made, tmp_path).rename(tmp_path / ".workflows" / "mine.md")
+    assert docs("accept", made["id"], cwd=tmp_path)["file"] == "mine.md"
+    assert [path.name for path in (tmp_path / ".workflows").glob("*.md")] == ["mine.md"]
+
+
+@pytest.mark.req("S0-62", "S0-63")
+def test_only_old_terminated_documents_are_cleaned_up(tmp_path: Path) -> None:
+    kept, completed, gone = new(tmp_path), new(tmp_path), new(tmp_path)
+    docs("accept", completed["id"], cwd=tmp_path)
+    docs("complete", completed["id"], cwd=tmp_path)
+    docs("terminate", gone["id"], cwd=tmp_path)
+    assert docs("clean", cwd=tmp_path) == {"deleted": [], "old": []}
+    time.sleep(1.1)
+    would = docs("clean", "--older-than", "0", "--dry-run", cwd=tmp_path)
+    assert [one["id"] for one in would["old"]] == [gone["id"]] and would["deleted"] == []
+    assert file_of(gone, tmp_path).exists()
+    docs("clean", "--older-than", "0", cwd=tmp_path)
+    left = {document["id"] for document in docs("list", cwd=tmp_path)["documents"]}
+    assert left == {kept["id"], completed["id"]} and not file_of(gone, tmp_path).exists()
+    assert gone["run"] in succeed("runs", cwd=tmp_path)
+
+
+# The inbox
+
+
+MESSAGE = "# Message\nFrom: boss\nTo: ann\nTime: 2026-01-01 10:00:00\nType: {}\n\n{}\n"
+
+
+def post(cwd: Path, agent: str, name: str, text: str) -> Path:
+    folder = cwd / ".inbox" / agent
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.req("S0-43")
+def test_messages_become_documents_are_told_to_them_or_ignored(tmp_path: Path) -> None:
+    post(tmp_path, "ann", "a.md", MESSAGE.format("normal", "Please add 2 and 2."))
+    post(tmp_path, "ann", "b.md", MESSAGE.format("normal", "Thank you!"))
+    post(tmp_path, "ann", "c.md", "")
+    inner = "### Workflow: w_1\nStatus: pending\nCurrent_Owner: ann\n\n### Task\nAdd\n"
+    post(tmp_path, "ann", "d.md", MESSAGE.format("workflow", f"## Workflow Document\n{inner}"))
+    listed = docs("inbox", cwd=tmp_path)
+    assert len(listed) == 4 and sum(bool(one["problem"]) for one in listed) == 1
+    handled = {one["file"]: one["became"] for one in docs("inbox", "ann", "--handle", cwd=tmp_path)}
+    assert "courtesy" in handled["b.md"] and "set aside" in handled["c.md"] and "w_1" in handled["d.md"]
+    tasks = {document["task"]: document["current_owner"] for document in docs("list", cwd=tmp_path)["documents"]}
+    assert tasks == {"Please add 2 and 2.": "ann", "Add": "ann"}
+    folder = tmp_path / ".inbox" / "ann"
+    assert {path.name for path in (folder / "processed").iterdir()} == {"a.md", "b.md", "d.md"}
+    assert {path.name for path in (folder / "set-aside").glob("*.md")} == {"c.md"}
+    assert docs("inbox", cwd=tmp_path) == []
+
+
+@pytest.mark.req("S0-43", "S0-45")
+def test_a_reply_to_a_finished_document_is_ignored(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    docs("accept", made["id"], cwd=tmp_path)
+    docs("complete", made["id"], cwd=tmp_path)
+    post(tmp_path, "ann", "a.md", MESSAGE.format("workflow_reply", f"{made['id']}: [WORKFLOW_END]"))
+    (handled,) = docs("inbox", "--handle", cwd=tmp_path)
+    assert handled["became"].startswith("ignored")
+    assert docs("show", made["id"], cwd=tmp_path)["interaction_count"] == 2
+
+
+# Agents
+
+
+def folder_with_roles(tmp_path: Path) -> Path:
+    folder = tmp_path / "office"
+    shutil.copytree(HANDOFF, folder)
+    return folder
+
+
+@pytest.mark.req("S0-60")
+def test_the_example_is_completed_by_its_three_agents(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    made = new(folder, "We need an add(a, b) function", "secretary")
+    watched = docs("watch", "--once", "--model", "script:script.jsonl", cwd=folder)
+    (document,) = watched["documents"]
+    assert (document["id"], document["status"], document["interaction_count"]) == (made["id"], "completed", 10)
+    assert [line["agent"] for line in document["history"][2:]] == [
+        *("secretary", "secretary", "programmer", "programmer", "tester", "tester"),
+        *("programmer", "programmer", "tester", "tester"),
+    ]
+    assert "return a + b" in (folder / "workspace/collab/calculator.py").read_text(encoding="utf-8")
+
+
+def script(folder: Path, *lines: dict[str, Any]) -> str:
+    path = folder / "mine.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return f"script:{path}"
+
+
+def reply(action: str, delay: float = 0, **decisions: Any) -> dict[str, Any]:
+    text = json.dumps({"content": "done", "decisions": {"action": action, "to": "", **decisions}})
+    return {"agent": "tester", "reply": text, "delay": delay}
+
+
+def watching(folder: Path, model: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "ripstop", "docs", "watch", "--model", model]
+    return subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.05)
+
+
+@pytest.mark.req("S0-52")
+def test_a_watcher_notices_a_new_document_and_a_killed_one_is_gone_on_with(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    model = script(folder, reply("complete", delay=3.0, result="all well"))
+    watcher = watching(folder, model)
+    try:
+        made = new(folder, "Test it", "tester")
+        until(lambda: "in_progress" in file_of(made, folder).read_text(encoding="utf-8"), "accepted")
+    finally:
+        watcher.kill()
+        watcher.communicate()
+    again = docs("watch", "--once", "--model", model, cwd=folder)
+    (document,) = again["documents"]
+    assert (document["status"], document["result"], document["interaction_count"]) == ("completed", "all well", 2)
+
+
+def test_an_edit_while_an_agent_works_is_lost_on_neither_side(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    first, second = reply("complete", delay=2.0, result="tested add"), reply("complete", result="tested add and sub")
+    watcher = watching(folder, script(folder, first, second))
+    try:
+        made = new(folder, "Test add", "tester")
+        file = file_of(made, folder)
+        until(lambda: "in_progress" in file.read_text(encoding="utf-8"), "accepted")
+        replace(file, "Test add", "Test add and sub")
+        until(lambda: "Status: completed" in file.read_text(encoding="utf-8"), "completed")
+    finally:
+        watcher.send_signal(signal.SIGINT)
+        watcher.communicate(timeout=20)
+    document = docs("show", made["id"], cwd=folder)
+    assert (document["task"], document["result"]) == ("Test add and sub", "tested add and sub")
+    log = [json.loads(line) for line in succeed("log", made["run"], "--json", cwd=folder).splitlines()]
+    assert 'tested add\\"' in json.dumps([record for record in log if record["type"] == "answered"])
+
+
+@pytest.mark.req("S0-1")
+def test_an_agent_that_claims_completion_without_a_transition_leaves_the_document_alone(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    claims = [{"agent": "tester", "reply": "All tests pass. Status: completed."}] * 8
+    made = new(folder, "Test it", "tester")
+    docs("watch", "--once", "--model", script(folder, *claims), cwd=folder)
+    assert docs("show", made["id"], cwd=folder)["status"] == "in_progress"
+    (question,) = json.loads(succeed("desk", "--json", cwd=folder))
+    assert "has failed 3 times" in question["question"]
