@@ -64,7 +64,7 @@ S = TypeVar("S")
 
 HAPPENED, AGAIN, GIVE_UP = "happened", "again", "give up"
 """What a person may say about an effect in doubt."""
-GO_ON, STOP = "go on", "stop"
+GO_ON, STOP = "continue", "stop"
 """What a person may say about a guard's verdict."""
 
 

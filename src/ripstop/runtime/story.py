@@ -85,13 +85,14 @@ def explain(engine: Engine, story: list[Told], told: Told) -> list[str]:
 
 def _evidence(story: list[Told], told: Told, verdict: Guarded) -> list[str]:
     lines = [f"guard     {verdict.guard}: limit {verdict.limit:g}, found {verdict.value:g}"]
+    did: dict[str, list[str]] = {}
     for number in verdict.evidence:
         event = story[number - 1].record.event
+        what = type(event).__name__.lower()
         if isinstance(event, Worked):
-            said = ", nothing but courtesy" if event.courteous else ""
-            lines.append(f"evidence  record {number}: {event.agent} did {event.deed}{said}")
-        else:
-            lines.append(f"evidence  record {number}: {type(event).__name__.lower()}")
+            what = f"{event.agent} said nothing but a courtesy" if event.courteous else f"{event.agent} did the same"
+        did.setdefault(what, []).append(str(number))
+    lines += [f"evidence  {what}: record {', '.join(numbers)}" for what, numbers in did.items()]
     if verdict.progress:
         lines.append(f"progress  the last is record {verdict.progress}")
     return lines + [f"go on     {way}" for way in ways_on(told.run.id, verdict)]

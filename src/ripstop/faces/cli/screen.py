@@ -20,7 +20,7 @@ from ripstop.kernel.step import Picture
 from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
 from ripstop.settings import DEFAULT_STORE
 
-from .words import COLOURS, count, first_line, seconds
+from .words import COLOURS, count, first_line, one_of, seconds
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -82,6 +82,8 @@ class Screen:
                 self._err.print(f"  [yellow]again in {wait:.1f} s:[/] {escape(first_line(reason))}")
             case Appended(records=records, picture=picture):
                 for record in records:
+                    if isinstance(record.event, Guarded):
+                        self._turn_is_over(picture)
                     self._tell(record, picture)
                 if any(_ends_turn(record.event) for record in records):
                     self._turn_is_over(picture)
@@ -145,7 +147,7 @@ class Screen:
             self._out.print(f"last    {escape(first_line(view.picture.document, 300))}")
         for question in result["waiting"]:
             self._out.print(f"[magenta]waits[/]   {escape(question['question'])}")
-            choices = "|".join(question["choices"]) or "CHOICE"
+            choices = one_of(question["choices"])
             self._out.print(f"        {self._command()} answer {escape(question['id'])} {escape(choices)}")
         if "guard" in result and not result["waiting"]:
             for way in result["guard"]["ways_on"]:

@@ -31,7 +31,7 @@ def desk(options: Options) -> None:
     from ripstop.app import open_engine
     from ripstop.runtime.story import iso
 
-    from .words import local_time
+    from .words import local_time, one_of
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
@@ -54,7 +54,7 @@ def desk(options: Options) -> None:
         return click.echo("Nothing waits for you.")
     for q in questions:
         click.echo(f"{click.style(f'{q.run_id}/{q.number}', bold=True)}  {local_time(q.at)}\n  {q.command.question}")
-        choices = "|".join(q.command.choices) or "CHOICE"
+        choices = one_of(q.command.choices)
         click.echo(click.style(f"  ripstop answer {q.run_id}/{q.number} {choices}\n", dim=True))
 
 

@@ -1,5 +1,7 @@
 """How the command line says things."""
 
+import shlex
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 COLOURS = {
@@ -21,6 +23,11 @@ STATUS_COLOURS = {"pending": "cyan", "in_progress": "magenta", "completed": "gre
 def first_line(text: str, most: int = 200) -> str:
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def one_of(choices: Iterable[str]) -> str:
+    """The answers that a question takes, as they are typed."""
+    return "|".join(shlex.quote(choice) for choice in choices) or "CHOICE"
 
 
 def count(number: int, thing: str) -> str:
