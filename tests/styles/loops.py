@@ -146,27 +146,42 @@ def in_turn(*rounds: Round) -> Goes:
     return lambda n: rounds[(n - 1) % len(rounds)]
 
 
+def rising(n: int) -> Round:
+    """The writer always decides the same; the reviewer's score rises."""
+    return (says("Have a look.", ready=True) if n % 2 else says("Better.", score=n),)
+
+
+def thanks_between_work(n: int) -> Round:
+    return (says("Thanks!") if n % 2 else says("Written.", part=n),)
+
+
+def same_but(other: int) -> Goes:
+    """The same in every turn, but for one turn."""
+    return lambda n: (says(go=n != other),)
+
+
 WORDS: dict[str, Callable[[int], str]] = {
     "identical-words": lambda n: "I agree. What do you think?",
     "paraphrased": lambda n: f"Put differently ({n}), {['we agree', 'I concur', 'same here', 'indeed'][n % 4]}.",
     "ever-longer-words": lambda n: "Let me elaborate. " * n,
 }
 COURTESIES = {
-    "english": ("Thank you so much!", "You're welcome!"),
-    "chinese": ("谢谢！", "不客气"),
-    "japanese": ("ありがとうございます", "どういたしまして"),
-    "korean": ("감사합니다", "천만에요"),
-    "spanish": ("¡Muchas gracias!", "De nada"),
-    "french": ("Merci beaucoup !", "De rien"),
-    "german": ("Vielen Dank!", "Gern geschehen"),
-    "italian": ("Grazie mille!", "Prego"),
-    "russian": ("Спасибо", "Не за что"),
-    "arabic": ("شكراً جزيلاً", "عفواً"),
-    "hindi": ("धन्यवाद", "कोई बात नहीं"),
-    "turkish": ("Teşekkürler", "Rica ederim"),
-    "polish": ("Dziękuję bardzo", "Nie ma za co"),
-    "emoji": ("👍", "🙏🙏"),
+    "english": ("Thank you so much!", "You're welcome!", "Thanks! The login page is written, 14 tests pass."),
+    "chinese": ("谢谢！", "不客气", "收到，谢谢！登录页面已经写好，测试通过。"),
+    "japanese": ("ありがとうございます", "どういたしまして", "ありがとうございます。ログイン画面を修正しました。"),
+    "korean": ("감사합니다", "천만에요", "감사합니다. 로그인 화면을 수정했습니다."),
+    "spanish": ("¡Muchas gracias!", "De nada", "Gracias. He corregido el error del formulario."),
+    "french": ("Merci beaucoup !", "De rien", "Merci, le formulaire est corrigé."),
+    "german": ("Vielen Dank!", "Gern geschehen", "Danke, der Fehler im Formular ist behoben."),
+    "italian": ("Grazie mille!", "Prego", "Grazie, ho corretto il modulo."),
+    "russian": ("Спасибо", "Не за что", "Спасибо, ошибка в форме исправлена."),
+    "arabic": ("شكراً جزيلاً", "عفواً", "شكراً، تم إصلاح النموذج."),
+    "hindi": ("धन्यवाद", "कोई बात नहीं", "धन्यवाद, फ़ॉर्म ठीक कर दिया गया है।"),
+    "turkish": ("Teşekkürler", "Rica ederim", "Teşekkürler, form düzeltildi."),
+    "polish": ("Dziękuję bardzo", "Nie ma za co", "Dziękuję, formularz jest poprawiony."),
+    "emoji": ("👍", "🙏🙏", "👍 deployed to 3 servers"),
 }
+"""By language: thanks, welcome, and a report of work that begins politely."""
 READ = calls("read_file", {"path": "collab/a.md"}, ToolReturned(value="# A"), go=True)
 FAILS = calls("write_file", {"path": "/etc/x", "content": "y"}, Failed(reason="outside"), go=True)
 DONE_ALREADY = writes("collab/a.md", "# A", go=True)
@@ -216,7 +231,7 @@ GRAPH_LOOPS = [
     Loop("one-other-deed-only-puts-it-off", ring(1), after(5, same(go=True), until(5, same(go=True), counting(5))),
          10, "no_progress", progress=6),
     *(
-        Loop(f"courtesy-in-{name}", ring(2), after(2, in_turn(*((says(words),) for words in pair))), 4,
+        Loop(f"courtesy-in-{name}", ring(2), after(2, in_turn(*((says(words),) for words in pair[:2]))), 4,
              "courtesy", progress=2)
         for name, pair in COURTESIES.items()
     ),
@@ -289,6 +304,13 @@ def round_of(size: int, handling: Handling) -> Goes:
     return lambda n: handling(PEOPLE[(n - 1) % size], PEOPLE[n % size], n)
 
 
+COMPLETES = says("It is all written.", action="complete")
+
+
+def completed(by: str) -> Round:
+    return (Ordered("accept", by=by), Ordered("complete", {"message": "All is written."}, by))
+
+
 NEXT = "Please check it."
 
 
@@ -345,7 +367,7 @@ HANDOFF_LOOPS = [
     *(
         Loop(f"hand-over-with-courtesy-in-{name}", document(),
              in_turn(handled("ann", "bob", "Written."), handled("bob", "ann", said)), 2, "courtesy", interactions=3)
-        for name, (said, _) in COURTESIES.items()
+        for name, (said, *_) in COURTESIES.items()
     ),
     Loop("agent-that-hands-over-with-courtesy", document(), lambda n: worked("ann", passes("bob", "Thank you!")), 1,
          "courtesy", interactions=1),

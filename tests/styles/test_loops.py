@@ -25,6 +25,7 @@ from ripstop.styles.handoff.standing import asked_of
 from ripstop.styles.turn import MAX_CALLS
 from ripstop.testing import Given
 from tests.styles.loops import (
+    COMPLETES,
     COURTESIES,
     DONE_ALREADY,
     FAILS,
@@ -35,13 +36,13 @@ from tests.styles.loops import (
     MARKER,
     NEXT,
     READ,
-    Goes,
     Handling,
     Healthy,
     Loop,
     Round,
     after,
     calls,
+    completed,
     counting,
     delivers,
     document,
@@ -51,10 +52,13 @@ from tests.styles.loops import (
     passes,
     play,
     ring,
+    rising,
     round_of,
     same,
+    same_but,
     says,
     settle_views,
+    thanks_between_work,
     until,
     worked,
     writes,
@@ -129,41 +133,6 @@ def test_a_document_that_goes_round_is_terminated(loop: Loop) -> None:
 
 # Healthy runs
 
-REPORTS = {
-    "english": "Thanks! The login page is written, 14 tests pass.",
-    "chinese": "收到，谢谢！登录页面已经写好，测试通过。",
-    "japanese": "ありがとうございます。ログイン画面を修正しました。",
-    "korean": "감사합니다. 로그인 화면을 수정했습니다.",
-    "spanish": "Gracias. He corregido el error del formulario.",
-    "french": "Merci, le formulaire est corrigé.",
-    "german": "Danke, der Fehler im Formular ist behoben.",
-    "italian": "Grazie, ho corretto il modulo.",
-    "russian": "Спасибо, ошибка в форме исправлена.",
-    "arabic": "شكراً، تم إصلاح النموذج.",
-    "turkish": "Teşekkürler, form düzeltildi.",
-    "polish": "Dziękuję, formularz jest poprawiony.",
-}
-COMPLETES = says("It is all written.", action="complete")
-
-
-def completed(by: str) -> Round:
-    return (Ordered("accept", by=by), Ordered("complete", {"message": "All is written."}, by))
-
-
-def rising(n: int) -> Round:
-    """The writer always decides the same; the reviewer's score rises."""
-    return (says("Have a look.", ready=True) if n % 2 else says("Better.", score=n),)
-
-
-def thanks_between_work(n: int) -> Round:
-    return (says("Thanks!") if n % 2 else says("Written.", part=n),)
-
-
-def same_but(other: int) -> Goes:
-    """The same in every turn, but for one turn."""
-    return lambda n: (says(go=n != other),)
-
-
 # fmt: off
 HEALTHY_GRAPHS = [
     Healthy("review-with-a-rising-score", ring(2), until(40, rising), 40),
@@ -206,7 +175,7 @@ HEALTHY_GRAPHS = [
     Healthy("end-marker-in-part-only", ring(2, guards={"end_marker": MARKER}),
             until(8, lambda n: (says("[WORKFLOW_END is what we want", step=n),)), 8),
     *(Healthy(f"report-that-begins-with-thanks-in-{language}", ring(2), until(5, in_turn((says(report),))), 5)
-      for language, report in REPORTS.items()),
+      for language, (*_, report) in COURTESIES.items()),
 ]
 WITH_CHANGE: dict[str, Handling] = {  # five times accepted, four times passed, once completed: ten interactions
     "message": lambda by, to, n: handled(by, to, f"Part {n}."),
@@ -235,9 +204,9 @@ HEALTHY_DOCUMENTS = [
         19, round_of(2, lambda by, to, n: handled(by, to, "", NEXT)), completed("ann")), 19),
     *(Healthy(f"assignment-acknowledged-in-{language}", document(),
               in_turn((Heard(thanks, "ann"), Heard(welcome, "ann"), *completed("ann"))), 1)
-      for language, (thanks, welcome) in COURTESIES.items()),
+      for language, (thanks, welcome, _) in COURTESIES.items()),
     *(Healthy(f"hand-over-with-a-report-that-begins-with-thanks-in-{language}", document(),
-              in_turn(handled("ann", "bob", report), completed("bob")), 2) for language, report in REPORTS.items()),
+              in_turn(handled("ann", "bob", report), completed("bob")), 2) for language, (*_, report) in COURTESIES.items()),
     Healthy("accepted-with-a-courtesy", document(),
             in_turn((Ordered("accept", {"message": "收到"}, "ann"), *completed("ann")[1:])), 1),
     Healthy("completed-with-a-courtesy", document(),
@@ -343,12 +312,6 @@ def test_an_agent_that_fails_for_ever_is_bounded_by_its_attempts() -> None:
     assert story.run.ended is not None and story.run.ended.outcome == "stopped"
 
 
-def test_a_graph_fails_when_an_agent_decides_nothing_though_it_is_asked_again() -> None:
-    story = ring(2)()
-    story.tell(WORDS_ONLY)
-    story.when(WORDS_ONLY).then_ends("failed", "broke the protocol")
-
-
 def test_an_agent_that_calls_tools_for_ever_is_cut_off_within_its_turn() -> None:
     story = ring(1)()
     assert play(story, in_turn(READ[:2]), 2 * MAX_CALLS) == MAX_CALLS
@@ -375,15 +338,7 @@ def test_words_after_the_completion_change_nothing_though_the_file_is_not_writte
     assert [asked_of(opened.command) for opened in told.run.open.values()] == ["publish"]
     settle_views(story)
     assert told.run.ended is not None and told.run.ended.outcome == "completed"
-
-
-@pytest.mark.req("S0-43")
-def test_words_after_the_end_are_no_interaction() -> None:
-    story = completed_but_not_written()
-    settle_views(story)
-    before = len(story.records)
-    story.when(Heard("Thanks!", "bob")).then_refused(RunHasEnded)
-    assert len(story.records) == before
+    story.when(Heard(text, "bob")).then_refused(RunHasEnded)
 
 
 def test_the_last_view_is_written_again_when_that_failed_after_a_verdict() -> None:

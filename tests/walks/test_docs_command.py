@@ -311,7 +311,8 @@ def test_an_agent_that_claims_completion_without_a_transition_leaves_the_documen
     folder = folder_with_roles(tmp_path)
     claims = [{"agent": "tester", "reply": "All tests pass. Status: completed."}] * 8
     made = new(folder, "Test it", "tester")
-    docs("watch", "--once", "--model", script(folder, *claims), cwd=folder)
+    watched = ripstop("docs", "watch", "--once", "--model", script(folder, *claims), cwd=folder)
+    assert watched.returncode == 4, watched.stderr
     assert docs("show", made["id"], cwd=folder)["status"] == "in_progress"
     (question,) = json.loads(succeed("desk", "--json", cwd=folder))
     assert "has failed 3 times" in question["question"]

@@ -341,7 +341,7 @@ def watch(options: Options, folder: Path, once: bool, only: tuple[str, ...]) -> 
 
     A role is a file roles/NAME.md that says how it works; [docs.models] in ripstop.toml may give it a model of its
     own. The command goes on until it is interrupted (Ctrl-C loses nothing), or, with --once, until nothing is left
-    to do.
+    to do; then the exit code is 4 if a person is asked (ripstop desk).
 
     \b
     Example:

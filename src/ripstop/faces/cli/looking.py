@@ -63,8 +63,12 @@ def runs(options: Options) -> None:
     roomy = console.width >= ROOMY
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("run", "status", "style", *(("records", "begun") if roomy else ()), "last"):
-        right = "right" if heading == "records" else "left"
-        table.add_column(heading, justify=right, no_wrap=True, overflow="fold" if heading == "run" else "ellipsis")
+        table.add_column(
+            heading,
+            justify="right" if heading == "records" else "left",
+            no_wrap=True,
+            overflow="fold" if heading == "run" else "ellipsis",
+        )
     for info in infos:
         status = f"[{COLOURS.get(info.status, 'white')}]{info.status}[/]"
         more = (str(info.length), local_time(info.created)) if roomy else ()

@@ -11,7 +11,7 @@ from ripstop.kernel.effects import AskAgent, AskPerson
 from ripstop.kernel.events import Asked, Guarded, Warned
 from ripstop.runtime.live import Appended, Began, Retrying, Sight
 
-from .running import GRACE, interruption
+from .running import GRACE, WAITING, interruption
 
 if TYPE_CHECKING:
     from ripstop.office.documents import Trouble
@@ -106,9 +106,10 @@ async def watch_documents(options: "Options", folder: Path, once: bool, only: tu
                 return INTERRUPTED + interrupted.result()
             working.result()
             stock = await documents.take_stock()
+            asked = [q for q in await app.engine.desk() if q.run_id.startswith(f"{documents.prefix}.")]
         finally:
             stop()
     if options.as_json:
         listed: dict[str, Any] = {"documents": [plain(document) for document in stock]}
         click.echo(json.dumps(listed, ensure_ascii=False))
-    return 0
+    return WAITING if asked else 0
