@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,12 @@ def _child_definition(named: str, goal: str) -> tuple[str, bytes]:
 
 def _folder_of(request: Request) -> Folder:
     """Where the document of a run stands."""
-    return Folder(Path(request.settings["folder"]))
+    return _folder(request.settings["folder"])
+
+
+@lru_cache(maxsize=64)
+def _folder(path: str) -> Folder:
+    return Folder(Path(path))
 
 
 @asynccontextmanager

@@ -256,7 +256,8 @@ class Documents:
             if run.ended or run.state.paper.status in FINAL:
                 kept = await restore(self.folder, key_of(run.id), file, text, write(run.state.paper), "final")
                 reason = f"{run.state.paper.id} is {run.state.paper.status}, which is final"
-                self._tell(Trouble(file, f"{reason}; the file was put right, and what was written is in {kept}"))
+                if kept:
+                    self._tell(Trouble(file, f"{reason}; the file was put right, and what was written is in {kept}"))
             else:
                 document, reason = await self._offered(run, text, base)
                 if reason:

@@ -45,13 +45,28 @@ FAILPOINTS = (
     "worker.before_leave",
     "worker.after_leave",
 )
-"""Every fail-point there is. `reach` refuses a name that is not here."""
+"""The fail-points of a journal and those who work on it."""
+
+DOCUMENT_FAILPOINTS = (
+    "documents.before_write",
+    "documents.before_link",
+    "documents.after_link",
+    "documents.before_rename",
+    "documents.after_rename",
+    "documents.before_move",
+    "documents.after_move",
+    "documents.before_remove",
+    "documents.after_remove",
+    "documents.after_keep",
+    "documents.after_note",
+)
+"""Those of a folder of documents, which only a process that works in one gets to."""
 
 _name, _, _count = os.environ.get("RIPSTOP_FAILPOINT", "").partition(":")
 _left = int(_count or 1)
 
-if _name and _name not in FAILPOINTS:
-    raise ValueError(f"RIPSTOP_FAILPOINT names {_name!r}; known are {', '.join(FAILPOINTS)}.")
+if _name and _name not in FAILPOINTS + DOCUMENT_FAILPOINTS:
+    raise ValueError(f"RIPSTOP_FAILPOINT names {_name!r}; known are {', '.join(FAILPOINTS + DOCUMENT_FAILPOINTS)}.")
 
 
 def reach(name: str) -> None:

@@ -4,10 +4,10 @@
 - `Errands`, `ErrandStyle`: a style that gives the commands its definition lists, and nothing else
 - `JournalConformance`: what every store must do; subclass it
 - `FakeClock`: time that passes when the test says so
-- `FAILPOINTS`, `reach`: named places where a test may kill the process
+- `FAILPOINTS`, `DOCUMENT_FAILPOINTS`, `reach`: named places where a test may kill the process
 """
 
-from ripstop.runtime.failpoints import FAILPOINTS, reach
+from ripstop.runtime.failpoints import DOCUMENT_FAILPOINTS, FAILPOINTS, reach
 
 from .clock import FakeClock
 from .conformance import JournalConformance
@@ -15,6 +15,7 @@ from .errands import ERRAND_EVENTS, Errands, ErrandStyle
 from .stories import Given, Told, given
 
 __all__ = [
+    "DOCUMENT_FAILPOINTS",
     "ERRAND_EVENTS",
     "FAILPOINTS",
     "ErrandStyle",

@@ -87,7 +87,11 @@ class Saved(Struct, frozen=True, tag="saved"):
 
 
 Line = Made | Moved | Declined | Unseen | Saved
-lines_in = msgspec.json.Decoder(Line).decode_lines
+
+
+def lines_in(log: bytes) -> list[Line]:
+    lines: list[Line] = msgspec.json.Decoder(Line).decode_lines(log)
+    return lines
 
 
 def settings_for(root: Path) -> Settings:

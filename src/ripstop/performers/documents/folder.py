@@ -19,32 +19,29 @@ import re
 import secrets
 import stat
 import time
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import count
 from pathlib import Path
 
 from msgspec import Struct
 
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.tools.roots import Roots, is_name
+from ripstop.performers.tools.roots import Roots
 from ripstop.runtime.failpoints import reach
 from ripstop.runtime.ports import Refused, TryAgain
 
 from .locks import in_words
+from .names import MAX_NAME, MAX_SIZE, checked, cut, decoded, encoded, is_plain, numbered, safe
 
 WORKFLOWS, INBOX, OURS = ".workflows", ".inbox", ".ripstop"
 SET_ASIDE, PROCESSED = _NOBODY = ("set-aside", "processed")
 """Folders beside messages, so no agent may be called like that."""
-MAX_SIZE = 1_000_000  # bytes of one text
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """Of a folder's id: none that is mistaken for another."""
 
 _UNFINISHED = ".unfinished-"
 """How the names of our hidden files begin. Not as those of the file tools, which delete theirs under another lock."""
 _OLD, _PAUSE, _LOOKS = 3600.0, 0.01, 5
-_MAX_NAME = 220  # bytes to which we may still add something; a file system takes 255
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -67,6 +64,7 @@ class Folder:
         self.root = root
         # only to open folders one from the other; the agent for whom it could find paths is nobody
         self._roots = Roots(root, WORKFLOWS)
+        self._swept: set[tuple[str, ...]] = set()
 
     # Bookkeeping
 
@@ -107,8 +105,8 @@ class Folder:
     def read(self, name: str) -> str | None:
         """The text of a document, nothing if there is no file. `Refused` if there is one without a text."""
         with self._opened(WORKFLOWS, create=True) as above:
-            data = _look(above, _checked(name))
-            return None if data is None else _text(name, data)
+            data = _look(above, checked(name))
+            return None if data is None else decoded(name, data)
 
     def create(self, kind: str, at: str, text: str | Callable[[str], str]) -> str:
         """A new document `workflow_<kind>_<at>.md`; if there is one of that name, with a number behind.
@@ -117,7 +115,7 @@ class Folder:
         """
         if not re.fullmatch(r"[0-9]{8}_[0-9]{6}", at):
             raise UsageError(f"A document's name needs a time like 20260131_235959, not {at!r}.")
-        names = _numbered(f"workflow_{_safe(kind)}_{at}", ".md")
+        names = numbered(f"workflow_{safe(kind)}_{at}", ".md")
         with self._opened(WORKFLOWS, create=True) as above:
             if isinstance(text, str):
                 return _create(above, names, encoded(text))
@@ -132,24 +130,24 @@ class Folder:
         data = encoded(text)
         with self._opened(WORKFLOWS, create=True) as above:
             if over == "":
-                return bool(_create(above, iter([_checked(name)]), data))
-            return _replace(above, _checked(name), data, over)
+                return bool(_create(above, iter([checked(name)]), data))
+            return _replace(above, checked(name), data, over)
 
     def keep_beside(self, name: str, text: str, tag: str) -> str:
         """Keep a refused text as `<name>.refused-<tag>`. One that is kept already is not kept twice."""
         data = encoded(text)
-        names = _numbered(f"{_cut(_checked(name), _MAX_NAME - 90)}.refused-{_cut(_safe(tag), 80)}", "")
+        names = numbered(f"{cut(checked(name), MAX_NAME - 90)}.refused-{cut(safe(tag), 80)}", "")
         with self._opened(WORKFLOWS, create=True) as above:
             return next(kept for kept in names if _create(above, iter([kept]), data) or _look(above, kept) == data)
 
     def set_aside(self, name: str, reason: str) -> Path:
         """Move a file that cannot be used into `set-aside/`, and say why in `<file>.reason.txt`. Raises `Missing`."""
-        return self._move(_checked(name), SET_ASIDE, reason, WORKFLOWS)
+        return self._move(checked(name), SET_ASIDE, reason, WORKFLOWS)
 
     def remove(self, name: str, sha: str) -> bool:
         """Delete a document if its text still has this sha. Returns whether it was deleted."""
         with self._opened(WORKFLOWS) as above:
-            if still := _sha(above, _checked(name)) == sha:
+            if still := _sha(above, checked(name)) == sha:
                 reach("documents.before_remove")
                 os.unlink(name, dir_fd=above)
                 reach("documents.after_remove")
@@ -163,26 +161,26 @@ class Folder:
         try:
             with self._opened(INBOX) as above, os.scandir(above) as entries:
                 folders = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
-            return [name for name in folders if _is_plain(name) and name not in _NOBODY]
+            return [name for name in folders if is_plain(name) and name not in _NOBODY]
         except Missing:
             return []
 
     def messages(self, agent: str) -> list[Found]:
         """Every message that nobody has handled, in no order."""
-        return self._all(INBOX, _checked(agent, _NOBODY))
+        return self._all(INBOX, checked(agent, _NOBODY))
 
     def send(self, agent: str, stem: str, text: str) -> str:
         """A new message `<stem>.md`; if there is one of that name, with a number behind."""
         data = encoded(text)
-        with self._opened(INBOX, _checked(agent, _NOBODY), create=True) as above:
-            return _create(above, _numbered(_safe(stem), ".md"), data)
+        with self._opened(INBOX, checked(agent, _NOBODY), create=True) as above:
+            return _create(above, numbered(safe(stem), ".md"), data)
 
     def processed(self, agent: str, name: str) -> Path:
         """Move a handled message to `processed/`. Raises `Missing`: somebody else has moved it."""
-        return self._move(_checked(name), PROCESSED, "", INBOX, _checked(agent, _NOBODY))
+        return self._move(checked(name), PROCESSED, "", INBOX, checked(agent, _NOBODY))
 
     def set_message_aside(self, agent: str, name: str, reason: str) -> Path:
-        return self._move(_checked(name), SET_ASIDE, reason, INBOX, _checked(agent, _NOBODY))
+        return self._move(checked(name), SET_ASIDE, reason, INBOX, checked(agent, _NOBODY))
 
     # Folders
 
@@ -201,6 +199,9 @@ class Folder:
             except OSError as error:
                 raise in_words(place, error) from error
             try:
+                if create and parts not in self._swept:
+                    self._swept.add(parts)
+                    _sweep(above)
                 yield above
             except OSError as error:
                 raise in_words(place, error) from error
@@ -225,7 +226,7 @@ class Folder:
         with self._opened(*parts) as above, self._opened(*parts, into, create=True) as target:
             moved = _move(above, name, target)
             if reason:
-                _create(target, _numbered(moved, ".reason.txt"), encoded(f"{reason}\n"))
+                _create(target, numbered(moved, ".reason.txt"), encoded(f"{reason}\n"))
             return self.root.joinpath(*parts, into, moved)
 
 
@@ -238,7 +239,7 @@ def _found(above: int, name: str) -> Found | None:
     try:
         mtime = os.stat(name, dir_fd=above, follow_symlinks=False).st_mtime_ns // 1000
         data = _look(above, name)
-        text = None if data is None else _text(name, data)
+        text = None if data is None else decoded(name, data)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -289,8 +290,6 @@ def _unfinished(above: int, data: bytes, mode: int | None = None) -> Iterator[st
             if mode is not None:
                 os.fchmod(descriptor, mode)
             os.fsync(descriptor)
-            now = os.fstat(descriptor).st_mtime
-        _sweep(above, now)
         yield name
     finally:
         with suppress(FileNotFoundError):
@@ -298,8 +297,9 @@ def _unfinished(above: int, data: bytes, mode: int | None = None) -> Iterator[st
     os.fsync(above)
 
 
-def _sweep(above: int, now: float) -> None:
-    """Remove what killed processes have left. The time is the file system's own, taken from a file just written."""
+def _sweep(above: int) -> None:
+    """Remove what killed processes have left. The time is the file system's own: when the folder last changed."""
+    now = os.fstat(above).st_mtime
     for name in os.listdir(above):
         if name.startswith(_UNFINISHED):
             with suppress(FileNotFoundError):
@@ -338,7 +338,7 @@ def _replace(above: int, name: str, data: bytes, over: str | None = None) -> boo
 def _move(above: int, name: str, into: int) -> str:
     """Move a file under a name that is free there. An empty file takes the name first, for a rename overwrites."""
     end = ".md" if name.endswith(".md") else ""
-    for target in _numbered(_cut(name.removesuffix(end), _MAX_NAME), end):
+    for target in numbered(cut(name.removesuffix(end), MAX_NAME), end):
         with suppress(FileExistsError):
             os.close(os.open(target, _CREATING, 0o666, dir_fd=into))
             break
@@ -354,52 +354,3 @@ def _move(above: int, name: str, into: int) -> str:
     os.fsync(into)
     os.fsync(above)
     return target
-
-
-# Names and texts
-
-
-def _is_plain(name: str) -> bool:
-    return bool(name.strip()) and not name.startswith(".") and "/" not in name and is_name(name)
-
-
-def _checked(name: str, reserved: tuple[str, ...] = ()) -> str:
-    if not _is_plain(name) or name in reserved:
-        ours = f", and not one of {', '.join(reserved)}" if reserved else ""
-        raise Refused(f"{name!r} cannot be used: give a name without folders that is not hidden{ours}.")
-    return name
-
-
-def _safe(word: str) -> str:
-    """A word of any language as a part of a file name. Marks (M) belong to the letters that they stand on."""
-    letters = unicodedata.normalize("NFC", word)[:60]
-    fitting = (x if x.isalnum() or x == "-" or unicodedata.category(x)[0] == "M" else "_" for x in letters)
-    return _cut("".join(fitting), 180) or "untitled"
-
-
-def _cut(name: str, most: int) -> str:
-    """To so many bytes, between two characters."""
-    return name.encode()[:most].decode(errors="ignore")
-
-
-def _numbered(start: str, end: str) -> Iterator[str]:
-    yield start + end
-    yield from (f"{start}_{number}{end}" for number in count(2))
-
-
-def _text(name: str, data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Refused(f"{name!r} is not UTF-8 text: byte {error.start} is wrong. Save it as UTF-8.") from error
-
-
-def encoded(text: str) -> bytes:
-    """A text as it stands in a file. `Refused` if it cannot."""
-    try:
-        data = text.encode()
-    except UnicodeEncodeError as error:
-        raise Refused(f"Character {error.start} of the text cannot be written as UTF-8.") from error
-    if len(data) > MAX_SIZE:
-        raise Refused(f"The text is too long for a document: {len(data)} bytes, at most {MAX_SIZE}.")
-    return data

@@ -21,8 +21,9 @@ from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.runtime.failpoints import reach
 from ripstop.runtime.ports import Kind, Refused, Request
 
-from .folder import Folder, encoded
+from .folder import Folder
 from .locks import do_locked
+from .names import encoded
 
 TOOL = "publish_document"
 
@@ -104,10 +105,14 @@ async def restore(folder: Folder, key: str, file: str, found: str, text: str, ta
     """
 
     def put_right() -> str:
-        kept = folder.keep_beside(file, found, tag)
-        seen = _seen(folder, key)
+        if folder.read(file) != found:
+            return ""
+        kept, seen = folder.keep_beside(file, found, tag), _seen(folder, key)
         _note(folder, key, Seen(seen.number, sha_of(text), sha_of(found)))
-        return kept if folder.replace(file, text, over=sha_of(found)) else ""
+        if folder.replace(file, text, over=sha_of(found)):
+            return kept
+        _note(folder, key, seen)
+        return ""
 
     return await do_locked(folder.lock(key), put_right)
 
