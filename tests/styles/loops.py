@@ -151,10 +151,6 @@ def rising(n: int) -> Round:
     return (says("Have a look.", ready=True) if n % 2 else says("Better.", score=n),)
 
 
-def thanks_between_work(n: int) -> Round:
-    return (says("Thanks!") if n % 2 else says("Written.", part=n),)
-
-
 def same_but(other: int) -> Goes:
     """The same in every turn, but for one turn."""
     return lambda n: (says(go=n != other),)

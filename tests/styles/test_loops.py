@@ -58,7 +58,6 @@ from tests.styles.loops import (
     same_but,
     says,
     settle_views,
-    thanks_between_work,
     until,
     worked,
     writes,
@@ -91,10 +90,6 @@ def evidence(story: Given, verdict: Guarded) -> list[Any]:
     return [story.records[number - 1].event for number in verdict.evidence]
 
 
-def turns_of(story: Given) -> list[int]:
-    return [record.number for record in story.records if isinstance(record.event, Worked)]
-
-
 def forked(story: Given, at: int) -> Any:
     """The run that a fork at this record leads to."""
     cut = last_shared(story.run_id, story.records, at)
@@ -107,14 +102,14 @@ def forked(story: Given, at: int) -> Any:
 @pytest.mark.parametrize("loop", GRAPH_LOOPS, ids=lambda loop: loop.id)
 def test_a_graph_that_goes_round_is_stopped(loop: Loop) -> None:
     story, verdict = stopped(loop)
-    if loop.guard in ("circle", "no_progress", "courtesy", "end_marker"):
-        shown = evidence(story, verdict)
-        assert shown and all(isinstance(event, Worked) for event in shown)
-        assert verdict.evidence[-1] == turns_of(story)[-1]
+    turns = [record.number for record in story.records if isinstance(record.event, Worked)]
+    if loop.outcome == "stopped":
+        assert all(isinstance(event, Worked) for event in evidence(story, verdict))
+        assert verdict.evidence[-1] == turns[-1]
     if not loop.progress:
         assert verdict.progress == 0
         return
-    assert verdict.progress == turns_of(story)[loop.progress - 1]
+    assert verdict.progress == turns[loop.progress - 1]
     run = forked(story, verdict.progress)
     assert run.ended is None and [type(opened.command) for opened in run.open.values()] == [AskAgent]
 
@@ -140,8 +135,6 @@ HEALTHY_GRAPHS = [
     Healthy("review-with-a-score-that-wavers", ring(2), until(40, lambda n: (says(score=n * n % 37),)), 40),
     Healthy("another-file-each-turn", ring(1), until(30, lambda n: writes(f"collab/{n}.md", "# A", go=True)), 30),
     Healthy("another-content-each-turn", ring(1), until(30, lambda n: writes("collab/a.md", f"# {n}", go=True)), 30),
-    Healthy("another-content-each-turn-by-a-tool", ring(1), until(30, lambda n: calls(
-        "write_file", {"path": "a.md", "content": str(n)}, ToolReturned(value="ok"), go=True)), 30),
     Healthy("another-edit-each-turn", ring(2), until(30, lambda n: calls(
         "edit_file", {"path": "a.md", "search": str(n), "replace": str(n + 1)}, ToolReturned(), go=True)), 30),
     Healthy("one-of-two-writes-something-new", ring(2),
@@ -163,7 +156,7 @@ HEALTHY_GRAPHS = [
     Healthy("patience-of-twenty", ring(1, guards={"patience": 20}), until(20, same(go=True)), 20),
     Healthy("patience-of-none", ring(2, guards={"patience": 0}), until(99, same(go=True)), 99),
     Healthy("polite-first-turn", ring(2), until(6, after(1, counting, in_turn((says("Thank you!"),)))), 6),
-    Healthy("thanks-between-work", ring(2), until(40, thanks_between_work), 40),
+    Healthy("thanks-between-work", ring(2), until(40, lambda n: (says("Thanks!") if n % 2 else says(part=n),)), 40),
     Healthy("thanks-with-decisions-that-change", ring(2), until(30, lambda n: (says("Thanks!", step=n),)), 30),
     Healthy("thanks-with-files-that-change", ring(1),
             until(20, lambda n: writes("a.md", f"{n}", content="Thanks!", go=True)), 20),
@@ -188,12 +181,10 @@ HEALTHY_DOCUMENTS = [
     Healthy("accepted-and-completed", document(), in_turn(completed("ann")), 1),
     Healthy("accepted-and-completed-by-an-agent", document(), in_turn(worked("ann", COMPLETES)), 1),
     Healthy("passed-and-completed", document(), in_turn(handled("ann", "bob", "Check it."), completed("bob")), 2),
-    Healthy("passed-and-completed-by-agents", document(),
-            in_turn(worked("ann", passes("bob")), worked("bob", COMPLETES)), 2),
     *(Healthy(f"passed-back-with-another-{what}", document(), until(5, round_of(2, handling), completed("ann")), 5)
       for what, handling in WITH_CHANGE.items()),
-    Healthy("passed-to-oneself-with-another-next-action", document(), until(
-        5, lambda n: handled("ann", "ann", "", f"Do part {n}."), completed("ann")), 5),
+    *(Healthy(f"passed-to-oneself-with-new-{what}", document(), until(5, round_of(1, handling), completed("ann")), 5)
+      for what, handling in WITH_CHANGE.items()),
     Healthy("same-next-action-in-three-of-four-hand-overs", document(), until(
         4, round_of(2, lambda by, to, n: handled(by, to, "", NEXT)), completed("bob")), 4),
     Healthy("thirty-hand-overs-with-progress", document(max_interactions=62), until(
@@ -205,8 +196,9 @@ HEALTHY_DOCUMENTS = [
     *(Healthy(f"assignment-acknowledged-in-{language}", document(),
               in_turn((Heard(thanks, "ann"), Heard(welcome, "ann"), *completed("ann"))), 1)
       for language, (thanks, welcome, _) in COURTESIES.items()),
-    *(Healthy(f"hand-over-with-a-report-that-begins-with-thanks-in-{language}", document(),
-              in_turn(handled("ann", "bob", report), completed("bob")), 2) for language, (*_, report) in COURTESIES.items()),
+    *(Healthy(f"hand-over-with-thanks-and-a-report-in-{language}", document(),
+              in_turn(handled("ann", "bob", report), completed("bob")), 2)
+      for language, (*_, report) in COURTESIES.items()),
     Healthy("accepted-with-a-courtesy", document(),
             in_turn((Ordered("accept", {"message": "收到"}, "ann"), *completed("ann")[1:])), 1),
     Healthy("completed-with-a-courtesy", document(),
@@ -242,9 +234,8 @@ def test_a_graph_that_gets_on_is_left_alone(healthy: Healthy) -> None:
 @pytest.mark.req("S0-32", "S0-36", "S0-38", "S0-43")
 @pytest.mark.parametrize("healthy", HEALTHY_DOCUMENTS, ids=lambda healthy: healthy.id)
 def test_a_document_that_gets_on_is_left_alone(healthy: Healthy) -> None:
-    story = completes(healthy)
-    assert story.run is not None
-    assert story.run.state.paper.status == "completed"
+    run = completes(healthy).run
+    assert run is not None and run.state.paper.status == "completed"
 
 
 def completes(healthy: Healthy) -> Given:
@@ -322,18 +313,12 @@ def test_an_agent_that_calls_tools_for_ever_is_cut_off_within_its_turn() -> None
 # After the work is done
 
 
-def completed_but_not_written() -> Given:
-    story = document()()
-    settle_views(story)
-    for told in completed("ann"):
-        story.tell(told)
-    return story
-
-
 @pytest.mark.req("S0-43", "S0-44")
 @pytest.mark.parametrize("text", ["Thanks!", "谢谢", f"We are through. {MARKER}"])
 def test_words_after_the_completion_change_nothing_though_the_file_is_not_written_yet(text: str) -> None:
-    story = completed_but_not_written()
+    story = document()()
+    for order in completed("ann"):
+        story.tell(order)
     told = story.when(Heard(text, "bob")).then(Heeded)
     assert [asked_of(opened.command) for opened in told.run.open.values()] == ["publish"]
     settle_views(story)
@@ -379,20 +364,17 @@ def test_the_end_marker_counts_wherever_it_stands_in_a_reply_and_the_reply_is_th
 # The file's door
 
 
-def edited(story: Given, **headers: str) -> None:
-    """Somebody changes header lines in the document's file."""
-    assert story.run is not None
-    paper = story.run.state.paper
-    for key, value in headers.items():
-        paper = paper.with_header(key, value)
-    story.tell(Ordered("edit", {"found": write(paper), "base": story.run.state.views[-1][0]}))
-    settle_views(story)
-
-
 def edited_round(story: Given, by: str, to: str) -> None:
+    """Somebody accepts the document and passes it on, by changing header lines in its file."""
     for headers in ({"Status": "in_progress"}, {"Status": "pending", "Current_Owner": to, "Previous_Owner": by}):
-        if not over(story):
-            edited(story, **headers)
+        if over(story):
+            return
+        assert story.run is not None
+        paper = story.run.state.paper
+        for key, value in headers.items():
+            paper = paper.with_header(key, value)
+        story.tell(Ordered("edit", {"found": write(paper), "base": story.run.state.views[-1][0]}))
+        settle_views(story)
 
 
 @pytest.mark.req("S0-36", "S0-37", "S0-47")

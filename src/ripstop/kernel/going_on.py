@@ -14,9 +14,14 @@ from .effects import Guards, Limits
 from .errors import UsageError
 from .events import Guarded
 
+GO_ON, STOP = "continue", "stop"
+"""What a person may say about a guard's verdict."""
 STOPPING = frozenset({"no_progress", "circle", "courtesy", "end_marker"})
 """Guards that look at what was done. All others hold a limit."""
+CIRCLING = frozenset({"no_progress", "circle"})
+"""Those of them that patience puts off."""
 AMOUNTS = ("turns", "calls", "tokens", "money", "seconds", "depth")
+FRACTIONS = ("money", "seconds")
 RAISABLE = (*AMOUNTS, "patience", "interactions")
 _LIMIT_OF = {"max_turns": "turns"}
 """Which limit a verdict is about, where the guard has another name."""
@@ -36,8 +41,10 @@ def ways_on(run_id: str, verdict: Guarded) -> list[str]:
     """How a run that a guard stopped can go on, as commands."""
     limit = limit_of(verdict)
     if limit:
-        ways = [f"ripstop resume {run_id} --raise {limit}={max(1, round(verdict.limit / 2))}"]
-    elif verdict.progress:
+        half = verdict.limit / 2
+        more = half if limit in FRACTIONS and half else max(1, round(half))
+        ways = [f"ripstop resume {run_id} --raise {limit}={more:g}"]
+    elif verdict.progress and verdict.guard in CIRCLING:
         ways = [f"ripstop resume {run_id} --raise patience={round(verdict.limit)}"]
     else:
         ways = [f"ripstop resume {run_id}"]
@@ -55,6 +62,8 @@ def raises_of(arguments: Mapping[str, Any], verdict: Guarded | None = None) -> d
             raise UsageError(f"There is no limit {name!r} to raise; there are: {', '.join(RAISABLE)}.")
         if not isinstance(amount, (int, float)) or isinstance(amount, bool) or not 0 < amount < float("inf"):
             raise UsageError(f"A limit is raised by a number above 0, not by {amount!r}.")
+        if amount < 1 and name not in FRACTIONS:
+            raise UsageError(f"{name} are counted in whole numbers; raise them by 1 at least, not by {amount!r}.")
     reached = limit_of(verdict) if verdict else ""
     if reached and reached not in given:
         raise UsageError(f"The run has reached its limit of {reached}; raise it: --raise {reached}=N.")
@@ -68,7 +77,7 @@ def raised(limits: Limits, guards: Guards, by: Mapping[str, float]) -> tuple[Lim
         now = getattr(limits, name)
         if name in by and now is not None:
             changes[name] = now + (by[name] if isinstance(now, float) else int(by[name]))
-    if "patience" in by:
+    if "patience" in by and guards.patience:
         guards = replace(guards, patience=guards.patience + int(by["patience"]))
     return (replace(limits, **changes) if changes else limits), guards
 
@@ -82,6 +91,11 @@ def with_wishes(guards: Guards, *wishes: Mapping[str, Any]) -> Guards:
             raise UsageError(f"There is no guard {unknown[0]!r}; there are: {', '.join(fields)}.")
         fields |= wish
     try:
-        return msgspec.convert(fields, Guards)
+        wished = msgspec.convert(fields, Guards)
     except msgspec.ValidationError as error:
         raise UsageError(f"The guards are wrong: {error}.") from error
+    if wished.phrases:
+        from .courtesy import MANNERS  # large tables, which few need
+
+        MANNERS.with_phrases(wished.phrases)  # says which one cannot be a phrase
+    return wished

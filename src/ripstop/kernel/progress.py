@@ -10,13 +10,17 @@ The trail of deeds is short: only as long as the longest circle that could be fo
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from .effects import Guards
 from .events import Guarded, Worked
+
+if TYPE_CHECKING:
+    from .courtesy import Manners
 
 LONGEST_CIRCLE = 7
 LONGEST_COURTESY = 960
@@ -49,9 +53,16 @@ def courteous(text: str, guards: Guards) -> bool:
     """Whether a text says nothing but courtesies."""
     if len(text) > LONGEST_COURTESY:
         return False
-    from .courtesy import MANNERS, is_courtesy  # its tables are large, and most runs never need them
+    from .courtesy import is_courtesy  # its tables are large, and most runs never need them
 
-    return is_courtesy(text, MANNERS.with_phrases(guards.phrases) if guards.phrases else MANNERS)
+    return is_courtesy(text, _manners(guards.phrases))
+
+
+@lru_cache(maxsize=16)
+def _manners(phrases: tuple[str, ...]) -> "Manners":
+    from .courtesy import MANNERS
+
+    return MANNERS.with_phrases(phrases) if phrases else MANNERS
 
 
 def marked(text: str, guards: Guards) -> bool:
@@ -64,7 +75,8 @@ def follow(trail: tuple[Deed, ...], number: int, worked: Worked, guards: Guards)
     if not worked.agent:
         return trail  # written by a version that did not look at deeds
     deed = Deed(worked.agent, worked.deed, number, worked.courteous, worked.marked)
-    longest = max(LONGEST_CIRCLE * guards.patience, 2)
+    # without patience for circles too: courtesies are compared with what their agents did before them
+    longest = LONGEST_CIRCLE * max(guards.patience, 1) + 2
     return (*trail[-longest + 1 :], deed)
 
 
@@ -91,8 +103,13 @@ def _only_courtesy(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
         value=2,
         text=f"{agents} exchanged nothing but courtesies, twice in a row.",
         evidence=(trail[-2].number, trail[-1].number),
-        progress=trail[-3].number if len(trail) > 2 else 0,
+        progress=_last_change(trail, len(trail) - 2),
     )
+
+
+def _last_change(trail: Sequence[Deed], end: int) -> int:
+    """The number of the last deed before place `end` that changed something; 0 if none did."""
+    return next((trail[place].number for place in range(end - 1, -1, -1) if _changed_something(trail, place)), 0)
 
 
 def _changed_something(trail: Sequence[Deed], place: int) -> bool:
@@ -107,15 +124,15 @@ def _circle(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
         return None
     last, length = trail[-1], len(trail)
     for period in range(1, LONGEST_CIRCLE + 1):
-        turns = period * guards.patience
+        turns = period * max(guards.patience, 2)  # what was done once was not done again
         if turns > length:
             return None
         before = trail[-1 - period] if length > period else None
-        if guards.patience > 1 and (before is None or before.mark != last.mark or before.agent != last.agent):
+        if before is None or not _same(before, last):
             continue
         rounds = trail[length - turns :]
         if all(_same(rounds[place], rounds[place - period]) for place in range(period, turns)):
-            return _no_progress(rounds, period, guards.patience)
+            return _no_progress(trail, period, turns // period)
     return None
 
 
@@ -123,9 +140,12 @@ def _same(one: Deed, other: Deed) -> bool:
     return one.mark == other.mark and one.agent == other.agent
 
 
-def _no_progress(rounds: Sequence[Deed], period: int, patience: int) -> Guarded:
-    # the first round did something for the first time; whatever came after it only did so again
-    progress = rounds[period - 1].number
+def _no_progress(trail: Sequence[Deed], period: int, patience: int) -> Guarded:
+    # the first round did something for the first time, if it did anything; what came after it only did so again
+    begin = len(trail) - period * patience
+    rounds = trail[begin:]
+    did = [deed.number for deed in rounds[:period] if deed.mark != NOTHING]
+    progress = did[-1] if did else _last_change(trail, begin)
     if period == 1:
         text = f"{rounds[0].agent} has taken {patience} turns in a row and nothing changed"
     else:
@@ -135,7 +155,8 @@ def _no_progress(rounds: Sequence[Deed], period: int, patience: int) -> Guarded:
         guard="no_progress" if period == 1 else "circle",
         limit=patience,
         value=patience,
-        text=f"{text}: the same decisions and the same files. The last progress is record {progress}.",
+        text=f"{text}: the same decisions and the same files."
+        + (f" The last progress is record {progress}." if progress else ""),
         evidence=tuple(deed.number for deed in rounds),
         progress=progress,
     )

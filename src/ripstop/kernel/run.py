@@ -28,6 +28,7 @@ from .effects import (
 )
 from .errors import RunNotFound
 from .events import (
+    CANCEL,
     RESUME,
     Answered,
     Asked,
@@ -43,7 +44,7 @@ from .events import (
     Withdrawn,
     Worked,
 )
-from .going_on import raised
+from .going_on import GO_ON, STOP, raised
 from .progress import Deed, follow
 
 S = TypeVar("S")
@@ -129,7 +130,8 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
     if isinstance(event, Asked):
         spent = _asked(run.spent, event.command)
         opened = {**run.open, number: Open(event.command, state, record.at, spent.calls)}
-        if run.verdict is not None and isinstance(event.command, AskPerson):
+        # a style may have questions of its own after a verdict, such as why its last word could not be written
+        if run.verdict and isinstance(event.command, AskPerson) and event.command.choices == (GO_ON, STOP):
             run = replace(run, asks_about_verdict=number)
         return replace(run, state=state, length=number, open=opened, spent=spent)
     if isinstance(event, Answered):
@@ -153,6 +155,8 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
         return replace(run, verdict=event)
     if isinstance(event, Ordered) and event.order == RESUME:
         return _resumed(replace(run, began=record.at), event)
+    if isinstance(event, Ordered) and event.order == CANCEL:
+        return replace(run, verdict=None, asks_about_verdict=0)  # whoever cancels does not want it to go on
     if isinstance(event, (Doubted, Repeated)):
         return replace(run, doubts=_doubts(run, number, event))
     return run

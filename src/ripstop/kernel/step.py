@@ -55,7 +55,7 @@ from .events import (
     Warned,
     Withdrawn,
 )
-from .going_on import limit_of, outcome_of, raises_of
+from .going_on import GO_ON, STOP, limit_of, outcome_of, raises_of
 from .guards import review
 from .prompt import Prompt
 from .run import DEADLINE, Folding, Run, apply
@@ -64,8 +64,6 @@ S = TypeVar("S")
 
 HAPPENED, AGAIN, GIVE_UP = "happened", "again", "give up"
 """What a person may say about an effect in doubt."""
-GO_ON, STOP = "continue", "stop"
-"""What a person may say about a guard's verdict."""
 
 
 class Settled(Struct, frozen=True):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from msgspec import Struct
 
 from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.run import Run, waits_for
+from ripstop.kernel.run import Run
 from ripstop.performers.documents.folder import INBOX, WORKFLOWS
 from ripstop.performers.documents.watching import changes
 from ripstop.styles.handoff.rules import FINAL
@@ -71,8 +71,11 @@ class Watch:
         if role is None or document.paper.status in FINAL:
             return False
         run = await self._documents.state(document.run)
-        if any(asked_of(opened.command) != "publish" for opened in run.open.values()):
-            return not any(waits_for(opened.command) == "person" for opened in run.open.values())
+        asked = {asked_of(opened.command) for opened in run.open.values()}
+        if "person" in asked:
+            return False
+        if "agent" in asked:
+            return True
         try:
             await self._documents.app.engine.order(document.run, "work", self._brief(run, role), role.name)
         except RunHasEnded:

@@ -29,14 +29,13 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, field, to_builtins
 
 from ripstop.app import open_app
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import Answered, Ordered, Record
-from ripstop.office.documents import SETTLED, Document
+from ripstop.office.documents import SETTLED, Document, Trouble
 from ripstop.performers.documents.folder import SET_ASIDE, WORKFLOWS
 from ripstop.styles.handoff.events import Edited, Refused
 from ripstop.styles.handoff.paper import Malformed, read, write
@@ -66,6 +65,8 @@ MOST_TROUBLE = 40
 """Then it is clear that something is wrong."""
 SILENCE = 60.0
 """Seconds without an update after which everything has stopped moving."""
+STOCKS = 5
+"""How often stock is taken at most until there is nothing new."""
 NAME = re.compile(r"workflow_[a-z]+_[0-9]{8}_[0-9]{6}(_[0-9]+)?\.md")
 
 Say = Callable[[str], None]
@@ -172,14 +173,15 @@ class Findings:
 
     async def look(self) -> None:
         async with open_app(settings_for(self._root)) as app:
-            troubles: list[Any] = []
+            troubles: list[Trouble] = []
             documents = documents_of(app, self._root, troubles.append)
-            while True:
+            for _ in range(STOCKS):
+                troubles.clear()  # edits that nobody had seen yet; when all are read, there is nothing more to say
                 self._documents = {document.run: document for document in await documents.take_stock()}
                 if not troubles:
                     break
-                troubles.clear()  # edits that nobody had seen yet; when all are read, there is nothing more to say
                 await asyncio.sleep(SETTLED / 1_000_000)
+            self._complain(f"{trouble.file!r}: {trouble.text}" for trouble in troubles)
             for run in self._documents:
                 self._records[run] = await app.engine.journal.read(run)
             self._complain(f"{q.run_id}/{q.number} asks: {q.command.question}" for q in await app.engine.desk())
@@ -200,6 +202,8 @@ class Findings:
         files = {name for name in os.listdir(self._folder) if name.endswith(".md") and not name.startswith(".")}
         known = {document.file for document in self._documents.values()}
         self._complain(f"{name!r} belongs to no document" for name in files - known)
+        aside = self._folder / SET_ASIDE
+        self._complain(f"{path.name!r} was set aside" for path in aside.glob("*.md") if IN_PLACE not in path.name)
         self._texts = {run: self._text(document) for run, document in self._documents.items()}
         for line in logs:
             if not isinstance(line, Saved):

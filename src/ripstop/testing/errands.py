@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import AskAgent, CallTool, Command, Failed, Guards, text_of
-from ripstop.kernel.events import Answered, Event, Forked, Guarded, Heard, Started
+from ripstop.kernel.events import Answered, Event, Forked, Guarded, Heard, Ordered, Started
 from ripstop.kernel.going_on import with_wishes
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.run import DEADLINE, Run
@@ -82,7 +82,7 @@ class ErrandStyle:
         match news:
             case Started():
                 self._begin(step, 0)
-            case Forked():
+            case Forked() | Ordered(order="resume"):
                 self._begin(step, step.state.round)
             case Heard():
                 self._begin(step, max(len(step.state.errands.rounds) - 1, 0))

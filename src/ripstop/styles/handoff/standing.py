@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, ToolReturned
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, ToolReturned
 from ripstop.kernel.events import Answered, Asked, Event, Heard, Ordered, Started
 
 from .. import reply
@@ -32,6 +32,10 @@ class Said(Struct, frozen=True, gc=False):
     message: str = ""
     next_action: str = ""
     result: str = ""
+    number: int = 0
+    """The record that it stands in."""
+    text: str = ""
+    """All of an agent's reply."""
 
 
 class Brief(Struct, frozen=True, gc=False):
@@ -109,7 +113,7 @@ def evolve(state: Standing, number: int, event: Event) -> Standing:
     if isinstance(event, Asked) and isinstance(event.command, CallTool) and event.command.tool == PUBLISH:
         return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)))
     if isinstance(event, Answered):
-        state = _answered(state, event.answer)
+        state = _answered(state, number, event.answer)
     if isinstance(event, Stumbled):
         return replace(state, failures=state.failures + 1)
     turn = turns.evolve(state.turn, number, event)
@@ -138,9 +142,9 @@ _FIELD = {
 }
 
 
-def _answered(state: Standing, answer: Answer) -> Standing:
+def _answered(state: Standing, number: int, answer: Answer) -> Standing:
     if isinstance(answer, AgentReplied):
-        return replace(state, said=said_by_agent(answer.text))
+        return replace(state, said=replace(said_by_agent(answer.text), number=number, text=answer.text))
     if isinstance(answer, ToolReturned) and isinstance(answer.value, dict) and "done" in answer.value:
         return _found(state, answer.value) if "found" in answer.value else replace(state, over="", keep="")
     return state
@@ -223,7 +227,9 @@ def publishing(state: Standing) -> dict[str, Any]:
 
 
 def asked_of(command: object) -> str:
-    """What kind of thing a command is to this style."""
-    if isinstance(command, AskAgent):
+    """What kind of thing a command is to this style; empty for the kernel's own timer."""
+    if isinstance(command, CallTool) and command.tool == PUBLISH:
+        return "publish"
+    if isinstance(command, (AskAgent, CallTool)):
         return "agent"
-    return "publish" if isinstance(command, CallTool) and command.tool == PUBLISH else ""
+    return "person" if isinstance(command, AskPerson) else ""

@@ -27,7 +27,7 @@ from .. import reply
 from .. import turn as turns
 from ..turn import EDIT, LOOKING, WRITE, Finished
 from . import standing
-from .edits import Edit, Refusal, read_edit
+from .edits import Refusal, read_edit
 from .events import Edited, Heeded, Moved, Refused, Stumbled
 from .paper import oddities, write
 from .policy import END_MARKER, Policy
@@ -88,9 +88,7 @@ class HandoffStyle:
                 _settled(step, news)
 
     def stopped(self, step: Step[Standing], verdict: Guarded) -> None:
-        if step.state.paper.status in FINAL:
-            step.end_by_guard(verdict)
-        else:
+        if step.state.paper.status not in FINAL:  # else the run ends when its last view is written
             _move(step, "terminate", ENGINE, reason=verdict.text)
 
     # Looking
@@ -146,21 +144,27 @@ def _order(step: Step[Standing], action: str, by: str, to: str) -> str:
     if verdict:
         step.stop(verdict)
     _move(step, action, by, to)
+    _review(step)
+    return ""
+
+
+def _review(step: Step[Standing]) -> None:
+    """Stop the document if the last handlings changed nothing."""
     verdict = progress.review(step.run.trail, step.run.guards)
     if verdict and step.state.paper.status not in FINAL:
         step.stop(replace(verdict, progress=0))  # a document has one file, so there is no going back by a fork
-    return ""
 
 
 def _verdict_on(step: Step[Standing], by: str) -> Guarded | None:
     """What a message says about going on: nothing, an end, or nothing but courtesy."""
     said, guards = step.state.said, step.run.guards
-    if any(progress.marked(text, guards) for text in (said.message, said.next_action, said.result)):
+    evidence = (said.number or step.number,)
+    if any(progress.marked(text, guards) for text in (said.message, said.next_action, said.result, said.text)):
         text = f"{by} ended it with {guards.end_marker}."
-        return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=(step.number,))
+        return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=evidence)
     if guards.courtesy == "terminate" and _only_courtesy(step):
         text = f"{by} said nothing but a courtesy."
-        return Guarded(guard="courtesy", limit=0, value=1, text=text, evidence=(step.number,))
+        return Guarded(guard="courtesy", limit=0, value=1, text=text, evidence=evidence)
     return None
 
 
@@ -224,7 +228,7 @@ def _reopen(step: Step[Standing], by: str) -> None:
 def _call_back(step: Step[Standing], because: str) -> None:
     """Whoever works on the document, works on something that is no longer so."""
     for number, opened in list(step.run.open.items()):
-        if asked_of(opened.command) != "publish" and not isinstance(opened.command, AskPerson):
+        if asked_of(opened.command) == "agent":
             step.withdraw(number, because)
 
 
@@ -246,20 +250,18 @@ def _edit(step: Step[Standing]) -> None:
     views = [paper for _, paper in state.views if paper is not state.paper]
     try:
         edit = read_edit(state.found, [*views, state.paper])
-        _not_too_many(state, edit)
     except Refusal as refusal:
         step.record(Refused(order="edit", by="", reason=refusal.reason, line=refusal.line))
         return _publish(step)
+    if state.count + sum(RULES[move.action].counts for move in edit.moves) > state.most_interactions:
+        reason = f"{state.most_interactions} interactions are all that are allowed; this would be one more"
+        step.record(Refused(order="edit", by="", reason=reason, line=1))  # so the text is kept beside the file
+        step.stop(_too_many(state))
     step.record(Edited(at=timestamp(step.at, state.offset), text=edit.text))
     for move in edit.moves:
         _move(step, move.action, move.by, move.to, written=move.written)
-    return _publish(step)
-
-
-def _not_too_many(state: Standing, edit: Edit) -> None:
-    more = sum(RULES[move.action].counts for move in edit.moves)
-    if state.count + more > state.most_interactions:
-        raise Refusal(1, f"{state.most_interactions} interactions are all that are allowed; this would be one more")
+    _publish(step)
+    return _review(step)
 
 
 def _settled(step: Step[Standing], news: Settled) -> None:
@@ -296,8 +298,10 @@ def _after_publishing(step: Step[Standing], news: Settled) -> None:
 
 def _hear(step: Step[Standing], by: str, text: str) -> None:
     """Somebody wrote about the document without changing it."""
-    verdict = _verdict_on(step, by)
     paper = step.state.paper
+    if paper.status in FINAL:
+        return step.record(Heeded(by=by, because=f"it is {paper.status} already"))
+    verdict = _verdict_on(step, by)
     if progress.courteous(text, step.run.guards):
         if paper.status == PENDING and by == paper.owner:
             because = f"{by} acknowledged the assignment, which is no answer to it"
@@ -319,7 +323,7 @@ def _work(step: Step[Standing], agent: str) -> None:
     if agent != paper.owner or paper.status in FINAL:
         reason = f"{agent!r} cannot work on it: it is {paper.status} and belongs to {paper.owner!r}"
         return step.record(Refused(order="work", by=agent, reason=reason))
-    if any(asked_of(opened.command) != "publish" for opened in step.run.open.values()):
+    if any(asked_of(opened.command) in ("agent", "person") for opened in step.run.open.values()):
         return None  # somebody is at it, or a person is asked
     if paper.status == PENDING:
         if state.count >= state.most_interactions:
@@ -345,6 +349,10 @@ def _after_turn(step: Step[Standing], finished: Finished) -> None:
     except reply.NoReply as error:
         problem = str(error)
     if problem:
+        if progress.marked(finished.text, step.run.guards):
+            verdict = _verdict_on(step, agent)
+            assert verdict is not None
+            step.stop(verdict)
         if finished.corrections < 1:
             return turns.correct(step, turn, finished, f"Your reply changes nothing: {problem}. Answer again.")
         return _failed(step, agent, f"{agent} broke the protocol: {problem}")
