@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# how long an example takes says something about the machine, not about the code
+settings.register_profile("ripstop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ripstop")
 
 _NUMBER = re.compile(r"^\s*[-*]?\s*(S\d-\d+)(?=[ei?]*\s)", re.MULTILINE)
 

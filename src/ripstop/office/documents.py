@@ -26,7 +26,8 @@ from ripstop.kernel.run import Run
 from ripstop.performers.documents.folder import Folder, Found, Missing
 from ripstop.performers.documents.publisher import edited, key_of, restore, sha_of
 from ripstop.runtime.live import Appended, Sight
-from ripstop.styles.handoff.paper import Malformed, Paper, draft, interactions, oddities, read, write
+from ripstop.styles.handoff.drafts import draft
+from ripstop.styles.handoff.paper import Malformed, Paper, interactions, oddities, read, write
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.rules import FINAL, TERMINATED
 from ripstop.styles.handoff.standing import RESULT, Standing, asked_of

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
+from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.edits import Edit, Move, Refusal, read_edit
-from ripstop.styles.handoff.paper import Paper, draft, read, write
+from ripstop.styles.handoff.paper import Paper, read, write
 
 AT, LATER = "2026-01-01 10:00:00", "2026-01-01 11:00:00"
 PAPER = draft("calc", "boss", "ann", "What is 2 + 2?", AT)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.message import TYPES, Message, embedded, read_message, write_message
 from ripstop.styles.handoff.paper import (
     SECTIONS,
     STATUSES,
     Malformed,
     Paper,
-    draft,
     interactions,
     oddities,
     read,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ripstop.kernel.errors import UsageError
+from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.paper import (
     HEADERS,
     LEGAL,
@@ -12,7 +13,6 @@ from ripstop.styles.handoff.paper import (
     STATUSES,
     Malformed,
     Paper,
-    draft,
     interactions,
     line_of,
     oddities,

@@ -16,8 +16,9 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.errors import RunHasEnded, UsageError
 from ripstop.kernel.events import Asked, Event, Guarded, Heard, Ordered, Started, Warned, Withdrawn
+from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.events import Edited, Heeded, Moved, Refused, Stumbled
-from ripstop.styles.handoff.paper import Paper, draft, read, write
+from ripstop.styles.handoff.paper import Paper, read, write
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.standing import PUBLISH, sha
 from ripstop.styles.handoff.style import HandoffStyle

@@ -9,7 +9,7 @@
   that says what a document means. Texts lose blanks at both ends; names and actions are put into one line.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -59,7 +59,6 @@ __all__ = [
     "Oddity",
     "Paper",
     "agent_word",
-    "draft",
     "interactions",
     "line_of",
     "oddities",
@@ -102,6 +101,17 @@ class Paper(Struct, frozen=True, gc=False):
         return unescaped(*_body(self.lines, fences(self.lines), found)) if found else ""
 
     # Changes; each gives a new paper
+
+    def with_headers(self, values: Mapping[str, str]) -> "Paper":
+        """Several headers at once; those that are there already are changed in one go."""
+        lines, newline = list(self.lines), self._newline()
+        for header in self.headers:
+            if header.key in values:
+                lines[header.index] = with_value(lines[header.index], one_line(values[header.key]), newline)
+        paper = read(_BOM * self.bom + "".join(lines))
+        for key in values.keys() - {header.key for header in self.headers}:
+            paper = paper.with_header(key, values[key])
+        return paper
 
     def with_header(self, key: str, value: str) -> "Paper":
         """Raises `Malformed` for a value that such a header cannot have."""
@@ -340,54 +350,3 @@ def _odd_end(paper: Paper) -> Iterator[Oddity]:
         yield Oddity(line_of(paper, "Status"), text)
     elif (last.before, last.after) == ("pending", "in_progress") and last.agent != agent_word(paper.owner):
         yield Oddity(last.line, f"{last.agent!r} recorded the acceptance, but the owner is {paper.owner!r}")
-
-
-# A new document
-
-
-class _Words(Struct, frozen=True):
-    created: str
-    assigned: str
-    waiting: str
-    conditions: tuple[str, ...]
-
-
-_WORDS = {
-    "en": _Words(
-        "created",
-        "assigned to {owner}",
-        "{owner} accepts the task",
-        ("the task is done", "more than {limit} interactions", "a message contains [WORKFLOW_END]"),
-    ),
-    "zh": _Words(
-        "新建文档",
-        "交给{owner}",
-        "等{owner}接手",
-        ("工作已经做完", "交互多于{limit}次", "消息里出现[WORKFLOW_END]"),
-    ),
-}
-
-
-def draft(
-    id: str,
-    creator: str,
-    owner: str,
-    task: str,
-    at: str,
-    next_action: str = "",
-    conditions: Sequence[str] = (),
-    language: str = "en",
-    limit: int = 10,
-) -> Paper:
-    """A new document. What is not given is said in the words of `language`: `en` or `zh`."""
-    if language not in _WORDS:
-        raise UsageError(f"There are no words for a document in {language!r}; there are for {either([*_WORDS])}.")
-    words = _WORDS[language]
-    values = ("pending", one_line(owner), one_line(creator), one_line(at), one_line(at), "0")
-    header = "".join(f"{key}: {value}".rstrip() + "\n" for key, value in zip(HEADERS, values, strict=True))
-    paper = read(f"# Workflow: {one_line(id)}\n{header}")
-    paper = paper.with_task(task).with_bullet(at, creator, words.created, "pending", "pending")
-    if paper.owner != paper.previous:
-        paper = paper.with_bullet(at, creator, words.assigned.format(owner=paper.owner), "pending", "pending")
-    paper = paper.with_next_action(next_action or words.waiting.format(owner=paper.owner))
-    return paper.with_conditions(conditions or [condition.format(limit=limit) for condition in words.conditions])

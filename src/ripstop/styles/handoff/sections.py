@@ -14,6 +14,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -341,11 +342,14 @@ def bullet_text(line: str) -> str:
 
 def bullet_of(line: str, number: int) -> Bullet:
     raw = line.rstrip("\r\n")
+    return Bullet(number, raw, *_event(raw))
+
+
+@lru_cache(maxsize=4096)
+def _event(raw: str) -> tuple[str, ...]:
+    """The parts of a record. Every change of a document reads its whole history again, so they are remembered."""
     match = _EVENT.match(raw)
-    if match is None:
-        return Bullet(number, raw)
-    action, before, after = _change(match[3].strip())
-    return Bullet(number, raw, match[1], match[2], action, before, after)
+    return (match[1], match[2], *_change(match[3].strip())) if match else ()
 
 
 def _change(rest: str) -> tuple[str, str, str]:

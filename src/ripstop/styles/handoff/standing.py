@@ -125,21 +125,12 @@ def evolve(state: Standing, number: int, event: Event) -> Standing:
 def _as_kept(state: Standing, edited: Paper) -> Paper:
     """An edited paper with the headers that only a transition changes as they were; the transition comes next."""
     was = state.paper
-    kept = {"Status": was.status, "Current_Owner": was.owner, "Previous_Owner": was.previous}
+    kept = {"Status": was.status, "Current_Owner": was.owner}
+    if edited.previous != was.previous:
+        kept["Previous_Owner"] = was.previous
     if edited.count is not None:
         kept["Interaction_Count"] = str(state.count)
-    for key, value in kept.items():
-        if getattr(edited, _FIELD[key]) != value:
-            edited = edited.with_header(key, value)
-    return edited
-
-
-_FIELD = {
-    "Status": "status",
-    "Current_Owner": "owner",
-    "Previous_Owner": "previous",
-    "Interaction_Count": "count",
-}
+    return edited.with_headers(kept)
 
 
 def _answered(state: Standing, number: int, answer: Answer) -> Standing:
@@ -215,9 +206,7 @@ def after_move(state: Standing, event: Moved) -> Paper:
         changes |= {"Current_Owner": event.to, "Previous_Owner": event.by}
     if event.counts or paper.count is None:
         changes["Interaction_Count"] = str(state.count + event.counts)
-    for key, value in changes.items():
-        paper = paper.with_header(key, value)
-    return paper
+    return paper.with_headers(changes)
 
 
 def publishing(state: Standing) -> dict[str, Any]:
