@@ -8,7 +8,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench crash fuzz coverage-of-requirements lock clean
+.PHONY: help demo test lint format bench crash soak-docs fuzz coverage-of-requirements lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ bench: $(READY) ## Measure ripstop side by side with LangGraph, DBOS and bare SQ
 
 crash: $(READY) ## Kill a working process 1,000 times and more; nothing may be lost or silently repeated
 	@$(BIN)/python -m ripstop.testing.crash --kills 1000
+
+soak-docs: $(READY) ## 50 processes, 100,000 updates of one folder of documents, random kills
+	@$(BIN)/python -m ripstop.testing.document_crash --processes 50 --updates 100000
 
 fuzz: $(READY) ## 100,000 hostile paths, 5,000 symlink swaps, 20,000 mutated definitions
 	@$(BIN)/python -m ripstop.testing.path_race --paths 100000 --swaps 5000

@@ -144,16 +144,18 @@ class GroupCommit:
         return results
 
     def _begin(self, wait: bool) -> None:
-        deadline = time.monotonic() + PATIENCE
+        began = time.monotonic()
         while True:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.OperationalError as error:
-                if not wait or not _is_busy(error) or time.monotonic() > deadline:
+                waited = time.monotonic() - began
+                if not wait or not _is_busy(error) or waited > PATIENCE:
                     raise
-            # a random pause, so that several waiting processes do not march in step
-            time.sleep(random.uniform(0.0005, 0.005))
+            # a random pause, so that several waiting processes do not march in step; a shorter one for whoever has
+            # waited for long, so that nobody waits for ever
+            time.sleep(random.uniform(0.0005, 0.005) / (1 + waited))
 
     def _learn(self, cost: float) -> None:
         self.commits += 1

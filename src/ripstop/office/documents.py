@@ -168,25 +168,24 @@ class Documents:
         return await self._offered(before, text, before.state.views[-1][0] if before.state.views else 0)
 
     async def _offered(self, before: Run[Standing], text: str, base: int) -> tuple[Document, str]:
-        await self.app.engine.order(before.id, "edit", {"found": text, "base": base})
+        told: Run[Standing] = await self.app.engine.order(before.id, "edit", {"found": text, "base": base})
+        # as it stood right after the edit: later, others may have been refused something, or have moved it on
+        refusal = told.state.refusal if told.state.keep else None
         run = await self.written(before.id)
-        refusal = run.state.refusal if run.state.refused_at > before.length else None
         reason = f"line {refusal.line}: {refusal.reason}" if refusal else ""
         return self._document(run.id, run.state), reason
 
     async def act(self, document: Document, action: str, by: str = "", **given: str) -> Document:
         """Have a transition made. Raises `UsageError` if it is refused; a guard may terminate the document instead."""
         arguments = {name: text for name, text in given.items() if text}
-        before = (await self.state(document.run)).length
         try:
-            await self.app.engine.order(document.run, action, arguments, by)
+            told: Run[Standing] = await self.app.engine.order(document.run, action, arguments, by)
         except RunHasEnded:
             raise UsageError(f"{document.id} is {document.paper.status}, which is final.") from None
-        await self.written(document.run)
-        state = (await self.state(document.run)).state
-        if state.refusal and state.refused_at > before:
-            raise UsageError(f"{document.id}: {state.refusal.reason}.")
-        return self._document(document.run, state)
+        # as it stood right after the order: later, others may have been refused something, or have moved it on
+        if told.state.refusal and told.state.refused_at == told.length:
+            raise UsageError(f"{document.id}: {told.state.refusal.reason}.")
+        return self._document(document.run, (await self.written(document.run)).state)
 
     async def written(self, run_id: str) -> Run[Standing]:
         """Wait until the document's file holds what the journal says."""
@@ -260,7 +259,10 @@ class Documents:
                 if kept:
                     self._tell(Trouble(file, f"{reason}; the file was put right, and what was written is in {kept}"))
             else:
-                document, reason = await self._offered(run, text, base)
+                try:
+                    document, reason = await self._offered(run, text, base)
+                except RunHasEnded:  # somebody has ended it since we looked
+                    return await self._read_back(await self.state(run.id), file)
                 if reason:
                     self._tell(Trouble(file, f"{reason}; the file was put right, what was written is kept beside it"))
                 return document
@@ -271,7 +273,10 @@ class Documents:
         original = await asyncio.to_thread(self.folder.read, run.state.file)
         if original is not None or run.ended:
             return replace(self._document(run.id, run.state), file=file)
-        await self.app.engine.order(run.id, "renamed", {"file": file})
+        try:
+            await self.app.engine.order(run.id, "renamed", {"file": file})
+        except RunHasEnded:  # somebody has ended it since we looked
+            return await self._renamed(await self.state(run.id), file)
         run = await self.written(run.id)
         return await self._read_back(run, file)
 
@@ -324,7 +329,10 @@ class Documents:
         run = await self.state(run_id)
         if run.state.paper.status in FINAL or await asyncio.to_thread(self.folder.read, run.state.file) is not None:
             return
-        await self.app.engine.order(run_id, "missing", {})
+        try:
+            await self.app.engine.order(run_id, "missing", {})
+        except RunHasEnded:
+            return  # somebody has ended it since we looked
         run = await self.written(run_id)
         documents[run_id] = self._document(run_id, run.state)
         text = f"the file of {run.state.paper.id!r} was gone and is there again; to end it: ripstop docs terminate"

@@ -117,7 +117,10 @@ async def _with_document(documents: Documents, message: Message) -> str:
         return f"document {document.id}, {document.paper.status} with {document.paper.owner}"
     if known.paper.status in FINAL:
         return f"ignored: {known.id} is {known.paper.status}"
-    document, refusal = await documents.offer(known, message.document)
+    try:
+        document, refusal = await documents.offer(known, message.document)
+    except RunHasEnded:
+        return f"ignored: {known.id} has ended"
     return f"refused: {refusal}" if refusal else f"taken over into {document.id}"
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripstop.kernel.effects import CallTool, ToolReturned
+from ripstop.performers.documents import exchange
 from ripstop.performers.documents import folder as folder_module
 from ripstop.performers.documents import publisher as publisher_module
 from ripstop.performers.documents.folder import Folder
@@ -258,16 +258,11 @@ def test_a_folder_that_is_gone_or_no_folder_is_refused(desk: Desk, tmp_path: Pat
 
 def test_a_full_disk_is_tried_again_and_then_healed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.publish(1, "one")
-    rename, left = os.rename, 1
 
-    def full(*args: Any, **kwargs: Any) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        rename(*args, **kwargs)
+    def full(*args: Any) -> bool:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "rename", full)
+    monkeypatch.setattr(exchange, "_exchange", full)
     with pytest.raises(TryAgain, match="No space left"):
         desk.publish(2, "two")
     monkeypatch.undo()

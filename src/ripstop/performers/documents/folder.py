@@ -30,6 +30,7 @@ from ripstop.performers.tools.roots import Roots
 from ripstop.runtime.failpoints import reach
 from ripstop.runtime.ports import Refused, TryAgain
 
+from .exchange import replace_if
 from .locks import in_words
 from .names import MAX_NAME, MAX_SIZE, checked, cut, decoded, encoded, is_plain, numbered, safe
 
@@ -124,8 +125,7 @@ class Folder:
     def replace(self, name: str, text: str, over: str | None = None) -> bool:
         """Write a document; with `over`, only if what stands there has this sha (empty: if nothing stands there).
 
-        Returns whether it was written. An editor that saves between our last look and the rename, which follows at
-        once, would go unnoticed: there is no rename that compares.
+        Returns whether it was written. An editor that saves at the same moment is noticed; see `exchange`.
         """
         data = encoded(text)
         with self._opened(WORKFLOWS, create=True) as above:
@@ -328,9 +328,10 @@ def _replace(above: int, name: str, data: bytes, over: str | None = None) -> boo
         mode = None
     with _unfinished(above, data, mode) as unfinished:
         reach("documents.before_rename")
-        if over is not None and over != _sha(above, name):
+        if over is None:
+            os.rename(unfinished, name, src_dir_fd=above, dst_dir_fd=above)
+        elif not replace_if(above, unfinished, name, over, lambda file: _sha(above, file)):
             return False
-        os.rename(unfinished, name, src_dir_fd=above, dst_dir_fd=above)
         reach("documents.after_rename")
     return True
 

@@ -185,7 +185,14 @@ def _joined(edited: Paper, base: Paper, current: Paper) -> str:
         paper = paper.with_next_action(edited.next_action)
     if edited.conditions != base.conditions:
         paper = paper.with_conditions(edited.conditions)
+    # the same edit may be found twice, by two processes or because its editor saved again
+    there = {_said_in(bullet) for bullet in current.history[len(base.history) :]}
     for bullet in edited.history[len(base.history) :]:
-        if bullet.after:
+        if bullet.after and _said_in(bullet) not in there:
             paper = paper.with_bullet(bullet.at, bullet.agent, bullet.action, bullet.before, bullet.after)
     return write(paper)
+
+
+def _said_in(bullet: Bullet) -> tuple[str, ...]:
+    """A record without the line it stands in."""
+    return bullet.at, bullet.agent, bullet.action, bullet.before, bullet.after
