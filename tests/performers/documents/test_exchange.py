@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,8 +50,8 @@ class Files:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Iterator[Files]:
-    yield Files(tmp_path)
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
 
 
 def test_what_is_as_expected_is_replaced(files: Files) -> None:
@@ -78,7 +78,7 @@ def test_of_two_saves_in_that_moment_the_last_one_stays(files: Files) -> None:
 
 
 def test_a_file_that_is_deleted_in_that_moment_is_not_made_again(files: Files) -> None:
-    files.saves = [(2, lambda: (files.folder / "a.md").unlink())]
+    files.saves = [(2, (files.folder / "a.md").unlink)]
     assert not files.replace()
     assert not (files.folder / "a.md").exists()
 
