@@ -23,6 +23,7 @@ from ripstop.performers.agents.model_files import install_model as install_model
 from ripstop.performers.agents.router import Agents
 from ripstop.performers.children import Children
 from ripstop.performers.documents.folder import Folder
+from ripstop.performers.documents.placing import Placed
 from ripstop.performers.documents.publisher import Publisher
 from ripstop.performers.loudspeaker import Loudspeaker
 from ripstop.performers.timers import Timers
@@ -62,6 +63,8 @@ class App(Struct, frozen=True):
     worker: Worker
     live: Live
     loudspeaker: Loudspeaker
+    places: dict[str, Path]
+    """Folders of documents that this process works in, by what the ids of their runs begin with."""
 
     async def start(
         self,
@@ -135,7 +138,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 @asynccontextmanager
 async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncIterator[App]:
     """Work on a journal: run what is open in it, too."""
-    live, loudspeaker = Live(), Loudspeaker()
+    live, loudspeaker, places = Live(), Loudspeaker(), dict[str, Path]()
     toolbox = Toolbox(tools, files=FileTools(), own={PUBLISH: Publisher(_folder_of)})
     journal = SqliteJournal(store_path(settings.store), CODEC)
     engine = Engine(journal, STYLES, load, now, live)
@@ -149,7 +152,7 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncItera
     )
     performers: dict[type, Performer] = {
         AskAgent: agents,
-        CallTool: toolbox,
+        CallTool: Placed(toolbox, places),
         Say: loudspeaker,
         SetTimer: Timers(),
         StartRun: Children(engine, _child_definition),
@@ -158,7 +161,7 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncItera
     try:
         await worker.start()
         try:
-            yield App(settings, engine, worker, live, loudspeaker)
+            yield App(settings, engine, worker, live, loudspeaker, places)
         finally:
             await asyncio.shield(worker.stop())
     finally:

@@ -164,6 +164,15 @@ def test_a_document_whose_file_was_renamed_stays_the_same_document(tmp_path: Pat
     assert [path.name for path in (tmp_path / ".workflows").glob("*.md")] == ["mine.md"]
 
 
+def test_documents_are_gone_on_with_where_their_folder_was_moved_to(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    made = new(tmp_path / "here")
+    (tmp_path / "here").rename(tmp_path / "there")
+    assert docs("accept", made["id"], cwd=tmp_path / "there")["status"] == "in_progress"
+    assert "Status: in_progress" in file_of(made, tmp_path / "there").read_text(encoding="utf-8")
+    assert not (tmp_path / "here").exists()
+
+
 @pytest.mark.req("S0-62", "S0-63")
 def test_only_old_terminated_documents_are_cleaned_up(tmp_path: Path) -> None:
     kept, completed, gone = new(tmp_path), new(tmp_path), new(tmp_path)

@@ -24,6 +24,7 @@ from ripstop.definitions.problems import did_you_mean
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.run import Run
 from ripstop.performers.documents.folder import Folder, Found, Missing
+from ripstop.performers.documents.placing import settings_in
 from ripstop.performers.documents.publisher import edited, key_of, restore, sha_of
 from ripstop.runtime.live import Appended, Sight
 from ripstop.styles.handoff.drafts import draft
@@ -37,7 +38,6 @@ LOOK = 1.0
 """Seconds between two looks at a run that somebody else may be working on."""
 SETTLED = 2_000_000
 """Microseconds after which a file that cannot be read is not just being written."""
-WORKSPACE = "workspace"
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _UNSAFE = re.compile(r"[^\w-]+")
 
@@ -71,6 +71,7 @@ class Documents:
         """What the ids of all runs of this folder begin with."""
         if not self._prefix:
             self._prefix = f"docs-{self.folder.id}"
+            self.app.places[self._prefix] = self.folder.root
         return self._prefix
 
     def run_of(self, document: str) -> str:
@@ -289,9 +290,8 @@ class Documents:
             max_interactions=max_interactions or docs.max_interactions, attempts=docs.attempts, language=language
         )
         settings: dict[str, Any] = {
-            "folder": str(root),
+            **settings_in(root),
             "file": name,
-            "workspace": str(root / WORKSPACE),
             "utc_offset": _utc_offset(),
             "model": self.app.settings.models.default,
         }
