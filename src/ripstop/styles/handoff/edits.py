@@ -159,8 +159,8 @@ def _no_conflict(edited: Paper, base: Paper, current: Paper, moves: Sequence[Mov
         raise Refusal(line_of(edited, "Status"), reason)
 
 
-def _shown(value: object) -> str:
-    text = value if isinstance(value, str) else "; ".join(str(item) for item in value)  # type: ignore[attr-defined]  # a tuple of conditions
+def _shown(value: str | Sequence[str]) -> str:
+    text = value if isinstance(value, str) else "; ".join(value)
     return repr(text if len(text) <= 80 else text[:79] + "…")
 
 
