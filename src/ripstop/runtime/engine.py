@@ -358,7 +358,7 @@ class Engine:
         dispatcher = self.dispatcher
         if dispatcher and not run.ended:
             for record in records:
-                if isinstance(record.event, Asked) and record.number in run.open:
+                if type(record.event) is Asked and record.number in run.open:
                     opened = run.open[record.number]
                     if waits_for(opened.command) in ("worker", "run"):
                         repeatable = dispatcher.kind(opened).repeatable
@@ -385,13 +385,13 @@ class Engine:
             return
         for record in records:
             event = record.event
-            if isinstance(event, Asked):
+            if type(event) is Asked:
                 if waits_for(event.command) == "clock":
                     self.dispatcher.wake()
-            elif isinstance(event, Withdrawn):
+            elif type(event) is Withdrawn:
                 self.dispatcher.withdraw(run_id, [event.number])
-            elif isinstance(event, Ended):
+            elif type(event) is Ended:
                 self.dispatcher.withdraw(run_id, None)
                 self.dispatcher.wake()
-            elif isinstance(event, Repeated):
+            elif type(event) is Repeated:
                 self.dispatcher.wake()

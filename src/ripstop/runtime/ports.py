@@ -39,7 +39,7 @@ class Kind(Enum):
 # Journals
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One step on its way into a journal: all of it, or nothing."""
 
     run_id: str

@@ -192,7 +192,7 @@ class Worker:
         except Exception as error:
             log.exception("%s/%s cannot be put into words", job.run_id, job.number)
             return await self._tell(job, Failed(reason=f"{type(error).__name__}: {error}", fault="ours"))
-        if isinstance(command, Say):
+        if type(command) is Say:
             request = replace(request, text=await self._words(job))
         if job.doubtful and not performer.kind(command).repeatable:
             settled = await self._clear_up(job, performer, request)
@@ -297,8 +297,8 @@ class Worker:
             attempt=job.attempt,
             ordinal=job.opened.ordinal,
             settings=run.started.settings,
-            prompt=style.render(state, command) if isinstance(command, AskAgent) else None,
-            arguments=style.arguments(state, command) if isinstance(command, CallTool) else {},
+            prompt=style.render(state, command) if type(command) is AskAgent else None,
+            arguments=style.arguments(state, command) if type(command) is CallTool else {},
             history=lambda: self._journal.read(job.run_id),
         )
 

@@ -93,7 +93,7 @@ class GraphStyle:
         return replace(state, graph=definition, here=here, agent=agent)
 
     def evolve(self, state: Position, number: int, event: Event) -> Position:
-        if isinstance(event, Turned):
+        if type(event) is Turned:
             assert state.turn is not None
             word = _word(state.turn, event.reply)
             if event.to in ("", END):
@@ -101,9 +101,9 @@ class GraphStyle:
             here = state.graph.state(event.to)
             assert here is not None, event.to  # the definition was checked
             return replace(state, turn=None, last=word, here=here, agent=_agent(state.graph, here))
-        if isinstance(event, Saved):
+        if type(event) is Saved:
             return replace(state, saved=True)
-        if isinstance(event, Ordered) and event.order == RESUME:
+        if type(event) is Ordered and event.order == RESUME:
             return replace(state, saved=False, turn=None, allowance=state.turns + state.graph.max_turns)
         turn = turns.evolve(state.turn, number, event)
         if turn is state.turn:
