@@ -45,6 +45,7 @@ class GroupCommit:
         self._write_collected = write_collected
         self._after_commit = after_commit
         self._explain = explain
+        self._loop: asyncio.AbstractEventLoop
         self._queue: list[Pending] = []
         self._scheduled = False
         self._cost = 0.0
@@ -54,12 +55,13 @@ class GroupCommit:
         self.commits = 0
 
     def submit(self, operation: Operation, *given: Any) -> "asyncio.Future[Any]":
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
+        if not self._queue:  # the first of a batch; asking which loop runs is a call to the system
+            self._loop = asyncio.get_running_loop()
+        future = self._loop.create_future()
         self._queue.append((operation, given, future))
         if not self._scheduled and self._under_way is None:
             self._scheduled = True
-            loop.call_soon(self._flush)
+            self._loop.call_soon(self._flush)
         return future
 
     async def drain(self) -> None:

@@ -121,17 +121,17 @@ class SqliteJournal:
 
     def append(self, entry: Entry) -> Awaitable[None]:
         dump = self._codec.dump
-        return self._commit.submit(self._append, entry, [dump(record.event) for record in entry.records])
+        rows = [(record.number, record.at, dump(record.event)) for record in entry.records]
+        return self._commit.submit(self._append, entry, rows)
 
-    def _append(self, db: sqlite3.Connection, entry: Entry, bodies: list[bytes]) -> None:
+    def _append(self, db: sqlite3.Connection, entry: Entry, rows: list[tuple[int, int, bytes]]) -> None:
         """Put a step in its place behind the run's end. It is written together with all others of the commit."""
-        number = entry.records[0].number
+        number = rows[0][0]
         new = number == 1 or entry.fork
         head = self._create(db, entry) if new else self._head(db, entry.run_id, number - 1)
         key, length, before, digest = head
         position, records = self._position(db), self._new_records
-        for record, body in zip(entry.records, bodies, strict=True):
-            number, at = record.number, record.at
+        for number, at, body in rows:
             digest = chain.link(digest, number, at, body)
             position += 1
             hashed = bytearray(digest)  # which sqlite3 binds as it is; for bytes it first looks for an adapter, slowly

@@ -142,7 +142,9 @@ def _forked(
 
 
 def _without(open_: dict[int, Open], number: int) -> dict[int, Open]:
-    return {n: o for n, o in open_.items() if n != number}
+    rest = open_.copy()
+    rest.pop(number, None)
+    return rest
 
 
 def _asked(spent: Spent, command: Command) -> Spent:

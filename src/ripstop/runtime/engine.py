@@ -250,12 +250,14 @@ class Engine:
                 await self._catch_up(run_id, cell)
         return cell.run.open.get(number) if cell.run else None
 
+    def known(self, run_id: str) -> Run[Any] | None:
+        """The run as this process knows it, if it does."""
+        cell = self._cells.get(run_id)
+        return cell.run if cell else None
+
     async def standing(self, run_id: str) -> Run[Any]:
         """The run as this process knows it; read only if it does not."""
-        cell = self._cells.get(run_id)
-        if cell is not None and cell.run is not None:
-            return cell.run
-        return (await self.look(run_id)).run
+        return self.known(run_id) or (await self.look(run_id)).run
 
     async def history(self, run_id: str) -> list[tuple[Record, Run[Any]]]:
         """Every record of a run with the run as it stood right after it."""
@@ -279,7 +281,7 @@ class Engine:
         return await self.journal.desk()
 
     def style(self, run: Run[Any]) -> Style[Any]:
-        return self._style(run.started)
+        return self._styles[run.started.style]
 
     def definition(self, run: Run[Any]) -> Any:
         return self._definitions[run.definition]

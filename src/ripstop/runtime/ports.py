@@ -33,7 +33,10 @@ class Kind(Enum):
 
     @property
     def repeatable(self) -> bool:
-        return self in (Kind.PURE, Kind.KEYED)
+        return self in _REPEATABLE
+
+
+_REPEATABLE = (Kind.PURE, Kind.KEYED)
 
 
 # Journals

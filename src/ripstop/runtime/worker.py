@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -186,7 +187,7 @@ class Worker:
     async def _carry_out(self, job: Job) -> list[Job]:
         command = job.opened.command
         performer = self._performers[type(command)]
-        run = await self._engine.standing(job.run_id)
+        run = self._engine.known(job.run_id) or await self._engine.standing(job.run_id)
         try:
             request = self._request(job, run)
         except Exception as error:
@@ -299,7 +300,7 @@ class Worker:
             settings=run.started.settings,
             prompt=style.render(state, command) if type(command) is AskAgent else None,
             arguments=style.arguments(state, command) if type(command) is CallTool else {},
-            history=lambda: self._journal.read(job.run_id),
+            history=partial(self._journal.read, job.run_id),
         )
 
     async def _words(self, job: Job) -> str:

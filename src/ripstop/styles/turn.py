@@ -183,8 +183,8 @@ def _after_tools(step: Step[S], turn: Turn) -> Finished | None:
 
 def _finished(turn: Turn) -> Finished:
     last = turn.exchanges[-1]
-    wrong = tuple(said.removeprefix(ERROR) for _, said in last.results if said.startswith(ERROR))
-    return Finished(last.number, last.reply.text, corrections=_corrections(turn), undelivered=wrong)
+    wrong = tuple([said.removeprefix(ERROR) for _, said in last.results if said.startswith(ERROR)])
+    return Finished(last.number, last.reply.text, None, _corrections(turn), wrong)
 
 
 def correct(step: Step[S], turn: Turn, finished: Finished, problem: str) -> None:
@@ -199,7 +199,7 @@ def ask_on(step: Step[S], turn: Turn) -> None:
 
 
 def _corrections(turn: Turn) -> int:
-    return sum(bool(exchange.correction) for exchange in turn.exchanges)
+    return len([exchange for exchange in turn.exchanges if exchange.correction])
 
 
 def render(turn: Turn | None, ask: AskAgent, first: Prompt) -> Prompt:

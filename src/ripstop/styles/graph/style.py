@@ -118,6 +118,10 @@ class GraphStyle:
 
     def decide(self, step: Step[Position], news: News) -> None:
         match news:
+            case Settled():
+                finished = turns.decide(step, step.state.turn, news, tools_of(step.state.agent))
+                if finished:
+                    _after_turn(step, finished)
             case Started():
                 _give_turn(step)
             case Forked():
@@ -127,10 +131,6 @@ class GraphStyle:
                 _give_turn(step)
             case Ordered(order=order) if order == RESUME:
                 _give_turn(step)
-            case Settled():
-                finished = turns.decide(step, step.state.turn, news, tools_of(step.state.agent))
-                if finished:
-                    _after_turn(step, finished)
 
     # Looking
 
@@ -206,7 +206,8 @@ def _values(state: Position) -> Mapping[str, str]:
 
 
 def _give_turn(step: Step[Position]) -> None:
-    agent, last = step.state.agent, step.state.last.number
+    state = step.state
+    agent, last = state.agent, state.last.number
     context = (1, last) if last else (1,)
     step.ask(AskAgent(agent=agent.name, kind=agent.type, model=model_of(agent), context=context))
 
@@ -241,12 +242,13 @@ def _correction(problem: str) -> str:
 
 
 def _follow(step: Step[Position], finished: Finished) -> None:
-    graph, here = step.state.graph, step.state.here
-    heard = _heard(step.state, finished.number)
+    state = step.state
+    graph, here = state.graph, state.here
+    heard = _heard(state, finished.number)
     missing: list[str] = []
     known = lookup(heard, missing)
     index, transition = _first_that_holds(here, known)
-    exit_condition = next((e for e in graph.exit_conditions if _holds(e.condition, known)), None)
+    exit_condition = _exit_that_holds(graph, known)
     if missing and graph.strict_decisions:
         names = ", ".join(repr(name) for name in dict.fromkeys(missing))
         return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
@@ -281,6 +283,13 @@ def _first_that_holds(here: State, known: Callable[[str], Any]) -> tuple[int, Tr
         if _holds(transition.condition, known):
             return index, transition
     return -1, None
+
+
+def _exit_that_holds(graph: Graph, known: Callable[[str], Any]) -> ExitCondition | None:
+    for exit_condition in graph.exit_conditions:
+        if _holds(exit_condition.condition, known):
+            return exit_condition
+    return None
 
 
 def _why_no_transition(here: State) -> str:
@@ -322,7 +331,7 @@ def _known(state: Position, name: str, missing: list[str] | None, error: bool) -
 def _error(step: Step[Position], reason: str) -> None:
     """Something went wrong that nobody handles: the exit conditions are told, and the run fails."""
     known = lookup(step.state, error=True)
-    exit_condition = next((e for e in step.state.graph.exit_conditions if _holds(e.condition, known)), None)
+    exit_condition = _exit_that_holds(step.state.graph, known)
     if exit_condition:
         reason = f"{reason} (error_occurred → {exit_condition.action})."
     _leave(step, "failed", reason, exit_condition)
