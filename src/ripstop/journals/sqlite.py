@@ -10,7 +10,9 @@
 import sqlite3
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskPerson
@@ -33,7 +35,7 @@ HEADS = 4096
 """Heads of runs kept in memory, so that an append needs no look-up."""
 
 
-class _Head(NamedTuple):
+class _Head(Struct, frozen=True, gc=False):
     """Where a run ends."""
 
     key: int
@@ -129,7 +131,7 @@ class SqliteJournal:
         number = rows[0][0]
         new = number == 1 or entry.fork
         head = self._create(db, entry) if new else self._head(db, entry.run_id, number - 1)
-        key, length, before, digest = head
+        key, before, digest = head.key, head.last, head.digest
         position, records = self._position(db), self._new_records
         for number, at, body in rows:
             digest = chain.link(digest, number, at, body)
@@ -138,8 +140,9 @@ class SqliteJournal:
             records.append((position, key, number, at, before, body.decode(), hashed))
             before = position
         command, holder = entry.fence or (None, None)
+        was = bytearray(head.digest)
         self._advances.append(
-            (number, position, hashed, entry.status, at, key, length, bytearray(head.digest), command, command, holder)
+            (number, position, hashed, entry.status, at, key, head.length, was, command, command, holder)
         )
         self._new_heads[entry.run_id] = _Head(key, number, position, digest)
         self._steps.append((entry, head, position - number))
