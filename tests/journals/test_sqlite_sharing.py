@@ -11,7 +11,7 @@ from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.errors import Conflict, LeaseLost
-from ripstop.kernel.events import Heard
+from ripstop.kernel.events import RESUME, Asked, Ended, Heard, Ordered
 from ripstop.testing.entries import LATER, NOW, answer, entry, refuses, start
 
 TOOL = CallTool(tool="hammer")
@@ -90,6 +90,51 @@ def test_one_bad_append_does_not_spoil_the_others_of_its_commit(tmp_path: Path) 
     asyncio.run(story())
 
 
+def test_a_step_that_was_overtaken_does_not_spoil_the_others_of_its_commit(tmp_path: Path) -> None:
+    async def story() -> None:
+        one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
+        old = await one.enrol(NOW)
+        await asyncio.gather(*(one.append(start(name, TOOL, holder=old)) for name in "abcd"))
+        await two.append(entry("b", Heard(text="from two"), after=2))
+        new = await two.enrol(LATER)
+        assert len(await two.claim(new, LATER, 9)) == 4
+        await two.append(entry("c", answer(2), after=2, fence=(2, new)))
+        entries = [
+            entry("a", Heard(text="x"), Asked(command=TOOL), after=2),
+            entry("b", Heard(text="x"), Asked(command=TOOL), after=2),
+            entry("c", answer(2), after=2, fence=(2, old)),
+            entry("d", answer(2), Asked(command=TOOL), after=2, fence=(2, old)),
+            start("e", TOOL),
+        ]
+        results = await asyncio.gather(*(one.append(new) for new in entries), return_exceptions=True)
+        assert [type(result) for result in results] == [type(None), Conflict, Conflict, LeaseLost, type(None)]
+        assert {info.run_id: info.length for info in await two.runs()} == {"a": 4, "b": 3, "c": 3, "d": 2, "e": 2}
+        assert {(task.run_id, task.number) for task in await two.claim(new, LATER, 9)} == {("a", 4), ("e", 2)}
+        assert await two.verify() == []
+        await one.close()
+        await two.close()
+        with sqlite3.connect(tmp_path / "j.db") as file:
+            assert file.execute("SELECT max(position) - count(*) FROM records").fetchone() == (0,)
+        file.close()
+
+    asyncio.run(story())
+
+
+def test_a_run_that_ends_and_goes_on_in_one_commit_keeps_what_it_asked_last(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal = SqliteJournal(tmp_path / "j.db", Codec())
+        holder = await journal.enrol(NOW)
+        await journal.append(start("a", TOOL))
+        ends = entry("a", answer(2), Asked(command=TOOL), Ended(outcome="stopped", because="enough"), after=2)
+        goes_on = entry("a", Ordered(order=RESUME), Asked(command=TOOL), after=5)
+        await asyncio.gather(journal.append(ends), journal.append(goes_on))
+        assert [task.number for task in await journal.claim(holder, LATER, 9)] == [7]
+        assert await journal.verify() == []
+        await journal.close()
+
+    asyncio.run(story())
+
+
 def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
     async def story() -> None:
         journal = SqliteJournal(tmp_path / "j.db", Codec())
@@ -131,7 +176,7 @@ WRITER = """
 import asyncio, sys
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.events import Heard
+from ripstop.kernel.events import RESUME, Asked, Ended, Heard, Ordered
 from ripstop.testing.entries import entry, start
 
 async def one(journal, name):

@@ -17,9 +17,11 @@ from typing import Any
 from ripstop.kernel.errors import JournalError
 from ripstop.runtime.failpoints import reach
 
-Operation = Callable[[sqlite3.Connection], Any]
-"""Runs inside the transaction. What it returns, or the `JournalError` it raises, is its own result;
-it must leave nothing behind when it raises."""
+Operation = Callable[..., Any]
+"""Runs inside the transaction, with the connection and what it was submitted with. What it returns, or the
+`JournalError` it raises, is its own result; it must leave nothing behind when it raises. It may run a second time,
+in a new transaction, if the first one was rolled back."""
+Pending = tuple[Operation, tuple[Any, ...], "asyncio.Future[Any]"]
 
 SLOW = 0.020
 """Seconds. A commit that takes longer than this, on average, moves to the writer thread."""
@@ -33,15 +35,18 @@ class GroupCommit:
     def __init__(
         self,
         connection: sqlite3.Connection,
-        before_commit: Callable[[], None],
+        write_collected: Callable[[], None],
         after_commit: Callable[[bool], None],
         explain: Callable[[sqlite3.Error], JournalError],
     ) -> None:
+        """`write_collected` writes what operations left to be written together. If it raises a `JournalError`, one
+        of them was overtaken; then the batch is done again one by one, so that only that one fails."""
         self._connection = connection
-        self._before_commit = before_commit
+        self._write_collected = write_collected
         self._after_commit = after_commit
         self._explain = explain
-        self._queue: list[tuple[Operation, asyncio.Future[Any]]] = []
+        self._loop: asyncio.AbstractEventLoop
+        self._queue: list[Pending] = []
         self._scheduled = False
         self._cost = 0.0
         self._threaded = False
@@ -49,13 +54,14 @@ class GroupCommit:
         self._writer: ThreadPoolExecutor | None = None
         self.commits = 0
 
-    def submit(self, operation: Operation) -> "asyncio.Future[Any]":
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
-        self._queue.append((operation, future))
+    def submit(self, operation: Operation, *given: Any) -> "asyncio.Future[Any]":
+        if not self._queue:  # the first of a batch; asking which loop runs is a call to the system
+            self._loop = asyncio.get_running_loop()
+        future = self._loop.create_future()
+        self._queue.append((operation, given, future))
         if not self._scheduled and self._under_way is None:
             self._scheduled = True
-            loop.call_soon(self._flush)
+            self._loop.call_soon(self._flush)
         return future
 
     async def drain(self) -> None:
@@ -80,7 +86,7 @@ class GroupCommit:
                 return self._resolve(batch, results)
         self._hand_over(batch)
 
-    def _hand_over(self, batch: list[tuple[Operation, asyncio.Future[Any]]]) -> None:
+    def _hand_over(self, batch: list[Pending]) -> None:
         if self._writer is None:
             self._writer = ThreadPoolExecutor(1, thread_name_prefix="ripstop-writer")
         loop = asyncio.get_running_loop()
@@ -95,12 +101,13 @@ class GroupCommit:
 
         self._under_way.add_done_callback(done)
 
-    def _commit_or_explain(
-        self, batch: list[tuple[Operation, asyncio.Future[Any]]], wait: bool
-    ) -> list[Any] | Exception | None:
+    def _commit_or_explain(self, batch: list[Pending], wait: bool) -> list[Any] | Exception | None:
         """The results, or why there are none; `None` if another has the lock and we do not wait."""
         try:
-            return self._commit(batch, wait)
+            try:
+                return self._commit(batch, wait)
+            except JournalError:
+                return self._commit(batch, wait, one_by_one=True)
         except sqlite3.Error as error:
             busy = isinstance(error, sqlite3.OperationalError) and _is_busy(error)
             return None if busy and not wait else self._explain(error)
@@ -108,8 +115,8 @@ class GroupCommit:
             return error  # a fault of ours; whoever waits must learn of it, or would wait for ever
 
     @staticmethod
-    def _resolve(batch: list[tuple[Operation, asyncio.Future[Any]]], results: list[Any] | Exception) -> None:
-        for index, (_, future) in enumerate(batch):
+    def _resolve(batch: list[Pending], results: list[Any] | Exception) -> None:
+        for index, (_, _, future) in enumerate(batch):
             if future.done():
                 continue
             result = results if isinstance(results, Exception) else results[index]
@@ -118,18 +125,21 @@ class GroupCommit:
             else:
                 future.set_result(result)
 
-    def _commit(self, batch: list[tuple[Operation, asyncio.Future[Any]]], wait: bool) -> list[Any]:
+    def _commit(self, batch: list[Pending], wait: bool, one_by_one: bool = False) -> list[Any]:
         connection = self._connection
         reach("sqlite.before_begin")
         self._begin(wait)
         results: list[Any] = []
         try:
-            for operation, _ in batch:
+            for operation, given, _ in batch:
                 try:
-                    results.append(operation(connection))
+                    result = operation(connection, *given)
+                    if one_by_one:
+                        self._write_collected()
                 except JournalError as error:
-                    results.append(error)
-            self._before_commit()
+                    result = error
+                results.append(result)
+            self._write_collected()
             reach("sqlite.before_commit")
             began = time.perf_counter()
             connection.execute("COMMIT")

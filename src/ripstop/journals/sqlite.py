@@ -10,7 +10,9 @@
 import sqlite3
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskPerson
@@ -33,7 +35,7 @@ HEADS = 4096
 """Heads of runs kept in memory, so that an append needs no look-up."""
 
 
-class _Head(NamedTuple):
+class _Head(Struct, frozen=True, gc=False):
     """Where a run ends."""
 
     key: int
@@ -52,7 +54,9 @@ class SqliteJournal:
         self._liveness = Liveness(self._path)
         self._heads: dict[str, _Head] = {}
         self._new_heads: dict[str, _Head] = {}
-        self._new_records: list[tuple[int, int, int, int, int | None, str, bytes]] = []
+        self._new_records: list[tuple[int, int, int, int, int | None, str, bytearray]] = []
+        self._advances: list[tuple[Any, ...]] = []
+        self._steps: list[tuple[Entry, _Head, int]] = []
         self._opened: list[tuple[int, int, int, str, int | None, int | None, int, int]] = []
         self._closed: list[tuple[int, int]] = []
         self._commit = GroupCommit(self._writing, self._write_collected, self._committed, self._explain)
@@ -118,38 +122,30 @@ class SqliteJournal:
     # Appending
 
     def append(self, entry: Entry) -> Awaitable[None]:
-        bodies = [self._codec.dump(record.event) for record in entry.records]
-        return self._commit.submit(lambda db: self._append(db, entry, bodies))
+        dump = self._codec.dump
+        rows = [(record.number, record.at, dump(record.event)) for record in entry.records]
+        return self._commit.submit(self._append, entry, rows)
 
-    def _append(self, db: sqlite3.Connection, entry: Entry, bodies: list[bytes]) -> None:
-        first = entry.records[0]
-        if first.number == 1 or entry.fork:
-            head = self._create(db, entry)
-        else:
-            head = self._head(db, entry.run_id, first.number - 1)
-        position = self._position(db)
-        before, digest, rows = head.last, head.digest, []
-        for record, body in zip(entry.records, bodies, strict=True):
-            digest = chain.link(digest, record.number, record.at, body)
+    def _append(self, db: sqlite3.Connection, entry: Entry, rows: list[tuple[int, int, bytes]]) -> None:
+        """Put a step in its place behind the run's end. It is written together with all others of the commit."""
+        number = rows[0][0]
+        new = number == 1 or entry.fork
+        head = self._create(db, entry) if new else self._head(db, entry.run_id, number - 1)
+        key, before, digest = head.key, head.last, head.digest
+        position, records = self._position(db), self._new_records
+        for number, at, body in rows:
+            digest = chain.link(digest, number, at, body)
             position += 1
-            rows.append((position, head.key, record.number, record.at, before, body.decode(), digest))
+            hashed = bytearray(digest)  # which sqlite3 binds as it is; for bytes it first looks for an adapter, slowly
+            records.append((position, key, number, at, before, body.decode(), hashed))
             before = position
-        last = entry.records[-1]
-        update = (last.number, position, digest, entry.status, last.at, head.key, head.length, head.digest)
-        if entry.fence:
-            number, holder = entry.fence
-            changed = db.execute(self._sql["advance_run_fenced"], (*update, head.key, number, holder)).rowcount
-        else:
-            changed = db.execute(self._sql["advance_run"], update).rowcount
-        if not changed:
-            self._why_not(db, entry, head)
-        self._new_heads[entry.run_id] = _Head(head.key, last.number, position, digest)
-        self._new_records.extend(rows)
-        for item in entry.blobs.items():
-            db.execute(self._sql["keep_blob"], item)
-        self._update_outbox(db, entry, head.key, position - last.number)
-        for record in entry.inherited:
-            self._inherit(db, entry, head.key, record)
+        command, holder = entry.fence or (None, None)
+        was = bytearray(head.digest)
+        self._advances.append(
+            (number, position, hashed, entry.status, at, key, head.length, was, command, command, holder)
+        )
+        self._new_heads[entry.run_id] = _Head(key, number, position, digest)
+        self._steps.append((entry, head, position - number))
 
     def _inherit(self, db: sqlite3.Connection, entry: Entry, key: int, record: Record) -> None:
         """A fork asks on what the shared records asked and nobody answered."""
@@ -197,26 +193,55 @@ class SqliteJournal:
             raise Conflict(run_id)
         return head
 
-    def _why_not(self, db: sqlite3.Connection, entry: Entry, head: _Head) -> None:
+    def _write_collected(self) -> None:
+        """Write every step of this commit: each kind of row at once, which costs far less than step by step.
+
+        Raises, and has written nothing, if somebody else was first with one of the runs, or has the command that
+        a step answers.
+        """
+        if not self._steps:
+            return
+        db = self._writing
+        try:
+            if db.executemany(self._sql["advance_run"], self._advances).rowcount != len(self._steps):
+                raise self._why_not(db)
+            db.executemany(self._sql["add_record"], self._new_records)
+            db.execute(self._sql["count_records"], (len(self._new_records),))
+            for entry, head, offset in self._steps:
+                for item in entry.blobs.items():
+                    db.execute(self._sql["keep_blob"], item)
+                self._update_outbox(db, entry, head.key, offset)
+                for record in entry.inherited:
+                    self._inherit(db, entry, head.key, record)
+            self._write_outbox()
+        finally:
+            self._forget_collected()
+
+    def _why_not(self, db: sqlite3.Connection) -> JournalError:
+        """Why the last step could not be appended; with several, any reason will do: each is tried again alone."""
+        entry, head, _ = self._steps[-1]
         self._heads.pop(entry.run_id, None)
+        self._new_heads.pop(entry.run_id, None)
         row = db.execute(self._sql["head_of"], (entry.run_id,)).fetchone()
         if entry.fence and row is not None and _Head(*row) == head:
-            raise LeaseLost(entry.run_id, entry.fence[0])
-        raise Conflict(entry.run_id)
+            return LeaseLost(entry.run_id, entry.fence[0])
+        return Conflict(entry.run_id)
 
     def _update_outbox(self, db: sqlite3.Connection, entry: Entry, key: int, offset: int) -> None:
-        """What opens and closes is collected and written once per commit: first all that opens."""
+        """What opens and closes is collected, and written before anything else happens to the outbox."""
         sql = self._sql
         for change in changes(entry.records):
-            if isinstance(change, Opened):
+            if type(change) is Opened:
                 number, waits = change.number, waits_for(change.command)
                 holder = entry.holder if waits in ("worker", "run") else None
                 begun = int(number in entry.begun)
                 self._opened.append((key, number, offset + number, waits, change.due, holder, begun, begun))
-            elif isinstance(change, Closed) and change.number is not None:
+                continue
+            if type(change) is Closed and change.number is not None:
                 self._closed.append((key, change.number))
-            elif isinstance(change, Closed):
-                self._opened = [row for row in self._opened if row[0] != key]
+                continue
+            self._write_outbox()
+            if isinstance(change, Closed):
                 db.execute(sql["close_all"], (key,))
                 db.execute(sql["wake_parent"], (entry.records[-1].at, key, key))
             elif isinstance(change, Held):
@@ -224,14 +249,18 @@ class SqliteJournal:
             elif isinstance(change, Released):
                 db.execute(sql["release_command"], (change.due, key, change.number))
 
-    def _write_collected(self) -> None:
-        if self._new_records:
-            self._writing.executemany(self._sql["add_record"], self._new_records)
-            self._writing.execute(self._sql["count_records"], (len(self._new_records),))
+    def _write_outbox(self) -> None:
+        """First all that opens: what opens and closes in the same commit is then gone."""
         if self._opened:
             self._writing.executemany(self._sql["open_command"], self._opened)
+            self._opened.clear()
         if self._closed:
             self._writing.executemany(self._sql["close_command"], self._closed)
+            self._closed.clear()
+
+    def _forget_collected(self) -> None:
+        for collected in (self._advances, self._steps, self._new_records, self._opened, self._closed):
+            collected.clear()
 
     def _committed(self, done: bool) -> None:
         if done:
@@ -239,9 +268,7 @@ class SqliteJournal:
             if len(self._heads) > HEADS:
                 self._heads.clear()
         self._new_heads.clear()
-        self._new_records.clear()
-        self._opened.clear()
-        self._closed.clear()
+        self._forget_collected()
 
     def _explain(self, error: sqlite3.Error) -> JournalError:
         return explain(self._path, error)

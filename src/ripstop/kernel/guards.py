@@ -21,11 +21,11 @@ COSTLY = (AskAgent, CallTool, StartRun)
 def review(run: Run[Any], command: Command, at: int, render: Callable[[AskAgent], Prompt]) -> Command | Guarded:
     """The command as it may be given, or the verdict that forbids it."""
     limits = run.limits
-    if isinstance(command, COSTLY) and limits.seconds is not None:
+    if limits.seconds is not None and isinstance(command, COSTLY):
         verdict = budget.before_time(limits, run.began, at)
         if verdict:
             return verdict
-    if isinstance(command, StartRun) and run.started.depth >= limits.depth:
+    if type(command) is StartRun and run.started.depth >= limits.depth:
         return Guarded(
             guard="depth",
             limit=limits.depth,

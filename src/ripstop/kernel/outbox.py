@@ -12,25 +12,25 @@ from .effects import AskPerson, Command, SetTimer
 from .events import Answered, Asked, Doubted, Ended, Record, Repeated, Withdrawn
 
 
-class Opened(Struct, frozen=True):
+class Opened(Struct, frozen=True, gc=False):
     number: int
     command: Command
     due: int | None
     """When a worker may take it, in microseconds; `None` while it waits for a person."""
 
 
-class Closed(Struct, frozen=True):
+class Closed(Struct, frozen=True, gc=False):
     number: int | None
     """The command that is settled; all of them if the run has ended."""
 
 
-class Held(Struct, frozen=True):
+class Held(Struct, frozen=True, gc=False):
     """The command stays open, but no worker may take it: it is in doubt."""
 
     number: int
 
 
-class Released(Struct, frozen=True):
+class Released(Struct, frozen=True, gc=False):
     """A held command may be taken again."""
 
     number: int
@@ -44,24 +44,24 @@ def changes(records: Iterable[Record]) -> list[Change]:
     found: list[Change] = []
     for record in records:
         event = record.event
-        if isinstance(event, Asked):
+        if type(event) is Asked:
             found.append(Opened(record.number, event.command, _due(event.command, record.at)))
-        elif isinstance(event, Answered):
+        elif type(event) is Answered:
             found.append(Closed(event.to))
-        elif isinstance(event, Withdrawn):
+        elif type(event) is Withdrawn:
             found.append(Closed(event.number))
-        elif isinstance(event, Doubted):
+        elif type(event) is Doubted:
             found.append(Held(event.to))
-        elif isinstance(event, Repeated):
+        elif type(event) is Repeated:
             found.append(Released(event.number, record.at))
-        elif isinstance(event, Ended):
+        elif type(event) is Ended:
             found.append(Closed(None))
     return found
 
 
 def _due(command: Command, asked_at: int) -> int | None:
-    if isinstance(command, AskPerson):
+    if type(command) is AskPerson:
         return None
-    if isinstance(command, SetTimer):
+    if type(command) is SetTimer:
         return asked_at + round(command.after * 1_000_000)
     return asked_at

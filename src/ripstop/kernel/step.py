@@ -66,7 +66,7 @@ HAPPENED, AGAIN, GIVE_UP = "happened", "again", "give up"
 """What a person may say about an effect in doubt."""
 
 
-class Settled(Struct, frozen=True):
+class Settled(Struct, frozen=True, gc=False):
     """An answer, joined with the command it settles."""
 
     number: int
@@ -204,7 +204,7 @@ def advance(
     if run is None:
         if not isinstance(fact, Started):
             raise RunNotFound(run_id)
-    elif isinstance(fact, Started):
+    elif type(fact) is Started:
         raise RunAlreadyStarted(run_id)
     elif run.ended and not isinstance(fact, Forked):
         if isinstance(fact, (Answered, Doubted)):
@@ -295,7 +295,7 @@ def _set_deadline(step: Step[Any], limits: Limits) -> None:
 
 def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Answer) -> None:
     command = before.open[to].command
-    if isinstance(command, SetTimer) and command.name == DEADLINE and isinstance(answer, TimerFired):
+    if type(command) is SetTimer and command.name == DEADLINE and type(answer) is TimerFired:
         limit = before.limits.seconds or 0
         text = f"The run has taken {limit:g} s, which is all it may."
         step.stop(Guarded(guard="budget.seconds", limit=limit, value=limit, text=text, evidence=(to,)))

@@ -259,12 +259,14 @@ class Engine:
                 await self._catch_up(run_id, cell)
         return cell.run.open.get(number) if cell.run else None
 
+    def known(self, run_id: str) -> Run[Any] | None:
+        """The run as this process knows it, if it does."""
+        cell = self._cells.get(run_id)
+        return cell.run if cell else None
+
     async def standing(self, run_id: str) -> Run[Any]:
         """The run as this process knows it; read only if it does not."""
-        cell = self._cells.get(run_id)
-        if cell is not None and cell.run is not None:
-            return cell.run
-        return (await self.look(run_id)).run
+        return self.known(run_id) or (await self.look(run_id)).run
 
     async def history(self, run_id: str) -> list[tuple[Record, Run[Any]]]:
         """Every record of a run with the run as it stood right after it."""
@@ -288,7 +290,7 @@ class Engine:
         return await self.journal.desk()
 
     def style(self, run: Run[Any]) -> Style[Any]:
-        return self._style(run.started)
+        return self._styles[run.started.style]
 
     def definition(self, run: Run[Any]) -> Any:
         return self._definitions[run.definition]
@@ -367,7 +369,7 @@ class Engine:
         dispatcher = self.dispatcher
         if dispatcher and not run.ended:
             for record in records:
-                if isinstance(record.event, Asked) and record.number in run.open:
+                if type(record.event) is Asked and record.number in run.open:
                     opened = run.open[record.number]
                     if waits_for(opened.command) in ("worker", "run"):
                         repeatable = dispatcher.kind(opened).repeatable
@@ -394,13 +396,13 @@ class Engine:
             return
         for record in records:
             event = record.event
-            if isinstance(event, Asked):
+            if type(event) is Asked:
                 if waits_for(event.command) == "clock":
                     self.dispatcher.wake()
-            elif isinstance(event, Withdrawn):
+            elif type(event) is Withdrawn:
                 self.dispatcher.withdraw(run_id, [event.number])
-            elif isinstance(event, Ended):
+            elif type(event) is Ended:
                 self.dispatcher.withdraw(run_id, None)
                 self.dispatcher.wake()
-            elif isinstance(event, Repeated):
+            elif type(event) is Repeated:
                 self.dispatcher.wake()

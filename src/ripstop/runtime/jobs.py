@@ -9,7 +9,7 @@ from ripstop.kernel.run import Open
 from .ports import Kind
 
 
-class Job(Struct, frozen=True):
+class Job(Struct, frozen=True, gc=False):
     """An open command that this process holds and should carry out now."""
 
     run_id: str

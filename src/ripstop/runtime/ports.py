@@ -33,13 +33,16 @@ class Kind(Enum):
 
     @property
     def repeatable(self) -> bool:
-        return self in (Kind.PURE, Kind.KEYED)
+        return self in _REPEATABLE
+
+
+_REPEATABLE = (Kind.PURE, Kind.KEYED)
 
 
 # Journals
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One step on its way into a journal: all of it, or nothing."""
 
     run_id: str

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -186,13 +187,13 @@ class Worker:
     async def _carry_out(self, job: Job) -> list[Job]:
         command = job.opened.command
         performer = self._performers[type(command)]
-        run = await self._engine.standing(job.run_id)
+        run = self._engine.known(job.run_id) or await self._engine.standing(job.run_id)
         try:
             request = self._request(job, run)
         except Exception as error:
             log.exception("%s/%s cannot be put into words", job.run_id, job.number)
             return await self._tell(job, Failed(reason=f"{type(error).__name__}: {error}", fault="ours"))
-        if isinstance(command, Say):
+        if type(command) is Say:
             request = replace(request, text=await self._words(job))
         if job.doubtful and not performer.kind(command).repeatable:
             settled = await self._clear_up(job, performer, request)
@@ -297,9 +298,9 @@ class Worker:
             attempt=job.attempt,
             ordinal=job.opened.ordinal,
             settings=run.started.settings,
-            prompt=style.render(state, command) if isinstance(command, AskAgent) else None,
-            arguments=style.arguments(state, command) if isinstance(command, CallTool) else {},
-            history=lambda: self._journal.read(job.run_id),
+            prompt=style.render(state, command) if type(command) is AskAgent else None,
+            arguments=style.arguments(state, command) if type(command) is CallTool else {},
+            history=partial(self._journal.read, job.run_id),
         )
 
     async def _words(self, job: Job) -> str:

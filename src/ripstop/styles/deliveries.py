@@ -54,14 +54,11 @@ class Edit(Struct, frozen=True):
 
 Delivery = WholeFile | Edit
 
-MARKS = ("```", "~~~", "<<<<<")
-"""Without one of these there is no file in a text."""
-
 
 def deliveries(text: str) -> list[Delivery]:
     """What a reply delivers, in order. Any text will do."""
-    if not any(mark in text for mark in MARKS):
-        return []  # the usual case: only words, or only the control object
+    if "<<<<<" not in text and ("\n" not in text or ("```" not in text and "~~~" not in text)):
+        return []  # the usual case: only words, or only the control object; a block takes more than one line
     return list(_Reading(text).found())
 
 

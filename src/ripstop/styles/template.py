@@ -74,7 +74,7 @@ def parse(source: str, variables: frozenset[str]) -> tuple[Piece, ...]:
 
 
 def render(pieces: tuple[Piece, ...], values: Mapping[str, str]) -> str:
-    return "".join(_render(piece, values) for piece in pieces)
+    return "".join([_render(piece, values) for piece in pieces])
 
 
 def _render(piece: Piece, values: Mapping[str, str]) -> str:

@@ -50,7 +50,7 @@ class Turn(Struct, frozen=True, gc=False):
     """Open tool commands → (exchange, index of the call)."""
 
 
-class Finished(Struct, frozen=True):
+class Finished(Struct, frozen=True, gc=False):
     """The agent has spoken its last word in this turn, or the turn failed."""
 
     number: int
@@ -83,22 +83,22 @@ TURN_EVENTS = (Corrected, Denied)
 
 
 def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
-    if isinstance(event, Asked):
+    if type(event) is Asked:
         command = event.command
-        if isinstance(command, AskAgent) and command.continues is None:
+        if type(command) is AskAgent and command.continues is None:
             return Turn(number, command)
-        if isinstance(command, CallTool) and turn is not None and command.source is not None:
+        if type(command) is CallTool and turn is not None and command.source is not None:
             return replace(turn, pending={**turn.pending, number: command.source})
     elif turn is None:
         return None
-    elif isinstance(event, Answered):
-        if isinstance(event.answer, AgentReplied):
+    elif type(event) is Answered:
+        if type(event.answer) is AgentReplied:
             return replace(turn, exchanges=(*turn.exchanges, Exchange(number, event.answer)))
         if event.to in turn.pending:
             return _with_result(turn, event.to, event.answer)
-    elif isinstance(event, Denied):
+    elif type(event) is Denied:
         return _with_text(turn, event.reply, event.index, f"{ERROR}{event.reason}")
-    elif isinstance(event, Corrected):
+    elif type(event) is Corrected:
         last = replace(turn.exchanges[-1], correction=event.problem)
         return replace(turn, exchanges=(*turn.exchanges[:-1], last))
     return turn
@@ -126,11 +126,11 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
     if turn is None:
         return None
     answer = news.answer
-    if isinstance(news.command, CallTool):
+    if type(news.command) is CallTool:
         return None if turn.pending else _after_tools(step, turn)
-    if isinstance(answer, Failed):
+    if type(answer) is Failed:
         return Finished(step.number, failure=answer)
-    if not isinstance(answer, AgentReplied):
+    if type(answer) is not AgentReplied:
         return None
     if not answer.calls:
         return None if _deliver(step, turn, answer, tools) else _finished(turn)
@@ -185,8 +185,8 @@ def _after_tools(step: Step[S], turn: Turn) -> Finished | None:
 
 def _finished(turn: Turn) -> Finished:
     last = turn.exchanges[-1]
-    wrong = tuple(said.removeprefix(ERROR) for _, said in last.results if said.startswith(ERROR))
-    return Finished(last.number, last.reply.text, corrections=_corrections(turn), undelivered=wrong)
+    wrong = tuple([said.removeprefix(ERROR) for _, said in last.results if said.startswith(ERROR)])
+    return Finished(last.number, last.reply.text, None, _corrections(turn), wrong)
 
 
 def correct(step: Step[S], turn: Turn, finished: Finished, problem: str) -> None:
@@ -216,7 +216,7 @@ def ask_on(step: Step[S], turn: Turn) -> None:
 
 
 def _corrections(turn: Turn) -> int:
-    return sum(bool(exchange.correction) for exchange in turn.exchanges)
+    return len([exchange for exchange in turn.exchanges if exchange.correction])
 
 
 def render(turn: Turn | None, ask: AskAgent, first: Prompt) -> Prompt:

@@ -6,13 +6,10 @@ INSERT INTO runs (id, style, status, created, updated, length, last, head, paren
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING;
 
 -- name: advance_run
--- The optimistic check: no row changes if somebody else appended first.
-UPDATE runs SET length = ?, last = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?;
-
--- name: advance_run_fenced
--- The same, and only while the worker still holds the command it answers.
+-- The optimistic check: no row changes if somebody else appended first; and, for an answer, none unless the worker
+-- still holds the command that it answers.
 UPDATE runs SET length = ?, last = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?
-AND EXISTS (SELECT 1 FROM outbox WHERE run = ? AND number = ? AND holder = ?);
+AND (? IS NULL OR EXISTS (SELECT 1 FROM outbox WHERE run = runs.key AND number = ? AND holder = ?));
 
 -- name: head_of
 SELECT key, length, last, head FROM runs WHERE id = ?;

@@ -62,7 +62,13 @@ class Graph(Definition, frozen=True):
     """Guards that are set otherwise than by default (`kernel.effects.Guards`)."""
 
     def state(self, name: str) -> State | None:
-        return next((state for state in self.states if state.name == name), None)
+        for state in self.states:
+            if state.name == name:
+                return state
+        return None
 
     def agent(self, name: str) -> Agent | None:
-        return next((agent for agent in self.agents if agent.name == name), None)
+        for agent in self.agents:
+            if agent.name == name:
+                return agent
+        return None

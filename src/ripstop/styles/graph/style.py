@@ -97,7 +97,7 @@ class GraphStyle:
         return replace(state, graph=definition, here=here, agent=agent)
 
     def evolve(self, state: Position, number: int, event: Event) -> Position:
-        if isinstance(event, Turned):
+        if type(event) is Turned:
             assert state.turn is not None
             word = _word(state.turn, event.reply)
             if event.to in ("", END):
@@ -105,9 +105,9 @@ class GraphStyle:
             here = state.graph.state(event.to)
             assert here is not None, event.to  # the definition was checked
             return replace(state, turn=None, last=word, here=here, agent=_agent(state.graph, here))
-        if isinstance(event, Saved):
+        if type(event) is Saved:
             return replace(state, saved=True)
-        if isinstance(event, Ordered) and event.order == RESUME:
+        if type(event) is Ordered and event.order == RESUME:
             more = int(event.arguments.get("raise", {}).get("turns", 0))
             allowance = state.turns + (more or state.graph.max_turns) if state.saved else state.most_turns + more
             return replace(state, saved=False, turn=None, allowance=allowance)
@@ -124,6 +124,10 @@ class GraphStyle:
 
     def decide(self, step: Step[Position], news: News) -> None:
         match news:
+            case Settled():
+                finished = turns.decide(step, step.state.turn, news, tools_of(step.state.agent))
+                if finished:
+                    _after_turn(step, finished)
             case Started():
                 _give_turn(step)
             case Forked():
@@ -133,10 +137,6 @@ class GraphStyle:
                 _give_turn(step)
             case Ordered(order=order) if order == RESUME:
                 _give_turn(step)
-            case Settled():
-                finished = turns.decide(step, step.state.turn, news, tools_of(step.state.agent))
-                if finished:
-                    _after_turn(step, finished)
 
     def stopped(self, step: Step[Position], verdict: Guarded) -> None:
         step.end_by_guard(verdict)
@@ -200,7 +200,8 @@ def _values(state: Position) -> Mapping[str, str]:
 
 
 def _give_turn(step: Step[Position]) -> None:
-    agent, last = step.state.agent, step.state.last.number
+    state = step.state
+    agent, last = state.agent, state.last.number
     context = (1, last) if last else (1,)
     step.ask(AskAgent(agent=agent.name, kind=agent.type, model=model_of(agent), context=context))
 
@@ -235,12 +236,13 @@ def _correction(problem: str) -> str:
 
 
 def _follow(step: Step[Position], finished: Finished) -> None:
-    graph, here = step.state.graph, step.state.here
-    heard = _heard(step.state, finished.number)
+    state = step.state
+    graph, here = state.graph, state.here
+    heard = _heard(state, finished.number)
     missing: list[str] = []
     known = lookup(heard, missing)
     index, transition = _first_that_holds(here, known)
-    exit_condition = next((e for e in graph.exit_conditions if _holds(e.condition, known)), None)
+    exit_condition = _exit_that_holds(graph, known)
     if missing and graph.strict_decisions:
         names = ", ".join(repr(name) for name in dict.fromkeys(missing))
         return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
@@ -300,6 +302,13 @@ def _first_that_holds(here: State, known: Callable[[str], Any]) -> tuple[int, Tr
     return -1, None
 
 
+def _exit_that_holds(graph: Graph, known: Callable[[str], Any]) -> ExitCondition | None:
+    for exit_condition in graph.exit_conditions:
+        if _holds(exit_condition.condition, known):
+            return exit_condition
+    return None
+
+
 def _why_no_transition(here: State) -> str:
     if not here.transitions:
         return f"{here.name} has no transitions, so it leads to END"
@@ -339,7 +348,7 @@ def _known(state: Position, name: str, missing: list[str] | None, error: bool) -
 def _error(step: Step[Position], reason: str) -> None:
     """Something went wrong that nobody handles: the exit conditions are told, and the run fails."""
     known = lookup(step.state, error=True)
-    exit_condition = next((e for e in step.state.graph.exit_conditions if _holds(e.condition, known)), None)
+    exit_condition = _exit_that_holds(step.state.graph, known)
     if exit_condition:
         reason = f"{reason} (error_occurred → {exit_condition.action})."
     _leave(step, "failed", reason, exit_condition)
