@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .courtesy import Manners
 
 LONGEST_CIRCLE = 7
-LONGEST_COURTESY = 960
-"""Characters. Whoever has more to say than that, says something."""
+LONGEST_COURTESY, LONGEST_DECOMPOSED = 240, 960
+"""Characters, and such with accents of their own. Whoever has more to say than that, says something."""
 TERMINATE = "terminate"
 
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -51,7 +51,7 @@ NOTHING = mark()
 
 def courteous(text: str, guards: Guards) -> bool:
     """Whether a text says nothing but courtesies."""
-    if len(text) > LONGEST_COURTESY:
+    if len(text) > (LONGEST_COURTESY if text.isascii() else LONGEST_DECOMPOSED):
         return False
     from .courtesy import is_courtesy  # its tables are large, and most runs never need them
 
@@ -123,13 +123,13 @@ def _circle(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
     if not guards.patience:
         return None
     last, length = trail[-1], len(trail)
-    for period in range(1, LONGEST_CIRCLE + 1):
+    done = last.mark
+    for period in range(1, min(LONGEST_CIRCLE, length - 1) + 1):
+        if trail[-1 - period].mark != done:  # by far the most frequent
+            continue
         turns = period * max(guards.patience, 2)  # what was done once was not done again
         if turns > length:
             return None
-        before = trail[-1 - period] if length > period else None
-        if before is None or not _same(before, last):
-            continue
         rounds = trail[length - turns :]
         if all(_same(rounds[place], rounds[place - period]) for place in range(period, turns)):
             return _no_progress(trail, period, turns // period)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.app import App, now
@@ -28,11 +27,13 @@ from ripstop.performers.documents.placing import settings_in
 from ripstop.performers.documents.publisher import edited, key_of, restore, sha_of
 from ripstop.runtime.live import Appended, Sight
 from ripstop.styles.handoff.drafts import draft
-from ripstop.styles.handoff.paper import Malformed, Paper, interactions, oddities, read, write
+from ripstop.styles.handoff.paper import Malformed, Paper, oddities, read, write
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.rules import FINAL, TERMINATED
-from ripstop.styles.handoff.standing import RESULT, Standing, asked_of
+from ripstop.styles.handoff.standing import Standing, asked_of
 from ripstop.styles.handoff.words import timestamp
+
+from .document import Document, Trouble
 
 LOOK = 1.0
 """Seconds between two looks at a run that somebody else may be working on."""
@@ -40,23 +41,6 @@ SETTLED = 2_000_000
 """Microseconds after which a file that cannot be read is not just being written."""
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _UNSAFE = re.compile(r"[^\w-]+")
-
-
-class Document(Struct, frozen=True):
-    """A document as it stands."""
-
-    id: str
-    run: str
-    file: str
-    paper: Paper
-    oddities: tuple[str, ...] = ()
-
-
-class Trouble(Struct, frozen=True):
-    """Something about a file that a person should know."""
-
-    file: str
-    text: str
 
 
 class Documents:
@@ -368,35 +352,3 @@ def _utc_offset() -> int:
 
 def _local_time() -> str:
     return timestamp(now(), _utc_offset())
-
-
-def text_of(document: Document) -> str:
-    return write(document.paper)
-
-
-def plain(document: Document, run: Run[Standing] | None = None) -> dict[str, Any]:
-    """A document as `--json` prints it."""
-    paper = document.paper
-    shown: dict[str, Any] = {
-        "id": document.id,
-        "run": document.run,
-        "file": document.file,
-        "status": paper.status,
-        "current_owner": paper.owner,
-        "previous_owner": paper.previous,
-        "created_at": paper.created,
-        "updated_at": paper.updated,
-        "interaction_count": interactions(paper),
-        "task": paper.task,
-        "history": [
-            {"at": b.at, "agent": b.agent, "action": b.action, "from": b.before, "to": b.after, "line": b.line}
-            for b in paper.history
-        ],
-        "next_action": paper.next_action,
-        "termination_conditions": list(paper.conditions),
-        "result": paper.section(RESULT),
-        "oddities": list(document.oddities),
-    }
-    if run is not None and run.verdict:
-        shown["guard"] = {"name": run.verdict.guard, "text": run.verdict.text}
-    return shown

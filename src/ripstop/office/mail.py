@@ -21,7 +21,8 @@ from ripstop.styles.handoff.message import Message, read_message
 from ripstop.styles.handoff.paper import Malformed, read
 from ripstop.styles.handoff.rules import FINAL
 
-from .documents import Document, Documents
+from .document import Document
+from .documents import Documents
 
 
 class Letter(Struct, frozen=True):

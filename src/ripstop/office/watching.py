@@ -16,7 +16,8 @@ from ripstop.performers.documents.watching import changes
 from ripstop.styles.handoff.rules import FINAL
 from ripstop.styles.handoff.standing import Brief, Standing, asked_of
 
-from .documents import Document, Documents
+from .document import Document
+from .documents import Documents
 from .mail import handle, letters
 from .roles import Role
 

@@ -5,9 +5,7 @@
 - Parked runs live on disk only; what is kept in memory is bounded (`remember`).
 """
 
-import asyncio
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,6 +33,7 @@ from ripstop.kernel.events import (
 from ripstop.kernel.run import Open, Run, apply, replay, status, waits_for
 from ripstop.kernel.step import Picture, Style, advance, decide_again
 
+from .cells import Cell, Cells
 from .failpoints import reach
 from .forking import last_shared
 from .jobs import Dispatcher, Job
@@ -53,18 +52,6 @@ class View(Struct, frozen=True):
     picture: Picture
 
 
-class _Cell:
-    """One run in memory."""
-
-    __slots__ = ("lock", "run", "style", "users")
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.style: Style[Any] | None = None
-        self.run: Run[Any] | None = None
-        self.users = 0
-
-
 class Engine:
     def __init__(
         self,
@@ -81,9 +68,8 @@ class Engine:
         self._styles = styles
         self._load_definition = load_definition
         self._clock = clock
-        self._remember = remember
         self._definitions: dict[str, Any] = {}
-        self._cells: OrderedDict[str, _Cell] = OrderedDict()
+        self._cells = Cells(remember)
 
     # Moving a run
 
@@ -179,7 +165,7 @@ class Engine:
             shared = replay(style, self._definitions, run_id, records[:cut])
             new, run = advance(style, self._definitions, shared, new_id, forked, now)
             inherited = []
-        cell = self._cell(new_id)
+        cell = self._cells.use(new_id)
         async with cell.lock:
             entry, jobs = self._entry(new_id, style, new, run, blobs, None, (run_id, cut))
             entry = replace(entry, inherited=inherited)
@@ -205,7 +191,7 @@ class Engine:
 
         Safe to repeat: a fact that has nothing to say any more changes nothing.
         """
-        cell = self._cell(run_id)
+        cell = self._cells.use(run_id)
         cell.users += 1
         try:
             async with cell.lock:
@@ -213,7 +199,7 @@ class Engine:
                 if fresh:
                     await self._catch_up(run_id, cell)
                 if cell.run is None and not isinstance(fact, Started):
-                    self._cells.pop(run_id, None)
+                    self._cells.drop(run_id)
                     raise RunNotFound(run_id)
                 while True:
                     style = cell.style or self._style(fact)
@@ -242,18 +228,18 @@ class Engine:
 
     async def look(self, run_id: str) -> View:
         """The run as it stands in the journal now."""
-        cell = self._cell(run_id)
+        cell = self._cells.use(run_id)
         async with cell.lock:
             await self._catch_up(run_id, cell)
             run, style = cell.run, cell.style
         if run is None or style is None:
-            self._cells.pop(run_id, None)
+            self._cells.drop(run_id)
             raise RunNotFound(run_id)
         return View(run, status(run, style.listens(run.state)), style.picture(run))
 
     async def opened(self, run_id: str, number: int) -> Open | None:
         """A command of a run, if it is still open."""
-        cell = self._cell(run_id)
+        cell = self._cells.use(run_id)
         if cell.run is None or number not in cell.run.open:
             async with cell.lock:
                 await self._catch_up(run_id, cell)
@@ -322,24 +308,7 @@ class Engine:
     def _style_of(self, records: list[Record]) -> Style[Any]:
         return self._style(records[0].event)
 
-    def _cell(self, run_id: str) -> _Cell:
-        cell = self._cells.get(run_id)
-        if cell is None:
-            cell = self._cells[run_id] = _Cell()
-            if len(self._cells) > self._remember:
-                self._forget()
-        else:
-            self._cells.move_to_end(run_id)
-        return cell
-
-    def _forget(self) -> None:
-        """Drop the runs that were used longest ago, but none that is in use."""
-        for run_id in list(self._cells)[: len(self._cells) - self._remember]:
-            cell = self._cells[run_id]
-            if not cell.users and not cell.lock.locked():
-                del self._cells[run_id]
-
-    async def _catch_up(self, run_id: str, cell: _Cell) -> None:
+    async def _catch_up(self, run_id: str, cell: Cell) -> None:
         records = await self.journal.read(run_id, after=cell.run.length if cell.run else 0)
         if not records:
             return

@@ -35,7 +35,8 @@ from msgspec import Struct, field, to_builtins
 from ripstop.app import open_app
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import Answered, Ordered, Record
-from ripstop.office.documents import SETTLED, Document, Trouble
+from ripstop.office.document import Document, Trouble
+from ripstop.office.documents import SETTLED
 from ripstop.performers.documents.folder import SET_ASIDE, WORKFLOWS
 from ripstop.styles.handoff.events import Edited, Refused
 from ripstop.styles.handoff.paper import Malformed, read, write

@@ -22,7 +22,8 @@ from msgspec import Struct
 
 from ripstop.app import now, open_app
 from ripstop.kernel.errors import UsageError
-from ripstop.office.documents import Document, Documents
+from ripstop.office.document import Document
+from ripstop.office.documents import Documents
 from ripstop.performers.documents.folder import WORKFLOWS
 from ripstop.settings import Settings
 from ripstop.styles.handoff.paper import Malformed, Paper, read, write

@@ -14,7 +14,8 @@ from .options import Options, shared_options
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ripstop.office.documents import Document, Documents, Trouble
+    from ripstop.office.document import Document, Trouble
+    from ripstop.office.documents import Documents
 
 STOPPED = 3
 
@@ -90,7 +91,7 @@ def new(options: Options, /, task: str, folder: Path, owner: str, creator: str, 
 
 
 def _show_one(options: Options, document: "Document", line: str) -> None:
-    from ripstop.office.documents import plain
+    from ripstop.office.document import plain
 
     if options.as_json:
         click.echo(json.dumps(plain(document), ensure_ascii=False))
@@ -113,7 +114,7 @@ def list_(options: Options, folder: Path, owner: str, status: str) -> None:
     Example:
       ripstop docs list --owner programmer
     """
-    from ripstop.office.documents import plain
+    from ripstop.office.document import plain
 
     found, troubles = _open(options, folder, lambda docs: docs.take_stock())
     shown = [d for d in found if owner in ("", d.paper.owner) and status in ("", d.paper.status)]
@@ -164,7 +165,7 @@ def show(options: Options, document: str, folder: Path) -> None:
     Example:
       ripstop docs show task_20261116_093000 --json
     """
-    from ripstop.office.documents import plain, text_of
+    from ripstop.office.document import plain, text_of
 
     async def look(documents: "Documents") -> Any:
         found = await documents.find(document)

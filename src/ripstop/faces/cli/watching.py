@@ -14,7 +14,7 @@ from ripstop.runtime.live import Appended, Began, Retrying, Sight
 from .running import GRACE, WAITING, interruption
 
 if TYPE_CHECKING:
-    from ripstop.office.documents import Trouble
+    from ripstop.office.document import Trouble
     from ripstop.office.watching import Mail
 
     from .options import Options
@@ -68,7 +68,8 @@ class _Lines:
 
 async def watch_documents(options: "Options", folder: Path, once: bool, only: tuple[str, ...]) -> int:
     from ripstop.app import open_app
-    from ripstop.office.documents import Documents, plain
+    from ripstop.office.document import plain
+    from ripstop.office.documents import Documents
     from ripstop.office.roles import read_roles
     from ripstop.office.watching import Watch
 
