@@ -10,6 +10,7 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, 
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.events import Answered, Asked, Ended, Forked, Withdrawn
 from ripstop.kernel.run import DEADLINE, fingerprint
+from ripstop.runtime.cells import Cells
 from ripstop.runtime.ports import Request
 from ripstop.testing import Errands
 from tests.runtime.world import Does, World, a_world
@@ -67,7 +68,7 @@ def test_two_engines_on_one_file_move_the_same_run_without_losing_anything(tmp_p
 def test_a_run_that_was_forgotten_is_read_again(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            world.engine._remember = 2
+            world.engine._cells = Cells(2)
             for number in range(6):
                 await world.start(f"r{number}", (PERSON,))
             assert len(world.engine._cells) <= 2
