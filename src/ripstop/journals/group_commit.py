@@ -17,6 +17,8 @@ from typing import Any
 from ripstop.kernel.errors import JournalError
 from ripstop.runtime.failpoints import reach
 
+from .turnstile import Turnstile
+
 Operation = Callable[..., Any]
 """Runs inside the transaction, with the connection and what it was submitted with. What it returns, or the
 `JournalError` it raises, is its own result; it must leave nothing behind when it raises. It may run a second time,
@@ -35,6 +37,7 @@ class GroupCommit:
     def __init__(
         self,
         connection: sqlite3.Connection,
+        turnstile: Turnstile,
         write_collected: Callable[[], None],
         after_commit: Callable[[bool], None],
         explain: Callable[[sqlite3.Error], JournalError],
@@ -42,6 +45,7 @@ class GroupCommit:
         """`write_collected` writes what operations left to be written together. If it raises a `JournalError`, one
         of them was overtaken; then the batch is done again one by one, so that only that one fails."""
         self._connection = connection
+        self._turnstile = turnstile
         self._write_collected = write_collected
         self._after_commit = after_commit
         self._explain = explain
@@ -70,6 +74,11 @@ class GroupCommit:
             if self._under_way:
                 await asyncio.wait([self._under_way])
             await asyncio.sleep(0)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another thread has the connection. Then nobody else may touch it, not even to ask something."""
+        return self._under_way is not None
 
     def close(self) -> None:
         if self._writer:
@@ -154,18 +163,22 @@ class GroupCommit:
         return results
 
     def _begin(self, wait: bool) -> None:
-        began = time.monotonic()
-        while True:
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                waited = time.monotonic() - began
-                if not wait or not _is_busy(error) or waited > PATIENCE:
-                    raise
-            # a random pause, so that several waiting processes do not march in step; a shorter one for whoever has
-            # waited for long, so that nobody waits for ever
-            time.sleep(random.uniform(0.0005, 0.005) / (1 + waited))
+        deadline = time.monotonic() + PATIENCE
+        if self._begun(wait, deadline):
+            return
+        with self._turnstile.passing():
+            while not self._begun(wait, deadline):
+                # the process that has the lock will want it again at once; a short pause finds the gap
+                time.sleep(random.uniform(0.0002, 0.001))
+
+    def _begun(self, wait: bool, deadline: float) -> bool:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if not wait or not _is_busy(error) or time.monotonic() > deadline:
+                raise
+            return False
+        return True
 
     def _learn(self, cost: float) -> None:
         self.commits += 1

@@ -28,6 +28,7 @@ from .liveness import Liveness
 from .sql import queries
 from .sqlite_file import connect, explain
 from .sqlite_verify import verify
+from .turnstile import Turnstile
 
 LEASE = 30_000_000
 """How long a worker counts as alive after a heartbeat, where a lock cannot tell."""
@@ -59,7 +60,9 @@ class SqliteJournal:
         self._steps: list[tuple[Entry, _Head, int]] = []
         self._opened: list[tuple[int, int, int, str, int | None, int | None, int, int]] = []
         self._closed: list[tuple[int, int]] = []
-        self._commit = GroupCommit(self._writing, self._write_collected, self._committed, self._explain)
+        self._commit = GroupCommit(
+            self._writing, Turnstile(self._path), self._write_collected, self._committed, self._explain
+        )
         self._seen = self._data_version()
 
     async def close(self) -> None:
@@ -108,6 +111,8 @@ class SqliteJournal:
         return due
 
     def changed(self) -> bool:
+        if self._commit.elsewhere:
+            return False  # nobody may ask now; whoever asks again learns of it then
         before, self._seen = self._seen, self._data_version()
         return before != self._seen
 
