@@ -52,6 +52,7 @@ class Waiting:
     """A style whose run asks a person, and waits."""
 
     name = "waiting"
+    unforkable = ""
 
     def guards(self, definition: Any, wishes: Mapping[str, Any]) -> Guards:
         return Guards()
@@ -68,6 +69,9 @@ class Waiting:
     def decide(self, step: Step[str], news: News) -> None:
         if isinstance(news, Started):
             step.ask(AskPerson(question="May it go on?", choices=("yes", "no")))
+
+    def cancelled(self, step: Step[str], because: str) -> None:
+        step.end("stopped", because)
 
     def stopped(self, step: Step[str], verdict: Guarded) -> None:
         step.end_by_guard(verdict)

@@ -84,7 +84,7 @@ class App(Struct, frozen=True):
         # a run that is resumed from another folder finds its files again
         folder = (workspace or Path(".ripstop") / "workspaces" / run_id).resolve()
         _usable(folder, model)
-        settings: dict[str, Any] = {"model": _absolute_script(model), "workspace": str(folder)}
+        settings: dict[str, Any] = {"model": absolute_script(model), "workspace": str(folder)}
         if self.settings.models.base_url:
             settings["base_url"] = self.settings.models.base_url
         if values:
@@ -99,12 +99,17 @@ def _usable(workspace: Path, model: str) -> None:
     above = next(path for path in (workspace, *workspace.parents) if path.exists())
     if not above.is_dir():
         raise UsageError(f"The workspace {workspace} cannot be a folder, because {above} is a file.")
+    check_model(model)
+
+
+def check_model(model: str) -> None:
+    """Say what is wrong with a model's SPEC, as far as that can be known beforehand."""
     kind, _, script = model.partition(":")
     if kind == "script" and not Path(script).expanduser().exists():
         raise UsageError(f"There is no script {script!r}. --model script:PATH names a JSONL file or a folder.")
 
 
-def _absolute_script(model: str) -> str:
+def absolute_script(model: str) -> str:
     """A script is found again when the run is resumed from another folder."""
     kind, _, path = model.partition(":")
     return f"{kind}:{Path(path).resolve()}" if kind == "script" and path else model

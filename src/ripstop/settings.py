@@ -45,7 +45,7 @@ import msgspec
 
 from ripstop.kernel.effects import Guards, Limits
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.going_on import with_wishes
+from ripstop.kernel.going_on import AMOUNTS, with_wishes
 
 FILE = "ripstop.toml"
 DEFAULT_STORE = "sqlite:.ripstop/journal.db"
@@ -105,11 +105,19 @@ def _from_file(path: Path) -> Settings:
     try:
         found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Settings)
         with_wishes(Guards(), found.guards)
+        _sensible(found.limits)
     except FileNotFoundError:
         return Settings()
     except (UsageError, tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path}: {error}") from error
     return found
+
+
+def _sensible(limits: Limits) -> None:
+    for name in AMOUNTS:
+        value = getattr(limits, name)
+        if value is not None and not value > 0:
+            raise UsageError(f"[limits] {name} must be above 0, not {value:g}.")
 
 
 def store_path(store: str) -> Path:

@@ -42,12 +42,26 @@ def ok(old: str, new: str) -> str:
     return RIGHT.replace(old, new, 1)
 
 
+def guarded(guards: str) -> str:
+    return ok("max_turns: 5\n", f"max_turns: 5\nguards: {guards}\n")
+
+
 DONE = "        condition: done\n"
 EXIT = "  - condition: error_occurred\n    action: force_end\n"
 PROMPT = '    prompt: |\n      {{COLLABORATION_GUIDE}} Do it; decide "done" and "score".\n      Second line.\n'
 
 WRONG: list[tuple[str, str, int, int, str]] = [
     # what it is about, the file, line, column, a part of the message
+    ('guards of the wrong kind', guarded("3"), 4, 9, 'must be a mapping'),
+    ('an unknown guard', guarded("{patiens: 3}"), 4, 10, "has no field 'patiens'"),
+    ('patience below zero', guarded("{patience: -1}"), 4, 20, 'must be from 0 to 1000'),
+    ('patience that is true', guarded("{patience: true}"), 4, 20, 'must be a whole number'),
+    ('courtesy that nobody knows', guarded("{courtesy: stop}"), 4, 20, "there is no courtesy 'stop'"),
+    ('what comes then, unknown', guarded("{then: run}"), 4, 16, "there is no then 'run'"),
+    ('phrases that are no list', guarded("{phrases: thanks}"), 4, 19, 'must be a list'),
+    ('a phrase that is a number', guarded("{phrases: [3]}"), 4, 20, 'a phrase must be text'),
+    ('a phrase of nothing but marks', guarded("{phrases: ['!!!']}"), 4, 20, 'phrase'),
+    ('a blank end marker', guarded("{end_marker: ' '}"), 4, 22, 'is blank'),
     # YAML itself
     ("empty", "", 1, 1, "the file is empty"),
     ("only a comment", "# nothing\n", 1, 1, "the file is empty"),

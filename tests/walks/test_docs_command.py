@@ -149,6 +149,73 @@ def test_what_cannot_be_read_is_set_aside_and_stops_nobody(tmp_path: Path) -> No
     assert docs("list", cwd=tmp_path)["problems"] == []
 
 
+def test_an_id_that_was_changed_is_put_right_and_makes_no_second_document(tmp_path: Path) -> None:
+    made = new(tmp_path, "x", "ann", "--id", "one")
+    replace(file_of(made, tmp_path), "# Workflow: one", "# Workflow: two")
+    listed = docs("list", cwd=tmp_path)
+    assert [document["id"] for document in listed["documents"]] == ["one"]
+    assert "cannot be changed" in listed["problems"][0]["text"]
+
+
+def test_a_copy_is_named_and_becomes_a_document_of_its_own_with_another_id(tmp_path: Path) -> None:
+    made = new(tmp_path, "x", "ann", "--id", "one")
+    copy = tmp_path / ".workflows" / "copy.md"
+    shutil.copy(file_of(made, tmp_path), copy)
+    listed = docs("list", cwd=tmp_path)
+    assert "copy of" in listed["problems"][0]["text"] and listed["problems"][0]["file"] == "copy.md"
+    replace(copy, "# Workflow: one", "# Workflow: two")
+    assert {document["id"] for document in docs("list", cwd=tmp_path)["documents"]} == {"one", "two"}
+    docs("accept", "one", cwd=tmp_path)
+    assert "# Workflow: two" in copy.read_text(encoding="utf-8")
+
+
+def test_one_odd_file_stops_nobody(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    odd = new(tmp_path)
+    file_of(odd, tmp_path).unlink()
+    file_of(odd, tmp_path).mkdir()
+    text = b"# Workflow: z\nStatus: pending\nCurrent_Owner: ann\n"
+    for name in (b"a\tb.md", b"a\xff.md"):
+        Path(os.fsdecode(os.fsencode(tmp_path / ".workflows") + b"/" + name)).write_bytes(text)
+    assert docs("accept", made["id"], cwd=tmp_path)["status"] == "in_progress"
+    listed = docs("list", cwd=tmp_path)
+    assert [document["id"] for document in listed["documents"]] == [made["id"]]
+    assert len(listed["problems"]) == 3
+
+
+def test_looking_at_documents_lets_no_agent_work(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    model = script(folder, reply("complete", delay=3.0))
+    watcher = watching(folder, model)
+    try:
+        made = new(folder, "Test it", "tester")
+        until(lambda: "in_progress" in file_of(made, folder).read_text(encoding="utf-8"), "accepted")
+    finally:
+        watcher.kill()
+        watcher.communicate()
+    for _ in range(2):
+        assert docs("list", cwd=folder)["documents"][0]["status"] == "in_progress"
+    log = [json.loads(line) for line in succeed("log", made["run"], "--json", cwd=folder).splitlines()]
+    assert not any(record.get("answer", {}).get("type") == "agent_replied" for record in log)
+
+
+def test_an_id_is_taken_once_and_a_run_of_a_document_is_never_forked(tmp_path: Path) -> None:
+    made = new(tmp_path, "first", "ann", "--id", "x")
+    for named in ("x", " x ", "x\n"):
+        done = ripstop("docs", "new", "second", "--to", "bob", "--id", named, cwd=tmp_path)
+        assert done.returncode == 2 and "already" in done.stderr
+    assert len(list((tmp_path / ".workflows").glob("*.md"))) == 1
+    forked = ripstop("fork", made["run"], "--at", "1", cwd=tmp_path)
+    assert forked.returncode == 2 and "one file" in forked.stderr
+
+
+def test_a_cancelled_document_is_terminated(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    ripstop("cancel", made["run"], cwd=tmp_path)
+    ripstop("resume", made["run"], cwd=tmp_path)
+    assert docs("show", made["id"], cwd=tmp_path)["status"] == "terminated"
+
+
 def test_a_document_whose_file_was_deleted_comes_back(tmp_path: Path) -> None:
     made = new(tmp_path)
     text = file_of(made, tmp_path).read_text(encoding="utf-8")
@@ -188,6 +255,14 @@ def test_only_old_terminated_documents_are_cleaned_up(tmp_path: Path) -> None:
     left = {document["id"] for document in docs("list", cwd=tmp_path)["documents"]}
     assert left == {kept["id"], completed["id"]} and not file_of(gone, tmp_path).exists()
     assert gone["run"] in succeed("runs", cwd=tmp_path)
+
+
+def test_a_terminated_document_without_a_time_is_as_old_as_its_run(tmp_path: Path) -> None:
+    (tmp_path / ".workflows").mkdir()
+    text = "# Workflow: j\nStatus: terminated\nCurrent_Owner: ann\n\n## Task\nt\n"
+    (tmp_path / ".workflows" / "a.md").write_text(text, encoding="utf-8")
+    assert docs("clean", cwd=tmp_path) == {"deleted": [], "old": []}
+    assert ripstop("docs", "clean", "--older-than", "nan", cwd=tmp_path).returncode == 2
 
 
 # The inbox
@@ -232,6 +307,15 @@ def test_a_reply_to_a_finished_document_is_ignored(tmp_path: Path) -> None:
     (handled,) = docs("inbox", "--handle", cwd=tmp_path)
     assert handled["became"].startswith("ignored")
     assert docs("show", made["id"], cwd=tmp_path)["interaction_count"] == 2
+
+
+def test_a_reply_is_told_to_the_document_it_names_and_to_no_other(tmp_path: Path) -> None:
+    new(tmp_path, "x", "ann", "--id", "job_1")
+    new(tmp_path, "x", "ann", "--id", "job_12")
+    post(tmp_path, "ann", "a.md", MESSAGE.format("workflow_reply", "about job_12: [WORKFLOW_END]"))
+    docs("inbox", "--handle", cwd=tmp_path)
+    status = {document["id"]: document["status"] for document in docs("list", cwd=tmp_path)["documents"]}
+    assert status == {"job_1": "pending", "job_12": "terminated"}
 
 
 # Agents

@@ -6,6 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from ripstop.kernel.effects import Guards
+from ripstop.kernel.errors import UsageError
+from ripstop.kernel.going_on import with_wishes
 from ripstop.styles import condition, template
 from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.style import VARIABLES
@@ -154,16 +157,27 @@ class _GraphReader(Reader):
             "patience": self._whole(fields, "patience", 5, 0, MOST_PATIENCE),
             "courtesy": self._one_of(fields, "courtesy", COURTESY, "terminate"),
             "phrases": [item.value for item in self.items(fields.get("phrases"), "'phrases'") if self._phrase(item)],
-            "end_marker": self.field(fields, "end_marker", str, ""),
+            "end_marker": self._marker(fields),
             "then": self._one_of(fields, "then", THEN, "end"),
         }
         return {key: value for key, value in read.items() if key in fields and fields[key].value.value is not None}
 
+    def _marker(self, fields: dict[str, Entry]) -> str:
+        marker = self.field(fields, "end_marker", str, "")
+        if marker and not marker.strip():
+            self.problem(fields["end_marker"].value.place, "'end_marker' is blank", "leave it out for none")
+        return marker
+
     def _phrase(self, item: Value) -> bool:
-        if isinstance(item.value, str) and item.value.strip():
-            return True
-        self.problem(item.place, f"a phrase must be text, but this is {item.kind}")
-        return False
+        if not isinstance(item.value, str):
+            self.problem(item.place, f"a phrase must be text, but this is {item.kind}")
+            return False
+        try:
+            with_wishes(Guards(), {"phrases": (item.value,)})
+        except UsageError as error:
+            self.problem(item.place, str(error).rstrip("."))
+            return False
+        return True
 
     # Agents
 

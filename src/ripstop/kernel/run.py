@@ -151,7 +151,9 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
     """What a run has in common with few others: `run` has the state and the length already."""
     event, number = record.event, record.number
     if type(event) is Withdrawn:
-        return replace(run, open=_without(run.open, event.number))
+        run = replace(run, open=_without(run.open, event.number))
+        asked = event.number == run.asks_about_verdict
+        return replace(run, verdict=None, asks_about_verdict=0) if asked else run
     if type(event) is Ended:
         return replace(run, open={}, doubts={}, ended=event)
     if type(event) is Guarded:

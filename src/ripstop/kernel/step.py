@@ -94,6 +94,12 @@ class Style(Folding[S], Protocol[S]):
 
     def decide(self, step: "Step[S]", news: News) -> None: ...
 
+    unforkable: str
+    """Why its runs cannot be forked; empty if they can."""
+
+    def cancelled(self, step: "Step[S]", because: str) -> None:
+        """Somebody cancels the run: end it as `stopped`, and do before that whatever the style owes."""
+
     def stopped(self, step: "Step[S]", verdict: Guarded) -> None:
         """A guard stops the run: end it (`end_by_guard`), and do before that whatever the style owes."""
 
@@ -281,7 +287,7 @@ def _decide(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -
             _set_deadline(step, step.run.limits)
             style.decide(step, fact)
         case Ordered(order=order) if order == CANCEL:
-            step.end("stopped", f"cancelled{f' by {fact.by}' if fact.by else ''}")
+            style.cancelled(step, f"cancelled{f' by {fact.by}' if fact.by else ''}")
         case Doubted(to=to, evidence=evidence):
             _ask_about_doubt(step, to, evidence)
         case _:

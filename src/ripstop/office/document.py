@@ -17,6 +17,8 @@ class Document(Struct, frozen=True):
     file: str
     paper: Paper
     oddities: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    """What a person is asked about it."""
 
 
 class Trouble(Struct, frozen=True):

@@ -11,12 +11,14 @@ What a message leads to has an id that follows from the message, so one that is 
 
 import asyncio
 import hashlib
+import re
 
 from msgspec import Struct
 
 from ripstop.kernel.courtesy import is_courtesy
 from ripstop.kernel.errors import RunHasEnded, UsageError
 from ripstop.performers.documents.folder import Found, Missing
+from ripstop.runtime.ports import Refused, TryAgain
 from ripstop.styles.handoff.message import Message, read_message
 from ripstop.styles.handoff.paper import Malformed, read
 from ripstop.styles.handoff.rules import FINAL
@@ -76,7 +78,7 @@ async def handle(documents: Documents, letter: Letter) -> str:
             place = await asyncio.to_thread(folder.set_message_aside, letter.agent, letter.file, letter.problem)
             return f"set aside: {letter.problem} ({place})"
         try:
-            became = await _become(documents, letter.agent, letter.message)
+            became = await _become(documents, letter, letter.message)
         except Malformed as problem:
             reason = f"the document in it: {problem}"
             place = await asyncio.to_thread(folder.set_message_aside, letter.agent, letter.file, reason)
@@ -84,29 +86,31 @@ async def handle(documents: Documents, letter: Letter) -> str:
         await asyncio.to_thread(folder.processed, letter.agent, letter.file)
     except Missing:
         return "somebody else has handled it"
+    except (Refused, TryAgain) as problem:
+        return f"it stays where it is: {problem}"
     return became
 
 
-async def _become(documents: Documents, agent: str, message: Message) -> str:
+async def _become(documents: Documents, letter: Letter, message: Message) -> str:
     if message.document:
         return await _with_document(documents, message)
     about = await _about(documents, message)
     if about is not None:
         return await _told(documents, about, message)
     if message.type != "normal":
-        return "it names no document of this folder"
+        return "it names no document of this folder, or several"
     if is_courtesy(message.body) or not message.body.strip():
         return "nothing but a courtesy: ignored"
-    named = f"message_{_digest(message)}"
+    named = f"message_{_digest(letter, message)}"
     try:
-        document = await documents.new(message.body, agent, message.sender, kind="message", named=named)
+        document = await documents.new(message.body, letter.agent, message.sender, kind="message", named=named)
     except UsageError:
         return f"document {named} exists already"
-    return f"document {document.id} for {agent}"
+    return f"document {document.id} for {letter.agent}"
 
 
-def _digest(message: Message) -> str:
-    parts = (message.sender, message.to, message.time, message.body)
+def _digest(letter: Letter, message: Message) -> str:
+    parts = (letter.file, message.sender, message.to, message.time, message.body)
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:10]
 
 
@@ -119,18 +123,21 @@ async def _with_document(documents: Documents, message: Message) -> str:
     if known.paper.status in FINAL:
         return f"ignored: {known.id} is {known.paper.status}"
     try:
-        document, refusal = await documents.offer(known, message.document)
+        document, refusal = await documents.offer(await documents.state(known.run), message.document)
     except RunHasEnded:
         return f"ignored: {known.id} has ended"
     return f"refused: {refusal}" if refusal else f"taken over into {document.id}"
 
 
 async def _about(documents: Documents, message: Message) -> Document | None:
-    """The document that a message is about: the one whose id stands in its title or in its text."""
-    for document in await documents.take_stock():
-        if document.id == message.title or (message.type == "workflow_reply" and document.id in message.body):
-            return document
-    return None
+    """The document that a message is about: the one whose id is its title, or stands as a word in a reply's text."""
+    known = {document.id: document for document in await documents.take_stock()}
+    if message.title in known:
+        return known[message.title]
+    if message.type != "workflow_reply":
+        return None
+    named = [name for name in known if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", message.body)]
+    return known[named[0]] if len(named) == 1 else None
 
 
 async def _told(documents: Documents, about: Document, message: Message) -> str:

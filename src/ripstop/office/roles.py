@@ -16,7 +16,7 @@ class Role(Struct, frozen=True):
 
 
 def read_roles(root: Path, models: dict[str, str], default: str) -> dict[str, Role]:
-    """Every role of a folder, with its model. Raises `UsageError`."""
+    """Every role of a folder, with its own model or the default. Raises `UsageError`."""
     roles = {}
     for path in sorted((root / FOLDER).glob("*.md")):
         try:

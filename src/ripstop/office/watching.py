@@ -5,7 +5,9 @@ folder; the slow sweep is only a safety net. Agents work side by side, one docum
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -30,6 +32,15 @@ class Mail(Struct, frozen=True):
     became: str
 
 
+SHORTLY = 0.2
+"""Seconds."""
+
+
+def _names(changed: set[Path]) -> set[str] | None:
+    """The files of documents that have changed; none: look at everything."""
+    return {path.name for path in changed if path.parent.name == WORKFLOWS} if changed else None
+
+
 class Watch:
     def __init__(
         self, documents: Documents, roles: dict[str, Role], tell: Callable[[Mail], None], sweep: float = 30.0
@@ -41,23 +52,39 @@ class Watch:
 
     async def for_ever(self) -> None:
         """Until this task is cancelled."""
-        root = self._documents.folder.root
-        self._documents.app.worker.only = self._documents.prefix
-        async for changed in changes([root / WORKFLOWS, root / INBOX], self._sweep):
-            names = {path.name for path in changed if path.parent.name == WORKFLOWS}
-            await self._round(names if changed else None)
+        async with aclosing(self._changes()) as told:
+            async for changed in told:
+                await self._round(_names(changed))
 
     async def once(self) -> None:
-        """Until nothing is left that an agent of ours could do."""
-        self._documents.app.worker.only = self._documents.prefix
-        self._documents.app.worker.wake()
-        while await self._round(None):
-            await self._next_change()
-
-    async def _next_change(self) -> None:
-        """Agents report to the journal, and every change of a document leads to its file being written."""
+        """Until nothing is left that an agent of ours could do. What changes meanwhile is noticed, too."""
         worker = self._documents.app.worker
-        await worker.idle()
+        async with aclosing(self._changes()) as told:
+            upcoming = asyncio.ensure_future(anext(told))
+            try:
+                while True:
+                    idle = asyncio.ensure_future(worker.idle())
+                    await asyncio.wait([upcoming, idle], return_when=asyncio.FIRST_COMPLETED)
+                    at_rest = idle.done()
+                    idle.cancel()
+                    names: set[str] | None = None
+                    if upcoming.done():
+                        names = _names(upcoming.result())
+                        upcoming = asyncio.ensure_future(anext(told))
+                    works = await self._round(None if at_rest else names)
+                    if at_rest and not works and not worker.busy:
+                        return
+                    if at_rest:
+                        await asyncio.sleep(SHORTLY)  # whoever works on it may be another process
+            finally:
+                upcoming.cancel()
+                await asyncio.wait([upcoming])
+
+    def _changes(self) -> AsyncGenerator[set[Path], None]:
+        worker, root = self._documents.app.worker, self._documents.folder.root
+        worker.only = self._documents.prefix
+        worker.wake()
+        return changes([root / WORKFLOWS, root / INBOX], self._sweep)
 
     async def _round(self, names: Collection[str] | None) -> bool:
         """Give everybody what they can work on; returns whether anybody works."""
@@ -89,6 +116,10 @@ class Watch:
         if run.state.briefs.get(role.name) == Brief(role.prompt, role.model, team):
             return {}
         return {"brief": role.prompt, "model": role.model, "team": team}
+
+    def strangers(self, documents: Collection[Document]) -> list[Document]:
+        """Documents that wait for somebody who is no role of ours."""
+        return [d for d in documents if d.paper.status not in FINAL and d.paper.owner not in self._roles]
 
     async def _open_mail(self) -> bool:
         handled = False

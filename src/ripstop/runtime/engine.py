@@ -148,6 +148,8 @@ class Engine:
             raise RunNotFound(run_id)
         cut = last_shared(run_id, records, at)
         style = self._style_of(records)
+        if style.unforkable:
+            raise UsageError(style.unforkable)
         await self._know_definitions(records[:cut], style)
         blobs: dict[str, bytes] = {}
         digest = None

@@ -101,6 +101,11 @@ class Worker:
         await self._journal.leave(self._holder)
         reach("worker.after_leave")
 
+    @property
+    def busy(self) -> bool:
+        """Whether this process has something in hand."""
+        return not self._idle.is_set()
+
     async def idle(self) -> None:
         """Return when this process has nothing in hand. Raises what made the worker give up."""
         await self._idle.wait()

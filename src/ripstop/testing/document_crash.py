@@ -36,7 +36,7 @@ from ripstop.app import open_app
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import Answered, Ordered, Record
 from ripstop.office.document import Document, Trouble
-from ripstop.office.documents import SETTLED
+from ripstop.office.stock import SETTLED
 from ripstop.performers.documents.folder import SET_ASIDE, WORKFLOWS
 from ripstop.styles.handoff.events import Edited, Refused
 from ripstop.styles.handoff.paper import Malformed, read, write

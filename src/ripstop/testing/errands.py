@@ -50,6 +50,7 @@ class Standing(Struct, frozen=True):
 
 class ErrandStyle:
     name = "errands"
+    unforkable = ""
 
     @staticmethod
     def load(style: str, content: bytes) -> Errands:
@@ -98,6 +99,9 @@ class ErrandStyle:
         step.record(RoundBegan(index=index))
         for command in errands.rounds[index]:
             step.ask(command)
+
+    def cancelled(self, step: Step[Standing], because: str) -> None:
+        step.end("stopped", because)
 
     def stopped(self, step: Step[Standing], verdict: Guarded) -> None:
         step.end_by_guard(verdict)

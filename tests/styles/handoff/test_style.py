@@ -310,6 +310,28 @@ def test_an_illegal_edit_is_refused_with_its_line_and_kept() -> None:
     assert order_["text"] == was and order_["keep"]
 
 
+def test_a_hand_over_by_edit_keeps_what_was_written_as_the_next_action() -> None:
+    story = document()
+    told(story, order("accept", "ann"))
+    story.tell(DONE)
+    text = write(now(story).with_next_action("Test add(2, 2)"))
+    text = text.replace("Status: in_progress", "Status: pending").replace("Owner: ann", "Owner: bob", 1)
+    result = story.when(order("edit", found=text, base=0))
+    after = read(published(result)["text"])
+    assert (after.owner, after.status, after.next_action) == ("bob", "pending", "Test add(2, 2)")
+
+
+@pytest.mark.req("S0-45")
+def test_a_hand_over_by_edit_with_the_end_marker_terminates() -> None:
+    story = document()
+    told(story, order("accept", "ann"))
+    story.tell(DONE)
+    text = write(now(story).with_next_action("enough [WORKFLOW_END]"))
+    text = text.replace("Status: in_progress", "Status: pending").replace("Owner: ann", "Owner: bob", 1)
+    story.tell(order("edit", found=text, base=0))
+    assert now(story).status == "terminated" and guards(story)[0].guard == "end_marker"
+
+
 def test_an_edit_that_is_found_while_the_file_is_written_is_read_back_too() -> None:
     story = document()
     text = write(now(story)).replace("Status: pending", "Status: in_progress")
@@ -416,7 +438,43 @@ def test_a_file_that_cannot_be_written_becomes_a_question() -> None:
     story = document()
     story.tell(order("accept", "ann"))
     story.when(Failed(reason="the disk is full")).then_asks(AskPerson)
-    story.when(PersonAnswered(choice="again")).then_asks(CallTool(tool=PUBLISH))
+    story.when(PersonAnswered(choice="retry")).then_asks(CallTool(tool=PUBLISH))
+
+
+def test_the_question_why_a_file_cannot_be_written_goes_when_it_can() -> None:
+    story = document()
+    story.tell(order("accept", "ann"))
+    story.tell(Failed(reason="the disk is full"))
+    story.tell(order("publish"))
+    result = story.when(DONE)
+    assert not result.run.open
+
+
+def test_a_question_about_an_agent_goes_when_the_document_moves_on() -> None:
+    story = document(attempts=1)
+    at_work(story)
+    story.tell(Failed(reason="timeout", fault="agent"))
+    story.tell(order("pass", "ann", to="bob", next_action="You try"))
+    result = story.when(DONE)
+    assert not result.run.open and now(story).owner == "bob"
+
+
+def test_cancelling_terminates_the_document_before_the_run_ends() -> None:
+    story = document()
+    result = story.when(order("cancel", "boss"))
+    assert result.run.ended is None
+    assert read(published(result)["text"]).status == "terminated"
+    story.when(DONE).then_ends("stopped", "cancelled by boss")
+
+
+def test_what_a_person_lets_go_on_is_done_as_it_was_ordered() -> None:
+    story = document(guards={"then": "ask"})
+    told(story, order("accept", "ann"))
+    story.tell(DONE)
+    story.when(order("pass", "ann", to="bob", message="Thanks!")).then_asks(AskPerson)
+    assert now(story).owner == "ann"
+    story.when(PersonAnswered(choice="continue"))
+    assert (now(story).owner, now(story).status) == ("bob", "pending")
 
 
 def test_only_the_newest_view_is_written() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import getpass
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import Options, shared_options
+from .running import EXIT, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from ripstop.office.document import Document, Trouble
     from ripstop.office.documents import Documents
 
-STOPPED = 3
+STATUSES = ("pending", "in_progress", "completed", "terminated")
 
 _folder = click.option(
     "--folder",
@@ -52,10 +54,8 @@ def _open(options: Options, folder: Path, work: "Callable[[Documents], Awaitable
 
     async def go() -> Any:
         async with open_app(options.settings()) as app:
-            app.worker.only = ""
-            documents = Documents(app, folder, troubles.append)
-            app.worker.only = f"{documents.prefix}"
-            return await work(documents)
+            app.worker.only = ""  # agents work while somebody watches, not because somebody looks
+            return await work(Documents(app, folder, troubles.append))
 
     result = asyncio.run(go())
     for trouble in troubles:
@@ -86,8 +86,17 @@ def new(options: Options, /, task: str, folder: Path, owner: str, creator: str, 
     """
     if not task.strip() or not owner.strip():
         raise click.UsageError("A document needs a task and an owner: ripstop docs new TASK --to NAME.")
+    _plain_text(task, owner, creator, given["kind"], given["named"], given["next_action"], *given["conditions"])
     document, _ = _open(options, folder, lambda docs: docs.new(task, owner, creator or getpass.getuser(), **given))
     _show_one(options, document, f"{document.id}  {document.paper.status}, for {document.paper.owner}")
+
+
+def _plain_text(*texts: str) -> None:
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(f"{text!r} is not UTF-8 text.") from None
 
 
 def _show_one(options: Options, document: "Document", line: str) -> None:
@@ -101,11 +110,11 @@ def _show_one(options: Options, document: "Document", line: str) -> None:
 
 @docs.command("list", short_help="List the documents.")
 @click.option("--owner", default="", metavar="NAME", help="Only those that belong to NAME.")
-@click.option("--status", default="", metavar="STATUS", help="Only those that are so: pending, in_progress, …")
+@click.option("--status", type=click.Choice(STATUSES), help="Only those that are so.")
 @_folder
 @shared_options
 @click.pass_obj
-def list_(options: Options, folder: Path, owner: str, status: str) -> None:
+def list_(options: Options, folder: Path, owner: str, status: str | None) -> None:
     """List the documents: what is to be done, by whom, and how far it is.
 
     Files that are new are taken in, edits are read back, and what cannot be read is set aside, each with a message.
@@ -117,7 +126,7 @@ def list_(options: Options, folder: Path, owner: str, status: str) -> None:
     from ripstop.office.document import plain
 
     found, troubles = _open(options, folder, lambda docs: docs.take_stock())
-    shown = [d for d in found if owner in ("", d.paper.owner) and status in ("", d.paper.status)]
+    shown = [d for d in found if owner in ("", d.paper.owner) and status in (None, d.paper.status)]
     shown.sort(key=lambda document: (document.paper.created, document.id))
     if options.as_json:
         listed = {
@@ -126,6 +135,8 @@ def list_(options: Options, folder: Path, owner: str, status: str) -> None:
         }
         return click.echo(json.dumps(listed, ensure_ascii=False))
     if not shown:
+        if found:
+            return click.echo(f"None of the {len(found)} documents is such a one.")
         return click.echo('No documents here. Make one:  ripstop docs new "TASK" --to NAME')
     return _table(shown)
 
@@ -182,6 +193,7 @@ def show(options: Options, document: str, folder: Path) -> None:
 
 def _act(options: Options, folder: Path, named: str, action: str, by: str, **given: str) -> None:
     """Have a transition made, and say what the document has become."""
+    _plain_text(named, by, *given.values())
 
     async def act(documents: "Documents") -> Any:
         found = await documents.find(named)
@@ -191,12 +203,15 @@ def _act(options: Options, folder: Path, named: str, action: str, by: str, **giv
 
     (document, run), _ = _open(options, folder, act)
     paper = document.paper
-    stopped = run.verdict is not None and action != "terminate"
     whose = "" if paper.status in ("completed", "terminated") else f", with {paper.owner}"
     _show_one(options, document, f"{document.id}  {paper.status}{whose}")
-    if stopped:
+    for question in document.questions:
+        click.echo(f"A person is asked: {question}\n  ripstop desk", err=True)
+    if document.questions:
+        sys.exit(WAITING)
+    if run.verdict is not None and action != "terminate":
         click.echo(f"A guard terminated it: {run.verdict.text}", err=True)
-        sys.exit(STOPPED)
+        sys.exit(EXIT["stopped"])
 
 
 @docs.command(short_help="Accept a document: you work on it now.")
@@ -271,7 +286,7 @@ def terminate(options: Options, document: str, folder: Path, by: str, message: s
 
 
 @docs.command(short_help="Delete old terminated documents.")
-@click.option("--older-than", "days", type=click.FloatRange(0), metavar="DAYS", help="Default: 7 days.")
+@click.option("--older-than", "days", type=click.FloatRange(0, 36_500), metavar="DAYS", help="Default: 7 days.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @_folder
 @shared_options
@@ -286,6 +301,8 @@ def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> 
     from .words import count
 
     age = options.settings().docs.keep_days if days is None else days
+    if not math.isfinite(age):
+        raise click.UsageError(f"--older-than must be a number of days, not {age}.")
     old, _ = _open(options, folder, lambda docs: docs.clean(age, dry_run))
     if options.as_json:
         listed = [{"id": document.id, "file": document.file} for document in old]
@@ -342,11 +359,11 @@ def watch(options: Options, folder: Path, once: bool, only: tuple[str, ...]) -> 
 
     A role is a file roles/NAME.md that says how it works; [docs.models] in ripstop.toml may give it a model of its
     own. The command goes on until it is interrupted (Ctrl-C loses nothing), or, with --once, until nothing is left
-    to do; then the exit code is 4 if a person is asked (ripstop desk).
+    to do; then the exit code is 4 if a person is asked (ripstop desk), and 3 if a guard stopped something.
 
     \b
     Example:
-      ripstop docs watch --once --model script:examples/handoff/script.jsonl --folder examples/handoff
+      ripstop docs watch --once --model script:script.jsonl
     """
     from .watching import watch_documents
 

@@ -94,12 +94,15 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
       ripstop resume haiku-k3f9x
       ripstop resume haiku-k3f9x --raise turns=5
     """
+    from ripstop.office.documents import know_this_place
+
     raised = _amounts(raises)
     if raised and not run_id:
         raise click.UsageError("--raise needs the RUN whose limit is raised.")
 
     async def start(app: "App") -> str:
         if run_id:
+            know_this_place(app, Path.cwd())
             run = (await app.engine.look(run_id)).run
             stopped = run.verdict is not None or app.engine.style(run).resumable(run.state)
             if raised or (run.ended and stopped):

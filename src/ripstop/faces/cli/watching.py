@@ -11,7 +11,7 @@ from ripstop.kernel.effects import AskAgent, AskPerson
 from ripstop.kernel.events import Asked, Guarded, Warned
 from ripstop.runtime.live import Appended, Began, Retrying, Sight
 
-from .running import GRACE, WAITING, interruption
+from .running import EXIT, GRACE, WAITING, interruption
 
 if TYPE_CHECKING:
     from ripstop.office.document import Trouble
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .options import Options
 
 INTERRUPTED = 128
+STOPPED = EXIT["stopped"]
 
 
 class _Lines:
@@ -28,6 +29,8 @@ class _Lines:
     def __init__(self, prefix: str) -> None:
         self._prefix = f"{prefix}."
         self._shown: dict[str, tuple[str, str]] = {}
+        self.stopped = False
+        """A guard has stopped something."""
 
     def see(self, sight: Sight) -> None:
         if not sight.run_id.startswith(self._prefix):
@@ -52,9 +55,13 @@ class _Lines:
             case Warned(text=text):
                 self._say(name, f"warning: {text}", "yellow")
             case Guarded(guard=guard, text=text):
+                self.stopped = True
                 self._say(name, f"guard {guard}: {text}", "yellow")
             case Asked(command=AskPerson(question=question)):
                 self._say(name, f"a person is asked: {question}   → ripstop desk", "magenta")
+
+    def stranger(self, name: str, owner: str) -> None:
+        self._say(name, f"waits for {owner}, who is no role here", "yellow")
 
     def trouble(self, trouble: "Trouble") -> None:
         self._say(trouble.file, trouble.text, "yellow")
@@ -67,20 +74,24 @@ class _Lines:
 
 
 async def watch_documents(options: "Options", folder: Path, once: bool, only: tuple[str, ...]) -> int:
-    from ripstop.app import open_app
+    from ripstop.app import absolute_script, check_model, open_app
     from ripstop.office.document import plain
     from ripstop.office.documents import Documents
     from ripstop.office.roles import read_roles
     from ripstop.office.watching import Watch
 
     settings = options.settings()
-    roles = read_roles(folder, settings.docs.models, settings.models.default)
+    # a model that is named for this call is meant for all roles
+    models = {} if options.model else settings.docs.models
+    roles = read_roles(folder, models, absolute_script(settings.models.default))
     unknown = [name for name in only if name not in roles]
     if unknown or not roles:
         have = ", ".join(roles) or "none"
         wanted = f"There is no role {unknown[0]!r}" if unknown else "There are no roles"
-        raise click.UsageError(f"{wanted}: write roles/NAME.md in {folder}. There are: {have}.")
+        raise click.UsageError(f"{wanted}: write {folder / 'roles' / 'NAME.md'}. There are: {have}.")
     chosen = {name: role for name, role in roles.items() if not only or name in only}
+    for role in chosen.values():
+        check_model(role.model)
     told: set[Trouble] = set()
     async with open_app(settings) as app:
         app.worker.only = ""
@@ -107,10 +118,15 @@ async def watch_documents(options: "Options", folder: Path, once: bool, only: tu
                 return INTERRUPTED + interrupted.result()
             working.result()
             stock = await documents.take_stock()
-            asked = [q for q in await app.engine.desk() if q.run_id.startswith(f"{documents.prefix}.")]
+            for document in watch.strangers(stock):
+                lines.stranger(document.id, document.paper.owner)
+            asked = any(document.questions for document in stock)
         finally:
             stop()
     if options.as_json:
         listed: dict[str, Any] = {"documents": [plain(document) for document in stock]}
         click.echo(json.dumps(listed, ensure_ascii=False))
-    return WAITING if asked else 0
+    if asked:
+        click.echo("A person is asked: ripstop desk", err=True)
+        return WAITING
+    return STOPPED if lines.stopped else 0

@@ -32,7 +32,7 @@ from ripstop.runtime.ports import Refused, TryAgain
 
 from .exchange import replace_if
 from .locks import in_words
-from .names import MAX_NAME, MAX_SIZE, checked, cut, decoded, encoded, is_plain, numbered, safe
+from .names import MAX_NAME, MAX_SIZE, checked, cut, decoded, encoded, is_plain, numbered, printable, safe
 
 WORKFLOWS, INBOX, OURS = ".workflows", ".inbox", ".ripstop"
 SET_ASIDE, PROCESSED = _NOBODY = ("set-aside", "processed")
@@ -211,12 +211,17 @@ class Folder:
             with self._opened(*parts) as above:
                 with os.scandir(above) as entries:
                     files = [one.name for one in entries if one.is_file(follow_symlinks=False)]
-                names = [name for name in files if name.endswith(".md") and not name.startswith(".")]
+                texts = [name for name in files if name.endswith(".md") and not name.startswith(".")]
+                names = [name for name in texts if is_plain(name)]
+                odd = [
+                    Found(printable(name), None, "its name cannot be used: rename it", 0)
+                    for name in {*texts} - {*names}
+                ]
                 found = [_found(above, name) for name in names]
                 if None in found:  # an editor that saves may take a file away for a moment
                     time.sleep(_PAUSE)
                     found = [one or _found(above, name) for one, name in zip(found, names, strict=True)]
-                return [one for one in found if one]
+                return odd + [one for one in found if one]
         except Missing:
             if self.root.is_dir():
                 return []  # nobody has written anything yet

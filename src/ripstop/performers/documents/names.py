@@ -24,6 +24,11 @@ def checked(name: str, reserved: tuple[str, ...] = ()) -> str:
     return name
 
 
+def printable(name: str) -> str:
+    """A name of any kind, as it can be shown."""
+    return name.encode(errors="backslashreplace").decode().encode("unicode_escape").decode("ascii")
+
+
 def safe(word: str) -> str:
     """A word of any language as a part of a file name. Marks (M) belong to the letters that they stand on."""
     letters = unicodedata.normalize("NFC", word)[:60]

@@ -80,6 +80,7 @@ class Position(Struct, frozen=True, gc=False):
 
 class GraphStyle:
     name = "graph"
+    unforkable = ""
 
     # Folding
 
@@ -137,6 +138,9 @@ class GraphStyle:
                 _give_turn(step)
             case Ordered(order=order) if order == RESUME:
                 _give_turn(step)
+
+    def cancelled(self, step: Step[Position], because: str) -> None:
+        step.end("stopped", because)
 
     def stopped(self, step: Step[Position], verdict: Guarded) -> None:
         step.end_by_guard(verdict)

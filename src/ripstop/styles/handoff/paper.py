@@ -48,6 +48,7 @@ from .sections import (
     unescaped,
     with_value,
 )
+from .words import REOPENED
 
 __all__ = [
     "HEADERS",
@@ -334,7 +335,7 @@ def _odd_history(paper: Paper) -> Iterator[Oddity]:
             continue
         if status and before != status:
             yield Oddity(bullet.line, f"the change begins at {before!r}, but the one before it ended at {status!r}")
-        if after not in LEGAL.get(before, ()):
+        if after not in LEGAL.get(before, ()) and bullet.action not in REOPENED:
             legal = "; ".join(f"{old}→{'|'.join(new)}" for old, new in LEGAL.items() if new)
             yield Oddity(bullet.line, f"{before}→{after} is no legal change (legal: {legal})")
         status = after

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, ToolReturned
-from ripstop.kernel.events import Answered, Asked, Event, Heard, Ordered, Started
+from ripstop.kernel.events import RESUME, Answered, Asked, Event, Heard, Ordered, Started
 
 from .. import reply
 from .. import turn as turns
@@ -15,13 +15,15 @@ from ..turn import Turn
 from .events import Edited, Moved, Refused, Stumbled
 from .paper import Paper, interactions, read, write
 from .policy import Policy
-from .rules import IN_PROGRESS
+from .rules import IN_PROGRESS, RULES
 from .words import next_words
 
 PUBLISH = "publish_document"
 """The tool that writes the document into its file."""
 RESULT = "Result"
 """The section that holds what came out of the task."""
+UNWRITTEN = ("retry", "terminate")
+"""What a person may say when the file cannot be written."""
 VIEWS = 20
 """How many of the last views of the document are remembered, for edits that were made in an older one."""
 
@@ -77,6 +79,10 @@ class Standing(Struct, frozen=True, gc=False):
     """The status before the document was terminated."""
     more_interactions: int = 0
     """By how much the limit was raised."""
+    wish: tuple[str, str, str] | None = None
+    """What was ordered last and not done yet: action, by whom, new owner."""
+    unwritten: int = 0
+    """The question to a person why the file cannot be written, if that is open."""
 
     @property
     def count(self) -> int:
@@ -102,16 +108,17 @@ def evolve(state: Standing, number: int, event: Event) -> Standing:
         return _moved(state, event)
     if isinstance(event, Refused):
         keep = str(number) if event.order == "edit" else state.keep
-        return replace(state, refusal=event, refused_at=number, keep=keep)
+        return replace(state, refusal=event, refused_at=number, keep=keep, wish=None)
     if isinstance(event, Edited):
-        paper = _as_kept(state, read(event.text or state.found)).with_header("Updated_At", event.at)
-        return replace(state, paper=paper, edited_since_asked=state.turn is not None)
+        return _edited(state, event)
     if isinstance(event, Ordered):
         return _ordered(state, event)
     if isinstance(event, Heard):
         return replace(state, said=Said(message=event.text))
-    if isinstance(event, Asked) and isinstance(event.command, CallTool) and event.command.tool == PUBLISH:
-        return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)))
+    if isinstance(event, Asked) and asked_of(event.command) == "publish":
+        return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)), unwritten=0)
+    if isinstance(event, Asked) and isinstance(event.command, AskPerson) and event.command.choices == UNWRITTEN:
+        return replace(state, unwritten=number)
     if isinstance(event, Answered):
         state = _answered(state, number, event.answer)
     if isinstance(event, Stumbled):
@@ -120,6 +127,17 @@ def evolve(state: Standing, number: int, event: Event) -> Standing:
     if isinstance(event, Asked) and isinstance(event.command, AskAgent):
         return replace(state, turn=turn, edited_since_asked=False)
     return state if turn is state.turn else replace(state, turn=turn)
+
+
+def _edited(state: Standing, event: Edited) -> Standing:
+    found, was = read(event.text or state.found), state.paper
+    paper = _as_kept(state, found).with_header("Updated_At", event.at)
+    new = found.history[len(was.history) :]
+    said = Said(
+        next_action=paper.next_action if paper.next_action != was.next_action else "",
+        text="\n".join(bullet.action for bullet in new),
+    )
+    return replace(state, paper=paper, said=said, edited_since_asked=state.turn is not None)
 
 
 def _as_kept(state: Standing, edited: Paper) -> Paper:
@@ -153,9 +171,14 @@ def _ordered(state: Standing, order: Ordered) -> Standing:
             return state
         brief = Brief(given["brief"], given.get("model", ""), tuple(given.get("team", ())))
         return replace(state, briefs={**state.briefs, order.by: brief})
-    more = int(given.get("raise", {}).get("interactions", 0))
+    if order.order == RESUME:
+        more = int(given.get("raise", {}).get("interactions", 0))
+        return replace(state, more_interactions=state.more_interactions + more)
+    if order.order not in RULES:
+        return state
     said = Said(given.get("message", ""), given.get("next_action", ""), given.get("result", ""))
-    return replace(state, said=said, more_interactions=state.more_interactions + more)
+    wish = (order.order, order.by or state.paper.owner, given.get("to", ""))
+    return replace(state, said=said, wish=wish)
 
 
 def _found(state: Standing, given: dict[str, Any]) -> Standing:
@@ -185,6 +208,7 @@ def _moved(state: Standing, event: Moved) -> Standing:
         turn=state.turn if over else None,
         failures=0,
         refusal=None,
+        wish=None,
         before_end=event.before if event.after == "terminated" else state.before_end,
     )
 

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from ripstop.kernel import progress
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Failed, Guards, PersonAnswered, ToolReturned
-from ripstop.kernel.errors import Unworkable
-from ripstop.kernel.events import RESUME, Event, Forked, Guarded, Heard, Ordered, Started
+from ripstop.kernel.events import RESUME, Event, Guarded, Heard, Ordered, Started
 from ripstop.kernel.going_on import with_wishes
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.run import Run
@@ -26,15 +25,15 @@ from ripstop.kernel.step import News, Picture, Settled, Step
 from .. import reply
 from .. import turn as turns
 from ..turn import EDIT, LOOKING, WRITE, Finished
-from . import standing
+from . import standing, transitions
 from .edits import Refusal, read_edit
 from .events import Edited, Heeded, Moved, Refused, Stumbled
 from .paper import oddities, write
 from .policy import END_MARKER, Policy
 from .prompts import CHANGED, prompt_for, wrong_with
-from .rules import FINAL, PENDING, RULES, TERMINATED, why_not
-from .standing import PUBLISH, RESULT, Standing, after_move, asked_of, publishing
-from .words import ENGINE, action_words, timestamp
+from .rules import FINAL, PENDING, RULES, TERMINATED
+from .standing import PUBLISH, UNWRITTEN, Standing, asked_of, publishing
+from .words import ENGINE, timestamp
 
 TOOLS = (*LOOKING, WRITE, EDIT)
 AGAIN, GIVE_UP = "again", "terminate"
@@ -44,6 +43,7 @@ _DEFAULTS = Guards(patience=2, end_marker=END_MARKER)
 
 class HandoffStyle:
     name = "handoff"
+    unforkable = "A document has one file, so its run cannot be forked. Make a new one: ripstop docs new."
 
     # Folding
 
@@ -66,30 +66,34 @@ class HandoffStyle:
             case Started():
                 for odd in oddities(step.state.paper)[:MOST_ODDITIES]:
                     step.warn(f"line {odd.line}: {odd.text}")
-                _publish(step)
-            case Forked():
-                raise Unworkable("A document has one file, so its run cannot be forked; make a new document instead.")
+                transitions.publish(step)
             case Heard(by=by, text=text):
                 _hear(step, by, text)
             case Ordered(order="edit"):
                 _edit(step)
             case Ordered(order="work", by=by):
                 _work(step, by)
-            case Ordered(order="renamed"):
-                _publish(step)
+            case Ordered(order="renamed" | "publish"):
+                transitions.publish(step)
             case Ordered(order="missing"):
                 step.warn("the file was gone; it is written again")
-                _publish(step)
+                transitions.publish(step)
             case Ordered(order=order) if order == RESUME:
-                _reopen(step, news.by)
+                transitions.reopen(step, news.by)
             case Ordered(order=action, by=by, arguments=given):
-                _order(step, action, by or step.state.paper.owner, given.get("to", ""))
+                transitions.order(step, action, by or step.state.paper.owner, given.get("to", ""))
             case Settled():
                 _settled(step, news)
 
+    def cancelled(self, step: Step[Standing], because: str) -> None:
+        if step.state.paper.status in FINAL:
+            step.end("stopped", because)  # its last view cannot be written, or is about to be
+        else:
+            transitions.move(step, "terminate", ENGINE, reason=because)
+
     def stopped(self, step: Step[Standing], verdict: Guarded) -> None:
         if step.state.paper.status not in FINAL:  # else the run ends when its last view is written
-            _move(step, "terminate", ENGINE, reason=verdict.text)
+            transitions.move(step, "terminate", ENGINE, reason=verdict.text)
 
     # Looking
 
@@ -126,142 +130,32 @@ class HandoffStyle:
         return []
 
 
-# Transitions
-
-
-def _order(step: Step[Standing], action: str, by: str, to: str) -> str:
-    """Make a transition that somebody asked for; returns why it was refused, if it was."""
-    state = step.state
-    reason = why_not(state.paper, action, by, to)
-    if not reason and action == "pass" and _only_courtesy(step) and step.run.guards.courtesy == "ignore":
-        reason = "it is nothing but a courtesy, and needs nobody's attention"
-    if reason:
-        step.record(Refused(order=action, by=by, reason=reason))
-        return reason
-    if RULES[action].counts and state.count >= state.most_interactions:
-        step.stop(_too_many(state))
-    verdict = _verdict_on(step, by) if action in ("pass", "assign") else None
-    if verdict:
-        step.stop(verdict)
-    _move(step, action, by, to)
-    _review(step)
-    return ""
-
-
-def _review(step: Step[Standing]) -> None:
-    """Stop the document if the last handlings changed nothing."""
-    verdict = progress.review(step.run.trail, step.run.guards)
-    if verdict and step.state.paper.status not in FINAL:
-        step.stop(replace(verdict, progress=0))  # a document has one file, so there is no going back by a fork
-
-
-def _verdict_on(step: Step[Standing], by: str) -> Guarded | None:
-    """What a message says about going on: nothing, an end, or nothing but courtesy."""
-    said, guards = step.state.said, step.run.guards
-    evidence = (said.number or step.number,)
-    if any(progress.marked(text, guards) for text in (said.message, said.next_action, said.result, said.text)):
-        text = f"{by} ended it with {guards.end_marker}."
-        return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=evidence)
-    if guards.courtesy == "terminate" and _only_courtesy(step):
-        text = f"{by} said nothing but a courtesy."
-        return Guarded(guard="courtesy", limit=0, value=1, text=text, evidence=evidence)
-    return None
-
-
-def _only_courtesy(step: Step[Standing]) -> bool:
-    said = step.state.said
-    texts = [text for text in (said.message, said.next_action, said.result) if text.strip()]
-    return bool(texts) and all(progress.courteous(text, step.run.guards) for text in texts)
-
-
-def _too_many(state: Standing) -> Guarded:
-    most = state.most_interactions
-    text = f"{most} interactions were made, which is all that are allowed."
-    return Guarded(guard="interactions", limit=most, value=most + 1, text=text)
-
-
-def _move(step: Step[Standing], action: str, by: str, to: str = "", reason: str = "", written: bool = False) -> None:
-    state = step.state
-    message = reason or state.said.message
-    moved = Moved(
-        action=action,
-        by=by,
-        before=state.paper.status,
-        after=RULES[action].after,
-        at=timestamp(step.at, state.offset),
-        to=to,
-        words=action_words(state.policy.language, action, to, message),
-        counts=RULES[action].counts,
-        written=written,
-    )
-    if action in ("pass", "complete"):
-        moved = replace(moved, agent=by, deed=_deed(state, moved))
-    _call_back(step, f"the document was changed: {action}")
-    step.record(moved)
-    _publish(step)
-
-
-def _deed(state: Standing, moved: Moved) -> str:
-    """All that a handling may change, as it stands after it. History and times are not in it."""
-    paper = after_move(state, moved)
-    files = turns.deeds(state.turn) if state.turn else []
-    return progress.mark(paper.task, paper.next_action, paper.status, paper.section(RESULT), paper.owner, files)
-
-
-def _reopen(step: Step[Standing], by: str) -> None:
-    """Somebody has looked at a document that a guard terminated, and wants it to go on."""
-    state = step.state
-    if state.paper.status != TERMINATED:
-        return _publish(step)  # a person was asked before anything was terminated
-    moved = Moved(
-        action="reopen",
-        by=by or ENGINE,
-        before=TERMINATED,
-        after=state.before_end,
-        at=timestamp(step.at, state.offset),
-        words=action_words(state.policy.language, "reopen", "", ""),
-    )
-    step.record(moved)
-    return _publish(step)
-
-
-def _call_back(step: Step[Standing], because: str) -> None:
-    """Whoever works on the document, works on something that is no longer so."""
-    for number, opened in list(step.run.open.items()):
-        if asked_of(opened.command) == "agent":
-            step.withdraw(number, because)
-
-
-# The file
-
-
-def _publish(step: Step[Standing]) -> None:
-    for number, opened in list(step.run.open.items()):
-        if asked_of(opened.command) == "publish":
-            step.withdraw(number, "a newer view is written instead")
-    step.owe(CallTool(tool=PUBLISH))
+# Edits
 
 
 def _edit(step: Step[Standing]) -> None:
-    """A text was found in the file that is not ours."""
+    """A text was found in the file that is not ours: take it over, or refuse it and keep it."""
     state = step.state
     if state.found == write(state.paper):
-        return _publish(step)  # it is what we would write; let that be noted
+        return transitions.publish(step)  # it is what we would write; let that be noted
     views = [paper for _, paper in state.views if paper is not state.paper]
     try:
         edit = read_edit(state.found, [*views, state.paper])
     except Refusal as refusal:
         step.record(Refused(order="edit", by="", reason=refusal.reason, line=refusal.line))
-        return _publish(step)
+        return transitions.publish(step)
     if state.count + sum(RULES[move.action].counts for move in edit.moves) > state.most_interactions:
         reason = f"{state.most_interactions} interactions are all that are allowed; this would be one more"
         step.record(Refused(order="edit", by="", reason=reason, line=1))  # so the text is kept beside the file
-        step.stop(_too_many(state))
+        step.stop(transitions.too_many(state))
     step.record(Edited(at=timestamp(step.at, state.offset), text=edit.text))
     for move in edit.moves:
-        _move(step, move.action, move.by, move.to, written=move.written)
-    _publish(step)
-    return _review(step)
+        verdict = transitions.verdict_on(step, move.by) if move.action in ("pass", "assign") else None
+        if verdict:
+            step.stop(verdict)
+        transitions.move(step, move.action, move.by, move.to, written=move.written)
+    transitions.publish(step)
+    return transitions.review(step)
 
 
 def _settled(step: Step[Standing], news: Settled) -> None:
@@ -279,11 +173,16 @@ def _after_publishing(step: Step[Standing], news: Settled) -> None:
     answer, paper = news.answer, step.state.paper
     if isinstance(answer, Failed):
         question = f"The document's file could not be written: {answer.reason} Put that right, then answer."
-        step.owe(AskPerson(question=question, choices=(AGAIN, GIVE_UP)))
+        step.owe(AskPerson(question=question, choices=UNWRITTEN))
         return None
     assert isinstance(answer, ToolReturned)
+    _no_longer_unwritten(step)
     if "found" in answer.value:
-        return _edit(step)
+        _edit(step)
+        if step.state.keep and step.state.refusal:
+            refused = step.state.refusal
+            step.warn(f"an edit was refused, line {refused.line}: {refused.reason}; its text is kept beside the file")
+        return None
     if paper.status not in FINAL:
         return None
     if paper.status == TERMINATED and step.run.verdict:
@@ -291,6 +190,13 @@ def _after_publishing(step: Step[Standing], news: Settled) -> None:
     last = paper.history[-1] if paper.history else None
     because = f"{last.agent} {last.action}" if last else "it came so"
     return step.end("completed" if paper.status != TERMINATED else "stopped", because)
+
+
+def _no_longer_unwritten(step: Step[Standing]) -> None:
+    """The file could be written, so nobody need be asked any more why it could not."""
+    for number, opened in list(step.run.open.items()):
+        if isinstance(opened.command, AskPerson) and opened.command.choices == UNWRITTEN:
+            step.withdraw(number, "the file could be written")
 
 
 # Messages
@@ -301,7 +207,7 @@ def _hear(step: Step[Standing], by: str, text: str) -> None:
     paper = step.state.paper
     if paper.status in FINAL:
         return step.record(Heeded(by=by, because=f"it is {paper.status} already"))
-    verdict = _verdict_on(step, by)
+    verdict = transitions.verdict_on(step, by)
     if progress.courteous(text, step.run.guards):
         if paper.status == PENDING and by == paper.owner:
             because = f"{by} acknowledged the assignment, which is no answer to it"
@@ -327,8 +233,8 @@ def _work(step: Step[Standing], agent: str) -> None:
         return None  # somebody is at it, or a person is asked
     if paper.status == PENDING:
         if state.count >= state.most_interactions:
-            step.stop(_too_many(state))
-        _move(step, "accept", agent)
+            step.stop(transitions.too_many(state))
+        transitions.move(step, "accept", agent)
     return _ask(step, agent)
 
 
@@ -350,7 +256,7 @@ def _after_turn(step: Step[Standing], finished: Finished) -> None:
         problem = str(error)
     if problem:
         if progress.marked(finished.text, step.run.guards):
-            verdict = _verdict_on(step, agent)
+            verdict = transitions.verdict_on(step, agent)
             assert verdict is not None
             step.stop(verdict)
         if finished.corrections < 1:
@@ -360,8 +266,11 @@ def _after_turn(step: Step[Standing], finished: Finished) -> None:
         return turns.correct(step, turn, finished, CHANGED)
     for reason in finished.undelivered:
         step.warn(f"a file was not delivered: {reason}")
+    if finished.undelivered and finished.corrections < 1:
+        reasons = "; ".join(finished.undelivered)
+        return turns.correct(step, turn, finished, f"A file was not delivered: {reasons}. Mend that and answer again.")
     action = decisions["action"]
-    refusal = _order(step, action, agent, decisions.get("to", "") if action == "pass" else "")
+    refusal = transitions.order(step, action, agent, decisions.get("to", "").strip() if action == "pass" else "")
     if refusal:
         _failed(step, agent, refusal)
     return None
@@ -372,14 +281,15 @@ def _failed(step: Step[Standing], agent: str, reason: str) -> None:
     step.record(Stumbled(by=agent, reason=reason))
     if step.state.failures < step.state.policy.attempts:
         return _ask(step, agent)
-    question = f"{agent} has failed {step.state.failures} times at {step.state.paper.id!r}: {reason}. What now?"
+    times, paper = step.state.failures, step.state.paper.id
+    question = f"{agent} has failed {times} times at {paper!r}: {reason.rstrip('.')}. What now?"
     step.owe(AskPerson(question=question, choices=(AGAIN, GIVE_UP)))
     return None
 
 
 def _after_question(step: Step[Standing], answer: PersonAnswered) -> None:
     if answer.choice == GIVE_UP and step.state.paper.status not in FINAL:
-        return _move(step, "terminate", answer.by or ENGINE, reason=answer.text)
-    if step.state.turn is not None and step.state.turn.ask.agent == step.state.paper.owner:
+        return transitions.move(step, "terminate", answer.by or ENGINE, reason=answer.text)
+    if answer.choice == AGAIN and step.state.paper.status not in FINAL:
         return _ask(step, step.state.paper.owner)
-    return _publish(step)
+    return transitions.publish(step)

@@ -31,6 +31,9 @@ _WORDS = {
     },
 }
 
+REOPENED = tuple(words["reopen"] for words in _WORDS.values())
+"""How a history says that a person has reopened what a guard terminated."""
+
 
 def action_words(language: str, action: str, to: str, message: str) -> str:
     """An action as a history line says it, with the beginning of the message that came with it."""

@@ -1,0 +1,178 @@
+"""Taking stock: every file is looked at, and what stands in it is brought together with the journal.
+
+- A document that nobody knows is taken in. An edited one is read back, and put right if the edit is refused.
+- A file that holds no document is set aside, unless it was the file of one: then it is put right.
+- A document that is under way and whose file is gone gets it back; one whose file was renamed is found under its
+  new name. A copy is named, and left alone.
+- One odd file stops nobody: what is wrong with it is told, and the others go on.
+"""
+
+import asyncio
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ripstop.app import now
+from ripstop.kernel.errors import RunHasEnded, RunNotFound
+from ripstop.kernel.run import Run
+from ripstop.performers.documents.folder import Found, Missing
+from ripstop.performers.documents.publisher import edited, key_of, restore
+from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.styles.handoff.paper import Malformed, read, write
+from ripstop.styles.handoff.rules import FINAL
+from ripstop.styles.handoff.standing import Standing
+
+from .document import Document, Trouble
+
+if TYPE_CHECKING:
+    from .documents import Documents
+
+SETTLED = 2_000_000
+"""Microseconds after which a file that cannot be read is not just being written."""
+
+
+class Stocktaking:
+    """One look at everything."""
+
+    def __init__(self, documents: "Documents") -> None:
+        self._documents = documents
+        self._folder = documents.folder
+        self._found: dict[str, Document] = {}
+        self._active: set[str] = set()
+        """Runs that are under way."""
+
+    async def of(self, names: Collection[str] | None) -> list[Document]:
+        mine = f"{self._documents.prefix}."
+        infos = await self._documents.app.engine.runs()
+        open_ = ("working", "waiting", "listening", "stuck")
+        self._active = {i.run_id for i in infos if i.status in open_ and i.run_id.startswith(mine)}
+        for file in await asyncio.to_thread(self._folder.documents):
+            if names is None or file.name in names:
+                try:
+                    self._note(file.name, await self._take_in(file))
+                except (Refused, TryAgain) as problem:
+                    self._tell(file.name, str(problem))
+        for run_id in sorted(self._active - self._found.keys()) if names is None else ():
+            try:
+                await self._put_back(run_id)
+            except (Refused, TryAgain) as problem:
+                self._tell(run_id, str(problem))
+        return list(self._found.values())
+
+    def _tell(self, file: str, text: str) -> None:
+        self._documents.tell(Trouble(file, text))
+
+    def _note(self, file: str, document: Document | None) -> None:
+        if document is None:
+            return
+        if document.file != file:
+            self._tell(file, f"it is a copy of {document.file!r}; give it another id, or delete it")
+        self._found.setdefault(document.run, document)
+
+    async def _take_in(self, found: Found) -> Document | None:
+        """A document from its file, which is taken in if it is new and read back if it was edited."""
+        try:
+            if found.text is None:
+                raise Malformed(1, found.problem)
+            paper = read(found.text)
+        except Malformed as problem:
+            return await self._unreadable(found, problem)
+        try:
+            run = await self._documents.state(self._documents.run_of(paper.id))
+        except RunNotFound:
+            owner = await self._owner(found.name)
+            if owner is not None:  # its id was changed, which is an edit like any other
+                return await self._read_back(owner)
+            return await self._documents.adopt(found.name, found.text, paper)
+        if found.name == run.state.file:
+            return await self._read_back(run)
+        return await self._renamed(run, found.name)
+
+    async def _owner(self, file: str) -> Run[Standing] | None:
+        """The run under way that this is the file of."""
+        for run_id in self._active:
+            run = await self._documents.state(run_id)
+            if run.state.file == file:
+                return run
+        return None
+
+    async def _read_back(self, run: Run[Standing]) -> Document | None:
+        file = run.state.file
+        try:
+            change = await edited(self._folder, key_of(run.id), file)
+        except Missing:
+            return None
+        if change is None:
+            return await self._unwritten(run)
+        text, base = change
+        if run.ended or run.state.paper.status in FINAL:
+            kept = await restore(self._folder, key_of(run.id), file, text, write(run.state.paper), "final")
+            if kept:
+                reason = f"{run.state.paper.id} is {run.state.paper.status}, which is final"
+                self._tell(file, f"{reason}; the file was put right, and what was written is in {kept}")
+            return self._documents.document(run)
+        try:
+            document, reason = await self._documents.offer(run, text, base)
+        except RunHasEnded:  # somebody has ended it since we looked
+            return await self._read_back(await self._documents.state(run.id))
+        if reason:
+            self._tell(file, f"{reason.rstrip('.')}; the file was put right, what was written is kept beside it")
+        return document
+
+    async def _unwritten(self, run: Run[Standing]) -> Document:
+        """Nobody has edited it. If its file could not be written the last time, it may be possible now."""
+        if run.state.unwritten:
+            await self._documents.app.engine.order(run.id, "publish", {})
+            run = await self._documents.written(run.id)
+        return self._documents.document(run)
+
+    async def _renamed(self, run: Run[Standing], file: str) -> Document | None:
+        """The same document under another name: a copy, or its file was renamed."""
+        if await self._still_there(run):
+            return self._documents.document(run)
+        if run.ended:
+            return replace(self._documents.document(run), file=file)
+        try:
+            await self._documents.app.engine.order(run.id, "renamed", {"file": file})
+        except RunHasEnded:  # somebody has ended it since we looked
+            return await self._renamed(await self._documents.state(run.id), file)
+        return await self._read_back(await self._documents.written(run.id))
+
+    async def _still_there(self, run: Run[Standing]) -> bool:
+        return await asyncio.to_thread(self._folder.read, run.state.file) is not None
+
+    async def _unreadable(self, found: Found, problem: Malformed) -> Document | None:
+        """A file that is no document: put right if it was one of ours, set aside if not."""
+        words = str(problem).rstrip(".")
+        if not found.mtime:  # nobody can even name it
+            self._tell(found.name, f"{words}.")
+            return None
+        if now() - found.mtime < SETTLED:
+            self._tell(found.name, f"{words}.")
+            return None  # somebody may still be writing it
+        if found.text is not None:
+            owner = await self._owner(found.name)
+            if owner is not None:
+                return await self._read_back(owner)
+        try:
+            place = await asyncio.to_thread(self._folder.set_aside, found.name, str(problem))
+        except Missing:
+            return None  # somebody was quicker
+        self._tell(found.name, f"{words}; it was set aside as {place}")
+        return None
+
+    async def _put_back(self, run_id: str) -> None:
+        """A document is under way and its file is gone."""
+        run = await self._documents.state(run_id)
+        if run.state.paper.status in FINAL or await self._still_there(run):
+            return
+        try:
+            await self._documents.app.engine.order(run_id, "missing", {})
+        except RunHasEnded:
+            return  # somebody has ended it since we looked
+        run = await self._documents.written(run_id)
+        self._found[run_id] = self._documents.document(run)
+        self._tell(
+            run.state.file, f"it was gone and is there again; to end it: ripstop docs terminate {run.state.paper.id}"
+        )

@@ -1,0 +1,134 @@
+"""Making transitions: only legal ones, and none that a guard forbids.
+
+Four guards terminate a document: more interactions than allowed, the same owner (or a circle of owners) without
+progress, a message of nothing but courtesy, the end marker. After every change the file is written anew.
+"""
+
+from msgspec.structs import replace
+
+from ripstop.kernel import progress
+from ripstop.kernel.effects import CallTool
+from ripstop.kernel.events import Guarded
+from ripstop.kernel.step import Step
+
+from .. import turn as turns
+from .events import Moved, Refused
+from .rules import FINAL, RULES, TERMINATED, why_not
+from .standing import PUBLISH, RESULT, Standing, after_move, asked_of
+from .words import ENGINE, action_words, timestamp
+
+
+def order(step: Step[Standing], action: str, by: str, to: str, forgiven: bool = False) -> str:
+    """Make a transition that somebody asked for; returns why it was refused, if it was.
+
+    `forgiven`: a person has seen what a guard says about it, and wants it all the same.
+    """
+    state = step.state
+    reason = why_not(state.paper, action, by, to)
+    if not reason and action == "pass" and only_courtesy(step) and step.run.guards.courtesy == "ignore":
+        reason = "it is nothing but a courtesy, and needs nobody's attention"
+    if reason:
+        step.record(Refused(order=action, by=by, reason=reason))
+        return reason
+    if RULES[action].counts and state.count >= state.most_interactions:
+        step.stop(too_many(state))
+    verdict = verdict_on(step, by) if action in ("pass", "assign") and not forgiven else None
+    if verdict:
+        step.stop(verdict)
+    move(step, action, by, to)
+    review(step)
+    return ""
+
+
+def review(step: Step[Standing]) -> None:
+    """Stop the document if the last handlings changed nothing."""
+    verdict = progress.review(step.run.trail, step.run.guards)
+    if verdict and step.state.paper.status not in FINAL:
+        step.stop(replace(verdict, progress=0))  # a document has one file, so there is no going back by a fork
+
+
+def verdict_on(step: Step[Standing], by: str) -> Guarded | None:
+    """What a message says about going on: nothing, an end, or nothing but courtesy."""
+    said, guards = step.state.said, step.run.guards
+    evidence = (said.number or step.number,)
+    if any(progress.marked(text, guards) for text in (said.message, said.next_action, said.result, said.text)):
+        text = f"{by} ended it with {guards.end_marker}."
+        return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=evidence)
+    if guards.courtesy == "terminate" and only_courtesy(step):
+        text = f"{by} said nothing but a courtesy."
+        return Guarded(guard="courtesy", limit=0, value=1, text=text, evidence=evidence)
+    return None
+
+
+def only_courtesy(step: Step[Standing]) -> bool:
+    said = step.state.said
+    texts = [text for text in (said.message, said.next_action, said.result) if text.strip()]
+    return bool(texts) and all(progress.courteous(text, step.run.guards) for text in texts)
+
+
+def too_many(state: Standing) -> Guarded:
+    most = state.most_interactions
+    text = f"{most} interactions were made, which is all that are allowed."
+    return Guarded(guard="interactions", limit=most, value=most + 1, text=text)
+
+
+def move(step: Step[Standing], action: str, by: str, to: str = "", reason: str = "", written: bool = False) -> None:
+    state = step.state
+    message = reason or state.said.message
+    moved = Moved(
+        action=action,
+        by=by,
+        before=state.paper.status,
+        after=RULES[action].after,
+        at=timestamp(step.at, state.offset),
+        to=to,
+        words=action_words(state.policy.language, action, to, message),
+        counts=RULES[action].counts,
+        written=written,
+    )
+    if action in ("pass", "complete"):
+        moved = replace(moved, agent=by, deed=_deed(state, moved))
+    _call_back(step, f"the document was changed: {action}")
+    step.record(moved)
+    publish(step)
+
+
+def _deed(state: Standing, moved: Moved) -> str:
+    """All that a handling may change, as it stands after it. History and times are not in it."""
+    paper = after_move(state, moved)
+    files = turns.deeds(state.turn) if state.turn else []
+    return progress.mark(paper.task, paper.next_action, paper.status, paper.section(RESULT), paper.owner, files)
+
+
+def reopen(step: Step[Standing], by: str) -> None:
+    """Somebody has looked at a document that a guard terminated, and wants it to go on."""
+    state = step.state
+    if state.paper.status != TERMINATED:  # a person was asked before anything was terminated
+        publish(step)
+        if state.wish:
+            order(step, *state.wish, forgiven=True)
+        return None
+    moved = Moved(
+        action="reopen",
+        by=by or ENGINE,
+        before=TERMINATED,
+        after=state.before_end,
+        at=timestamp(step.at, state.offset),
+        words=action_words(state.policy.language, "reopen", "", ""),
+    )
+    step.record(moved)
+    return publish(step)
+
+
+def _call_back(step: Step[Standing], because: str) -> None:
+    """Whoever works on the document, or is asked about it, has something before them that is no longer so."""
+    for number, opened in list(step.run.open.items()):
+        if asked_of(opened.command) in ("agent", "person"):
+            step.withdraw(number, because)
+
+
+def publish(step: Step[Standing]) -> None:
+    for number, opened in list(step.run.open.items()):
+        if asked_of(opened.command) == "publish":
+            step.withdraw(number, "a newer view is written instead")
+    step.owe(CallTool(tool=PUBLISH))
