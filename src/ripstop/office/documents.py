@@ -48,10 +48,13 @@ class Documents:
     def __init__(self, app: App, root: Path, tell: Callable[[Trouble], None]) -> None:
         self.app = app
         self.folder = Folder(root.resolve())
-        self.tell = tell
+        self._tell = tell
         self.prefix = _prefix(self.folder)
         """What the ids of all runs of this folder begin with."""
         app.places[self.prefix] = self.folder.root
+
+    def tell(self, trouble: Trouble) -> None:
+        self._tell(trouble)
 
     def run_of(self, document: str) -> str:
         safe = _UNSAFE.sub("_", document)[:80]

@@ -9,33 +9,52 @@
 
 import asyncio
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec.structs import replace
 
-from ripstop.app import now
+from ripstop.app import App, now
 from ripstop.kernel.errors import RunHasEnded, RunNotFound
 from ripstop.kernel.run import Run
-from ripstop.performers.documents.folder import Found, Missing
+from ripstop.performers.documents.folder import Folder, Found, Missing
 from ripstop.performers.documents.publisher import edited, key_of, restore
 from ripstop.runtime.ports import Refused, TryAgain
-from ripstop.styles.handoff.paper import Malformed, read, write
+from ripstop.styles.handoff.paper import Malformed, Paper, read, write
 from ripstop.styles.handoff.rules import FINAL
 from ripstop.styles.handoff.standing import Standing
 
 from .document import Document, Trouble
 
-if TYPE_CHECKING:
-    from .documents import Documents
-
 SETTLED = 2_000_000
 """Microseconds after which a file that cannot be read is not just being written."""
+
+
+class Desk(Protocol):
+    """Whose documents these are (`documents.Documents`)."""
+
+    app: App
+    folder: Folder
+    prefix: str
+
+    def tell(self, trouble: Trouble) -> None: ...
+
+    def run_of(self, document: str) -> str: ...
+
+    def document(self, run: Run[Standing]) -> Document: ...
+
+    async def state(self, run_id: str) -> Run[Standing]: ...
+
+    async def adopt(self, name: str, text: str, paper: Paper) -> Document: ...
+
+    async def offer(self, run: Run[Standing], text: str, base: int | None = None) -> tuple[Document, str]: ...
+
+    async def written(self, run_id: str) -> Run[Standing]: ...
 
 
 class Stocktaking:
     """One look at everything."""
 
-    def __init__(self, documents: "Documents") -> None:
+    def __init__(self, documents: Desk) -> None:
         self._documents = documents
         self._folder = documents.folder
         self._found: dict[str, Document] = {}
