@@ -201,7 +201,8 @@ class Documents:
                     async with asyncio.timeout(STALE):
                         await turned.wait()
                 except TimeoutError:
-                    await self.app.engine.order(run_id, "publish", {})
+                    with suppress(RunHasEnded):  # then it was written just now
+                        await self.app.engine.order(run_id, "publish", {})
         finally:
             stop()
 
