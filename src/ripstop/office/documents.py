@@ -189,20 +189,26 @@ class Documents:
                 turned.set()
 
         stop = self.app.live.watch(watch)
+        waited_for: set[int] = set()
         try:
             while True:
                 turned.clear()
                 if self.app.worker.failure:
                     raise self.app.worker.failure
                 run = await self.state(run_id)
-                if not any(asked_of(opened.command) == "publish" for opened in run.open.values()):
+                writing = {number for number, opened in run.open.items() if asked_of(opened.command) == "publish"}
+                if not writing:
                     return run
-                try:
+                if writing == waited_for:  # nobody has done anything about it for long
+                    with suppress(RunHasEnded):  # or somebody has, just now
+                        await self.app.engine.order(run_id, "publish", {})
+                    waited_for = set()
+                    continue
+                waited_for = writing
+                with suppress(TimeoutError):
                     async with asyncio.timeout(STALE):
                         await turned.wait()
-                except TimeoutError:
-                    with suppress(RunHasEnded):  # then it was written just now
-                        await self.app.engine.order(run_id, "publish", {})
+                        waited_for = set()
         finally:
             stop()
 

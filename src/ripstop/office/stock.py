@@ -9,6 +9,7 @@
 
 import asyncio
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -141,8 +142,9 @@ class Stocktaking:
 
     async def _unwritten(self, run: Run[Standing]) -> Document:
         """Nobody has edited it. If its file could not be written the last time, it may be possible now."""
-        if run.state.unwritten:
-            await self._documents.app.engine.order(run.id, "publish", {})
+        if run.state.unwritten and not run.ended:
+            with suppress(RunHasEnded):  # somebody has ended it since we looked
+                await self._documents.app.engine.order(run.id, "publish", {})
             run = await self._documents.written(run.id)
         return self._documents.document(run)
 
