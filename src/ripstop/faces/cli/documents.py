@@ -1,7 +1,6 @@
 """`ripstop docs …`: hand-off documents, for people and for other programs."""
 
 import asyncio
-import getpass
 import json
 import math
 import sys
@@ -86,8 +85,10 @@ def new(options: Options, /, task: str, folder: Path, owner: str, creator: str, 
     """
     if not task.strip() or not owner.strip():
         raise click.UsageError("A document needs a task and an owner: ripstop docs new TASK --to NAME.")
+    from getpass import getuser
+
     _plain_text(task, owner, creator, given["kind"], given["named"], given["next_action"], *given["conditions"])
-    document, _ = _open(options, folder, lambda docs: docs.new(task, owner, creator or getpass.getuser(), **given))
+    document, _ = _open(options, folder, lambda docs: docs.new(task, owner, creator or getuser(), **given))
     _show_one(options, document, f"{document.id}  {document.paper.status}, for {document.paper.owner}")
 
 
@@ -138,30 +139,9 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
         if found:
             return click.echo(f"None of the {len(found)} documents is such a one.")
         return click.echo('No documents here. Make one:  ripstop docs new "TASK" --to NAME')
-    return _table(shown)
+    from .tables import show_documents
 
-
-def _table(documents: list["Document"]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from .words import STATUS_COLOURS, first_line
-
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("document", "status", "owner", "since", "task"):
-        table.add_column(heading, no_wrap=heading != "task")
-    for one in documents:
-        status = f"[{STATUS_COLOURS[one.paper.status]}]{one.paper.status}[/]"
-        row = (
-            escape(one.id),
-            status,
-            escape(one.paper.owner),
-            one.paper.updated,
-            escape(first_line(one.paper.task, 60)),
-        )
-        table.add_row(*row)
-    Console(highlight=False).print(table)
+    return show_documents(shown)
 
 
 @docs.command(short_help="Show a document.")

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ripstop.runtime.story import Told
 
 SHORT = 160
-ROOMY = 110
-"""Columns of a terminal in which every column of a table has its place."""
 
 
 @click.command()
@@ -51,29 +49,9 @@ def runs(options: Options) -> None:
         return click.echo(json.dumps(listed, ensure_ascii=False))
     if not infos:
         return click.echo("No runs yet. Start one:  ripstop run WORKFLOW")
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from .tables import show_runs
 
-    from .words import COLOURS, local_time
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 10_000  # whoever reads it is a program or a file, and needs whole names
-    roomy = console.width >= ROOMY
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("run", "status", "style", *(("records", "begun") if roomy else ()), "last"):
-        table.add_column(
-            heading,
-            justify="right" if heading == "records" else "left",
-            no_wrap=True,
-            overflow="fold" if heading == "run" else "ellipsis",
-        )
-    for info in infos:
-        status = f"[{COLOURS.get(info.status, 'white')}]{info.status}[/]"
-        more = (str(info.length), local_time(info.created)) if roomy else ()
-        table.add_row(escape(info.run_id), status, info.style, *more, local_time(info.updated))
-    console.print(table)
+    show_runs(infos)
 
 
 @click.command(short_help="Show how a run stands.")

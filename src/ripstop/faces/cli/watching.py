@@ -14,8 +14,10 @@ from ripstop.runtime.live import Appended, Began, Retrying, Sight
 from .running import EXIT, GRACE, WAITING, interruption
 
 if TYPE_CHECKING:
-    from ripstop.office.document import Trouble
+    from ripstop.office.document import Document, Trouble
+    from ripstop.office.roles import Role
     from ripstop.office.watching import Mail
+    from ripstop.settings import Settings
 
     from .options import Options
 
@@ -26,16 +28,18 @@ STOPPED = EXIT["stopped"]
 class _Lines:
     """Prints what happens; with `--json` to stderr, because stdout is for the document at the end."""
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = f"{prefix}."
+    def __init__(self) -> None:
+        self.prefix = ""
+        """What the ids of the runs begin with that are of interest."""
+        self._troubles: set[Trouble] = set()
         self._shown: dict[str, tuple[str, str]] = {}
         self.stopped = False
         """A guard has stopped something."""
 
     def see(self, sight: Sight) -> None:
-        if not sight.run_id.startswith(self._prefix):
+        if not sight.run_id.startswith(self.prefix):
             return
-        name = sight.run_id.removeprefix(self._prefix)
+        name = sight.run_id.removeprefix(self.prefix)
         match sight:
             case Began(command=AskAgent(agent=agent)):
                 self._say(name, f"{agent} is at work")
@@ -64,7 +68,9 @@ class _Lines:
         self._say(name, f"waits for {owner}, who is no role here", "yellow")
 
     def trouble(self, trouble: "Trouble") -> None:
-        self._say(trouble.file, trouble.text, "yellow")
+        if trouble not in self._troubles:  # it is found again in every round
+            self._troubles.add(trouble)
+            self._say(trouble.file, trouble.text, "yellow")
 
     def mail(self, mail: "Mail") -> None:
         self._say(f"inbox {mail.agent}", f"{mail.file}: {mail.became}")
@@ -74,13 +80,44 @@ class _Lines:
 
 
 async def watch_documents(options: "Options", folder: Path, once: bool, only: tuple[str, ...]) -> int:
-    from ripstop.app import absolute_script, check_model, open_app
-    from ripstop.office.document import plain
+    from ripstop.app import open_app
     from ripstop.office.documents import Documents
-    from ripstop.office.roles import read_roles
     from ripstop.office.watching import Watch
 
     settings = options.settings()
+    roles = _roles(options, settings, folder, only)
+    async with open_app(settings) as app:
+        app.worker.only = ""
+        lines = _Lines()
+        documents = Documents(app, folder, lines.trouble)
+        lines.prefix = f"{documents.prefix}."
+        stop = app.live.watch(lines.see)
+        watch = Watch(documents, roles, lines.mail)
+        interrupted = interruption()
+        if not once:
+            click.echo(f"Watching {folder} for {', '.join(roles)}. Ctrl-C stops; nothing is lost.", err=True)
+        working = asyncio.ensure_future(watch.once() if once else watch.for_ever())
+        waited: list[asyncio.Future[Any]] = [working, interrupted]
+        try:
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                working.cancel()
+                await app.worker.stop(GRACE)
+                return INTERRUPTED + interrupted.result()
+            working.result()
+            stock = await documents.take_stock()
+        finally:
+            stop()
+    for document in watch.strangers(stock):
+        lines.stranger(document.id, document.paper.owner)
+    return _result(options, stock, lines.stopped)
+
+
+def _roles(options: "Options", settings: "Settings", folder: Path, only: tuple[str, ...]) -> "dict[str, Role]":
+    """The roles that are to be played, each with a model that can be used."""
+    from ripstop.app import absolute_script, check_model
+    from ripstop.office.roles import read_roles
+
     # a model that is named for this call is meant for all roles
     models = {} if options.model else settings.docs.models
     roles = read_roles(folder, models, absolute_script(settings.models.default))
@@ -92,41 +129,20 @@ async def watch_documents(options: "Options", folder: Path, once: bool, only: tu
     chosen = {name: role for name, role in roles.items() if not only or name in only}
     for role in chosen.values():
         check_model(role.model)
-    told: set[Trouble] = set()
-    async with open_app(settings) as app:
-        app.worker.only = ""
+    return chosen
 
-        def tell(trouble: "Trouble") -> None:
-            if trouble not in told:  # it is found again in every round
-                told.add(trouble)
-                lines.trouble(trouble)
 
-        documents = Documents(app, folder, tell)
-        lines = _Lines(documents.prefix)
-        stop = app.live.watch(lines.see)
-        watch = Watch(documents, chosen, lines.mail)
-        interrupted = interruption()
-        if not once:
-            click.echo(f"Watching {folder} for {', '.join(chosen)}. Ctrl-C stops; nothing is lost.", err=True)
-        working = asyncio.ensure_future(watch.once() if once else watch.for_ever())
-        waited: list[asyncio.Future[Any]] = [working, interrupted]
-        try:
-            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                working.cancel()
-                await app.worker.stop(GRACE)
-                return INTERRUPTED + interrupted.result()
-            working.result()
-            stock = await documents.take_stock()
-            for document in watch.strangers(stock):
-                lines.stranger(document.id, document.paper.owner)
-            asked = any(document.questions for document in stock)
-        finally:
-            stop()
+def _result(options: "Options", stock: "list[Document]", stopped: bool) -> int:
+    """Show how the documents stand; returns the exit code that says so."""
+    from ripstop.office.document import plain
+
+    from .tables import show_documents
+
     if options.as_json:
-        listed: dict[str, Any] = {"documents": [plain(document) for document in stock]}
-        click.echo(json.dumps(listed, ensure_ascii=False))
-    if asked:
+        click.echo(json.dumps({"documents": [plain(document) for document in stock]}, ensure_ascii=False))
+    elif stock:
+        show_documents(stock)
+    if any(document.questions for document in stock):
         click.echo("A person is asked: ripstop desk", err=True)
         return WAITING
-    return STOPPED if lines.stopped else 0
+    return STOPPED if stopped else 0
