@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, ToolReturned
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, ToolReturned
 from ripstop.kernel.events import RESUME, Answered, Asked, Event, Heard, Ordered, Started
 
 from .. import reply
@@ -120,7 +120,7 @@ def evolve(state: Standing, number: int, event: Event) -> Standing:
     if isinstance(event, Asked) and isinstance(event.command, AskPerson) and event.command.choices == UNWRITTEN:
         return replace(state, unwritten=number)
     if isinstance(event, Answered):
-        state = _answered(state, number, event.answer)
+        state = _answered(state, number, event)
     if isinstance(event, Stumbled):
         return replace(state, failures=state.failures + 1)
     turn = turns.evolve(state.turn, number, event)
@@ -151,10 +151,11 @@ def _as_kept(state: Standing, edited: Paper) -> Paper:
     return edited.with_headers(kept)
 
 
-def _answered(state: Standing, number: int, answer: Answer) -> Standing:
+def _answered(state: Standing, number: int, event: Answered) -> Standing:
+    answer = event.answer
     if isinstance(answer, AgentReplied):
         return replace(state, said=replace(said_by_agent(answer.text), number=number, text=answer.text))
-    if isinstance(answer, ToolReturned) and isinstance(answer.value, dict) and "done" in answer.value:
+    if isinstance(answer, ToolReturned) and any(event.to == view for view, _ in state.views):
         return _found(state, answer.value) if "found" in answer.value else replace(state, over="", keep="")
     return state
 

@@ -171,12 +171,12 @@ def _settled(step: Step[Standing], news: Settled) -> None:
 
 def _after_publishing(step: Step[Standing], news: Settled) -> None:
     answer, paper = news.answer, step.state.paper
+    _no_longer_unwritten(step)
     if isinstance(answer, Failed):
         question = f"The document's file could not be written: {answer.reason} Put that right, then answer."
         step.owe(AskPerson(question=question, choices=UNWRITTEN))
         return None
     assert isinstance(answer, ToolReturned)
-    _no_longer_unwritten(step)
     if "found" in answer.value:
         _edit(step)
         if step.state.keep and step.state.refusal:
@@ -193,10 +193,10 @@ def _after_publishing(step: Step[Standing], news: Settled) -> None:
 
 
 def _no_longer_unwritten(step: Step[Standing]) -> None:
-    """The file could be written, so nobody need be asked any more why it could not."""
+    """It was tried once more to write the file, so what was asked about the last time is out of date."""
     for number, opened in list(step.run.open.items()):
         if isinstance(opened.command, AskPerson) and opened.command.choices == UNWRITTEN:
-            step.withdraw(number, "the file could be written")
+            step.withdraw(number, "it was tried again")
 
 
 # Messages
