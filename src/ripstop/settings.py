@@ -66,7 +66,7 @@ class Docs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_interactions: Annotated[int, msgspec.Meta(ge=1)] = 10
     attempts: Annotated[int, msgspec.Meta(ge=1)] = 3
     language: Literal["", "en", "zh"] = ""
-    keep_days: Annotated[float, msgspec.Meta(ge=0)] = 7.0
+    keep_days: Annotated[float, msgspec.Meta(ge=0, le=36_500)] = 7.0
     models: dict[str, str] = {}
 
 

@@ -157,6 +157,15 @@ def test_an_id_that_was_changed_is_put_right_and_makes_no_second_document(tmp_pa
     assert "cannot be changed" in listed["problems"][0]["text"]
 
 
+def test_an_id_that_was_changed_to_that_of_another_is_put_right_too(tmp_path: Path) -> None:
+    made, other = new(tmp_path, "x", "ann", "--id", "one"), new(tmp_path, "y", "ann", "--id", "two")
+    replace(file_of(made, tmp_path), "# Workflow: one", "# Workflow: two")
+    listed = docs("list", cwd=tmp_path)
+    assert {document["id"]: document["task"] for document in listed["documents"]} == {"one": "x", "two": "y"}
+    assert "# Workflow: one" in file_of(made, tmp_path).read_text(encoding="utf-8")
+    assert "# Workflow: two" in file_of(other, tmp_path).read_text(encoding="utf-8")
+
+
 def test_a_copy_is_named_and_becomes_a_document_of_its_own_with_another_id(tmp_path: Path) -> None:
     made = new(tmp_path, "x", "ann", "--id", "one")
     copy = tmp_path / ".workflows" / "copy.md"
@@ -179,7 +188,7 @@ def test_one_odd_file_stops_nobody(tmp_path: Path) -> None:
         Path(os.fsdecode(os.fsencode(tmp_path / ".workflows") + b"/" + name)).write_bytes(text)
     assert docs("accept", made["id"], cwd=tmp_path)["status"] == "in_progress"
     listed = docs("list", cwd=tmp_path)
-    assert [document["id"] for document in listed["documents"]] == [made["id"]]
+    assert {document["id"] for document in listed["documents"]} == {made["id"], odd["id"]}
     assert len(listed["problems"]) == 3
 
 
@@ -211,9 +220,8 @@ def test_an_id_is_taken_once_and_a_run_of_a_document_is_never_forked(tmp_path: P
 
 def test_a_cancelled_document_is_terminated(tmp_path: Path) -> None:
     made = new(tmp_path)
-    ripstop("cancel", made["run"], cwd=tmp_path)
-    ripstop("resume", made["run"], cwd=tmp_path)
-    assert docs("show", made["id"], cwd=tmp_path)["status"] == "terminated"
+    assert "stopped, ripstop terminated it" in succeed("cancel", made["run"], cwd=tmp_path)
+    assert "Status: terminated" in file_of(made, tmp_path).read_text(encoding="utf-8")
 
 
 def test_a_document_whose_file_was_deleted_comes_back(tmp_path: Path) -> None:
@@ -362,6 +370,16 @@ def until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None
     while not condition():
         assert time.monotonic() < end, f"never: {what}"
         time.sleep(0.05)
+
+
+def test_mail_that_cannot_be_put_away_stops_nobody(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    post(folder, "tester", "a\tb.md", "")
+    post(folder, "tester", "c.md", "")
+    (folder / ".inbox" / "tester" / "set-aside").write_text("in the way", encoding="utf-8")
+    made = new(folder, "Test it", "tester")
+    docs("watch", "--once", "--model", script(folder, reply("complete")), cwd=folder)
+    assert docs("show", made["id"], cwd=folder)["status"] == "completed"
 
 
 @pytest.mark.req("S0-52")

@@ -70,25 +70,25 @@ def plain_letter(letter: Letter) -> dict[str, str]:
     }
 
 
-async def handle(documents: Documents, letter: Letter) -> str:
-    """Do what a message asks for, and put it away. Returns what became of it, in words."""
+async def handle(documents: Documents, letter: Letter) -> tuple[str, bool]:
+    """Do what a message asks for, and put it away. Returns what became of it, in words, and whether it is away."""
     folder = documents.folder
     try:
         if letter.message is None:
             place = await asyncio.to_thread(folder.set_message_aside, letter.agent, letter.file, letter.problem)
-            return f"set aside: {letter.problem} ({place})"
+            return f"set aside: {letter.problem} ({place})", True
         try:
             became = await _become(documents, letter, letter.message)
         except Malformed as problem:
             reason = f"the document in it: {problem}"
             place = await asyncio.to_thread(folder.set_message_aside, letter.agent, letter.file, reason)
-            return f"set aside: {reason} ({place})"
+            return f"set aside: {reason} ({place})", True
         await asyncio.to_thread(folder.processed, letter.agent, letter.file)
     except Missing:
-        return "somebody else has handled it"
+        return letter.problem or "somebody else has handled it", False
     except (Refused, TryAgain) as problem:
-        return f"it stays where it is: {problem}"
-    return became
+        return f"it stays where it is: {problem}", False
+    return became, True
 
 
 async def _become(documents: Documents, letter: Letter, message: Message) -> str:
@@ -136,7 +136,7 @@ async def _about(documents: Documents, message: Message) -> Document | None:
         return known[message.title]
     if message.type != "workflow_reply":
         return None
-    named = [name for name in known if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", message.body)]
+    named = [name for name in known if re.search(rf"(?<![\w-])(?<!\w\.){re.escape(name)}(?![\w-]|\.\w)", message.body)]
     return known[named[0]] if len(named) == 1 else None
 
 

@@ -22,7 +22,7 @@ from ripstop.performers.documents.publisher import edited, key_of, restore
 from ripstop.runtime.ports import Refused, TryAgain
 from ripstop.styles.handoff.paper import Malformed, Paper, read, write
 from ripstop.styles.handoff.rules import FINAL
-from ripstop.styles.handoff.standing import Standing
+from ripstop.styles.handoff.standing import Standing, asked_of
 
 from .document import Document, Trouble
 
@@ -77,7 +77,8 @@ class Stocktaking:
             try:
                 await self._put_back(run_id)
             except (Refused, TryAgain) as problem:
-                self._tell(run_id, str(problem))
+                document = self._found[run_id] = self._documents.document(await self._documents.state(run_id))
+                self._tell(document.file, str(problem))
         return list(self._found.values())
 
     def _tell(self, file: str, text: str) -> None:
@@ -107,7 +108,8 @@ class Stocktaking:
             return await self._documents.adopt(found.name, found.text, paper)
         if found.name == run.state.file:
             return await self._read_back(run)
-        return await self._renamed(run, found.name)
+        owner = await self._owner(found.name)
+        return await (self._read_back(owner) if owner else self._renamed(run, found.name))
 
     async def _owner(self, file: str) -> Run[Standing] | None:
         """The run under way that this is the file of."""
@@ -141,10 +143,11 @@ class Stocktaking:
         return document
 
     async def _unwritten(self, run: Run[Standing]) -> Document:
-        """Nobody has edited it. If its file could not be written the last time, it may be possible now."""
+        """Nobody has edited it. If its file was not written the last time, it may be possible now."""
         if run.state.unwritten and not run.ended:
             with suppress(RunHasEnded):  # somebody has ended it since we looked
                 await self._documents.app.engine.order(run.id, "publish", {})
+        if any(asked_of(opened.command) == "publish" for opened in run.open.values()) or run.state.unwritten:
             run = await self._documents.written(run.id)
         return self._documents.document(run)
 

@@ -15,10 +15,11 @@ from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.run import Run
 from ripstop.performers.documents.folder import INBOX, WORKFLOWS
 from ripstop.performers.documents.watching import changes
+from ripstop.runtime.ports import Refused, TryAgain
 from ripstop.styles.handoff.rules import FINAL
 from ripstop.styles.handoff.standing import Brief, Standing, asked_of
 
-from .document import Document
+from .document import Document, Trouble
 from .documents import Documents
 from .mail import handle, letters
 from .roles import Role
@@ -49,12 +50,17 @@ class Watch:
         self._roles = roles
         self._tell = tell
         self._sweep = sweep
+        self._stuck: set[Mail] = set()
+        """Messages that cannot be put away; each is told once."""
 
     async def for_ever(self) -> None:
         """Until this task is cancelled."""
         async with aclosing(self._changes()) as told:
             async for changed in told:
-                await self._round(_names(changed))
+                try:
+                    await self._round(_names(changed))
+                except (Refused, TryAgain) as problem:  # the folder itself; it may come back
+                    self._documents.tell(Trouble(WORKFLOWS, str(problem)))
 
     async def once(self) -> None:
         """Until nothing is left that an agent of ours could do. What changes meanwhile is noticed, too."""
@@ -123,10 +129,18 @@ class Watch:
 
     async def _open_mail(self) -> bool:
         handled = False
-        for letter in await letters(self._documents):
+        try:
+            found = await letters(self._documents)
+        except (Refused, TryAgain) as problem:
+            self._documents.tell(Trouble(INBOX, str(problem)))
+            return False
+        for letter in found:
             if letter.agent in self._roles:
-                became = await handle(self._documents, letter)
-                self._tell(Mail(letter.agent, letter.file, became))
-                handled = True
-            await asyncio.sleep(0)
+                became, away = await handle(self._documents, letter)
+                mail = Mail(letter.agent, letter.file, became)
+                if away or mail not in self._stuck:
+                    self._tell(mail)
+                if not away:
+                    self._stuck.add(mail)
+                handled = handled or away
         return handled

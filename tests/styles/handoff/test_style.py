@@ -15,7 +15,7 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.errors import RunHasEnded, UsageError
-from ripstop.kernel.events import Asked, Event, Guarded, Heard, Ordered, Started, Warned, Withdrawn
+from ripstop.kernel.events import Answered, Asked, Event, Guarded, Heard, Ordered, Started, Warned, Withdrawn
 from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.events import Edited, Heeded, Moved, Refused, Stumbled
 from ripstop.styles.handoff.paper import Paper, read, write
@@ -448,6 +448,16 @@ def test_the_question_why_a_file_cannot_be_written_goes_when_it_can() -> None:
     story.tell(order("publish"))
     result = story.when(DONE)
     assert not result.run.open
+
+
+def test_why_a_file_cannot_be_written_is_asked_once() -> None:
+    story = document()
+    story.tell(order("accept", "ann"))
+    result = story.when(Failed(reason="the disk is full")).then_asks(AskPerson)
+    asked = list(result.run.open)
+    again = story.when(order("publish"))
+    answered = story.when(Answered(to=max(again.run.open), answer=Failed(reason="the disk is full")))
+    assert list(answered.run.open) == asked
 
 
 def test_a_question_about_an_agent_goes_when_the_document_moves_on() -> None:

@@ -310,7 +310,7 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
 
     async def look(documents: "Documents") -> Any:
         found = await letters(documents, agent)
-        return [(letter, await handle(documents, letter) if do_handle else "") for letter in found]
+        return [(letter, (await handle(documents, letter))[0] if do_handle else "") for letter in found]
 
     found, _ = _open(options, folder, look)
     if options.as_json:
@@ -323,7 +323,9 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
     for letter, became in found:
         said = plain_letter(letter)
         who = f"{said['from']} → {letter.agent}" if said["from"] else letter.agent
-        what = said["problem"] or said["document"] or first_line(said["body"], 80)
+        what = (
+            f"{letter.file}: {said['problem']}" if said["problem"] else first_line(said["document"] or said["body"], 80)
+        )
         click.echo(f"{who}  {said['type']}  {what}" + (f"\n    {became}" if became else ""))
     return None
 

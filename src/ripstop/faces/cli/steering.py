@@ -107,16 +107,22 @@ def cancel(options: Options, run_id: str) -> None:
     Example:
       ripstop cancel haiku-k3f9x
     """
-    from ripstop.app import open_engine
+    from ripstop.app import open_app
+    from ripstop.office.documents import know_this_place
+    from ripstop.runtime.following import until_settled
 
     async def tell() -> Any:
-        async with open_engine(options.settings()) as engine:
-            return await engine.cancel(run_id, by=_me())
+        async with open_app(options.settings()) as app:
+            app.worker.only = ""
+            know_this_place(app, Path.cwd())
+            await app.engine.cancel(run_id, by=_me())
+            return await until_settled(app.engine, app.worker, run_id)  # some have a last word to say
 
-    run = asyncio.run(tell())
+    view = asyncio.run(tell())
+    because = view.run.ended.because if view.run.ended else "a person is asked: ripstop desk"
     if options.as_json:
-        return click.echo(json.dumps({"run": run_id, "outcome": run.ended.outcome, "because": run.ended.because}))
-    click.echo(f"{run_id}: {run.ended.outcome}, {run.ended.because}.")
+        return click.echo(json.dumps({"run": run_id, "outcome": view.status, "because": because}, ensure_ascii=False))
+    click.echo(f"{run_id}: {view.status}, {because}.")
 
 
 @click.command(short_help="Go on from any record, under a new name.")

@@ -61,6 +61,8 @@ async def do_locked(path: Path, work: Callable[[], Result]) -> Result:
             return await asyncio.shield(working)
         except asyncio.CancelledError:
             await asyncio.wait([working])  # a thread cannot be stopped, and must not go on without the lock
+            if not working.cancelled():
+                working.exception()  # nobody waits for it any more, so nobody need be told
             raise
 
 

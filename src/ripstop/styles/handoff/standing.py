@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, ToolReturned
-from ripstop.kernel.events import RESUME, Answered, Asked, Event, Heard, Ordered, Started
+from ripstop.kernel.events import RESUME, Answered, Asked, Event, Heard, Ordered, Started, Withdrawn
 
 from .. import reply
 from .. import turn as turns
@@ -116,11 +116,14 @@ def evolve(state: Standing, number: int, event: Event) -> Standing:
     if isinstance(event, Heard):
         return replace(state, said=Said(message=event.text))
     if isinstance(event, Asked) and asked_of(event.command) == "publish":
-        return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)), unwritten=0)
+        return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)))
     if isinstance(event, Asked) and isinstance(event.command, AskPerson) and event.command.choices == UNWRITTEN:
         return replace(state, unwritten=number)
     if isinstance(event, Answered):
         state = _answered(state, number, event)
+    if isinstance(event, (Withdrawn, Answered)) and state.unwritten:
+        settled = event.number if isinstance(event, Withdrawn) else event.to
+        state = replace(state, unwritten=0) if settled == state.unwritten else state
     if isinstance(event, Stumbled):
         return replace(state, failures=state.failures + 1)
     turn = turns.evolve(state.turn, number, event)

@@ -171,12 +171,14 @@ def _settled(step: Step[Standing], news: Settled) -> None:
 
 def _after_publishing(step: Step[Standing], news: Settled) -> None:
     answer, paper = news.answer, step.state.paper
-    _no_longer_unwritten(step)
     if isinstance(answer, Failed):
-        question = f"The document's file could not be written: {answer.reason} Put that right, then answer."
-        step.owe(AskPerson(question=question, choices=UNWRITTEN))
+        if not step.state.unwritten:
+            question = f"The document's file could not be written: {answer.reason} Put that right, then answer."
+            step.owe(AskPerson(question=question, choices=UNWRITTEN))
         return None
     assert isinstance(answer, ToolReturned)
+    if step.state.unwritten:
+        step.withdraw(step.state.unwritten, "the file could be written")
     if "found" in answer.value:
         _edit(step)
         if step.state.keep and step.state.refusal:
@@ -190,13 +192,6 @@ def _after_publishing(step: Step[Standing], news: Settled) -> None:
     last = paper.history[-1] if paper.history else None
     because = f"{last.agent} {last.action}" if last else "it came so"
     return step.end("completed" if paper.status != TERMINATED else "stopped", because)
-
-
-def _no_longer_unwritten(step: Step[Standing]) -> None:
-    """It was tried once more to write the file, so what was asked about the last time is out of date."""
-    for number, opened in list(step.run.open.items()):
-        if isinstance(opened.command, AskPerson) and opened.command.choices == UNWRITTEN:
-            step.withdraw(number, "it was tried again")
 
 
 # Messages
