@@ -64,8 +64,6 @@ class Standing(Struct, frozen=True, gc=False):
     """The papers that were published, by the number of the command."""
     found: str = ""
     """The text that was last found in the file and is not ours."""
-    base: int = 0
-    """The view that the file held before."""
     over: str = ""
     """SHA-256 of the text in the file that may be replaced though it is not ours."""
     keep: str = ""
@@ -187,7 +185,7 @@ def _ordered(state: Standing, order: Ordered) -> Standing:
 
 def _found(state: Standing, given: dict[str, Any]) -> Standing:
     text = given.get("found", "")
-    return replace(state, found=text, base=given.get("base", 0), over=sha(text), keep="", said=Said())
+    return replace(state, found=text, over=sha(text), keep="", said=Said())
 
 
 def said_by_agent(text: str) -> Said:
