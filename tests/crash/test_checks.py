@@ -64,11 +64,11 @@ def test_sees_that_an_acknowledged_record_is_gone(folder: Path) -> None:
 def test_sees_that_an_acknowledged_record_was_changed(folder: Path) -> None:
     db = sqlite3.connect(folder / "journal.db")
     with db:
-        db.execute("UPDATE records SET at = at + 1 WHERE number = 2 AND run = (SELECT key FROM runs WHERE id = 'solo')")
+        db.execute("UPDATE records SET at = at + 1 WHERE number = 1 AND run = (SELECT key FROM runs WHERE id = 'solo')")
     db.close()
     lost = found_in(folder).lost
     assert "solo/2" in lost
-    assert any(text.startswith("solo/2: ") for text in lost), "verify has not seen it"
+    assert any(text.startswith("solo/1: ") for text in lost), "verify has not seen it"
 
 
 def test_sees_that_the_whole_journal_is_gone(folder: Path) -> None:

@@ -19,13 +19,15 @@ Tamper = Callable[[sqlite3.Connection], object]
 
 
 def verified_after(folder: Path, *tampering: str | Tamper, only: str | None = None) -> list[Damage]:
-    """Three runs, `f` a fork of `a`; then somebody with `sqlite3`; then `verify`."""
+    """Three runs, `f` a fork of `a` in the middle of a step; then somebody with `sqlite3`; then `verify`."""
     path = folder / "j.db"
 
     async def write() -> None:
         journal = SqliteJournal(path, Codec())
         await journal.append(start("a", CallTool(tool="t")))
-        await journal.append(entry("a", answer(2, "first"), Heard(text="one"), Heard(text="two"), after=2))
+        await journal.append(entry("a", answer(2, "first"), Heard(text="one"), after=2))
+        await journal.append(entry("a", Heard(text="two"), after=4))
+        await journal.append(entry("a", Heard(text="three"), after=5))
         await journal.append(start("b"))
         await journal.append(entry("b", Heard(text="b two"), after=1))
         await journal.append(entry("f", Forked(run="a", at=3), Heard(text="fork"), after=3, fork=("a", 3)))
@@ -52,10 +54,26 @@ A, B = "(SELECT key FROM runs WHERE id = 'a')", "(SELECT key FROM runs WHERE id 
 
 def test_a_changed_record(tmp_path: Path) -> None:
     (damage,) = verified_after(
-        tmp_path, f"UPDATE records SET body = replace(body, 'one', 'won') WHERE run = {A} AND number = 4"
+        tmp_path, f"UPDATE records SET body = replace(body, 'two', 'tow') WHERE run = {A} AND number = 5"
     )
-    assert (damage.run_id, damage.number) == ("a", 4)
-    assert "changed" in damage.text
+    assert (damage.run_id, damage.number) == ("a", 5)
+    assert "the record was changed" in damage.text
+
+
+def test_a_changed_record_in_the_middle_of_a_step(tmp_path: Path) -> None:
+    (damage,) = verified_after(
+        tmp_path, f"UPDATE records SET body = replace(body, 'one', 'won') WHERE run = {A} AND number = 3"
+    )
+    assert (damage.run_id, damage.number) == ("a", 3)
+    assert "records 3 to 4 were changed" in damage.text
+
+
+def test_a_record_taken_out_of_a_step(tmp_path: Path) -> None:
+    taken = f"UPDATE records SET body = json_remove(body, '$[1]') WHERE run = {A} AND number = 3"
+    damage = verified_after(tmp_path, taken)
+    texts = {found.number: found.text for found in damage if found.run_id == "a"}
+    assert "changed" in texts[3]
+    assert "missing" in texts[4]
 
 
 @pytest.mark.parametrize("what", ["at = at + 1", "number = 9"])
@@ -67,50 +85,50 @@ def test_a_record_with_another_time_or_place(tmp_path: Path, what: str) -> None:
 def test_a_changed_record_with_its_own_hash_put_right(tmp_path: Path) -> None:
     def forge(db: sqlite3.Connection) -> None:
         (before,) = db.execute(f"SELECT hash FROM records WHERE run = {A} AND number = 3").fetchone()
-        (at,) = db.execute(f"SELECT at FROM records WHERE run = {A} AND number = 4").fetchone()
-        body = b'{"type":"heard","text":"forged"}'
-        digest = chain.link(bytes(before), 4, at, body)
-        sql = f"UPDATE records SET body = ?, hash = ? WHERE run = {A} AND number = 4"
+        (at,) = db.execute(f"SELECT at FROM records WHERE run = {A} AND number = 5").fetchone()
+        body = b'[{"type":"heard","text":"forged"}]'
+        digest = chain.link(bytes(before), 5, at, body)
+        sql = f"UPDATE records SET body = ?, hash = ? WHERE run = {A} AND number = 5"
         db.execute(sql, (body.decode(), digest))
 
     (damage,) = verified_after(tmp_path, forge)
-    assert (damage.run_id, damage.number) == ("a", 5), "the next one no longer fits"
+    assert (damage.run_id, damage.number) == ("a", 6), "the next one no longer fits"
 
 
 def test_a_dropped_record(tmp_path: Path) -> None:
-    damage = verified_after(tmp_path, f"DELETE FROM records WHERE run = {A} AND number = 4")
-    assert any((found.run_id, found.number) == ("a", 4) and "missing" in found.text for found in damage)
+    damage = verified_after(tmp_path, f"DELETE FROM records WHERE run = {A} AND number = 5")
+    assert any((found.run_id, found.number) == ("a", 5) and "missing" in found.text for found in damage)
 
 
 def test_two_swapped_records(tmp_path: Path) -> None:
     swap = [
         f"UPDATE records SET number = {new} WHERE run = {A} AND number = {old}"
-        for old, new in ((4, 99), (5, 4), (99, 5))
+        for old, new in ((5, 99), (6, 5), (99, 6))
     ]
     damage = verified_after(tmp_path, *swap)
-    assert {(found.run_id, found.number) for found in damage} >= {("a", 4), ("a", 5)}
+    assert {(found.run_id, found.number) for found in damage} >= {("a", 5), ("a", 6)}
 
 
 def test_an_inserted_record(tmp_path: Path) -> None:
     columns = "(run, number, at, body, hash)"
-    insert = f"INSERT INTO records {columns} SELECT run, 6, at, body, hash FROM records WHERE run = {A} AND number = 5"
+    insert = f"INSERT INTO records {columns} SELECT run, 7, at, body, hash FROM records WHERE run = {A} AND number = 6"
     damage = verified_after(tmp_path, insert)
-    assert any((found.run_id, found.number) == ("a", 6) for found in damage)
+    assert any((found.run_id, found.number) == ("a", 7) for found in damage)
 
 
 def test_an_inserted_record_that_continues_the_chain(tmp_path: Path) -> None:
     def forge(db: sqlite3.Connection) -> None:
-        (before,) = db.execute(f"SELECT hash FROM records WHERE run = {A} AND number = 5").fetchone()
-        body = b'{"type":"heard","text":"x"}'
-        digest = chain.link(bytes(before), 6, 1, body)
-        sql = f"INSERT INTO records (run, number, at, body, hash) VALUES ({A}, 6, 1, ?, ?)"
+        (before,) = db.execute(f"SELECT hash FROM records WHERE run = {A} AND number = 6").fetchone()
+        body = b'[{"type":"heard","text":"x"}]'
+        digest = chain.link(bytes(before), 7, 1, body)
+        sql = f"INSERT INTO records (run, number, at, body, hash) VALUES ({A}, 7, 1, ?, ?)"
         db.execute(sql, (body.decode(), digest))
 
     damage = verified_after(tmp_path, forge)
     assert any(found.run_id == "a" and "added" in found.text for found in damage)
 
 
-@pytest.mark.parametrize("first", [5, 4, 1])
+@pytest.mark.parametrize("first", [6, 5, 3, 1])
 def test_a_run_whose_end_was_cut_off(tmp_path: Path, first: int) -> None:
     damage = verified_after(tmp_path, f"DELETE FROM records WHERE run = {A} AND number >= {first}")
     assert any((found.run_id, found.number) == ("a", first) and "cut off" in found.text for found in damage)
@@ -119,8 +137,8 @@ def test_a_run_whose_end_was_cut_off(tmp_path: Path, first: int) -> None:
 def test_an_end_cut_off_together_with_the_length(tmp_path: Path) -> None:
     damage = verified_after(
         tmp_path,
-        f"DELETE FROM records WHERE run = {A} AND number = 5",
-        "UPDATE runs SET length = 4 WHERE id = 'a'",
+        f"DELETE FROM records WHERE run = {A} AND number = 6",
+        "UPDATE runs SET length = 5 WHERE id = 'a'",
     )
     assert any(found.run_id == "a" for found in damage)
 

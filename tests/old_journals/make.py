@@ -1,6 +1,6 @@
-"""Makes `v1.sql`, a journal as version 1 writes it. Run once per format, and never again for an old one:
+"""Makes `vN.sql`, a journal as version N of the file writes it. Run once per format, and never again for an old one:
 
-    python tests/old_journals/make.py tests/old_journals/v1.sql
+    python tests/old_journals/make.py tests/old_journals/v2.sql
 
 A later version must still open it, fold it to the fingerprints in it, and find it undamaged.
 """

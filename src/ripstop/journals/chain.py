@@ -1,4 +1,4 @@
-"""The hash chain: every record's hash covers the one before it, so none can be changed, dropped,
+"""The hash chain: the hash of every step covers the one before it, so none can be changed, dropped,
 swapped or inserted without all later hashes telling. How long a run is, and its last hash, stand
 beside the chain, so that cutting its end off tells too."""
 
@@ -6,9 +6,10 @@ import hashlib
 
 
 def first(run_id: str, shared: bytes = b"") -> bytes:
-    """Where a run's chain begins: its id, and for a fork the hash of the last shared record."""
+    """Where a run's chain begins: its id, and for a fork the hash of the step that holds the last shared record."""
     return hashlib.sha256(shared + run_id.encode()).digest()
 
 
 def link(before: bytes, number: int, at: int, body: bytes) -> bytes:
+    """`number`: of the first record that `body` holds."""
     return hashlib.sha256(b"%b%d %d %b" % (before, number, at, body)).digest()

@@ -21,8 +21,8 @@ from .turnstile import Turnstile
 
 Operation = Callable[..., Any]
 """Runs inside the transaction, with the connection and what it was submitted with. What it returns, or the
-`JournalError` it raises, is its own result; it must leave nothing behind when it raises. It may run a second time,
-in a new transaction, if the first one was rolled back."""
+`JournalError` it raises, is its own result. It may run a second time, in a new transaction, if the first one was
+rolled back."""
 Pending = tuple[Operation, tuple[Any, ...], "asyncio.Future[Any]"]
 
 SLOW = 0.020
@@ -42,8 +42,8 @@ class GroupCommit:
         after_commit: Callable[[bool], None],
         explain: Callable[[sqlite3.Error], JournalError],
     ) -> None:
-        """`write_collected` writes what operations left to be written together. If it raises a `JournalError`, one
-        of them was overtaken; then the batch is done again one by one, so that only that one fails."""
+        """`write_collected` writes what operations left to be written together. If it or one of them raises a
+        `JournalError`, all is undone and the batch is done again one by one, so that only that one fails."""
         self._connection = connection
         self._turnstile = turnstile
         self._write_collected = write_collected
@@ -138,17 +138,12 @@ class GroupCommit:
         connection = self._connection
         reach("sqlite.before_begin")
         self._begin(wait)
-        results: list[Any] = []
         try:
-            for operation, given, _ in batch:
-                try:
-                    result = operation(connection, *given)
-                    if one_by_one:
-                        self._write_collected()
-                except JournalError as error:
-                    result = error
-                results.append(result)
-            self._write_collected()
+            if one_by_one:
+                results = [self._alone(operation, given) for operation, given, _ in batch]
+            else:
+                results = [operation(connection, *given) for operation, given, _ in batch]
+                self._write_collected()
             reach("sqlite.before_commit")
             began = time.perf_counter()
             connection.execute("COMMIT")
@@ -161,6 +156,18 @@ class GroupCommit:
         reach("sqlite.after_commit")
         self._learn(time.perf_counter() - began)
         return results
+
+    def _alone(self, operation: Operation, given: tuple[Any, ...]) -> Any:
+        """One operation with all that it leaves to be written, or why there is nothing of it."""
+        self._connection.execute("SAVEPOINT alone")
+        try:
+            result = operation(self._connection, *given)
+            self._write_collected()
+        except JournalError as error:
+            self._connection.execute("ROLLBACK TO alone")
+            result = error
+        self._connection.execute("RELEASE alone")
+        return result
 
     def _begin(self, wait: bool) -> None:
         deadline = time.monotonic() + PATIENCE

@@ -3,7 +3,7 @@
 - WAL, `synchronous=FULL`: what `append` has returned for survives a crash and a power cut.
 - All writing goes through one group commit per process; reading has a connection of its own.
 - Appending is optimistic: it changes nothing unless the run is exactly as long as expected, and,
-  for an answer, unless the worker still holds the command it answers.
+  for an answer, unless the worker still holds the command it answers (`sqlite_steps`).
 - What is open is derived from the records in the same transaction (`kernel.outbox`).
 """
 
@@ -12,37 +12,22 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskPerson
-from ripstop.kernel.errors import Conflict, JournalError, LeaseLost
-from ripstop.kernel.events import Asked, Record, Started
-from ripstop.kernel.outbox import Closed, Held, Opened, Released, changes
-from ripstop.kernel.run import waits_for
+from ripstop.kernel.errors import JournalError, LeaseLost
+from ripstop.kernel.events import Asked, Record
 from ripstop.runtime.ports import Damage, Entry, Question, RunInfo, Task
 
-from . import chain
 from .group_commit import GroupCommit
 from .liveness import Liveness
 from .sql import queries
 from .sqlite_file import connect, explain
+from .sqlite_steps import Steps
 from .sqlite_verify import verify
 from .turnstile import Turnstile
 
 LEASE = 30_000_000
 """How long a worker counts as alive after a heartbeat, where a lock cannot tell."""
-HEADS = 4096
-"""Heads of runs kept in memory, so that an append needs no look-up."""
-
-
-class _Head(Struct, frozen=True, gc=False):
-    """Where a run ends."""
-
-    key: int
-    length: int
-    last: int | None
-    digest: bytes
 
 
 class SqliteJournal:
@@ -53,15 +38,9 @@ class SqliteJournal:
         self._writing = connect(self._path)
         self._reading = connect(self._path)
         self._liveness = Liveness(self._path)
-        self._heads: dict[str, _Head] = {}
-        self._new_heads: dict[str, _Head] = {}
-        self._new_records: list[tuple[int, int, int, int, int | None, str, bytearray]] = []
-        self._advances: list[tuple[Any, ...]] = []
-        self._steps: list[tuple[Entry, _Head, int]] = []
-        self._opened: list[tuple[int, int, int, str, int | None, int | None, int, int]] = []
-        self._closed: list[tuple[int, int]] = []
+        self._steps = Steps(self._writing)
         self._commit = GroupCommit(
-            self._writing, Turnstile(self._path), self._write_collected, self._committed, self._explain
+            self._writing, Turnstile(self._path), self._steps.write, self._steps.finish, self._explain
         )
         self._seen = self._data_version()
 
@@ -77,8 +56,12 @@ class SqliteJournal:
     async def read(self, run_id: str, after: int = 0) -> list[Record]:
         with _Explained(self._path):
             rows = self._reading.execute(self._sql["story"], {"run": run_id, "after": after}).fetchall()
-        load = self._codec.load
-        return [Record(number, at, load(body)) for number, at, body in reversed(rows)]
+        found: list[Record] = []
+        for first, at, body in reversed(rows):
+            if found:  # a fork may go on in the middle of a step
+                del found[first - found[0].number :]
+            found += [Record(number, at, event) for number, event in enumerate(self._codec.load_step(body), first)]
+        return [record for record in found if record.number > after] if found and found[0].number <= after else found
 
     async def blob(self, digest: str) -> bytes:
         with _Explained(self._path):
@@ -97,8 +80,8 @@ class SqliteJournal:
         with _Explained(self._path):
             rows = self._reading.execute(self._sql["desk"]).fetchall()
         found = []
-        for run_id, number, at, body in rows:
-            asked = self._codec.load(body)
+        for run_id, number, first, at, body in rows:
+            asked = self._codec.load_step(body)[number - first]
             assert isinstance(asked, Asked)
             assert isinstance(asked.command, AskPerson)
             found.append(Question(run_id=run_id, number=number, at=at, command=asked.command))
@@ -127,153 +110,11 @@ class SqliteJournal:
     # Appending
 
     def append(self, entry: Entry) -> Awaitable[None]:
-        dump = self._codec.dump
-        rows = [(record.number, record.at, dump(record.event)) for record in entry.records]
-        return self._commit.submit(self._append, entry, rows)
+        body = self._codec.dump_step([record.event for record in entry.records])
+        return self._commit.submit(self._place, entry, body)
 
-    def _append(self, db: sqlite3.Connection, entry: Entry, rows: list[tuple[int, int, bytes]]) -> None:
-        """Put a step in its place behind the run's end. It is written together with all others of the commit."""
-        number = rows[0][0]
-        new = number == 1 or entry.fork
-        head = self._create(db, entry) if new else self._head(db, entry.run_id, number - 1)
-        key, before, digest = head.key, head.last, head.digest
-        position, records = self._position(db), self._new_records
-        for number, at, body in rows:
-            digest = chain.link(digest, number, at, body)
-            position += 1
-            hashed = bytearray(digest)  # which sqlite3 binds as it is; for bytes it first looks for an adapter, slowly
-            records.append((position, key, number, at, before, body.decode(), hashed))
-            before = position
-        command, holder = entry.fence or (None, None)
-        was = bytearray(head.digest)
-        self._advances.append(
-            (number, position, hashed, entry.status, at, key, head.length, was, command, command, holder)
-        )
-        self._new_heads[entry.run_id] = _Head(key, number, position, digest)
-        self._steps.append((entry, head, position - number))
-
-    def _inherit(self, db: sqlite3.Connection, entry: Entry, key: int, record: Record) -> None:
-        """A fork asks on what the shared records asked and nobody answered."""
-        assert entry.fork is not None
-        where = {"run": entry.fork[0], "number": record.number}
-        position: int = db.execute(self._sql["record_at"], where).fetchone()[0]
-        for change in changes([record]):
-            assert isinstance(change, Opened)
-            row = (key, record.number, position, waits_for(change.command), change.due, None, 0, 0)
-            self._opened.append(row)
-
-    def _position(self, db: sqlite3.Connection) -> int:
-        """The last position taken so far, by the file or by this commit."""
-        if self._new_records:
-            return self._new_records[-1][0]
-        position: int = db.execute(self._sql["last_position"]).fetchone()[0]
-        return position
-
-    def _create(self, db: sqlite3.Connection, entry: Entry) -> _Head:
-        first = entry.records[0]
-        shared, length, position, style, parent = b"", 0, None, "", None
-        if entry.fork:
-            source, length = entry.fork
-            (style,) = db.execute(self._sql["style_of"], (source,)).fetchone()
-            position, shared = db.execute(self._sql["record_at"], {"run": source, "number": length}).fetchone()
-        elif isinstance(first.event, Started):
-            style, parent = first.event.style, first.event.parent
-        digest = chain.first(entry.run_id, shared)
-        origin = (*(parent or (None, None)), *(entry.fork or (None, 0)))
-        row = (entry.run_id, style, entry.status, first.at, first.at, length, position, digest, *origin)
-        cursor = db.execute(self._sql["create_run"], row)
-        if not cursor.rowcount:
-            raise Conflict(entry.run_id)
-        assert cursor.lastrowid is not None
-        return _Head(cursor.lastrowid, length, position, digest)
-
-    def _head(self, db: sqlite3.Connection, run_id: str, length: int) -> _Head:
-        """The end of a run that is `length` records long."""
-        head = self._new_heads.get(run_id) or self._heads.get(run_id)
-        if head is None or head.length != length:
-            row = db.execute(self._sql["head_of"], (run_id,)).fetchone()
-            head = _Head(*row) if row else None
-        if head is None or head.length != length:
-            self._heads.pop(run_id, None)
-            raise Conflict(run_id)
-        return head
-
-    def _write_collected(self) -> None:
-        """Write every step of this commit: each kind of row at once, which costs far less than step by step.
-
-        Raises, and has written nothing, if somebody else was first with one of the runs, or has the command that
-        a step answers.
-        """
-        if not self._steps:
-            return
-        db = self._writing
-        try:
-            if db.executemany(self._sql["advance_run"], self._advances).rowcount != len(self._steps):
-                raise self._why_not(db)
-            db.executemany(self._sql["add_record"], self._new_records)
-            db.execute(self._sql["count_records"], (len(self._new_records),))
-            for entry, head, offset in self._steps:
-                for item in entry.blobs.items():
-                    db.execute(self._sql["keep_blob"], item)
-                self._update_outbox(db, entry, head.key, offset)
-                for record in entry.inherited:
-                    self._inherit(db, entry, head.key, record)
-            self._write_outbox()
-        finally:
-            self._forget_collected()
-
-    def _why_not(self, db: sqlite3.Connection) -> JournalError:
-        """Why the last step could not be appended; with several, any reason will do: each is tried again alone."""
-        entry, head, _ = self._steps[-1]
-        self._heads.pop(entry.run_id, None)
-        self._new_heads.pop(entry.run_id, None)
-        row = db.execute(self._sql["head_of"], (entry.run_id,)).fetchone()
-        if entry.fence and row is not None and _Head(*row) == head:
-            return LeaseLost(entry.run_id, entry.fence[0])
-        return Conflict(entry.run_id)
-
-    def _update_outbox(self, db: sqlite3.Connection, entry: Entry, key: int, offset: int) -> None:
-        """What opens and closes is collected, and written before anything else happens to the outbox."""
-        sql = self._sql
-        for change in changes(entry.records):
-            if type(change) is Opened:
-                number, waits = change.number, waits_for(change.command)
-                holder = entry.holder if waits in ("worker", "run") else None
-                begun = int(number in entry.begun)
-                self._opened.append((key, number, offset + number, waits, change.due, holder, begun, begun))
-                continue
-            if type(change) is Closed and change.number is not None:
-                self._closed.append((key, change.number))
-                continue
-            self._write_outbox()
-            if isinstance(change, Closed):
-                db.execute(sql["close_all"], (key,))
-                db.execute(sql["wake_parent"], (entry.records[-1].at, key, key))
-            elif isinstance(change, Held):
-                db.execute(sql["hold_command"], (key, change.number))
-            elif isinstance(change, Released):
-                db.execute(sql["release_command"], (change.due, key, change.number))
-
-    def _write_outbox(self) -> None:
-        """First all that opens: what opens and closes in the same commit is then gone."""
-        if self._opened:
-            self._writing.executemany(self._sql["open_command"], self._opened)
-            self._opened.clear()
-        if self._closed:
-            self._writing.executemany(self._sql["close_command"], self._closed)
-            self._closed.clear()
-
-    def _forget_collected(self) -> None:
-        for collected in (self._advances, self._steps, self._new_records, self._opened, self._closed):
-            collected.clear()
-
-    def _committed(self, done: bool) -> None:
-        if done:
-            self._heads.update(self._new_heads)
-            if len(self._heads) > HEADS:
-                self._heads.clear()
-        self._new_heads.clear()
-        self._forget_collected()
+    def _place(self, db: sqlite3.Connection, entry: Entry, body: bytes) -> None:
+        self._steps.place(entry, body)
 
     def _explain(self, error: sqlite3.Error) -> JournalError:
         return explain(self._path, error)

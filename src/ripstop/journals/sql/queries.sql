@@ -6,10 +6,8 @@ INSERT INTO runs (id, style, status, created, updated, length, last, head, paren
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING;
 
 -- name: advance_run
--- The optimistic check: no row changes if somebody else appended first; and, for an answer, none unless the worker
--- still holds the command that it answers.
-UPDATE runs SET length = ?, last = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?
-AND (? IS NULL OR EXISTS (SELECT 1 FROM outbox WHERE run = runs.key AND number = ? AND holder = ?));
+-- The optimistic check: no row changes if somebody else appended first.
+UPDATE runs SET length = ?, last = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?;
 
 -- name: head_of
 SELECT key, length, last, head FROM runs WHERE id = ?;
@@ -28,6 +26,15 @@ SELECT body FROM blobs WHERE hash = ?;
 
 -- name: open_command
 INSERT INTO outbox (run, number, record, waits, due, holder, state, attempt) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: move_on
+-- An answered command makes room for the next one of the same worker; no row changes unless that holds it still.
+UPDATE outbox SET run = ?, number = ?, record = ?, waits = ?, due = ?, holder = ?, state = ?, attempt = ?
+WHERE run = ? AND number = ? AND holder = ?;
+
+-- name: still_held
+-- No row changes unless the worker still holds the command that it answers.
+UPDATE outbox SET holder = holder WHERE run = ? AND number = ? AND holder = ?;
 
 -- name: close_command
 DELETE FROM outbox WHERE run = ? AND number = ?;
@@ -48,18 +55,19 @@ UPDATE outbox SET due = ? WHERE number = (SELECT parent_number FROM runs WHERE k
 AND run = (SELECT p.key FROM runs AS c JOIN runs AS p ON p.id = c.parent WHERE c.key = ?);
 
 -- name: story
--- The records of a run behind number :after, the last one first.
+-- The rows of a run that hold records behind number :after, the last one first. The first row of a fork points to the
+-- one that holds the last shared record, which may hold more.
 WITH RECURSIVE story (position, before, number) AS (
-    SELECT position, before, number FROM records
-    WHERE position = (SELECT last FROM runs WHERE id = :run) AND number > :after
+    SELECT records.position, records.before, records.number FROM runs JOIN records ON records.position = runs.last
+    WHERE runs.id = :run AND runs.length > :after
     UNION ALL
     SELECT records.position, records.before, records.number FROM story
-    JOIN records ON records.position = story.before WHERE records.number > :after
+    JOIN records ON records.position = story.before WHERE story.number > :after + 1
 )
 SELECT records.number, records.at, records.body FROM story JOIN records ON records.position = story.position;
 
 -- name: record_at
--- Position and hash of one record of a run.
+-- Position and hash of the row that holds a record of a run.
 WITH RECURSIVE story (position, before, number) AS (
     SELECT position, before, number FROM records WHERE position = (SELECT last FROM runs WHERE id = :run)
     UNION ALL
@@ -67,7 +75,7 @@ WITH RECURSIVE story (position, before, number) AS (
     JOIN records ON records.position = story.before WHERE story.number > :number
 )
 SELECT records.position, records.hash FROM story JOIN records ON records.position = story.position
-WHERE story.number = :number;
+WHERE story.number <= :number;
 
 -- name: style_of
 SELECT style FROM runs WHERE id = ?;
@@ -76,7 +84,7 @@ SELECT style FROM runs WHERE id = ?;
 SELECT id, style, status, length, created, updated, parent FROM runs ORDER BY created, key;
 
 -- name: desk
-SELECT runs.id, outbox.number, records.at, records.body
+SELECT runs.id, outbox.number, records.number, records.at, records.body
 FROM outbox JOIN runs ON runs.key = outbox.run
 JOIN records ON records.position = outbox.record
 WHERE outbox.waits = 'person' ORDER BY records.at, outbox.run, outbox.number;
@@ -144,11 +152,11 @@ SELECT key, id, length, last, head, fork_of, fork_at FROM runs ORDER BY key;
 -- name: all_records
 SELECT position, run, number, at, before, body, hash FROM records ORDER BY position;
 
--- name: count_records
-UPDATE total SET records = records + ?;
+-- name: count_run
+UPDATE total SET runs = runs + 1;
 
 -- name: counted
-SELECT records FROM total;
+SELECT runs FROM total;
 
 -- name: all_blobs
 SELECT hash, body FROM blobs;
