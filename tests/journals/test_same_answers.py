@@ -94,7 +94,7 @@ class SameAnswers(RuleBasedStateMachine):
         started = Started(style="s", definition=DIGEST, parent=(parent, int(number)) if number else None)
         if number and parent not in self.lengths:
             return
-        at_once = frozenset({2}) if begun and holder else frozenset()
+        at_once = (2,) if begun and holder else ()
         asked = Asked(command=command)
         self.append(entry(run, started, asked, at=self.now, holder=holder, begun=at_once))
 

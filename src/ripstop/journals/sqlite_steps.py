@@ -14,7 +14,7 @@ from msgspec import Struct
 from ripstop.kernel.errors import Conflict, LeaseLost
 from ripstop.kernel.events import Record, Started
 from ripstop.kernel.outbox import Change, Closed, Held, Opened, Released, changes
-from ripstop.kernel.run import waits_for
+from ripstop.kernel.run import WAITS_FOR
 from ripstop.runtime.ports import Entry
 
 from . import chain
@@ -216,7 +216,7 @@ class Steps:
         position, _ = self._record_at(entry.fork[0], record.number)
         for change in changes([record]):
             assert isinstance(change, Opened)
-            row = (key, record.number, position, waits_for(change.command), change.due, None, 0, 0)
+            row = (key, record.number, position, WAITS_FOR[type(change.command)], change.due, None, 0, 0)
             self._opened.append(row)
 
 
@@ -230,10 +230,10 @@ def _next_of(entry: Entry, found: list[Change]) -> Opened | None:
     closed, opened = found
     if type(closed) is not Closed or closed.number != number or type(opened) is not Opened:
         return None
-    return opened if waits_for(opened.command) in TAKEN else None
+    return opened if WAITS_FOR[type(opened.command)] in TAKEN else None
 
 
 def _opened(entry: Entry, opened: Opened, key: int, position: int) -> Row:
-    number, waits = opened.number, waits_for(opened.command)
+    number, waits = opened.number, WAITS_FOR[type(opened.command)]
     begun = int(number in entry.begun)
     return (key, number, position, waits, opened.due, entry.holder if waits in TAKEN else None, begun, begun)

@@ -211,7 +211,7 @@ def _doubts(run: Run[S], number: int, event: Doubted | Repeated) -> dict[int, in
     return {question: about for question, about in run.doubts.items() if about != event.number}
 
 
-_WAITS_FOR: dict[type, str] = {
+WAITS_FOR: dict[type, str] = {
     AskAgent: "worker",
     CallTool: "worker",
     Say: "worker",
@@ -219,11 +219,12 @@ _WAITS_FOR: dict[type, str] = {
     SetTimer: "clock",
     StartRun: "run",
 }
+"""Who has to act on an open command; `waits_for` says it in words, and costs a call."""
 
 
 def waits_for(command: Command) -> str:
     """Who has to act on an open command: a `worker`, a `person`, the `clock` or a child `run`."""
-    return _WAITS_FOR[type(command)]
+    return WAITS_FOR[type(command)]
 
 
 def status(run: Run[Any], listening: bool) -> str:
@@ -235,7 +236,7 @@ def status(run: Run[Any], listening: bool) -> str:
         return run.ended.outcome
     waiting = False
     for number, opened in run.open.items():
-        if waits_for(opened.command) == "worker" and number not in run.doubts.values():
+        if WAITS_FOR[type(opened.command)] == "worker" and number not in run.doubts.values():
             return "working"
         waiting = waiting or not _is_deadline(opened.command)
     if waiting:

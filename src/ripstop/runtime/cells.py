@@ -1,7 +1,7 @@
 """The runs that a process has folded in memory: those used last, and never more than so many, but all in use."""
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Any
 
 from ripstop.kernel.run import Run
@@ -9,15 +9,45 @@ from ripstop.kernel.step import Style
 
 
 class Cell:
-    """One run in memory."""
+    """One run in memory. Whoever moves it takes it first (`async with cell`); the others wait in line.
 
-    __slots__ = ("lock", "run", "style", "users")
+    Its own lock, because asyncio's costs three coroutines even where nobody waits.
+    """
+
+    __slots__ = ("_line", "run", "style", "taken")
 
     def __init__(self) -> None:
-        self.lock = asyncio.Lock()
         self.style: Style[Any] | None = None
         self.run: Run[Any] | None = None
-        self.users = 0
+        self.taken = False
+        self._line: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self) -> None:
+        """Wait in line until the one before gives the cell back. It is taken then."""
+        turn = asyncio.get_running_loop().create_future()
+        self._line.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give_back()  # it was our turn already; the next one must not wait for us
+            raise
+
+    def give_back(self) -> None:
+        while self._line:
+            turn = self._line.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self.taken = False
+
+    async def __aenter__(self) -> None:
+        if self.taken:
+            await self.wait()
+        self.taken = True
+
+    async def __aexit__(self, *_: object) -> None:
+        self.give_back()
 
 
 class Cells:
@@ -48,5 +78,5 @@ class Cells:
         """Drop the runs that were used longest ago, but none that is in use."""
         for run_id in list(self._cells)[: len(self._cells) - self._most]:
             cell = self._cells[run_id]
-            if not cell.users and not cell.lock.locked():
+            if not cell.taken:
                 del self._cells[run_id]

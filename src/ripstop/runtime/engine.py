@@ -30,7 +30,7 @@ from ripstop.kernel.events import (
     Started,
     Withdrawn,
 )
-from ripstop.kernel.run import Open, Run, apply, replay, status, waits_for
+from ripstop.kernel.run import WAITS_FOR, Open, Run, apply, replay, status
 from ripstop.kernel.step import Picture, Style, advance, decide_again
 
 from .cells import Cell, Cells
@@ -168,7 +168,7 @@ class Engine:
             new, run = advance(style, self._definitions, shared, new_id, forked, now)
             inherited = []
         cell = self._cells.use(new_id)
-        async with cell.lock:
+        async with cell:
             entry, jobs = self._entry(new_id, style, new, run, blobs, None, (run_id, cut))
             entry = replace(entry, inherited=inherited)
             try:
@@ -194,35 +194,36 @@ class Engine:
         Safe to repeat: a fact that has nothing to say any more changes nothing.
         """
         cell = self._cells.use(run_id)
-        cell.users += 1
+        if cell.taken:
+            await cell.wait()
+        cell.taken = True  # as `async with cell` would, which costs two coroutines more with every step
         try:
-            async with cell.lock:
-                fresh = cell.run is None
-                if fresh:
-                    await self._catch_up(run_id, cell)
-                if cell.run is None and not isinstance(fact, Started):
-                    self._cells.drop(run_id)
-                    raise RunNotFound(run_id)
-                while True:
-                    style = cell.style or self._style(fact)
-                    records, run = advance(style, self._definitions, cell.run, run_id, fact, self._clock())
-                    if not records and fresh:
-                        return run, []
-                    if records:
-                        entry, jobs = self._entry(run_id, style, records, run, blobs or {}, fence, None)
-                        reach("engine.before_append")
-                        try:
-                            await self.journal.append(entry)
-                        except Conflict:
-                            pass
-                        else:
-                            reach("engine.after_append")
-                            cell.style, cell.run = style, run
-                            break
-                    await self._catch_up(run_id, cell)
-                    fresh = True
+            fresh = cell.run is None
+            if fresh:
+                await self._catch_up(run_id, cell)
+            if cell.run is None and not isinstance(fact, Started):
+                self._cells.drop(run_id)
+                raise RunNotFound(run_id)
+            while True:
+                style = cell.style or self._style(fact)
+                records, run = advance(style, self._definitions, cell.run, run_id, fact, self._clock())
+                if records:
+                    entry, jobs = self._entry(run_id, style, records, run, blobs or {}, fence, None)
+                    reach("engine.before_append")
+                    try:
+                        await self.journal.append(entry)
+                    except Conflict:
+                        pass
+                    else:
+                        reach("engine.after_append")
+                        cell.style, cell.run = style, run
+                        break
+                elif fresh:
+                    return run, []
+                await self._catch_up(run_id, cell)
+                fresh = True
         finally:
-            cell.users -= 1
+            cell.give_back()
         self._after_append(style, run, records)
         return run, jobs
 
@@ -231,7 +232,7 @@ class Engine:
     async def look(self, run_id: str) -> View:
         """The run as it stands in the journal now."""
         cell = self._cells.use(run_id)
-        async with cell.lock:
+        async with cell:
             await self._catch_up(run_id, cell)
             run, style = cell.run, cell.style
         if run is None or style is None:
@@ -243,7 +244,7 @@ class Engine:
         """A command of a run, if it is still open."""
         cell = self._cells.use(run_id)
         if cell.run is None or number not in cell.run.open:
-            async with cell.lock:
+            async with cell:
                 await self._catch_up(run_id, cell)
         return cell.run.open.get(number) if cell.run else None
 
@@ -336,16 +337,13 @@ class Engine:
     ) -> tuple[Entry, list[Job]]:
         """What to append, and which of the commands it opens this process takes."""
         jobs: list[Job] = []
-        begun: set[int] = set()
         dispatcher = self.dispatcher
         if dispatcher and not run.ended:
             for record in records:
                 if type(record.event) is Asked and record.number in run.open:
                     opened = run.open[record.number]
-                    if waits_for(opened.command) in ("worker", "run"):
+                    if WAITS_FOR[type(opened.command)] in ("worker", "run"):
                         repeatable = dispatcher.kind(opened).repeatable
-                        if repeatable:
-                            begun.add(record.number)
                         jobs.append(Job(run_id, record.number, opened, attempt=1, begun=repeatable))
         entry = Entry(
             run_id=run_id,
@@ -354,7 +352,7 @@ class Engine:
             blobs=blobs,
             fork=fork,
             holder=dispatcher.holder if jobs and dispatcher else None,
-            begun=frozenset(begun),
+            begun=tuple([job.number for job in jobs if job.begun]),
             fence=fence,
         )
         return entry, jobs
@@ -368,7 +366,7 @@ class Engine:
         for record in records:
             event = record.event
             if type(event) is Asked:
-                if waits_for(event.command) == "clock":
+                if WAITS_FOR[type(event.command)] == "clock":
                     self.dispatcher.wake()
             elif type(event) is Withdrawn:
                 self.dispatcher.withdraw(run_id, [event.number])

@@ -55,15 +55,17 @@ Watcher = Callable[[Sight], None]
 class Live:
     def __init__(self) -> None:
         self._watchers: list[Watcher] = []
-
-    @property
-    def watched(self) -> bool:
-        return bool(self._watchers)
+        self.watched = False
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Call `watcher` with everything that happens; returns how to stop it."""
         self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher)
+        self.watched = True
+        return lambda: self._forget(watcher)
+
+    def _forget(self, watcher: Watcher) -> None:
+        self._watchers.remove(watcher)
+        self.watched = bool(self._watchers)
 
     def show(self, sight: Sight) -> None:
         for watcher in tuple(self._watchers):
@@ -71,4 +73,4 @@ class Live:
                 watcher(sight)
             except Exception:
                 log.exception("a watcher fell over and is not shown anything more")
-                self._watchers.remove(watcher)
+                self._forget(watcher)

@@ -31,12 +31,8 @@ class Kind(Enum):
     UNSAFE = "unsafe"
     """None of these: after a crash a person is asked."""
 
-    @property
-    def repeatable(self) -> bool:
-        return self in _REPEATABLE
-
-
-_REPEATABLE = (Kind.PURE, Kind.KEYED)
+    def __init__(self, name: str) -> None:
+        self.repeatable = name in ("pure", "keyed")
 
 
 # Journals
@@ -56,7 +52,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """With a fork: the shared commands that are still open in it."""
     holder: int | None = None
     """The worker that takes the opened commands at once, without a poll."""
-    begun: frozenset[int] = frozenset()
+    begun: tuple[int, ...] = ()
     """Those of them that it begins at once, because repeating them would be harmless."""
     fence: tuple[int, int] | None = None
     """(command, holder): append only if this worker still holds this command."""

@@ -173,8 +173,13 @@ class Worker:
         while job and not self._stopping:
             running = self._running.setdefault(job.run_id, {})
             running[job.number] = me
+            following: list[Job] = []
             try:
-                following = await self._carry_out(job)
+                fact = await self._carry_out(job)
+                if fact is not None:
+                    _, following = await self._engine.tell(job.run_id, fact, (job.number, self._holder))
+            except Unwritable as error:
+                following = await self._tell_instead(job, error)
             except LeaseLost as lost:
                 log.warning("%s", lost)
                 return
@@ -189,7 +194,18 @@ class Worker:
         if job:
             self._waiting.append(job)
 
-    async def _carry_out(self, job: Job) -> list[Job]:
+    async def _tell_instead(self, job: Job, error: Unwritable) -> list[Job]:
+        """The answer is something that no journal can hold."""
+        failed = Answered(to=job.number, answer=Failed(reason=str(error)), attempt=job.attempt)
+        try:
+            _, following = await self._engine.tell(job.run_id, failed, (job.number, self._holder))
+        except LeaseLost as lost:
+            log.warning("%s", lost)
+            return []
+        return following
+
+    async def _carry_out(self, job: Job) -> Answered | Doubted | None:
+        """What the run is to be told; nothing if the command stays open."""
         command = job.opened.command
         performer = self._performers[type(command)]
         run = self._engine.known(job.run_id) or await self._engine.standing(job.run_id)
@@ -197,7 +213,8 @@ class Worker:
             request = self._request(job, run)
         except Exception as error:
             log.exception("%s/%s cannot be put into words", job.run_id, job.number)
-            return await self._tell(job, Failed(reason=f"{type(error).__name__}: {error}", fault="ours"))
+            reason = f"{type(error).__name__}: {error}"
+            return Answered(to=job.number, answer=Failed(reason=reason, fault="ours"), attempt=job.attempt)
         if type(command) is Say:
             request = replace(request, text=await self._words(job))
         if job.doubtful and not performer.kind(command).repeatable:
@@ -208,38 +225,39 @@ class Worker:
             reach("worker.before_begin")
             await self._journal.begin(job.run_id, job.number, self._holder)
             reach("worker.after_begin")
-        return await self._perform(job, performer, request)
+        answer = await self._perform(job, performer, request)
+        return None if answer is None else Answered(to=job.number, answer=answer, attempt=job.attempt)
 
-    async def _perform(self, job: Job, performer: Performer, request: Request) -> list[Job]:
+    async def _perform(self, job: Job, performer: Performer, request: Request) -> Answer | None:
         provider = performer.provider(request)
+        live = self._engine.live
         try:
             if self._pace.limits(provider):
                 await self._pace.wait(provider)
-            if self._engine.live.watched:
-                self._engine.live.show(Began(job.run_id, job.number, job.opened.command, job.attempt))
+            if live.watched:
+                live.show(Began(job.run_id, job.number, job.opened.command, job.attempt))
             reach("worker.before_perform")
             answer = await performer.perform(request)
             reach("worker.after_perform")
         except TryAgain as trouble:
             if job.attempt < self._attempts:
                 await self._later(job, provider, trouble)
-                return []
-            answer = Failed(reason=f"{trouble} (tried {job.attempt} times)", fault="agent")
+                return None
+            return Failed(reason=f"{trouble} (tried {job.attempt} times)", fault="agent")
         except Refused as refusal:
-            answer = Failed(reason=str(refusal), fault=refusal.fault)
+            return Failed(reason=str(refusal), fault=refusal.fault)
         except JournalError:
             raise
         except Exception as error:
             log.exception("%s failed", request.key)
-            answer = Failed(reason=f"{type(error).__name__}: {error}", fault="ours")
+            return Failed(reason=f"{type(error).__name__}: {error}", fault="ours")
         if answer is None:
             reach("worker.before_park")
             await self._journal.park(job.run_id, job.number, self._holder)
             reach("worker.after_park")
-            return []
-        return await self._tell(job, answer)
+        return answer
 
-    async def _clear_up(self, job: Job, performer: Performer, request: Request) -> list[Job] | None:
+    async def _clear_up(self, job: Job, performer: Performer, request: Request) -> Answered | Doubted | None:
         """Somebody had begun this and is gone. `None`: it surely did not happen and may be carried out."""
         known, found = False, None
         if performer.kind(job.opened.command) is Kind.PROBEABLE:
@@ -247,8 +265,8 @@ class Worker:
             known, found = await self._probe(performer, request)
             reach("worker.after_probe")
         if found is not None:
-            return await self._tell(job, found)
-        return None if known else await self._doubt(job)
+            return Answered(to=job.number, answer=found, attempt=job.attempt)
+        return None if known else _doubted(job)
 
     async def _probe(self, performer: Performer, request: Request) -> tuple[bool, Answer | None]:
         """Whether it is known what happened, and the answer if it did happen."""
@@ -259,29 +277,6 @@ class Worker:
         except Exception:
             log.exception("%s cannot be asked whether it happened", request.key)
             return False, None
-
-    async def _tell(self, job: Job, answer: Answer) -> list[Job]:
-        fence = (job.number, self._holder)
-        fact = Answered(to=job.number, answer=answer, attempt=job.attempt)
-        try:
-            _, following = await self._engine.tell(job.run_id, fact, fence=fence)
-        except Unwritable as error:
-            failed = Answered(to=job.number, answer=Failed(reason=str(error)), attempt=job.attempt)
-            _, following = await self._engine.tell(job.run_id, failed, fence=fence)
-        return following
-
-    async def _doubt(self, job: Job) -> list[Job]:
-        command = job.opened.command
-        what = f"the tool {command.tool!r}" if isinstance(command, CallTool) else type(command).__name__
-        evidence = (
-            f"A worker had begun {what} ({job.run_id}/{job.number}, attempt {job.attempt - 1}) "
-            "and was gone before it could say how it ended."
-        )
-        reach("worker.before_doubt")
-        _, following = await self._engine.tell(
-            job.run_id, Doubted(to=job.number, evidence=evidence), fence=(job.number, self._holder)
-        )
-        return following
 
     async def _later(self, job: Job, provider: str, trouble: TryAgain) -> None:
         seconds = trouble.after if trouble.after is not None else self._backoff * 2.0 ** (job.attempt - 1)
@@ -374,3 +369,14 @@ class Worker:
                 continue
             self._wake.clear()
             return
+
+
+def _doubted(job: Job) -> Doubted:
+    command = job.opened.command
+    what = f"the tool {command.tool!r}" if isinstance(command, CallTool) else type(command).__name__
+    evidence = (
+        f"A worker had begun {what} ({job.run_id}/{job.number}, attempt {job.attempt - 1}) "
+        "and was gone before it could say how it ended."
+    )
+    reach("worker.before_doubt")
+    return Doubted(to=job.number, evidence=evidence)

@@ -198,7 +198,7 @@ class JournalConformance:
     def test_leaves_what_the_appending_worker_took(self, tmp_path: Path) -> None:
         async def story(journal: Journal) -> None:
             one, two = await journal.enrol(NOW), await journal.enrol(NOW)
-            await journal.append(start("a", TOOL, holder=one, begun=frozenset({2})))
+            await journal.append(start("a", TOOL, holder=one, begun=(2,)))
             assert await journal.claim(two, NOW, 10) == []
             assert await journal.next_due() is None
             await journal.append(entry("a", answer(2), after=2, fence=(2, one)))
@@ -273,7 +273,7 @@ class JournalConformance:
     def test_makes_doubtful_only_what_was_begun(self, tmp_path: Path) -> None:
         async def story(journal: Journal) -> None:
             one = await journal.enrol(NOW)
-            await journal.append(start("a", TOOL, TOOL, holder=one, begun=frozenset({2})))
+            await journal.append(start("a", TOOL, TOOL, holder=one, begun=(2,)))
             await journal.leave(one)
             two = await journal.enrol(NOW)
             tasks = await journal.claim(two, NOW, 10)
@@ -303,7 +303,7 @@ class JournalConformance:
     def test_holds_a_command_in_doubt_until_somebody_releases_it(self, tmp_path: Path) -> None:
         async def story(journal: Journal) -> None:
             holder = await journal.enrol(NOW)
-            await journal.append(start("a", TOOL, holder=holder, begun=frozenset({2})))
+            await journal.append(start("a", TOOL, holder=holder, begun=(2,)))
             ask = Asked(command=AskPerson(question="Did it?"))
             await journal.append(entry("a", Doubted(to=2, evidence="gone"), ask, after=2, fence=(2, holder)))
             assert await journal.claim(holder, LATER, 10) == []

@@ -33,7 +33,7 @@ def entry(
     status: str = "working",
     fork: tuple[str, int] | None = None,
     holder: int | None = None,
-    begun: frozenset[int] = frozenset(),
+    begun: tuple[int, ...] = (),
     fence: tuple[int, int] | None = None,
 ) -> Entry:
     """A step whose records follow the record `after`."""
@@ -49,7 +49,7 @@ def entry(
     )
 
 
-def start(run_id: str, *commands: Command, holder: int | None = None, begun: frozenset[int] = frozenset()) -> Entry:
+def start(run_id: str, *commands: Command, holder: int | None = None, begun: tuple[int, ...] = ()) -> Entry:
     """A run that starts and asks for something. Its commands are the records 2, 3, …"""
     return entry(run_id, STARTED, *(Asked(command=command) for command in commands), holder=holder, begun=begun)
 
