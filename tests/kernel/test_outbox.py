@@ -27,21 +27,23 @@ def after(*events: Event) -> list[object]:
 
 
 def test_a_command_opens_under_its_records_number_and_is_due_at_once() -> None:
-    commands: tuple[Command, ...] = (AskAgent(agent="a"), CallTool(tool="t"), Say(text="x"), StartRun(workflow="w"))
+    commands: tuple[Command, ...] = (AskAgent(agent="a"), CallTool(tool="t"), Say(text="x"))
     for command in commands:
-        assert after(Asked(command=command)) == [Opened(1, command, AT)]
+        assert after(Asked(command=command)) == [Opened(1, command, AT, "worker")]
+    child = StartRun(workflow="w")
+    assert after(Asked(command=child)) == [Opened(1, child, AT, "run")]
 
 
 def test_a_question_to_a_person_is_never_due() -> None:
     ask = AskPerson(question="?")
-    assert after(Asked(command=ask)) == [Opened(1, ask, None)]
+    assert after(Asked(command=ask)) == [Opened(1, ask, None, "person")]
 
 
 def test_a_timer_is_due_when_its_time_has_passed_and_not_before() -> None:
     timer = SetTimer(name="t", after=0.0000015)
-    assert after(Asked(command=timer)) == [Opened(1, timer, AT + 2)]
+    assert after(Asked(command=timer)) == [Opened(1, timer, AT + 2, "clock")]
     timer = SetTimer(name="t", after=86400 * 365.0)
-    assert after(Asked(command=timer)) == [Opened(1, timer, AT + 86400 * 365 * 1_000_000)]
+    assert after(Asked(command=timer)) == [Opened(1, timer, AT + 86400 * 365 * 1_000_000, "clock")]
 
 
 def test_an_answer_and_a_withdrawal_close() -> None:

@@ -9,8 +9,7 @@ from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import Conflict, JournalError, LeaseLost
 from ripstop.kernel.events import OUTCOMES, Asked, Record, Started
-from ripstop.kernel.outbox import Closed, Held, Opened, Released, changes
-from ripstop.kernel.run import waits_for
+from ripstop.kernel.outbox import AT_ONCE, Closed, Held, Opened, Released, changes
 from ripstop.runtime.ports import Damage, Entry, Question, RunInfo, Task
 
 from . import chain
@@ -152,7 +151,7 @@ class MemoryJournal:
         self._update_outbox(story, entry)
         for change in changes(entry.inherited):
             assert isinstance(change, Opened)
-            story.outbox[change.number] = _Item(waits_for(change.command), change.due)
+            story.outbox[change.number] = _Item(change.waits, change.due)
 
     def _story(self, entry: Entry) -> _Story:
         first = entry.records[0]
@@ -181,9 +180,9 @@ class MemoryJournal:
     def _update_outbox(self, story: _Story, entry: Entry) -> None:
         for change in changes(entry.records):
             match change:
-                case Opened(number=number, command=command, due=due):
-                    waits, begun = waits_for(command), int(number in entry.begun)
-                    holder = entry.holder if waits in ("worker", "run") else None
+                case Opened(number=number, due=due, waits=waits):
+                    begun = int(number in entry.begun)
+                    holder = entry.holder if waits in AT_ONCE else None
                     story.outbox[number] = _Item(waits, due, holder, begun, begun)
                 case Closed(number=None):
                     story.outbox.clear()

@@ -111,10 +111,7 @@ class SqliteJournal:
 
     def append(self, entry: Entry) -> Awaitable[None]:
         body = self._codec.dump_step([record.event for record in entry.records])
-        return self._commit.submit(self._place, entry, body)
-
-    def _place(self, db: sqlite3.Connection, entry: Entry, body: bytes) -> None:
-        self._steps.place(entry, body)
+        return self._commit.submit(self._steps.place, entry, body)
 
     def _explain(self, error: sqlite3.Error) -> JournalError:
         return explain(self._path, error)

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from ripstop.kernel.errors import Conflict, LeaseLost
 from ripstop.kernel.events import Record, Started
-from ripstop.kernel.outbox import Change, Closed, Held, Opened, Released, changes
-from ripstop.kernel.run import WAITS_FOR
+from ripstop.kernel.outbox import AT_ONCE, Change, Closed, Held, Opened, Released, changes
 from ripstop.runtime.ports import Entry
 
 from . import chain
@@ -22,9 +21,6 @@ from .sql import queries
 
 HEADS = 4096
 """Heads of runs kept in memory, so that an append needs no look-up."""
-
-TAKEN = ("worker", "run")
-"""What the worker that asks for it takes at once."""
 
 Row = tuple[Any, ...]
 
@@ -44,7 +40,10 @@ class Steps:
         self._sql = queries()
         self._heads: dict[str, Head] = {}
         self._new_heads: dict[str, Head] = {}
-        self._placed: list[tuple[Entry, Head, int]] = []
+        self._placed: list[tuple[Entry, int, int]] = []
+        """Steps with their run's key and their position."""
+        self._position = 0
+        """The last position taken so far in this commit; 0: none."""
         self._rows: list[Row] = []
         self._advances: list[Row] = []
         self._moved: list[Row] = []
@@ -54,27 +53,29 @@ class Steps:
 
     # Placing
 
-    def place(self, entry: Entry, body: bytes) -> None:
+    def place(self, db: sqlite3.Connection, entry: Entry, body: bytes) -> None:
         """Put a step in its place. Raises `Conflict` if that is taken."""
-        first, last = entry.records[0], entry.records[-1]
-        number, at = first.number, first.at
-        new = number == 1 or entry.fork
-        head = self._create(entry) if new else self._head(entry.run_id, number - 1)
-        digest = chain.link(head.digest, number, at, body)
-        position = self._position() + 1
-        hashed = bytearray(digest)  # which sqlite3 binds as it is; for bytes it first looks for an adapter, slowly
-        self._rows.append((position, head.key, number, at, head.last, body.decode(), hashed))
-        was = bytearray(head.digest)
-        self._advances.append((last.number, position, hashed, entry.status, at, head.key, head.length, was))
-        self._new_heads[entry.run_id] = Head(head.key, last.number, position, digest)
-        self._placed.append((entry, head, position))
-
-    def _position(self) -> int:
-        """The last position taken so far, by the file or by this commit."""
-        if self._rows:
-            position: int = self._rows[-1][0]
+        run_id, records = entry.run_id, entry.records
+        number, at = records[0].number, records[0].at
+        length = number - 1
+        if length and not entry.fork:
+            head = self._new_heads.get(run_id) or self._heads.get(run_id)
+            if head is None or head.length != length:
+                head = self._head_in_file(run_id, length)
         else:
-            position = self._db.execute(self._sql["last_position"]).fetchone()[0]
+            head = self._create(entry)
+        digest = chain.link(head.digest, number, at, body)
+        position = self._position = (self._position or self._last_position()) + 1
+        last = records[-1].number
+        hashed = bytearray(digest)  # which sqlite3 binds as it is; for bytes it first looks for an adapter, slowly
+        was = bytearray(head.digest)
+        self._rows.append((position, head.key, number, at, head.last, body.decode(), hashed))
+        self._advances.append((last, position, hashed, entry.status, at, head.key, head.length, was))
+        self._new_heads[run_id] = Head(head.key, last, position, digest)
+        self._placed.append((entry, head.key, position))
+
+    def _last_position(self) -> int:
+        position: int = self._db.execute(self._sql["last_position"]).fetchone()[0]
         return position
 
     def _create(self, entry: Entry) -> Head:
@@ -103,12 +104,10 @@ class Steps:
         ).fetchone()
         return found
 
-    def _head(self, run_id: str, length: int) -> Head:
-        """The end of a run that is `length` records long."""
-        head = self._new_heads.get(run_id) or self._heads.get(run_id)
-        if head is None or head.length != length:
-            row = self._db.execute(self._sql["head_of"], (run_id,)).fetchone()
-            head = Head(*row) if row else None
+    def _head_in_file(self, run_id: str, length: int) -> Head:
+        """The end of a run, which has to be `length` records long."""
+        row = self._db.execute(self._sql["head_of"], (run_id,)).fetchone()
+        head = Head(*row) if row else None
         if head is None or head.length != length:
             self._heads.pop(run_id, None)
             raise Conflict(run_id)
@@ -124,12 +123,12 @@ class Steps:
             if not self._changes("advance_run", self._advances):
                 raise self._overtaken()
             self._db.executemany(self._sql["add_record"], self._rows)
-            for entry, head, position in self._placed:
-                for item in entry.blobs.items():
-                    self._db.execute(self._sql["keep_blob"], item)
-                self._update_outbox(entry, head.key, position)
+            for entry, key, position in self._placed:
+                if entry.blobs:
+                    self._db.executemany(self._sql["keep_blob"], entry.blobs.items())
+                self._update_outbox(entry, key, position)
                 for record in entry.inherited:
-                    self._inherit(entry, head.key, record)
+                    self._inherit(entry, key, record)
             self._write_outbox()
         finally:
             self._forget()
@@ -144,6 +143,7 @@ class Steps:
         self._forget()
 
     def _forget(self) -> None:
+        self._position = 0
         self._placed.clear()
         for rows in (self._rows, self._advances, self._moved, self._answered, self._opened, self._closed):
             rows.clear()
@@ -173,10 +173,14 @@ class Steps:
         found = changes(entry.records)
         if entry.fence:
             number, holder = entry.fence
-            opened = _next_of(entry, found)
-            if opened is not None:
-                self._moved.append((*_opened(entry, opened, key, position), key, number, holder))
-                return
+            if len(found) == 2 and entry.holder == holder:
+                # nearly every answer leads to exactly one command, which stays with the same worker. It gets the same
+                # row, which is cheaper than to close one and to open another
+                closed, opened = found
+                answered = type(closed) is Closed and closed.number == number
+                if answered and type(opened) is Opened and opened.waits in AT_ONCE:
+                    self._moved.append((*_opened(entry, opened, key, position), key, number, holder))
+                    return
             self._answered.append((key, number, holder))
         for change in found:
             if type(change) is Opened:
@@ -216,24 +220,11 @@ class Steps:
         position, _ = self._record_at(entry.fork[0], record.number)
         for change in changes([record]):
             assert isinstance(change, Opened)
-            row = (key, record.number, position, WAITS_FOR[type(change.command)], change.due, None, 0, 0)
+            row = (key, record.number, position, change.waits, change.due, None, 0, 0)
             self._opened.append(row)
 
 
-def _next_of(entry: Entry, found: list[Change]) -> Opened | None:
-    """The command that takes the place of the answered one, and stays with the same worker: nearly every answer leads
-    to exactly one. It gets the same row of the outbox, which is cheaper than to close one and to open another."""
-    assert entry.fence is not None
-    number, holder = entry.fence
-    if len(found) != 2 or entry.holder != holder:
-        return None
-    closed, opened = found
-    if type(closed) is not Closed or closed.number != number or type(opened) is not Opened:
-        return None
-    return opened if WAITS_FOR[type(opened.command)] in TAKEN else None
-
-
 def _opened(entry: Entry, opened: Opened, key: int, position: int) -> Row:
-    number, waits = opened.number, WAITS_FOR[type(opened.command)]
+    number, waits = opened.number, opened.waits
     begun = int(number in entry.begun)
-    return (key, number, position, waits, opened.due, entry.holder if waits in TAKEN else None, begun, begun)
+    return (key, number, position, waits, opened.due, entry.holder if waits in AT_ONCE else None, begun, begun)

@@ -8,8 +8,12 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from .effects import AskPerson, Command, SetTimer
+from .effects import Command, SetTimer
 from .events import Answered, Asked, Doubted, Ended, Record, Repeated, Withdrawn
+from .run import WAITS_FOR
+
+AT_ONCE = ("worker", "run")
+"""Whoever waits for these waits for a worker, which may begin at once."""
 
 
 class Opened(Struct, frozen=True, gc=False):
@@ -17,6 +21,8 @@ class Opened(Struct, frozen=True, gc=False):
     command: Command
     due: int | None
     """When a worker may take it, in microseconds; `None` while it waits for a person."""
+    waits: str
+    """For whom: a `worker`, a `person`, the `clock` or a child `run`."""
 
 
 class Closed(Struct, frozen=True, gc=False):
@@ -45,7 +51,10 @@ def changes(records: Iterable[Record]) -> list[Change]:
     for record in records:
         event = record.event
         if type(event) is Asked:
-            found.append(Opened(record.number, event.command, _due(event.command, record.at)))
+            command = event.command
+            waits = WAITS_FOR[type(command)]
+            due = record.at if waits in AT_ONCE else _due(command, record.at)
+            found.append(Opened(record.number, command, due, waits))
         elif type(event) is Answered:
             found.append(Closed(event.to))
         elif type(event) is Withdrawn:
@@ -60,8 +69,4 @@ def changes(records: Iterable[Record]) -> list[Change]:
 
 
 def _due(command: Command, asked_at: int) -> int | None:
-    if type(command) is AskPerson:
-        return None
-    if type(command) is SetTimer:
-        return asked_at + round(command.after * 1_000_000)
-    return asked_at
+    return asked_at + round(command.after * 1_000_000) if isinstance(command, SetTimer) else None

@@ -30,6 +30,7 @@ from ripstop.kernel.events import (
     Started,
     Withdrawn,
 )
+from ripstop.kernel.outbox import AT_ONCE
 from ripstop.kernel.run import WAITS_FOR, Open, Run, apply, replay, status
 from ripstop.kernel.step import Picture, Style, advance, decide_again
 
@@ -337,13 +338,16 @@ class Engine:
     ) -> tuple[Entry, list[Job]]:
         """What to append, and which of the commands it opens this process takes."""
         jobs: list[Job] = []
+        begun: tuple[int, ...] = ()
         dispatcher = self.dispatcher
         if dispatcher and not run.ended:
             for record in records:
                 if type(record.event) is Asked and record.number in run.open:
                     opened = run.open[record.number]
-                    if WAITS_FOR[type(opened.command)] in ("worker", "run"):
-                        repeatable = dispatcher.kind(opened).repeatable
+                    if WAITS_FOR[type(opened.command)] in AT_ONCE:
+                        repeatable = dispatcher.kind(opened.command).repeatable
+                        if repeatable:
+                            begun += (record.number,)
                         jobs.append(Job(run_id, record.number, opened, attempt=1, begun=repeatable))
         entry = Entry(
             run_id=run_id,
@@ -352,7 +356,7 @@ class Engine:
             blobs=blobs,
             fork=fork,
             holder=dispatcher.holder if jobs and dispatcher else None,
-            begun=tuple([job.number for job in jobs if job.begun]),
+            begun=begun,
             fence=fence,
         )
         return entry, jobs

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from ripstop.kernel.effects import Command
 from ripstop.kernel.run import Open
 
 from .ports import Kind
@@ -23,10 +24,10 @@ class Job(Struct, frozen=True, gc=False):
 class Dispatcher(Protocol):
     """A worker in this process, which takes commands straight from the append."""
 
-    @property
-    def holder(self) -> int: ...
+    holder: int
+    """Its number in the journal."""
 
-    def kind(self, opened: Open) -> Kind: ...
+    def kind(self, command: Command) -> Kind: ...
 
     def dispatch(self, jobs: list[Job]) -> None: ...
 

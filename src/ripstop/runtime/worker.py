@@ -18,10 +18,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import Answer, AskAgent, CallTool, Failed, Say, text_of
+from ripstop.kernel.effects import Answer, AskAgent, CallTool, Command, Failed, Say, text_of
 from ripstop.kernel.errors import JournalError, LeaseLost, Unwritable
 from ripstop.kernel.events import Answered, Doubted
-from ripstop.kernel.run import Open, Run
+from ripstop.kernel.run import Run
 
 from .engine import Engine
 from .failpoints import reach
@@ -61,7 +61,8 @@ class Worker:
         self._backoff = backoff
         self._pace = pace or Pace()
         self.only = only
-        self._holder = 0
+        self.holder = 0
+        """Its number in the journal, once it has started."""
         self._waiting: deque[Job] = deque()
         self._running: dict[str, dict[int, asyncio.Task[None]]] = {}
         self._threads: set[asyncio.Task[None]] = set()
@@ -79,7 +80,7 @@ class Worker:
 
     async def start(self) -> None:
         reach("worker.before_enrol")
-        self._holder = await self._journal.enrol(self._clock())
+        self.holder = await self._journal.enrol(self._clock())
         reach("worker.after_enrol")
         self._engine.dispatcher = self
         self._sweeper = asyncio.create_task(self._sweep_for_ever(), name="ripstop-sweeper")
@@ -98,7 +99,7 @@ class Worker:
         await asyncio.gather(*self._threads, return_exceptions=True)
         self._engine.dispatcher = None
         reach("worker.before_leave")
-        await self._journal.leave(self._holder)
+        await self._journal.leave(self.holder)
         reach("worker.after_leave")
 
     @property
@@ -114,12 +115,8 @@ class Worker:
 
     # What the engine calls
 
-    @property
-    def holder(self) -> int:
-        return self._holder
-
-    def kind(self, opened: Open) -> Kind:
-        return self._performers[type(opened.command)].kind(opened.command)
+    def kind(self, command: Command) -> Kind:
+        return self._performers[type(command)].kind(command)
 
     def dispatch(self, jobs: list[Job]) -> None:
         self._waiting.extend(jobs)
@@ -177,7 +174,7 @@ class Worker:
             try:
                 fact = await self._carry_out(job)
                 if fact is not None:
-                    _, following = await self._engine.tell(job.run_id, fact, (job.number, self._holder))
+                    _, following = await self._engine.tell(job.run_id, fact, (job.number, self.holder))
             except Unwritable as error:
                 following = await self._tell_instead(job, error)
             except LeaseLost as lost:
@@ -198,7 +195,7 @@ class Worker:
         """The answer is something that no journal can hold."""
         failed = Answered(to=job.number, answer=Failed(reason=str(error)), attempt=job.attempt)
         try:
-            _, following = await self._engine.tell(job.run_id, failed, (job.number, self._holder))
+            _, following = await self._engine.tell(job.run_id, failed, (job.number, self.holder))
         except LeaseLost as lost:
             log.warning("%s", lost)
             return []
@@ -223,7 +220,7 @@ class Worker:
                 return settled
         if not job.begun:
             reach("worker.before_begin")
-            await self._journal.begin(job.run_id, job.number, self._holder)
+            await self._journal.begin(job.run_id, job.number, self.holder)
             reach("worker.after_begin")
         answer = await self._perform(job, performer, request)
         return None if answer is None else Answered(to=job.number, answer=answer, attempt=job.attempt)
@@ -232,7 +229,7 @@ class Worker:
         provider = performer.provider(request)
         live = self._engine.live
         try:
-            if self._pace.limits(provider):
+            if provider and self._pace.limits(provider):
                 await self._pace.wait(provider)
             if live.watched:
                 live.show(Began(job.run_id, job.number, job.opened.command, job.attempt))
@@ -253,7 +250,7 @@ class Worker:
             return Failed(reason=f"{type(error).__name__}: {error}", fault="ours")
         if answer is None:
             reach("worker.before_park")
-            await self._journal.park(job.run_id, job.number, self._holder)
+            await self._journal.park(job.run_id, job.number, self.holder)
             reach("worker.after_park")
         return answer
 
@@ -283,7 +280,7 @@ class Worker:
         if trouble.provider_wide:
             self._pace.pause(provider, seconds)
         reach("worker.before_retry")
-        await self._journal.retry(job.run_id, job.number, self._holder, self._clock() + round(seconds * MICROS))
+        await self._journal.retry(job.run_id, job.number, self.holder, self._clock() + round(seconds * MICROS))
         reach("worker.after_retry")
         self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), seconds))
         self.wake()
@@ -320,8 +317,8 @@ class Worker:
             try:
                 if self._clock() - beat >= HEARTBEAT * MICROS:
                     beat = self._clock()
-                    if not await self._journal.heartbeat(self._holder, beat):
-                        self._holder = await self._journal.enrol(beat)
+                    if not await self._journal.heartbeat(self.holder, beat):
+                        self.holder = await self._journal.enrol(beat)
                 await self._sweep()
                 await self._sleep(beat)
             except JournalError as error:
@@ -340,7 +337,7 @@ class Worker:
             return
         jobs = []
         reach("worker.before_claim")
-        for task in await self._journal.claim(self._holder, self._clock(), room, self.only):
+        for task in await self._journal.claim(self.holder, self._clock(), room, self.only):
             reach("worker.after_claim")
             opened = await self._engine.opened(task.run_id, task.number)
             if opened is None:
