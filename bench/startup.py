@@ -86,12 +86,13 @@ def _requirements(name: str) -> list[str] | None:
 
 
 def _size(name: str) -> int:
-    try:
-        files = metadata.files(name) or []
-    except metadata.PackageNotFoundError:
-        return 0
-    paths = [Path(str(file.locate())) for file in files if "__pycache__" not in file.parts]
-    return sum(path.stat().st_size for path in paths if path.is_file())
+    """Bytes of what a distribution brings, without what Python compiles out of it."""
+    if name == "ripstop":  # installed or used from the source tree, the package is the same
+        package = Path(__file__).resolve().parent.parent / "src" / "ripstop"
+        paths = list(package.rglob("*"))
+    else:
+        paths = [Path(str(file.locate())) for file in metadata.files(name) or []]
+    return sum(path.stat().st_size for path in paths if path.is_file() and "__pycache__" not in path.parts)
 
 
 if __name__ == "__main__":

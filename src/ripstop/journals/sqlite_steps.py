@@ -179,12 +179,15 @@ class Steps:
                 closed, opened = found
                 answered = type(closed) is Closed and closed.number == number
                 if answered and type(opened) is Opened and opened.waits in AT_ONCE:
-                    self._moved.append((*_opened(entry, opened, key, position), key, number, holder))
+                    begun = int(opened.number in entry.begun)
+                    self._moved.append((opened.number, position, opened.waits, opened.due, begun, key, number, holder))
                     return
             self._answered.append((key, number, holder))
         for change in found:
             if type(change) is Opened:
-                self._opened.append(_opened(entry, change, key, position))
+                begun = int(change.number in entry.begun)
+                taken = entry.holder if change.waits in AT_ONCE else None
+                self._opened.append((key, change.number, position, change.waits, change.due, taken, begun, begun))
             elif type(change) is Closed and change.number is not None:
                 self._closed.append((key, change.number))
             else:
@@ -222,9 +225,3 @@ class Steps:
             assert isinstance(change, Opened)
             row = (key, record.number, position, change.waits, change.due, None, 0, 0)
             self._opened.append(row)
-
-
-def _opened(entry: Entry, opened: Opened, key: int, position: int) -> Row:
-    number, waits = opened.number, opened.waits
-    begun = int(number in entry.begun)
-    return (key, number, position, waits, opened.due, entry.holder if waits in AT_ONCE else None, begun, begun)

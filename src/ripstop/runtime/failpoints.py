@@ -7,6 +7,7 @@ kills the process (SIGKILL, so nothing can clean up) the first time it gets ther
 
 import os
 import signal
+from collections.abc import Callable
 
 FAILPOINTS = (
     "engine.before_append",
@@ -69,14 +70,13 @@ if _name and _name not in FAILPOINTS + DOCUMENT_FAILPOINTS:
     raise ValueError(f"RIPSTOP_FAILPOINT names {_name!r}; known are {', '.join(FAILPOINTS + DOCUMENT_FAILPOINTS)}.")
 
 
-def reach(name: str) -> None:
-    """The process is at this place now."""
-    if name == _name:
-        _count_down()
-
-
-def _count_down() -> None:
+def _reach(name: str) -> None:
     global _left
-    _left -= 1
-    if _left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+    if name == _name:
+        _left -= 1
+        if _left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+reach: Callable[[str], object] = _reach if _name else bool
+"""The process is at this place now. With none armed it is a built-in that does nothing: every step passes five."""

@@ -29,8 +29,8 @@ INSERT INTO outbox (run, number, record, waits, due, holder, state, attempt) VAL
 
 -- name: move_on
 -- An answered command makes room for the next one of the same worker; no row changes unless that holds it still.
-UPDATE outbox SET run = ?, number = ?, record = ?, waits = ?, due = ?, holder = ?, state = ?, attempt = ?
-WHERE run = ? AND number = ? AND holder = ?;
+UPDATE outbox SET number = ?1, record = ?2, waits = ?3, due = ?4, state = ?5, attempt = ?5
+WHERE run = ?6 AND number = ?7 AND holder = ?8;
 
 -- name: still_held
 -- No row changes unless the worker still holds the command that it answers.
