@@ -12,7 +12,6 @@ from ripstop.kernel.events import Asked, Ended, Guarded, Ordered, Warned
 from ripstop.kernel.progress import NOTHING, mark
 from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import Turned
-from ripstop.styles.graph.schema import fields, reply_schema
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
@@ -206,13 +205,14 @@ def test_the_kernels_turn_budget_stops_a_graph() -> None:
 @pytest.mark.req("S1-54", "S1-55")
 def test_the_reply_schema_follows_from_the_conditions() -> None:
     deciding = state("a", ("b", "approved AND score >= 8"), (END, 'mood == "good" OR max_turns_exceeded OR NOT late'))
-    assert {name: schema["type"] for name, schema in fields(deciding).items()} == {
+    decisions = deciding.reply_schema["properties"]["decisions"]["properties"]
+    assert {name: schema["type"] for name, schema in decisions.items()} == {
         "approved": "boolean",
         "score": "number",
         "mood": "string",
         "late": "boolean",
     }
-    assert reply_schema(deciding)["required"] == ["content", "decisions"]
+    assert deciding.reply_schema["required"] == ["content", "decisions"]
 
 
 def test_the_reply_schema_has_what_the_prompts_example_shows_too() -> None:
@@ -227,7 +227,8 @@ def test_the_reply_schema_has_what_the_prompts_example_shows_too() -> None:
 }
 """
     deciding = state("a", (END, "approved AND late"), prompt=prompt)
-    assert {name: schema["type"] for name, schema in fields(deciding).items()} == {
+    decisions = deciding.reply_schema["properties"]["decisions"]["properties"]
+    assert {name: schema["type"] for name, schema in decisions.items()} == {
         "approved": "boolean",
         "late": "boolean",
         "score": "number",

@@ -18,7 +18,7 @@ COSTLY = (AskAgent, CallTool, StartRun)
 """Commands that are not given any more once the time is up."""
 
 
-def review(run: Run[Any], command: Command, at: int, render: Callable[[AskAgent], Prompt]) -> Command | Guarded:
+def review(run: Run[Any], command: Command, at: int, render: Callable[[Any, AskAgent], Prompt]) -> Command | Guarded:
     """The command as it may be given, or the verdict that forbids it."""
     limits = run.limits
     if limits.seconds is not None and isinstance(command, COSTLY):
@@ -32,7 +32,7 @@ def review(run: Run[Any], command: Command, at: int, render: Callable[[AskAgent]
             value=run.started.depth + 1,
             text=f"A child of this run would be {run.started.depth + 1} deep; the limit is {limits.depth}.",
         )
-    if isinstance(command, AskAgent):
+    if type(command) is AskAgent:
         if command.continues is None:
             verdict = progress.review(run.trail, run.guards)
             if verdict:
@@ -41,5 +41,5 @@ def review(run: Run[Any], command: Command, at: int, render: Callable[[AskAgent]
         if verdict:
             return verdict
         if budget.counts_tokens(limits):
-            return budget.with_allowance(limits, run.spent, command, estimate(render(command)))
+            return budget.with_allowance(limits, run.spent, command, estimate(render(run.state, command)))
     return command

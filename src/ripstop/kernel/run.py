@@ -132,7 +132,8 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
     state = style.evolve(run.state, number, event)
     if type(event) is Asked:
         spent = _asked(run.spent, event.command)
-        opened = {**run.open, number: Open(event.command, state, record.at, spent.calls)}
+        opened = run.open.copy()
+        opened[number] = Open(event.command, state, record.at, spent.calls)
         # a style may have questions of its own after a verdict, such as why its last word could not be written
         if run.verdict and isinstance(event.command, AskPerson) and event.command.choices == (GO_ON, STOP):
             run = replace(run, asks_about_verdict=number)

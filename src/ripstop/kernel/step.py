@@ -129,26 +129,19 @@ class Step(Generic[S]):
         self._style = style
         self._definitions = definitions
         self._id = run_id
-        self._at = at
+        self.at = at
+        """When this step happens."""
         self.records: list[Record] = []
-        self.run = self._write(run, fact)
-
-    @property
-    def state(self) -> S:
-        return self.run.state
-
-    @property
-    def number(self) -> int:
+        self.number = run.length if run else 0
         """The number of the record written last."""
-        return self.run.length
+        self.run: Run[S] = run  # type: ignore[assignment]  # none only until the fact is recorded, on the next line
+        self.record(fact)
 
     def record(self, event: Event) -> None:
-        self.run = self._write(self.run, event)
-
-    @property
-    def at(self) -> int:
-        """When this step happens."""
-        return self._at
+        record = Record(self.number + 1, self.at, event)
+        run = apply(self._style, self._definitions, self._id, self.run, record)
+        self.records.append(record)
+        self.run, self.state, self.number = run, run.state, run.length
 
     def owe(self, command: Command) -> int:
         """Ask for something that the run owes whatever its limits say, such as the last word."""
@@ -157,8 +150,8 @@ class Step(Generic[S]):
 
     def ask(self, command: Command) -> int:
         """Ask the world for something; returns the command's number. A guard may end the run here."""
-        verdict = review(self.run, command, self._at, lambda ask: self._style.render(self.state, ask))
-        if isinstance(verdict, Guarded):
+        verdict = review(self.run, command, self.at, self._style.render)
+        if type(verdict) is Guarded:
             self.stop(verdict)
         self.record(Asked(command=verdict))
         return self.number
@@ -191,12 +184,6 @@ class Step(Generic[S]):
         assert outcome in OUTCOMES, outcome
         self.record(Ended(outcome=outcome, because=because))
 
-    def _write(self, run: Run[S] | None, event: Event) -> Run[S]:
-        record = Record(run.length + 1 if run else 1, self._at, event)
-        after = apply(self._style, self._definitions, self._id, run, record)
-        self.records.append(record)
-        return after
-
 
 def _is_owed(command: Command) -> bool:
     """Whether a command is the run's own duty, not part of what somebody works on."""
@@ -212,11 +199,11 @@ def advance(
             raise RunNotFound(run_id)
     elif type(fact) is Started:
         raise RunAlreadyStarted(run_id)
-    elif run.ended and not isinstance(fact, Forked):
+    elif run.ended and type(fact) is not Forked:
         if isinstance(fact, (Answered, Doubted)):
             return [], run
         _may_go_on(style, run, fact)
-    elif isinstance(fact, Ordered) and fact.order == RESUME:
+    elif type(fact) is Ordered and fact.order == RESUME:
         if not run.asks_about_verdict:
             return [], run  # it is going on already
         raises_of(fact.arguments, run.verdict)

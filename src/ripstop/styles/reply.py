@@ -65,7 +65,7 @@ def last(text: str, key: str) -> tuple[dict[str, Any], str]:
 
 def _whole(text: str) -> dict[str, Any] | None:
     """The usual case of a model that is held to a schema: the text is the object."""
-    if text[:1] != "{" or text[-1:] != "}":
+    if not text or text[0] != "{" or text[-1] != "}":
         return None
     try:
         value = msgspec.json.decode(text)

@@ -7,11 +7,12 @@ template is read, never text that silently reaches an agent.
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
 
 from msgspec import Struct
 
 MAX_DEPTH = 32
+SPEAKER = "last_agent_name"
+"""The variable that a choice looks at."""
 
 _OPENING = re.compile(r"(?=(\{\{|\{%))")
 _CLOSING = {"{{": "}}", "{%": "%}"}
@@ -64,31 +65,42 @@ def _tags(source: str) -> Iterator[_Tag]:
 Piece = str | Variable | Choice
 
 
-@lru_cache(maxsize=1024)
-def parse(source: str, variables: frozenset[str]) -> tuple[Piece, ...]:
+class Template(Struct, frozen=True):
+    pieces: tuple[Piece, ...]
+    names: tuple[str, ...]
+    """The variables that rendering it may need; no others have to be given."""
+
+
+def parse(source: str, variables: frozenset[str]) -> Template:
     reader = _Reader(source, variables)
     pieces, stop = reader.until()
     if stop:
         raise TemplateError(f"{{% {stop} %}} has no {{% if %}} before it", reader.stopped_at)
-    return pieces
+    return Template(pieces, tuple(reader.names))
 
 
-def render(pieces: tuple[Piece, ...], values: Mapping[str, str]) -> str:
-    return "".join([_render(piece, values) for piece in pieces])
+def render(template: Template, values: Mapping[str, str]) -> str:
+    return _text(template.pieces, values)
 
 
-def _render(piece: Piece, values: Mapping[str, str]) -> str:
-    if isinstance(piece, str):
-        return piece
-    if isinstance(piece, Variable):
-        return values[piece.name]
-    return render(piece.then if values["last_agent_name"] == piece.agent else piece.otherwise, values)
+def _text(pieces: tuple[Piece, ...], values: Mapping[str, str]) -> str:
+    texts: list[str] = []
+    for piece in pieces:
+        if type(piece) is str:
+            texts.append(piece)
+        elif type(piece) is Variable:
+            texts.append(values[piece.name])
+        elif type(piece) is Choice:
+            texts.append(_text(piece.then if values[SPEAKER] == piece.agent else piece.otherwise, values))
+    return "".join(texts)
 
 
 class _Reader:
     def __init__(self, source: str, variables: Collection[str]) -> None:
         self._source = source
         self._variables = variables
+        self.names: dict[str, None] = {}
+        """The variables found so far, in order."""
         self._tags = _tags(source)
         self._depth = 0
         self._at = 0
@@ -118,6 +130,7 @@ class _Reader:
         if name not in self._variables:
             known = ", ".join(sorted(self._variables))
             raise TemplateError(f"there is no variable {name[:60]!r}; known are {known}", tag.start)
+        self.names[name] = None
         return Variable(name)
 
     def _choice(self, tag: _Tag) -> Choice:
@@ -128,6 +141,7 @@ class _Reader:
                 '{% if last_agent_name == "…" %} … {% else %} … {% endif %} is',
                 tag.start,
             )
+        self.names[SPEAKER] = None
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise TemplateError(f"{{% if %}} is nested more than {MAX_DEPTH} deep", tag.start)

@@ -6,6 +6,8 @@
 - `ask` asks: it can look at everything and change nothing.
 """
 
+from ripstop.kernel.prompt import Message
+
 from ..turn import EDIT, LOOKING, WRITE
 from .definition import Agent
 
@@ -35,6 +37,7 @@ INSTRUCTIONS: dict[tuple[str, str], str] = {
     ("ask", "en"): "You clarify: ask, check and judge. You can read every file, and you change none.",
     ("ask", "zh"): "你负责澄清：提问、核对、判断。你可以读所有文件，但不修改任何文件。",
 }
+_TOLD = {key: Message(role="system", text=text) for key, text in INSTRUCTIONS.items()}
 
 
 def tools_of(agent: Agent) -> tuple[str, ...]:
@@ -45,5 +48,5 @@ def model_of(agent: Agent) -> str:
     return agent.model or (STRONG if agent.type == "architect" else "")
 
 
-def instructions_for(agent: Agent, language: str) -> str:
-    return INSTRUCTIONS[agent.type, language]
+def instructions_for(agent: Agent, language: str) -> Message:
+    return _TOLD[agent.type, language]
