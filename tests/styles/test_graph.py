@@ -205,14 +205,14 @@ def test_the_kernels_turn_budget_stops_a_graph() -> None:
 @pytest.mark.req("S1-54", "S1-55")
 def test_the_reply_schema_follows_from_the_conditions() -> None:
     deciding = state("a", ("b", "approved AND score >= 8"), (END, 'mood == "good" OR max_turns_exceeded OR NOT late'))
-    decisions = deciding.reply_schema["properties"]["decisions"]["properties"]
+    decisions = deciding.brief.reply_schema["properties"]["decisions"]["properties"]
     assert {name: schema["type"] for name, schema in decisions.items()} == {
         "approved": "boolean",
         "score": "number",
         "mood": "string",
         "late": "boolean",
     }
-    assert deciding.reply_schema["required"] == ["content", "decisions"]
+    assert deciding.brief.reply_schema["required"] == ["content", "decisions"]
 
 
 def test_the_reply_schema_has_what_the_prompts_example_shows_too() -> None:
@@ -227,7 +227,7 @@ def test_the_reply_schema_has_what_the_prompts_example_shows_too() -> None:
 }
 """
     deciding = state("a", (END, "approved AND late"), prompt=prompt)
-    decisions = deciding.reply_schema["properties"]["decisions"]["properties"]
+    decisions = deciding.brief.reply_schema["properties"]["decisions"]["properties"]
     assert {name: schema["type"] for name, schema in decisions.items()} == {
         "approved": "boolean",
         "late": "boolean",

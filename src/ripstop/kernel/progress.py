@@ -92,7 +92,14 @@ def review(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
     if last.marked:
         text = f"{last.agent} ended the run with {guards.end_marker}."
         return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=(last.number,))
-    return (_only_courtesy(trail, guards) if last.courteous else None) or _circle(trail, guards)
+    verdict = _only_courtesy(trail, guards) if last.courteous else None
+    if verdict:
+        return verdict
+    done = last.mark
+    for deed in trail[-1 - LONGEST_CIRCLE : -1]:
+        if deed.mark == done:
+            return _circle(trail, guards)
+    return None  # by far the most frequent: none of the last turns did the same
 
 
 def _only_courtesy(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
@@ -128,11 +135,6 @@ def _circle(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
     if not guards.patience:
         return None
     done, length = trail[-1].mark, len(trail)
-    for deed in trail[-1 - LONGEST_CIRCLE : -1]:
-        if deed.mark == done:
-            break
-    else:
-        return None  # by far the most frequent: none of the last turns did the same
     for period in range(1, min(LONGEST_CIRCLE, length - 1) + 1):
         if trail[-1 - period].mark != done:
             continue

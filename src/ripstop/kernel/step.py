@@ -138,10 +138,11 @@ class Step(Generic[S]):
         self.record(fact)
 
     def record(self, event: Event) -> None:
-        record = Record(self.number + 1, self.at, event)
-        run = apply(self._style, self._definitions, self._id, self.run, record)
+        number = self.number + 1
+        record = Record(number, self.at, event)
+        self.run = run = apply(self._style, self._definitions, self._id, self.run, record)
         self.records.append(record)
-        self.run, self.state, self.number = run, run.state, run.length
+        self.state, self.number = run.state, number
 
     def owe(self, command: Command) -> int:
         """Ask for something that the run owes whatever its limits say, such as the last word."""
@@ -197,18 +198,17 @@ def advance(
     if run is None:
         if not isinstance(fact, Started):
             raise RunNotFound(run_id)
+    elif type(fact) is Answered or type(fact) is Doubted:  # by far the most frequent
+        if run.ended or fact.to not in run.open:
+            return [], run
     elif type(fact) is Started:
         raise RunAlreadyStarted(run_id)
     elif run.ended and type(fact) is not Forked:
-        if isinstance(fact, (Answered, Doubted)):
-            return [], run
         _may_go_on(style, run, fact)
     elif type(fact) is Ordered and fact.order == RESUME:
         if not run.asks_about_verdict:
             return [], run  # it is going on already
         raises_of(fact.arguments, run.verdict)
-    elif isinstance(fact, (Answered, Doubted)) and fact.to not in run.open:
-        return [], run
     return _take(style, Step(style, definitions, run, run_id, fact, at), run, fact)
 
 
@@ -243,7 +243,11 @@ def decide_again(
 def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> tuple[list[Record], Run[S]]:
     """Decide on a fact. Whatever comes of it, a step ends in order."""
     try:
-        _decide(style, step, before, fact)
+        if isinstance(fact, Answered):
+            assert before is not None
+            _settle(style, step, before, fact.to, fact.answer)
+        else:
+            _decide(style, step, fact)
     except _StepIsOver:
         pass
     except Unworkable as error:
@@ -255,10 +259,7 @@ def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> 
     return step.records, step.run
 
 
-def _decide(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> None:
-    if isinstance(fact, Answered):  # by far the most frequent
-        assert before is not None
-        return _settle(style, step, before, fact.to, fact.answer)
+def _decide(style: Style[S], step: Step[S], fact: Started | Forked | Heard | Ordered | Doubted) -> None:
     match fact:
         case Started(limits=limits):
             _set_deadline(step, limits)

@@ -6,9 +6,12 @@ template is read, never text that silently reaches an agent.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TypeVar
 
 from msgspec import Struct
+
+T = TypeVar("T")
 
 MAX_DEPTH = 32
 SPEAKER = "last_agent_name"
@@ -65,33 +68,25 @@ def _tags(source: str) -> Iterator[_Tag]:
 Piece = str | Variable | Choice
 
 
-class Template(Struct, frozen=True):
-    pieces: tuple[Piece, ...]
-    names: tuple[str, ...]
-    """The variables that rendering it may need; no others have to be given."""
-
-
-def parse(source: str, variables: frozenset[str]) -> Template:
+def parse(source: str, variables: frozenset[str]) -> tuple[Piece, ...]:
     reader = _Reader(source, variables)
     pieces, stop = reader.until()
     if stop:
         raise TemplateError(f"{{% {stop} %}} has no {{% if %}} before it", reader.stopped_at)
-    return Template(pieces, tuple(reader.names))
+    return pieces
 
 
-def render(template: Template, values: Mapping[str, str]) -> str:
-    return _text(template.pieces, values)
-
-
-def _text(pieces: tuple[Piece, ...], values: Mapping[str, str]) -> str:
+def render(pieces: tuple[Piece, ...], values: Mapping[str, Callable[[T], str]], of: T) -> str:
+    """The text, with the `values` `of` something: each is worked out only where the template uses it."""
     texts: list[str] = []
     for piece in pieces:
         if type(piece) is str:
             texts.append(piece)
         elif type(piece) is Variable:
-            texts.append(values[piece.name])
+            texts.append(values[piece.name](of))
         elif type(piece) is Choice:
-            texts.append(_text(piece.then if values[SPEAKER] == piece.agent else piece.otherwise, values))
+            holds = values[SPEAKER](of) == piece.agent
+            texts.append(render(piece.then if holds else piece.otherwise, values, of))
     return "".join(texts)
 
 
@@ -99,8 +94,6 @@ class _Reader:
     def __init__(self, source: str, variables: Collection[str]) -> None:
         self._source = source
         self._variables = variables
-        self.names: dict[str, None] = {}
-        """The variables found so far, in order."""
         self._tags = _tags(source)
         self._depth = 0
         self._at = 0
@@ -130,7 +123,6 @@ class _Reader:
         if name not in self._variables:
             known = ", ".join(sorted(self._variables))
             raise TemplateError(f"there is no variable {name[:60]!r}; known are {known}", tag.start)
-        self.names[name] = None
         return Variable(name)
 
     def _choice(self, tag: _Tag) -> Choice:
@@ -141,7 +133,6 @@ class _Reader:
                 '{% if last_agent_name == "…" %} … {% else %} … {% endif %} is',
                 tag.start,
             )
-        self.names[SPEAKER] = None
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise TemplateError(f"{{% if %}} is nested more than {MAX_DEPTH} deep", tag.start)

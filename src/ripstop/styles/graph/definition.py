@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from .. import condition, template
 from ..condition import Node
-from ..template import Template
+from ..template import Piece
 from .schema import reply_schema
 
 END = "END"
@@ -49,6 +49,13 @@ class Transition(Definition, frozen=True):
     line: int = 0
 
 
+class Brief(Struct, frozen=True):
+    """What every prompt in a state has in common."""
+
+    template: tuple[Piece, ...]
+    reply_schema: dict[str, Any]
+
+
 class State(Definition, frozen=True, dict=True):
     name: str
     agent: str
@@ -62,12 +69,9 @@ class State(Definition, frozen=True, dict=True):
         return tuple((index, way, condition.parse(way.condition)) for index, way in enumerate(self.transitions))
 
     @cached_property
-    def template(self) -> Template:
-        return template.parse(self.prompt, VARIABLES)
-
-    @cached_property
-    def reply_schema(self) -> dict[str, Any]:
-        return reply_schema(self.prompt, [node for _, _, node in self.ways])
+    def brief(self) -> Brief:
+        schema = reply_schema(self.prompt, [node for _, _, node in self.ways])
+        return Brief(template.parse(self.prompt, VARIABLES), schema)
 
 
 class ExitCondition(Definition, frozen=True):

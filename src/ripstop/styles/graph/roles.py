@@ -37,7 +37,10 @@ INSTRUCTIONS: dict[tuple[str, str], str] = {
     ("ask", "en"): "You clarify: ask, check and judge. You can read every file, and you change none.",
     ("ask", "zh"): "你负责澄清：提问、核对、判断。你可以读所有文件，但不修改任何文件。",
 }
-_TOLD = {key: Message(role="system", text=text) for key, text in INSTRUCTIONS.items()}
+_TOLD = {
+    language: {kind: Message("system", text) for (kind, of), text in INSTRUCTIONS.items() if of == language}
+    for language in ("en", "zh")
+}
 
 
 def tools_of(agent: Agent) -> tuple[str, ...]:
@@ -49,4 +52,4 @@ def model_of(agent: Agent) -> str:
 
 
 def instructions_for(agent: Agent, language: str) -> Message:
-    return _TOLD[agent.type, language]
+    return _TOLD[language][agent.type]

@@ -125,13 +125,17 @@ class GraphStyle:
         if type(event) is Turned:
             assert state.turn is not None
             word = _word(state.turn, event.reply)
-            if event.to in ("", END):
+            if not event.to or event.to == END:
                 return replace(state, turn=None, last=word)
             here, agent = state.graph.places[event.to]
             return replace(state, turn=None, last=word, here=here, agent=agent)
         turn = turns.evolve(state.turn, number, event)
         if turn is not state.turn:
-            return _with_turn(state, number, turn)
+            if turn is None or turn.number != number:
+                return replace(state, turn=turn)
+            counts, name = state.counts.copy(), state.here.name
+            counts[name] = counts.get(name, 0) + 1
+            return replace(state, turn=turn, turns=state.turns + 1, counts=counts)
         if type(event) is Saved:
             return replace(state, saved=True)
         if type(event) is Ordered and event.order == RESUME:
@@ -168,13 +172,10 @@ class GraphStyle:
     # Looking
 
     def render(self, state: Position, command: AskAgent) -> Prompt:
-        here, agent = state.here, state.agent
-        values: dict[str, str] = {}
-        for name in here.template.names:  # few, and some values are dear
-            values[name] = VALUES[name](state)
-        task = Message("user", template.render(here.template, values))
+        brief, agent = state.here.brief, state.agent
+        task = Message("user", template.render(brief.template, VALUES, state))
         told = instructions_for(agent, state.graph.language)
-        return turns.render(state.turn, command, Prompt((told, task), tools_of(agent), here.reply_schema))
+        return turns.render(state.turn, command, Prompt((told, task), tools_of(agent), brief.reply_schema))
 
     def arguments(self, state: Position, command: CallTool) -> dict[str, Any]:
         return turns.arguments(state.turn, command)
@@ -201,14 +202,6 @@ class GraphStyle:
         return explain_turn(before.graph, before.here, event, Known(before, word.decisions).value)
 
 
-def _with_turn(state: Position, number: int, turn: Turn | None) -> Position:
-    if turn is None or turn.number != number:
-        return replace(state, turn=turn)
-    counts, name = state.counts.copy(), state.here.name
-    counts[name] = counts.get(name, 0) + 1
-    return replace(state, turn=turn, turns=state.turns + 1, counts=counts)
-
-
 def _word(turn: Turn, number: int) -> Word:
     """What the agent says in this turn; its last reply is record `number`."""
     content, decisions = reply.decided(turn.exchanges[-1].reply.text)
@@ -228,14 +221,14 @@ def _after_turn(step: Step[Position], finished: Finished) -> None:
     turn = step.state.turn
     assert turn is not None
     try:
-        word = _word(turn, finished.number)
+        content, decisions = reply.decided(finished.text)
     except reply.NoReply as problem:
         if finished.corrections < step.state.graph.reasks:
             return turns.correct(step, turn, finished, _correction(str(problem)))
         return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
     for reason in finished.undelivered:
         step.warn(f"a file was not delivered: {reason}")
-    _follow(step, turn, word)
+    _follow(step, turn, finished.number, content, decisions)
 
 
 def _correction(problem: str) -> str:
@@ -245,16 +238,28 @@ def _correction(problem: str) -> str:
     )
 
 
-def _follow(step: Step[Position], turn: Turn, word: Word) -> None:
+def _follow(step: Step[Position], turn: Turn, number: int, content: str, decisions: dict[str, Any]) -> None:
+    """Go where the turn leads, whose last reply is record `number`."""
     state = step.state
     graph, here = state.graph, state.here
-    known = Known(state, word.decisions)
+    known = Known(state, decisions)
     index, transition = _first_that_holds(here, known)
     exit_condition = _exit_that_holds(graph, known)
     if known.missing and graph.strict_decisions:
         names = ", ".join(repr(name) for name in known.missing)
         return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
-    step.record(_turned(step.run.guards, turn, word, transition.to if transition else "", index))
+    guards = step.run.guards
+    step.record(
+        Turned(
+            reply=number,
+            to=transition.to if transition else "",
+            via=index,
+            agent=turn.ask.agent,
+            deed=_deed(turn, decisions),
+            courteous=progress.courteous(content, guards),
+            marked=progress.marked(content, guards),
+        )
+    )
     for name in known.missing:
         step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
     exceeded = state.turns >= state.most_turns
@@ -270,18 +275,10 @@ def _follow(step: Step[Position], turn: Turn, word: Word) -> None:
     _give_turn(step)
 
 
-def _turned(guards: Guards, turn: Turn, word: Word, to: str, via: int) -> Turned:
+def _deed(turn: Turn, decisions: dict[str, Any]) -> str:
+    """The mark of what a turn decided and did."""
     done = turns.deeds(turn)
-    deed = progress.mark(word.decisions, done) if word.decisions or done else progress.NOTHING
-    return Turned(
-        reply=word.number,
-        to=to,
-        via=via,
-        agent=word.agent,
-        deed=deed,
-        courteous=progress.courteous(word.content, guards),
-        marked=progress.marked(word.content, guards),
-    )
+    return progress.mark(decisions, done) if decisions or done else progress.NOTHING
 
 
 def _leave(step: Step[Position], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
