@@ -172,13 +172,8 @@ def decided(text: str) -> Decided:
     the text being the same object: a cache by its content would have to hash every reply from end to end.
     """
     known, answer = _latest[0]
-    if known is not text:
-        answer = _read(text)
-        _latest[0] = (text, answer)
-    return answer
-
-
-def _read(text: str) -> Decided:
+    if known is text:
+        return answer
     found, rest = _whole(text), ""  # not `last`: a call less, in every turn
     if found is None or "decisions" not in found:
         found, rest = _last_of_several(text, "decisions")
@@ -186,7 +181,9 @@ def _read(text: str) -> Decided:
     if not isinstance(decisions, dict):
         raise NoReply(f'"decisions" is {_kind(decisions)}; it must be an object such as {{"approved": true}}')
     content = found.get("content", rest)
-    return (content if isinstance(content, str) else msgspec.json.encode(content).decode()), decisions
+    answer = (content if isinstance(content, str) else msgspec.json.encode(content).decode()), decisions
+    _latest[0] = (text, answer)
+    return answer
 
 
 def _kind(value: Any) -> str:

@@ -244,18 +244,18 @@ def _follow(step: Step[Position], turn: Turn, number: int, content: str, decisio
     graph, here = state.graph, state.here
     known = Known(state, decisions)
     index, transition = _first_that_holds(here, known)
-    exit_condition = _exit_that_holds(graph, known)
+    exit_condition = _exit_that_holds(graph, known) if graph.exit_conditions else None
     if known.missing and graph.strict_decisions:
         names = ", ".join(repr(name) for name in known.missing)
         return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
-    guards = step.run.guards
+    done, guards = turns.deeds(turn), step.run.guards
     step.record(
         Turned(
             reply=number,
             to=transition.to if transition else "",
             via=index,
             agent=turn.ask.agent,
-            deed=_deed(turn, decisions),
+            deed=progress.mark(decisions, done) if decisions or done else progress.NOTHING,
             courteous=progress.courteous(content, guards),
             marked=progress.marked(content, guards),
         )
@@ -273,12 +273,6 @@ def _follow(step: Step[Position], turn: Turn, number: int, content: str, decisio
     if exceeded:
         return _leave_at_limit(step, state, exit_condition)
     _give_turn(step)
-
-
-def _deed(turn: Turn, decisions: dict[str, Any]) -> str:
-    """The mark of what a turn decided and did."""
-    done = turns.deeds(turn)
-    return progress.mark(decisions, done) if decisions or done else progress.NOTHING
 
 
 def _leave(step: Step[Position], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
