@@ -10,6 +10,7 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Lim
 from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.events import Asked, Ended, Guarded, Ordered, Warned
 from ripstop.kernel.progress import NOTHING, mark
+from ripstop.kernel.run import fingerprint
 from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import Turned
 from ripstop.styles.graph.style import GraphStyle
@@ -194,6 +195,15 @@ def test_tool_calls_are_commands_of_their_own_and_the_turn_goes_on() -> None:
     ]
     story.when(says(go=True)).then_asks(AskAgent)
     assert story.run is not None and story.run.spent.turns == 2
+
+
+def test_a_run_in_the_middle_of_tool_calls_has_a_fingerprint() -> None:
+    calls = tuple(ToolCall(id=name, tool="add", arguments={"a": 1}) for name in "xy")
+    one, two = given(STYLE, LOOP, AgentReplied(calls=calls)), given(STYLE, LOOP, AgentReplied(calls=calls))
+    assert one.run is not None and two.run is not None and len(one.run.open) == 2
+    assert fingerprint(one.run) == fingerprint(two.run)
+    two.tell(ToolReturned(value=""))
+    assert fingerprint(one.run) != fingerprint(two.run)
 
 
 def test_the_kernels_turn_budget_stops_a_graph() -> None:

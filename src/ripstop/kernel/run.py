@@ -266,4 +266,6 @@ def fingerprint(run: Run[Any]) -> str:
         run.spent,
         run.ended,
     )
-    return hashlib.sha256(_encode(standing)).hexdigest()
+    # numbers as keys, such as those of open tool calls, cannot be sorted by the encoder unless they are texts
+    plain = msgspec.to_builtins(standing, str_keys=True)
+    return hashlib.sha256(_encode(plain)).hexdigest()
