@@ -123,6 +123,8 @@ class _StepIsOver(Exception):
 
 
 class Step(Generic[S]):
+    __slots__ = ("_definitions", "_id", "_style", "at", "number", "records", "run", "state")
+
     def __init__(
         self, style: Style[S], definitions: Mapping[str, Any], run: Run[S] | None, run_id: str, fact: Fact, at: int
     ) -> None:

@@ -9,9 +9,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from ripstop.kernel.effects import AskAgent
+
 from .. import condition, template
 from ..condition import Node
 from ..template import Piece
+from .roles import MODELS, TOOLS
 from .schema import reply_schema
 
 END = "END"
@@ -34,13 +37,22 @@ class Definition(Struct, frozen=True, omit_defaults=True):
     """Base: immutable, and defaults are not written, so that the pinned content stays small."""
 
 
-class Agent(Definition, frozen=True):
+class Agent(Definition, frozen=True, dict=True):
     name: str
     type: str = "coder"
     model: str = ""
     """A model's SPEC or the name of a role; empty for the run's model."""
     tools: tuple[str, ...] | None = None
     """The tools it may call; none named: those of its type."""
+
+    @cached_property
+    def may_call(self) -> tuple[str, ...]:
+        return TOOLS[self.type] if self.tools is None else self.tools
+
+    @cached_property
+    def question(self) -> AskAgent:
+        """How it is given its turn; only the context is another every time."""
+        return AskAgent(agent=self.name, kind=self.type, model=self.model or MODELS.get(self.type, ""))
 
 
 class Transition(Definition, frozen=True):

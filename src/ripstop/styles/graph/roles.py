@@ -9,14 +9,13 @@
 from ripstop.kernel.prompt import Message
 
 from ..turn import EDIT, LOOKING, WRITE
-from .definition import Agent
 
 WRITING = (*LOOKING, WRITE, EDIT)
 
 TOOLS: dict[str, tuple[str, ...]] = {"coder": WRITING, "architect": WRITING, "ask": LOOKING}
 
-STRONG = "strong"
-"""The role whose model an architect gets, unless the definition names another."""
+MODELS = {"architect": "strong"}
+"""The role whose model a type gets, unless the definition names another; the others get the run's."""
 
 _FILES_EN = (
     "To deliver a file without a tool, write its path on a line of its own "
@@ -43,13 +42,5 @@ _TOLD = {
 }
 
 
-def tools_of(agent: Agent) -> tuple[str, ...]:
-    return TOOLS[agent.type] if agent.tools is None else agent.tools
-
-
-def model_of(agent: Agent) -> str:
-    return agent.model or (STRONG if agent.type == "architect" else "")
-
-
-def instructions_for(agent: Agent, language: str) -> Message:
-    return _TOLD[language][agent.type]
+def instructions_for(kind: str, language: str) -> Message:
+    return _TOLD[language][kind]

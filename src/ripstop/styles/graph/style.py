@@ -32,7 +32,7 @@ from .definition import END, SAVE, Agent, ExitCondition, Graph, State, Transitio
 from .events import Saved, Turned
 from .explanation import explain_turn
 from .guide import GUIDES
-from .roles import instructions_for, model_of, tools_of
+from .roles import instructions_for
 
 NOT_THERE = -1
 """The line of a state that a fork's new definition no longer has."""
@@ -150,7 +150,7 @@ class GraphStyle:
         match news:
             case Settled():
                 state = step.state
-                finished = turns.decide(step, state.turn, news, tools_of(state.agent))
+                finished = turns.decide(step, state.turn, news, state.agent.may_call)
                 if finished:
                     _after_turn(step, finished)
             case Started():
@@ -174,8 +174,8 @@ class GraphStyle:
     def render(self, state: Position, command: AskAgent) -> Prompt:
         brief, agent = state.here.brief, state.agent
         task = Message("user", template.render(brief.template, VALUES, state))
-        told = instructions_for(agent, state.graph.language)
-        return turns.render(state.turn, command, Prompt((told, task), tools_of(agent), brief.reply_schema))
+        told = instructions_for(agent.type, state.graph.language)
+        return turns.render(state.turn, command, Prompt((told, task), agent.may_call, brief.reply_schema))
 
     def arguments(self, state: Position, command: CallTool) -> dict[str, Any]:
         return turns.arguments(state.turn, command)
@@ -210,9 +210,8 @@ def _word(turn: Turn, number: int) -> Word:
 
 def _give_turn(step: Step[Position]) -> None:
     state = step.state
-    agent, last = state.agent, state.last.number
-    context = (1, last) if last else (1,)
-    step.ask(AskAgent(agent=agent.name, kind=agent.type, model=model_of(agent), context=context))
+    last = state.last.number
+    step.ask(replace(state.agent.question, context=(1, last) if last else (1,)))
 
 
 def _after_turn(step: Step[Position], finished: Finished) -> None:
