@@ -11,9 +11,9 @@ from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.events import Asked, Ended, Guarded, Ordered, Warned
 from ripstop.kernel.progress import NOTHING, mark
 from ripstop.kernel.run import fingerprint
-from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
+from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import Turned
-from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.graph.style import VALUES, GraphStyle
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
 
@@ -195,6 +195,16 @@ def test_tool_calls_are_commands_of_their_own_and_the_turn_goes_on() -> None:
     ]
     story.when(says(go=True)).then_asks(AskAgent)
     assert story.run is not None and story.run.spent.turns == 2
+
+
+def test_every_variable_that_a_prompt_may_use_has_a_value() -> None:
+    assert VALUES.keys() == VARIABLES
+
+
+def test_what_was_worked_out_is_no_part_of_a_definition() -> None:
+    used, fresh = (graph(state("a", (END, "go"))) for _ in range(2))
+    given(STYLE, used).when(says(go=True)).then_ends("completed")
+    assert used == fresh and msgspec.json.encode(used) == msgspec.json.encode(fresh)
 
 
 def test_a_run_in_the_middle_of_tool_calls_has_a_fingerprint() -> None:

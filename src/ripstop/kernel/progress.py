@@ -103,7 +103,7 @@ def review(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
 
 
 def _only_courtesy(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
-    """The last turn was courteous; so were the two together, if the one before it was too."""
+    """For a last turn that was courteous: the verdict, if the turn before it was too."""
     if guards.courtesy != TERMINATE or len(trail) < 2 or not trail[-2].courteous:
         return None
     if any(_changed_something(trail, place) for place in (len(trail) - 2, len(trail) - 1)):
