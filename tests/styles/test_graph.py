@@ -10,10 +10,10 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Lim
 from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.events import Asked, Ended, Guarded, Ordered, Warned
 from ripstop.kernel.progress import NOTHING, mark
-from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
+from ripstop.kernel.run import fingerprint
+from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import Turned
-from ripstop.styles.graph.schema import fields, reply_schema
-from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.graph.style import VALUES, GraphStyle
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
 
@@ -197,6 +197,25 @@ def test_tool_calls_are_commands_of_their_own_and_the_turn_goes_on() -> None:
     assert story.run is not None and story.run.spent.turns == 2
 
 
+def test_every_variable_that_a_prompt_may_use_has_a_value() -> None:
+    assert VALUES.keys() == VARIABLES
+
+
+def test_what_was_worked_out_is_no_part_of_a_definition() -> None:
+    used, fresh = (graph(state("a", (END, "go"))) for _ in range(2))
+    given(STYLE, used).when(says(go=True)).then_ends("completed")
+    assert used == fresh and msgspec.json.encode(used) == msgspec.json.encode(fresh)
+
+
+def test_a_run_in_the_middle_of_tool_calls_has_a_fingerprint() -> None:
+    calls = tuple(ToolCall(id=name, tool="add", arguments={"a": 1}) for name in "xy")
+    one, two = given(STYLE, LOOP, AgentReplied(calls=calls)), given(STYLE, LOOP, AgentReplied(calls=calls))
+    assert one.run is not None and two.run is not None and len(one.run.open) == 2
+    assert fingerprint(one.run) == fingerprint(two.run)
+    two.tell(ToolReturned(value=""))
+    assert fingerprint(one.run) != fingerprint(two.run)
+
+
 def test_the_kernels_turn_budget_stops_a_graph() -> None:
     story = given(STYLE, LOOP, limits=Limits(turns=1))
     told = story.when(says(go=True)).then_ends("limit", "turns")
@@ -206,13 +225,14 @@ def test_the_kernels_turn_budget_stops_a_graph() -> None:
 @pytest.mark.req("S1-54", "S1-55")
 def test_the_reply_schema_follows_from_the_conditions() -> None:
     deciding = state("a", ("b", "approved AND score >= 8"), (END, 'mood == "good" OR max_turns_exceeded OR NOT late'))
-    assert {name: schema["type"] for name, schema in fields(deciding).items()} == {
+    decisions = deciding.brief.reply_schema["properties"]["decisions"]["properties"]
+    assert {name: schema["type"] for name, schema in decisions.items()} == {
         "approved": "boolean",
         "score": "number",
         "mood": "string",
         "late": "boolean",
     }
-    assert reply_schema(deciding)["required"] == ["content", "decisions"]
+    assert deciding.brief.reply_schema["required"] == ["content", "decisions"]
 
 
 def test_the_reply_schema_has_what_the_prompts_example_shows_too() -> None:
@@ -227,7 +247,8 @@ def test_the_reply_schema_has_what_the_prompts_example_shows_too() -> None:
 }
 """
     deciding = state("a", (END, "approved AND late"), prompt=prompt)
-    assert {name: schema["type"] for name, schema in fields(deciding).items()} == {
+    decisions = deciding.brief.reply_schema["properties"]["decisions"]["properties"]
+    assert {name: schema["type"] for name, schema in decisions.items()} == {
         "approved": "boolean",
         "late": "boolean",
         "score": "number",

@@ -1,5 +1,7 @@
 """Templates: one pass, and nothing unknown slips through."""
 
+from operator import itemgetter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,10 +9,11 @@ from hypothesis import strategies as st
 from ripstop.styles.template import TemplateError, parse, render
 
 NAMES = frozenset({"initial_message", "last_agent_name", "last_agent_content"})
+VALUES = {name: itemgetter(name) for name in NAMES}
 
 
 def rendered(source: str, **values: str) -> str:
-    return render(parse(source, NAMES), dict.fromkeys(NAMES, "") | values)
+    return render(parse(source, NAMES), VALUES, dict.fromkeys(NAMES, "") | values)
 
 
 @pytest.mark.req("S1-33", "S1-35", "S1-40", "S1-43", "S1-44")
@@ -70,4 +73,14 @@ def test_any_text_is_read_or_refused(source: str) -> None:
     except TemplateError as error:
         assert 0 <= error.offset <= len(source)
     else:
-        assert isinstance(render(pieces, dict.fromkeys(NAMES, "")), str)
+        assert isinstance(render(pieces, VALUES, dict.fromkeys(NAMES, "")), str)
+
+
+def test_works_out_only_the_values_that_are_used() -> None:
+    asked: list[str] = []
+    values = {name: lambda of, name=name: asked.append(name) or of for name in NAMES}
+    pieces = parse(
+        '{% if last_agent_name == "a" %}{{initial_message}}{% else %}{{last_agent_content}}{% endif %}', NAMES
+    )
+    assert render(pieces, values, "a") == "a"
+    assert asked == ["last_agent_name", "initial_message"]

@@ -10,8 +10,7 @@ from ripstop.kernel.effects import Guards
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.going_on import with_wishes
 from ripstop.styles import condition, template
-from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
-from ripstop.styles.graph.style import VARIABLES
+from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 
 from .graph_schema import (
     ACTIONS,

@@ -30,10 +30,6 @@ def before_time(limits: Limits, began: int, at: int) -> Guarded | None:
     return None
 
 
-def counts_tokens(limits: Limits) -> bool:
-    return limits.tokens is not None or limits.money is not None
-
-
 def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: int) -> AskAgent | Guarded:
     """The same call, its reply capped at what is left; or the verdict that nothing is left."""
     room = ask.max_tokens

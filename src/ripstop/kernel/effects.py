@@ -41,9 +41,7 @@ class Usage(Effect, frozen=True):
 
     def plus(self, other: "Usage") -> "Usage":
         return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            money=self.money + other.money,
+            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, self.money + other.money
         )
 
 

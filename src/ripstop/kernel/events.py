@@ -8,7 +8,7 @@ Tags are part of the file format: never rename one, never give an old one a new 
 field needs a default, so that old journals keep folding (`tests/old_journals/`).
 """
 
-from typing import Any
+from typing import Any, final
 
 from msgspec import Struct
 
@@ -105,6 +105,7 @@ class Repeated(Event, tag="repeated", frozen=True):
     because: str
 
 
+@final
 class Guarded(Event, tag="guarded", frozen=True):
     """A guard stopped something. The evidence is what `why` shows."""
 

@@ -18,21 +18,14 @@ COSTLY = (AskAgent, CallTool, StartRun)
 """Commands that are not given any more once the time is up."""
 
 
-def review(run: Run[Any], command: Command, at: int, render: Callable[[AskAgent], Prompt]) -> Command | Guarded:
+def review(run: Run[Any], command: Command, at: int, render: Callable[[Any, AskAgent], Prompt]) -> Command | Guarded:
     """The command as it may be given, or the verdict that forbids it."""
     limits = run.limits
     if limits.seconds is not None and isinstance(command, COSTLY):
         verdict = budget.before_time(limits, run.began, at)
         if verdict:
             return verdict
-    if type(command) is StartRun and run.started.depth >= limits.depth:
-        return Guarded(
-            guard="depth",
-            limit=limits.depth,
-            value=run.started.depth + 1,
-            text=f"A child of this run would be {run.started.depth + 1} deep; the limit is {limits.depth}.",
-        )
-    if isinstance(command, AskAgent):
+    if type(command) is AskAgent:
         if command.continues is None:
             verdict = progress.review(run.trail, run.guards)
             if verdict:
@@ -40,6 +33,13 @@ def review(run: Run[Any], command: Command, at: int, render: Callable[[AskAgent]
         verdict = budget.before_turn_or_call(limits, run.spent, command)
         if verdict:
             return verdict
-        if budget.counts_tokens(limits):
-            return budget.with_allowance(limits, run.spent, command, estimate(render(command)))
+        if limits.tokens is not None or limits.money is not None:
+            return budget.with_allowance(limits, run.spent, command, estimate(render(run.state, command)))
+    elif type(command) is StartRun and run.started.depth >= limits.depth:
+        return Guarded(
+            guard="depth",
+            limit=limits.depth,
+            value=run.started.depth + 1,
+            text=f"A child of this run would be {run.started.depth + 1} deep; the limit is {limits.depth}.",
+        )
     return command

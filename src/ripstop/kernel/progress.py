@@ -28,6 +28,8 @@ LONGEST_COURTESY, LONGEST_DECOMPOSED = 240, 960
 TERMINATE = "terminate"
 
 _encode = msgspec.json.Encoder(order="sorted").encode
+_NO_MARK = hashlib.blake2b(digest_size=6)
+"""Copied for every mark, because setting one up costs more than the copy."""
 
 
 class Deed(Struct, frozen=True, gc=False):
@@ -42,7 +44,9 @@ class Deed(Struct, frozen=True, gc=False):
 
 def mark(*changed: Any) -> str:
     """A short mark of what a turn changed: decisions, files, fields."""
-    return hashlib.blake2b(_encode(changed), digest_size=6).hexdigest()
+    made = _NO_MARK.copy()
+    made.update(_encode(changed))
+    return made.hexdigest()
 
 
 NOTHING = mark()
@@ -76,8 +80,8 @@ def follow(trail: tuple[Deed, ...], number: int, worked: Worked, guards: Guards)
         return trail  # written by a version that did not look at deeds
     deed = Deed(worked.agent, worked.deed, number, worked.courteous, worked.marked)
     # without patience for circles too: courtesies are compared with what their agents did before them
-    longest = LONGEST_CIRCLE * max(guards.patience, 1) + 2
-    return (*trail[-longest + 1 :], deed)
+    longest = LONGEST_CIRCLE * (guards.patience or 1) + 2
+    return trail[1 - longest :] + (deed,)  # noqa: RUF005  (unpacking copies a whole trail once more, every turn)
 
 
 def review(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
@@ -88,11 +92,19 @@ def review(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
     if last.marked:
         text = f"{last.agent} ended the run with {guards.end_marker}."
         return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=(last.number,))
-    return _only_courtesy(trail, guards) or _circle(trail, guards)
+    verdict = _only_courtesy(trail, guards) if last.courteous else None
+    if verdict:
+        return verdict
+    done = last.mark
+    for deed in trail[-1 - LONGEST_CIRCLE : -1]:
+        if deed.mark == done:
+            return _circle(trail, guards)
+    return None  # by far the most frequent: none of the last turns did the same
 
 
 def _only_courtesy(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
-    if guards.courtesy != TERMINATE or len(trail) < 2 or not (trail[-1].courteous and trail[-2].courteous):
+    """For a last turn that was courteous: the verdict, if the turn before it was too."""
+    if guards.courtesy != TERMINATE or len(trail) < 2 or not trail[-2].courteous:
         return None
     if any(_changed_something(trail, place) for place in (len(trail) - 2, len(trail) - 1)):
         return None
@@ -122,10 +134,9 @@ def _changed_something(trail: Sequence[Deed], place: int) -> bool:
 def _circle(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
     if not guards.patience:
         return None
-    last, length = trail[-1], len(trail)
-    done = last.mark
+    done, length = trail[-1].mark, len(trail)
     for period in range(1, min(LONGEST_CIRCLE, length - 1) + 1):
-        if trail[-1 - period].mark != done:  # by far the most frequent
+        if trail[-1 - period].mark != done:
             continue
         turns = period * max(guards.patience, 2)  # what was done once was not done again
         if turns > length:

@@ -127,24 +127,28 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
         guards = style.guards(definition, event.guards)
         state = style.begin(definition, event)
         return Run(run_id, event, event.definition, event.limits, record.at, state, number, guards=guards)
-    if type(event) is Forked:
-        run = _forked(style, definitions, run_id, run, event, record.at)
-    state = style.evolve(run.state, number, event)
     if type(event) is Asked:
-        spent = _asked(run.spent, event.command)
-        opened = {**run.open, number: Open(event.command, state, record.at, spent.calls)}
+        state, spent = style.evolve(run.state, number, event), run.spent
+        if type(event.command) is AskAgent:
+            new_turn = event.command.continues is None
+            spent = Spent(spent.turns + new_turn, spent.calls + 1, spent.usage)
+        opened = run.open.copy()
+        opened[number] = Open(event.command, state, record.at, spent.calls)
         # a style may have questions of its own after a verdict, such as why its last word could not be written
         if run.verdict and isinstance(event.command, AskPerson) and event.command.choices == (GO_ON, STOP):
             run = replace(run, asks_about_verdict=number)
         return replace(run, state=state, length=number, open=opened, spent=spent)
     if type(event) is Answered:
-        spent = run.spent
-        if isinstance(event.answer, (AgentReplied, RunFinished)):
-            spent = replace(spent, usage=spent.usage.plus(event.answer.usage))
+        state, spent, answer = style.evolve(run.state, number, event), run.spent, event.answer
+        if type(answer) is AgentReplied or type(answer) is RunFinished:
+            spent = Spent(spent.turns, spent.calls, spent.usage.plus(answer.usage))
         return replace(run, state=state, length=number, open=_without(run.open, event.to), spent=spent)
     if isinstance(event, Worked):
+        state = style.evolve(run.state, number, event)
         return replace(run, state=state, length=number, trail=follow(run.trail, number, event, run.guards))
-    return _apply_rare(replace(run, state=state, length=number), record)
+    if type(event) is Forked:
+        run = _forked(style, definitions, run_id, run, event, record.at)
+    return _apply_rare(replace(run, state=style.evolve(run.state, number, event), length=number), record)
 
 
 def _apply_rare(run: Run[S], record: Record) -> Run[S]:
@@ -196,12 +200,6 @@ def _without(open_: dict[int, Open], number: int) -> dict[int, Open]:
     rest = open_.copy()
     rest.pop(number, None)
     return rest
-
-
-def _asked(spent: Spent, command: Command) -> Spent:
-    if type(command) is not AskAgent:
-        return spent
-    return replace(spent, calls=spent.calls + 1, turns=spent.turns + (command.continues is None))
 
 
 def _doubts(run: Run[S], number: int, event: Doubted | Repeated) -> dict[int, int]:
@@ -269,4 +267,6 @@ def fingerprint(run: Run[Any]) -> str:
         run.spent,
         run.ended,
     )
-    return hashlib.sha256(_encode(standing)).hexdigest()
+    # numbers as keys, such as those of open tool calls, cannot be sorted by the encoder unless they are texts
+    plain = msgspec.to_builtins(standing, str_keys=True)
+    return hashlib.sha256(_encode(plain)).hexdigest()

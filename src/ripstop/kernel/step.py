@@ -123,32 +123,28 @@ class _StepIsOver(Exception):
 
 
 class Step(Generic[S]):
+    __slots__ = ("_definitions", "_id", "_style", "at", "number", "records", "run", "state")
+
     def __init__(
         self, style: Style[S], definitions: Mapping[str, Any], run: Run[S] | None, run_id: str, fact: Fact, at: int
     ) -> None:
         self._style = style
         self._definitions = definitions
         self._id = run_id
-        self._at = at
+        self.at = at
+        """When this step happens."""
         self.records: list[Record] = []
-        self.run = self._write(run, fact)
-
-    @property
-    def state(self) -> S:
-        return self.run.state
-
-    @property
-    def number(self) -> int:
+        self.number = run.length if run else 0
         """The number of the record written last."""
-        return self.run.length
+        self.run: Run[S] = run  # type: ignore[assignment]  # none only until the fact is recorded, on the next line
+        self.record(fact)
 
     def record(self, event: Event) -> None:
-        self.run = self._write(self.run, event)
-
-    @property
-    def at(self) -> int:
-        """When this step happens."""
-        return self._at
+        number = self.number + 1
+        record = Record(number, self.at, event)
+        self.run = run = apply(self._style, self._definitions, self._id, self.run, record)
+        self.records.append(record)
+        self.state, self.number = run.state, number
 
     def owe(self, command: Command) -> int:
         """Ask for something that the run owes whatever its limits say, such as the last word."""
@@ -157,8 +153,8 @@ class Step(Generic[S]):
 
     def ask(self, command: Command) -> int:
         """Ask the world for something; returns the command's number. A guard may end the run here."""
-        verdict = review(self.run, command, self._at, lambda ask: self._style.render(self.state, ask))
-        if isinstance(verdict, Guarded):
+        verdict = review(self.run, command, self.at, self._style.render)
+        if type(verdict) is Guarded:
             self.stop(verdict)
         self.record(Asked(command=verdict))
         return self.number
@@ -191,12 +187,6 @@ class Step(Generic[S]):
         assert outcome in OUTCOMES, outcome
         self.record(Ended(outcome=outcome, because=because))
 
-    def _write(self, run: Run[S] | None, event: Event) -> Run[S]:
-        record = Record(run.length + 1 if run else 1, self._at, event)
-        after = apply(self._style, self._definitions, self._id, run, record)
-        self.records.append(record)
-        return after
-
 
 def _is_owed(command: Command) -> bool:
     """Whether a command is the run's own duty, not part of what somebody works on."""
@@ -210,18 +200,17 @@ def advance(
     if run is None:
         if not isinstance(fact, Started):
             raise RunNotFound(run_id)
+    elif type(fact) is Answered or type(fact) is Doubted:  # by far the most frequent
+        if run.ended or fact.to not in run.open:
+            return [], run
     elif type(fact) is Started:
         raise RunAlreadyStarted(run_id)
-    elif run.ended and not isinstance(fact, Forked):
-        if isinstance(fact, (Answered, Doubted)):
-            return [], run
+    elif run.ended and type(fact) is not Forked:
         _may_go_on(style, run, fact)
-    elif isinstance(fact, Ordered) and fact.order == RESUME:
+    elif type(fact) is Ordered and fact.order == RESUME:
         if not run.asks_about_verdict:
             return [], run  # it is going on already
         raises_of(fact.arguments, run.verdict)
-    elif isinstance(fact, (Answered, Doubted)) and fact.to not in run.open:
-        return [], run
     return _take(style, Step(style, definitions, run, run_id, fact, at), run, fact)
 
 
@@ -256,7 +245,11 @@ def decide_again(
 def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> tuple[list[Record], Run[S]]:
     """Decide on a fact. Whatever comes of it, a step ends in order."""
     try:
-        _decide(style, step, before, fact)
+        if isinstance(fact, Answered):
+            assert before is not None
+            _settle(style, step, before, fact.to, fact.answer)
+        else:
+            _decide(style, step, fact)
     except _StepIsOver:
         pass
     except Unworkable as error:
@@ -268,10 +261,7 @@ def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> 
     return step.records, step.run
 
 
-def _decide(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> None:
-    if isinstance(fact, Answered):  # by far the most frequent
-        assert before is not None
-        return _settle(style, step, before, fact.to, fact.answer)
+def _decide(style: Style[S], step: Step[S], fact: Started | Forked | Heard | Ordered | Doubted) -> None:
     match fact:
         case Started(limits=limits):
             _set_deadline(step, limits)

@@ -246,15 +246,16 @@ class Trace(Struct, frozen=True):
 
 def evaluate(node: Node, lookup: Callable[[str], Any]) -> Any:
     """The value of a condition. `lookup` returns `MISSING` for a name it does not know."""
-    if isinstance(node, Name):
+    # not `isinstance`: a class of msgspec makes it slow where the answer is no, and no node has subclasses
+    if type(node) is Name:
         return lookup(node.name)
-    if isinstance(node, Compare):
+    if type(node) is Compare:
         return compare(node.operator, evaluate(node.left, lookup), evaluate(node.right, lookup))
-    if isinstance(node, Not):
+    if type(node) is Not:
         return not evaluate(node.operand, lookup)
-    if isinstance(node, And):
+    if type(node) is And:
         return bool(evaluate(node.left, lookup)) and bool(evaluate(node.right, lookup))
-    if isinstance(node, Or):
+    if type(node) is Or:
         return bool(evaluate(node.left, lookup)) or bool(evaluate(node.right, lookup))
     assert isinstance(node, Literal)
     return node.value

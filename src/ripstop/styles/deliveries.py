@@ -57,8 +57,9 @@ Delivery = WholeFile | Edit
 
 def deliveries(text: str) -> list[Delivery]:
     """What a reply delivers, in order. Any text will do."""
-    if "<<<<<" not in text and ("\n" not in text or ("```" not in text and "~~~" not in text)):
-        return []  # the usual case: only words, or only the control object; a block takes more than one line
+    fenced = "\n" in text and ("```" in text or "~~~" in text)  # a block takes more than one line
+    if not fenced and ("<" not in text or "<<<<<" not in text):  # one character is found much faster than five
+        return []  # the usual case: only words, or only the control object
     return list(_Reading(text).found())
 
 

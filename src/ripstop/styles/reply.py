@@ -9,7 +9,6 @@ because the prompts that agents see are written in that style.
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -45,8 +44,10 @@ def fenced(text: str) -> dict[str, Any]:
 def last(text: str, key: str) -> tuple[dict[str, Any], str]:
     """The last object that has `key`, and the text without it."""
     whole = _whole(text)
-    if whole is not None and key in whole:
-        return whole, ""
+    return (whole, "") if whole is not None and key in whole else _last_of_several(text, key)
+
+
+def _last_of_several(text: str, key: str) -> tuple[dict[str, Any], str]:
     clean = without_thinking(text)
     nearest = ""
     for start in _openings(clean):
@@ -65,7 +66,7 @@ def last(text: str, key: str) -> tuple[dict[str, Any], str]:
 
 def _whole(text: str) -> dict[str, Any] | None:
     """The usual case of a model that is held to a schema: the text is the object."""
-    if text[:1] != "{" or text[-1:] != "}":
+    if not text or text[0] != "{" or text[-1] != "}":
         return None
     try:
         value = msgspec.json.decode(text)
@@ -158,15 +159,31 @@ def _around(text: str, start: int, end: int) -> str:
     return (before + "\n" + after).strip()
 
 
-@lru_cache(maxsize=64)
-def decided(text: str) -> tuple[str, dict[str, Any]]:
-    """What an agent said and decided. Raises `NoReply`."""
-    found, rest = last(text, "decisions")
+Decided = tuple[str, dict[str, Any]]
+
+_latest: list[tuple[str | None, Decided]] = [(None, ("", {}))]
+"""The text that was read last, and what was found in it."""
+
+
+def decided(text: str) -> Decided:
+    """What an agent said and decided. Raises `NoReply`.
+
+    A step asks twice about the same text, once to decide and once to fold. So the latest answer is kept, and found by
+    the text being the same object: a cache by its content would have to hash every reply from end to end.
+    """
+    known, answer = _latest[0]
+    if known is text:
+        return answer
+    found, rest = _whole(text), ""  # not `last`: a call less, in every turn
+    if found is None or "decisions" not in found:
+        found, rest = _last_of_several(text, "decisions")
     decisions = found["decisions"]
     if not isinstance(decisions, dict):
         raise NoReply(f'"decisions" is {_kind(decisions)}; it must be an object such as {{"approved": true}}')
     content = found.get("content", rest)
-    return (content if isinstance(content, str) else msgspec.json.encode(content).decode()), decisions
+    answer = (content if isinstance(content, str) else msgspec.json.encode(content).decode()), decisions
+    _latest[0] = (text, answer)
+    return answer
 
 
 def _kind(value: Any) -> str:

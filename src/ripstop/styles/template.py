@@ -6,12 +6,16 @@ template is read, never text that silently reaches an agent.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TypeVar
 
 from msgspec import Struct
 
+T = TypeVar("T")
+
 MAX_DEPTH = 32
+SPEAKER = "last_agent_name"
+"""The variable that a choice looks at."""
 
 _OPENING = re.compile(r"(?=(\{\{|\{%))")
 _CLOSING = {"{{": "}}", "{%": "%}"}
@@ -64,7 +68,6 @@ def _tags(source: str) -> Iterator[_Tag]:
 Piece = str | Variable | Choice
 
 
-@lru_cache(maxsize=1024)
 def parse(source: str, variables: frozenset[str]) -> tuple[Piece, ...]:
     reader = _Reader(source, variables)
     pieces, stop = reader.until()
@@ -73,16 +76,18 @@ def parse(source: str, variables: frozenset[str]) -> tuple[Piece, ...]:
     return pieces
 
 
-def render(pieces: tuple[Piece, ...], values: Mapping[str, str]) -> str:
-    return "".join([_render(piece, values) for piece in pieces])
-
-
-def _render(piece: Piece, values: Mapping[str, str]) -> str:
-    if isinstance(piece, str):
-        return piece
-    if isinstance(piece, Variable):
-        return values[piece.name]
-    return render(piece.then if values["last_agent_name"] == piece.agent else piece.otherwise, values)
+def render(pieces: tuple[Piece, ...], values: Mapping[str, Callable[[T], str]], of: T) -> str:
+    """The text, with the `values` `of` something: each is worked out only where the template uses it."""
+    texts: list[str] = []
+    for piece in pieces:
+        if type(piece) is str:
+            texts.append(piece)
+        elif type(piece) is Variable:
+            texts.append(values[piece.name](of))
+        elif type(piece) is Choice:
+            holds = values[SPEAKER](of) == piece.agent
+            texts.append(render(piece.then if holds else piece.otherwise, values, of))
+    return "".join(texts)
 
 
 class _Reader:

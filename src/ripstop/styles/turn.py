@@ -14,7 +14,7 @@ from ripstop.kernel.events import Answered, Asked, Event
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.step import Settled, Step
 
-from .deliveries import Edit, WholeFile, deliveries
+from .deliveries import Delivery, Edit, WholeFile, deliveries
 
 S = TypeVar("S")
 
@@ -93,7 +93,8 @@ def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
         return None
     elif type(event) is Answered:
         if type(event.answer) is AgentReplied:
-            return replace(turn, exchanges=(*turn.exchanges, Exchange(number, event.answer)))
+            said = (Exchange(number, event.answer),)
+            return replace(turn, exchanges=turn.exchanges + said)
         if event.to in turn.pending:
             return _with_result(turn, event.to, event.answer)
     elif type(event) is Denied:
@@ -133,7 +134,8 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
     if type(answer) is not AgentReplied:
         return None
     if not answer.calls:
-        return None if _deliver(step, turn, answer, tools) else _finished(turn)
+        found = deliveries(answer.text)
+        return None if found and _deliver(step, turn, found, tools) else _finished(turn)
     if len(turn.exchanges) >= MAX_CALLS:
         problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
         return Finished(step.number, failure=Failed(reason=problem, fault="agent"))
@@ -156,10 +158,10 @@ def _call_tools(step: Step[S], turn: Turn, reply: AgentReplied, tools: tuple[str
         ask_on(step, turn)
 
 
-def _deliver(step: Step[S], turn: Turn, reply: AgentReplied, tools: tuple[str, ...]) -> bool:
-    """Have the files written that a reply's text delivers; false if it delivers none."""
+def _deliver(step: Step[S], turn: Turn, found: list[Delivery], tools: tuple[str, ...]) -> bool:
+    """Have the files written that a reply's text delivers; false if none of them may be."""
     number, asked = step.number, False
-    for index, item in enumerate(deliveries(reply.text)):
+    for index, item in enumerate(found):
         tool = WRITE if isinstance(item, WholeFile) else EDIT
         if not item.complete:
             step.warn(f"the reply ends in the middle of {item.path!r}")
@@ -185,8 +187,14 @@ def _after_tools(step: Step[S], turn: Turn) -> Finished | None:
 
 def _finished(turn: Turn) -> Finished:
     last = turn.exchanges[-1]
-    wrong = tuple([said.removeprefix(ERROR) for _, said in last.results if said.startswith(ERROR)])
-    return Finished(last.number, last.reply.text, None, _corrections(turn), wrong)
+    wrong: tuple[str, ...] = ()
+    if last.results:
+        wrong = tuple([said.removeprefix(ERROR) for _, said in last.results if said.startswith(ERROR)])
+    corrections = 0
+    for exchange in turn.exchanges:
+        if exchange.correction:
+            corrections += 1
+    return Finished(last.number, last.reply.text, None, corrections, wrong)
 
 
 def correct(step: Step[S], turn: Turn, finished: Finished, problem: str) -> None:
@@ -199,6 +207,8 @@ def deeds(turn: Turn) -> list[tuple[str, Any]]:
     """What a turn did: which tools it called with what. Calls that only read, or went wrong, are left out."""
     done: list[tuple[str, Any]] = []
     for exchange in turn.exchanges:
+        if not exchange.results:
+            continue
         for index, result in sorted(exchange.results):
             if result.startswith(ERROR):
                 continue
@@ -213,10 +223,6 @@ def deeds(turn: Turn) -> list[tuple[str, Any]]:
 def ask_on(step: Step[S], turn: Turn) -> None:
     context = (turn.number, *(exchange.number for exchange in turn.exchanges))
     step.ask(replace(turn.ask, context=context, continues=turn.number, max_tokens=None))
-
-
-def _corrections(turn: Turn) -> int:
-    return len([exchange for exchange in turn.exchanges if exchange.correction])
 
 
 def render(turn: Turn | None, ask: AskAgent, first: Prompt) -> Prompt:

@@ -1,24 +1,58 @@
-"""What the author of a graph writes, as the style needs it: checked, with the places it came from."""
+"""What the author of a graph writes, as the style needs it: checked, with the places it came from.
 
+What follows from a definition alone is worked out once, when it is first needed (`cached_property`, for which these
+structs have a `__dict__`). It is no part of the definition: it is neither written nor compared.
+"""
+
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 
+from ripstop.kernel.effects import AskAgent
+
+from .. import condition, template
+from ..condition import Node
+from ..template import Piece
+from .roles import MODELS, TOOLS
+from .schema import reply_schema
+
 END = "END"
 SAVE = "save_and_end"
+
+VARIABLES = frozenset(
+    {
+        "initial_message",
+        "last_agent_name",
+        "last_agent_content",
+        "last_agent_decisions",
+        "COLLABORATION_GUIDE",
+        "turn_count",
+    }
+)
+"""What a prompt may use."""
 
 
 class Definition(Struct, frozen=True, omit_defaults=True):
     """Base: immutable, and defaults are not written, so that the pinned content stays small."""
 
 
-class Agent(Definition, frozen=True):
+class Agent(Definition, frozen=True, dict=True):
     name: str
     type: str = "coder"
     model: str = ""
     """A model's SPEC or the name of a role; empty for the run's model."""
     tools: tuple[str, ...] | None = None
     """The tools it may call; none named: those of its type."""
+
+    @cached_property
+    def may_call(self) -> tuple[str, ...]:
+        return TOOLS[self.type] if self.tools is None else self.tools
+
+    @cached_property
+    def question(self) -> AskAgent:
+        """How it is given its turn; only the context is another every time."""
+        return AskAgent(agent=self.name, kind=self.type, model=self.model or MODELS.get(self.type, ""))
 
 
 class Transition(Definition, frozen=True):
@@ -27,12 +61,29 @@ class Transition(Definition, frozen=True):
     line: int = 0
 
 
-class State(Definition, frozen=True):
+class Brief(Struct, frozen=True):
+    """What every prompt in a state has in common."""
+
+    template: tuple[Piece, ...]
+    reply_schema: dict[str, Any]
+
+
+class State(Definition, frozen=True, dict=True):
     name: str
     agent: str
     prompt: str
     transitions: tuple[Transition, ...] = ()
     line: int = 0
+
+    @cached_property
+    def ways(self) -> tuple[tuple[int, Transition, Node], ...]:
+        """The transitions in order: index, transition, and its condition, read."""
+        return tuple((index, way, condition.parse(way.condition)) for index, way in enumerate(self.transitions))
+
+    @cached_property
+    def brief(self) -> Brief:
+        schema = reply_schema(self.prompt, [node for _, _, node in self.ways])
+        return Brief(template.parse(self.prompt, VARIABLES), schema)
 
 
 class ExitCondition(Definition, frozen=True):
@@ -41,7 +92,7 @@ class ExitCondition(Definition, frozen=True):
     line: int = 0
 
 
-class Graph(Definition, frozen=True):
+class Graph(Definition, frozen=True, dict=True):
     name: str
     start: str
     agents: tuple[Agent, ...]
@@ -60,6 +111,12 @@ class Graph(Definition, frozen=True):
     """Name of the file, for messages."""
     guards: dict[str, Any] = {}
     """Guards that are set otherwise than by default (`kernel.effects.Guards`)."""
+
+    @cached_property
+    def places(self) -> dict[str, tuple[State, Agent]]:
+        """Every state with the agent whose turn it is there."""
+        agents = {agent.name: agent for agent in self.agents}
+        return {state.name: (state, agents[state.agent]) for state in self.states}
 
     def state(self, name: str) -> State | None:
         for state in self.states:

@@ -6,15 +6,16 @@
 - `ask` asks: it can look at everything and change nothing.
 """
 
+from ripstop.kernel.prompt import Message
+
 from ..turn import EDIT, LOOKING, WRITE
-from .definition import Agent
 
 WRITING = (*LOOKING, WRITE, EDIT)
 
 TOOLS: dict[str, tuple[str, ...]] = {"coder": WRITING, "architect": WRITING, "ask": LOOKING}
 
-STRONG = "strong"
-"""The role whose model an architect gets, unless the definition names another."""
+MODELS = {"architect": "strong"}
+"""The role whose model a type gets, unless the definition names another; the others get the run's."""
 
 _FILES_EN = (
     "To deliver a file without a tool, write its path on a line of its own "
@@ -35,15 +36,11 @@ INSTRUCTIONS: dict[tuple[str, str], str] = {
     ("ask", "en"): "You clarify: ask, check and judge. You can read every file, and you change none.",
     ("ask", "zh"): "你负责澄清：提问、核对、判断。你可以读所有文件，但不修改任何文件。",
 }
+_TOLD = {
+    language: {kind: Message("system", text) for (kind, of), text in INSTRUCTIONS.items() if of == language}
+    for language in ("en", "zh")
+}
 
 
-def tools_of(agent: Agent) -> tuple[str, ...]:
-    return TOOLS[agent.type] if agent.tools is None else agent.tools
-
-
-def model_of(agent: Agent) -> str:
-    return agent.model or (STRONG if agent.type == "architect" else "")
-
-
-def instructions_for(agent: Agent, language: str) -> str:
-    return INSTRUCTIONS[agent.type, language]
+def instructions_for(kind: str, language: str) -> Message:
+    return _TOLD[language][kind]

@@ -3,12 +3,11 @@
 For models that can be held to a schema: such a reply always can be read and always decides.
 """
 
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 from .. import condition, reply
 from ..condition import Compare, Literal, Name, Node
-from .definition import State
 
 ENGINE_NAMES = ("max_turns_exceeded", "error_occurred", "turns", "turn_count")
 """Names in conditions that the engine knows by itself."""
@@ -17,9 +16,8 @@ LONGEST_CONTENT = 2000
 BOOLEAN = {"type": "boolean"}
 
 
-@lru_cache(maxsize=256)
-def reply_schema(state: State) -> dict[str, Any]:
-    decisions = fields(state)
+def reply_schema(prompt: str, conditions: Sequence[Node]) -> dict[str, Any]:
+    decisions = _fields(prompt, conditions)
     return {
         "type": "object",
         "properties": {
@@ -36,13 +34,13 @@ def reply_schema(state: State) -> dict[str, Any]:
     }
 
 
-def fields(state: State) -> dict[str, dict[str, Any]]:
+def _fields(prompt: str, conditions: Sequence[Node]) -> dict[str, dict[str, Any]]:
     """Every decision field that a state's conditions look at, with the type they need, and those that
     the example in its prompt has beside them."""
     found: dict[str, dict[str, Any]] = {}
-    for transition in state.transitions:
-        _collect(condition.parse(transition.condition), found)
-    for name, value in _shown(state.prompt).items():
+    for node in conditions:
+        _collect(node, found)
+    for name, value in _shown(prompt).items():
         if isinstance(value, bool | int | float | str):
             found.setdefault(name, _type_of(value))
     return found

@@ -32,22 +32,10 @@ from .definition import END, SAVE, Agent, ExitCondition, Graph, State, Transitio
 from .events import Saved, Turned
 from .explanation import explain_turn
 from .guide import GUIDES
-from .roles import instructions_for, model_of, tools_of
-from .schema import reply_schema
+from .roles import instructions_for
 
 NOT_THERE = -1
 """The line of a state that a fork's new definition no longer has."""
-
-VARIABLES = frozenset(
-    {
-        "initial_message",
-        "last_agent_name",
-        "last_agent_content",
-        "last_agent_decisions",
-        "COLLABORATION_GUIDE",
-        "turn_count",
-    }
-)
 
 
 class Word(Struct, frozen=True, gc=False):
@@ -78,6 +66,43 @@ class Position(Struct, frozen=True, gc=False):
         return self.allowance or self.graph.max_turns
 
 
+VALUES: dict[str, Callable[[Position], str]] = {
+    "initial_message": lambda state: state.goal,
+    "last_agent_name": lambda state: state.last.agent,
+    "last_agent_content": lambda state: state.last.content,
+    "last_agent_decisions": lambda state: msgspec.json.encode(state.last.decisions).decode(),
+    "COLLABORATION_GUIDE": lambda state: state.graph.guide or GUIDES[state.graph.language],
+    "turn_count": lambda state: str(state.turns),
+}
+"""What the variables of a prompt stand for."""
+
+
+class Known(Struct, frozen=True, gc=False):
+    """What names in conditions stand for: the agent's decisions first, then what the engine knows."""
+
+    state: Position
+    decisions: dict[str, Any]
+    error: bool = False
+    missing: dict[str, None] = {}
+    """The names that stood for nothing, in the order in which they were asked for."""
+
+    def value(self, name: str) -> Any:
+        if name in self.decisions:
+            return self.decisions[name]
+        state = self.state
+        match name:
+            case "max_turns_exceeded":
+                return state.turns >= state.most_turns
+            case "error_occurred":
+                return self.error
+            case "turns" | "turn_count":
+                return state.turns
+        if name.startswith("turn_count_"):
+            return state.counts.get(name.removeprefix("turn_count_"), 0)
+        self.missing[name] = None
+        return condition.MISSING
+
+
 class GraphStyle:
     name = "graph"
     unforkable = ""
@@ -88,9 +113,8 @@ class GraphStyle:
         return with_wishes(Guards(), wishes, definition.guards)
 
     def begin(self, definition: Graph, started: Started) -> Position:
-        start = definition.state(definition.start)
-        assert start is not None, definition.start  # the definition was checked
-        return Position(definition, started.input or definition.initial_message, start, _agent(definition, start))
+        start, agent = definition.places[definition.start]
+        return Position(definition, started.input or definition.initial_message, start, agent)
 
     def rebase(self, state: Position, definition: Graph) -> Position:
         here = definition.state(state.here.name) or replace(state.here, line=NOT_THERE)
@@ -101,32 +125,32 @@ class GraphStyle:
         if type(event) is Turned:
             assert state.turn is not None
             word = _word(state.turn, event.reply)
-            if event.to in ("", END):
+            if not event.to or event.to == END:
                 return replace(state, turn=None, last=word)
-            here = state.graph.state(event.to)
-            assert here is not None, event.to  # the definition was checked
-            return replace(state, turn=None, last=word, here=here, agent=_agent(state.graph, here))
+            here, agent = state.graph.places[event.to]
+            return replace(state, turn=None, last=word, here=here, agent=agent)
+        turn = turns.evolve(state.turn, number, event)
+        if turn is not state.turn:
+            if turn is None or turn.number != number:
+                return replace(state, turn=turn)
+            counts, name = state.counts.copy(), state.here.name
+            counts[name] = counts.get(name, 0) + 1
+            return replace(state, turn=turn, turns=state.turns + 1, counts=counts)
         if type(event) is Saved:
             return replace(state, saved=True)
         if type(event) is Ordered and event.order == RESUME:
             more = int(event.arguments.get("raise", {}).get("turns", 0))
             allowance = state.turns + (more or state.graph.max_turns) if state.saved else state.most_turns + more
             return replace(state, saved=False, turn=None, allowance=allowance)
-        turn = turns.evolve(state.turn, number, event)
-        if turn is state.turn:
-            return state
-        if turn is not None and turn.number == number:
-            name = state.here.name
-            counts = {**state.counts, name: state.counts.get(name, 0) + 1}
-            return replace(state, turn=turn, turns=state.turns + 1, counts=counts)
-        return replace(state, turn=turn)
+        return state
 
     # Deciding
 
     def decide(self, step: Step[Position], news: News) -> None:
         match news:
             case Settled():
-                finished = turns.decide(step, step.state.turn, news, tools_of(step.state.agent))
+                state = step.state
+                finished = turns.decide(step, state.turn, news, state.agent.may_call)
                 if finished:
                     _after_turn(step, finished)
             case Started():
@@ -148,14 +172,10 @@ class GraphStyle:
     # Looking
 
     def render(self, state: Position, command: AskAgent) -> Prompt:
-        here = state.here
-        text = template.render(template.parse(here.prompt, VARIABLES), _values(state))
-        agent = state.agent
-        told = Message(role="system", text=instructions_for(agent, state.graph.language))
-        first = Prompt(
-            messages=(told, Message(role="user", text=text)), tools=tools_of(agent), schema=reply_schema(here)
-        )
-        return turns.render(state.turn, command, first)
+        brief, agent = state.here.brief, state.agent
+        task = Message("user", template.render(brief.template, VALUES, state))
+        told = instructions_for(agent.type, state.graph.language)
+        return turns.render(state.turn, command, Prompt((told, task), agent.may_call, brief.reply_schema))
 
     def arguments(self, state: Position, command: CallTool) -> dict[str, Any]:
         return turns.arguments(state.turn, command)
@@ -178,58 +198,36 @@ class GraphStyle:
     def explain(self, before: Position, event: Event) -> list[str]:
         if not isinstance(event, Turned) or before.turn is None:
             return []
-        return explain_turn(before.graph, before.here, event, lookup(_heard(before, event.reply)))
-
-
-def _heard(state: Position, number: int) -> Position:
-    """The position with the reply in record `number` as the last word, as conditions see it."""
-    assert state.turn is not None
-    return replace(state, last=_word(state.turn, number))
+        word = _word(before.turn, event.reply)
+        return explain_turn(before.graph, before.here, event, Known(before, word.decisions).value)
 
 
 def _word(turn: Turn, number: int) -> Word:
+    """What the agent says in this turn; its last reply is record `number`."""
     content, decisions = reply.decided(turn.exchanges[-1].reply.text)
     return Word(turn.ask.agent, content, decisions, number)
 
 
-def _values(state: Position) -> Mapping[str, str]:
-    return {
-        "initial_message": state.goal,
-        "last_agent_name": state.last.agent,
-        "last_agent_content": state.last.content,
-        "last_agent_decisions": msgspec.json.encode(state.last.decisions).decode(),
-        "COLLABORATION_GUIDE": state.graph.guide or GUIDES[state.graph.language],
-        "turn_count": str(state.turns),
-    }
-
-
 def _give_turn(step: Step[Position]) -> None:
     state = step.state
-    agent, last = state.agent, state.last.number
-    context = (1, last) if last else (1,)
-    step.ask(AskAgent(agent=agent.name, kind=agent.type, model=model_of(agent), context=context))
-
-
-def _agent(graph: Graph, here: State) -> Agent:
-    agent = graph.agent(here.agent)
-    assert agent is not None, here.agent  # the definition was checked
-    return agent
+    last = state.last.number
+    step.ask(replace(state.agent.question, context=(1, last) if last else (1,)))
 
 
 def _after_turn(step: Step[Position], finished: Finished) -> None:
     if finished.failure:
         return _error(step, finished.failure.reason)
+    turn = step.state.turn
+    assert turn is not None
     try:
-        reply.decided(finished.text)
+        content, decisions = reply.decided(finished.text)
     except reply.NoReply as problem:
-        turn = step.state.turn
-        assert turn is not None
         if finished.corrections < step.state.graph.reasks:
             return turns.correct(step, turn, finished, _correction(str(problem)))
         return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
     for reason in finished.undelivered:
         step.warn(f"a file was not delivered: {reason}")
-    _follow(step, finished)
+    _follow(step, turn, finished.number, content, decisions)
 
 
 def _correction(problem: str) -> str:
@@ -239,21 +237,31 @@ def _correction(problem: str) -> str:
     )
 
 
-def _follow(step: Step[Position], finished: Finished) -> None:
+def _follow(step: Step[Position], turn: Turn, number: int, content: str, decisions: dict[str, Any]) -> None:
+    """Go where the turn leads, whose last reply is record `number`."""
     state = step.state
     graph, here = state.graph, state.here
-    heard = _heard(state, finished.number)
-    missing: list[str] = []
-    known = lookup(heard, missing)
+    known = Known(state, decisions)
     index, transition = _first_that_holds(here, known)
-    exit_condition = _exit_that_holds(graph, known)
-    if missing and graph.strict_decisions:
-        names = ", ".join(repr(name) for name in dict.fromkeys(missing))
+    exit_condition = _exit_that_holds(graph, known) if graph.exit_conditions else None
+    if known.missing and graph.strict_decisions:
+        names = ", ".join(repr(name) for name in known.missing)
         return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
-    step.record(_turned(step, finished, heard.last, transition.to if transition else "", index))
-    for name in dict.fromkeys(missing):
+    done, guards = turns.deeds(turn), step.run.guards
+    step.record(
+        Turned(
+            reply=number,
+            to=transition.to if transition else "",
+            via=index,
+            agent=turn.ask.agent,
+            deed=progress.mark(decisions, done) if decisions or done else progress.NOTHING,
+            courteous=progress.courteous(content, guards),
+            marked=progress.marked(content, guards),
+        )
+    )
+    for name in known.missing:
         step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
-    exceeded = heard.turns >= heard.most_turns
+    exceeded = state.turns >= state.most_turns
     if exit_condition and not exceeded:
         reason = f"exit condition {exit_condition.condition!r} holds ({exit_condition.action})"
         return _leave(step, "stopped", reason, exit_condition)
@@ -262,24 +270,8 @@ def _follow(step: Step[Position], finished: Finished) -> None:
     if transition.to == END:
         return step.end("completed", f"{here.name} → END: {transition.condition or 'always'}")
     if exceeded:
-        return _leave_at_limit(step, heard, exit_condition)
+        return _leave_at_limit(step, state, exit_condition)
     _give_turn(step)
-
-
-def _turned(step: Step[Position], finished: Finished, word: Word, to: str, via: int) -> Turned:
-    turn, guards = step.state.turn, step.run.guards
-    assert turn is not None
-    done = turns.deeds(turn)
-    deed = progress.mark(word.decisions, done) if word.decisions or done else progress.NOTHING
-    return Turned(
-        reply=finished.number,
-        to=to,
-        via=via,
-        agent=word.agent,
-        deed=deed,
-        courteous=progress.courteous(word.content, guards),
-        marked=progress.marked(word.content, guards),
-    )
 
 
 def _leave(step: Step[Position], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
@@ -290,25 +282,25 @@ def _leave(step: Step[Position], outcome: str, because: str, exit_condition: Exi
     step.end(outcome, because)
 
 
-def _leave_at_limit(step: Step[Position], heard: Position, exit_condition: ExitCondition | None) -> None:
-    text = f"{heard.turns} turns were taken, which is all that max_turns allows."
-    verdict = Guarded(guard="max_turns", limit=heard.most_turns, value=heard.turns, text=text)
+def _leave_at_limit(step: Step[Position], state: Position, exit_condition: ExitCondition | None) -> None:
+    text = f"{state.turns} turns were taken, which is all that max_turns allows."
+    verdict = Guarded(guard="max_turns", limit=state.most_turns, value=state.turns, text=text)
     if exit_condition is None:
         step.stop(verdict)
     step.record(verdict)
     _leave(step, "limit", text, exit_condition)
 
 
-def _first_that_holds(here: State, known: Callable[[str], Any]) -> tuple[int, Transition | None]:
-    for index, transition in enumerate(here.transitions):
-        if _holds(transition.condition, known):
+def _first_that_holds(here: State, known: Known) -> tuple[int, Transition | None]:
+    for index, transition, node in here.ways:
+        if condition.evaluate(node, known.value):
             return index, transition
     return -1, None
 
 
-def _exit_that_holds(graph: Graph, known: Callable[[str], Any]) -> ExitCondition | None:
+def _exit_that_holds(graph: Graph, known: Known) -> ExitCondition | None:
     for exit_condition in graph.exit_conditions:
-        if _holds(exit_condition.condition, known):
+        if condition.evaluate(condition.parse(exit_condition.condition), known.value):
             return exit_condition
     return None
 
@@ -319,40 +311,10 @@ def _why_no_transition(here: State) -> str:
     return f"none of the {len(here.transitions)} transitions of {here.name} holds"
 
 
-def _holds(source: str, known: Callable[[str], Any]) -> bool:
-    return bool(condition.evaluate(condition.parse(source), known))
-
-
-def lookup(state: Position, missing: list[str] | None = None, error: bool = False) -> Callable[[str], Any]:
-    """Names in conditions: the agent's decisions first, then what the engine knows."""
-
-    decisions = state.last.decisions
-
-    def value(name: str) -> Any:
-        return decisions[name] if name in decisions else _known(state, name, missing, error)
-
-    return value
-
-
-def _known(state: Position, name: str, missing: list[str] | None, error: bool) -> Any:
-    match name:
-        case "max_turns_exceeded":
-            return state.turns >= state.most_turns
-        case "error_occurred":
-            return error
-        case "turns" | "turn_count":
-            return state.turns
-    if name.startswith("turn_count_"):
-        return state.counts.get(name.removeprefix("turn_count_"), 0)
-    if missing is not None:
-        missing.append(name)
-    return condition.MISSING
-
-
 def _error(step: Step[Position], reason: str) -> None:
     """Something went wrong that nobody handles: the exit conditions are told, and the run fails."""
-    known = lookup(step.state, error=True)
-    exit_condition = _exit_that_holds(step.state.graph, known)
+    state = step.state
+    exit_condition = _exit_that_holds(state.graph, Known(state, state.last.decisions, error=True))
     if exit_condition:
         reason = f"{reason} (error_occurred → {exit_condition.action})."
     _leave(step, "failed", reason, exit_condition)
