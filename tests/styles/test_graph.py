@@ -8,7 +8,7 @@ import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolCall, ToolReturned
 from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.events import Asked, Ended, Guarded, Ordered, Warned
+from ripstop.kernel.events import Asked, Ended, Forked, Guarded, Ordered, Warned
 from ripstop.kernel.progress import NOTHING, mark
 from ripstop.kernel.run import fingerprint
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
@@ -362,6 +362,14 @@ def test_a_saved_run_goes_on_from_exactly_where_it_ended() -> None:
     assert told.run.state.here.name == "a"
     story.when(says(go=True)).then_asks(AskAgent)
     story.when(says(done=True)).then_ends("completed")
+    story.when(Ordered(order="resume")).then_refused(RunHasEnded)
+
+
+def test_a_saved_run_that_was_forked_to_a_graph_without_its_state_cannot_be_resumed() -> None:
+    saves = ExitCondition(condition="error_occurred", action="save_and_end")
+    story = given(STYLE, graph(state("a"), exit_conditions=(saves,)), Failed(reason="no key"))
+    story.definitions["other"] = graph(state("b"))
+    story.when(Forked(run="story", at=3, definition="other")).then_ends("failed", "no state 'a'")
     story.when(Ordered(order="resume")).then_refused(RunHasEnded)
 
 

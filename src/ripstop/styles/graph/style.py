@@ -184,7 +184,7 @@ class GraphStyle:
         return False
 
     def resumable(self, state: Position) -> bool:
-        return state.saved
+        return state.saved and state.here.line != NOT_THERE
 
     def picture(self, run: Run[Position]) -> Picture:
         state = run.state
