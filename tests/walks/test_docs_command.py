@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ripstop.performers.documents.publisher import key_of
 from tests.walks.test_command_line import EXAMPLES, ripstop, succeed
 
 HANDOFF = EXAMPLES / "handoff"
@@ -110,6 +111,31 @@ def test_an_edit_of_a_finished_document_is_put_right_and_kept(tmp_path: Path) ->
     assert file.read_text(encoding="utf-8") == good and list(file.parent.glob("*.refused-*"))
 
 
+def test_undoing_in_an_editor_what_was_done_since_is_refused_and_kept(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    file = file_of(made, tmp_path)
+    before = file.read_text(encoding="utf-8")
+    docs("accept", made["id"], cwd=tmp_path)
+    good = file.read_text(encoding="utf-8")
+    file.write_text(before, encoding="utf-8")
+    listed = docs("list", cwd=tmp_path)
+    assert "nothing new in it" in listed["problems"][0]["text"]
+    assert file.read_text(encoding="utf-8") == good
+    assert [path.read_text(encoding="utf-8") for path in file.parent.glob("*.refused-*")] == [before]
+    assert docs("list", cwd=tmp_path)["problems"] == []
+
+
+def test_an_edit_that_a_killed_process_left_behind_is_kept_beside_its_document(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    file = file_of(made, tmp_path)
+    left = file.parent / ".ripstop" / "replacing" / key_of(made["run"])
+    left.write_text("by hand", encoding="utf-8")
+    (problem,) = docs("list", cwd=tmp_path)["problems"]
+    assert problem["file"] == file.name and f"{file.name}.refused-interrupted" in problem["text"]
+    assert (file.parent / f"{file.name}.refused-interrupted").read_text(encoding="utf-8") == "by hand"
+    assert docs("list", cwd=tmp_path)["problems"] == [] and not left.exists()
+
+
 @pytest.mark.req("S0-19", "S0-31", "S0-64", "S0-65", "S0-66")
 def test_a_foreign_document_is_taken_in_as_it_is(tmp_path: Path) -> None:
     folder = tmp_path / ".workflows"
@@ -194,7 +220,7 @@ def test_one_odd_file_stops_nobody(tmp_path: Path) -> None:
 
 def test_looking_at_documents_lets_no_agent_work(tmp_path: Path) -> None:
     folder = folder_with_roles(tmp_path)
-    model = script(folder, reply("complete", delay=3.0))
+    model = script(folder, reply("complete", delay=60))
     watcher = watching(folder, model)
     try:
         made = new(folder, "Test it", "tester")

@@ -23,7 +23,8 @@ from ripstop.definitions.problems import did_you_mean
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.run import Run
-from ripstop.performers.documents.folder import OURS, WORKFLOWS, Folder, Found
+from ripstop.performers.documents.files import Found
+from ripstop.performers.documents.folder import OURS, WORKFLOWS, Folder
 from ripstop.performers.documents.placing import settings_in
 from ripstop.performers.documents.publisher import sha_of
 from ripstop.runtime.live import Appended, Sight

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ripstop.kernel.courtesy import is_courtesy
 from ripstop.kernel.errors import RunHasEnded, UsageError
-from ripstop.performers.documents.folder import Found, Missing
+from ripstop.performers.documents.files import Found, Missing
 from ripstop.runtime.ports import Refused, TryAgain
 from ripstop.styles.handoff.message import Message, read_message
 from ripstop.styles.handoff.paper import Malformed, read

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from ripstop.app import App, now
 from ripstop.kernel.errors import RunHasEnded, RunNotFound
 from ripstop.kernel.run import Run
-from ripstop.performers.documents.folder import Folder, Found, Missing
-from ripstop.performers.documents.publisher import edited, key_of, restore
+from ripstop.performers.documents.files import Found, Missing
+from ripstop.performers.documents.folder import Folder
+from ripstop.performers.documents.publisher import edited, key_of, rescue, restore
 from ripstop.runtime.ports import Refused, TryAgain
 from ripstop.styles.handoff.paper import Malformed, Paper, read, write
 from ripstop.styles.handoff.rules import FINAL
@@ -67,6 +68,7 @@ class Stocktaking:
         infos = await self._documents.app.engine.runs()
         open_ = ("working", "waiting", "listening", "stuck")
         self._active = {i.run_id for i in infos if i.status in open_ and i.run_id.startswith(mine)}
+        await self._rescue({i.run_id for i in infos if i.run_id.startswith(mine)})
         for file in await asyncio.to_thread(self._folder.documents):
             if names is None or file.name in names:
                 try:
@@ -90,6 +92,15 @@ class Stocktaking:
         if document.file != file:
             self._tell(file, f"it is a copy of {document.file!r}; give it another id, or delete it")
         self._found.setdefault(document.run, document)
+
+    async def _rescue(self, runs: Collection[str]) -> None:
+        """Keep what was saved in the moment in which somebody was killed who wrote the file."""
+        keys = await asyncio.to_thread(self._folder.replacing)
+        for run_id in [run_id for run_id in runs if key_of(run_id) in keys] if keys else ():
+            file = (await self._documents.state(run_id)).state.file
+            kept = await rescue(self._folder, key_of(run_id), file)
+            if kept:
+                self._tell(file, f"it was edited when a process was killed that wrote it; that edit is in {kept}")
 
     async def _take_in(self, found: Found) -> Document | None:
         """A document from its file, which is taken in if it is new and read back if it was edited."""

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.documents import folder as folder_module
-from ripstop.performers.documents.folder import LETTERS, Folder, Found, Missing
+from ripstop.performers.documents import files
+from ripstop.performers.documents.files import Found, Missing
+from ripstop.performers.documents.folder import LETTERS, Folder
 from ripstop.performers.documents.names import MAX_SIZE
 from ripstop.runtime.ports import Refused, TryAgain
 
@@ -128,13 +129,13 @@ def test_a_file_that_an_editor_takes_away_for_a_moment_is_found(
     path = put(tmp_path, ".workflows/a.md", "text")
     aside = path.rename(tmp_path / "a.md~")
     put(tmp_path, ".workflows/b.md", "other")
-    found, looked = folder_module._found, []
+    found, looked = files.found, []
 
     def listed_before(above: int, name: str) -> Found | None:
         looked.append(name)
         return found(above, "a.md")
 
-    monkeypatch.setattr(folder_module, "_found", listed_before)
+    monkeypatch.setattr(files, "found", listed_before)
     monkeypatch.setattr(time, "sleep", lambda seconds: aside.rename(path))
     assert only(folder.documents()).text == "text"
     assert looked == ["b.md", "b.md"]
@@ -244,11 +245,12 @@ def test_replacing_keeps_the_mode_and_follows_no_link(folder: Folder, tmp_path: 
 def test_replaces_only_what_it_was_told_to(folder: Folder, tmp_path: Path) -> None:
     assert folder.replace("a.md", "one", over="")
     assert not folder.replace("a.md", "two", over="")
-    assert not folder.replace("a.md", "two", over=sha("other"))
+    assert not folder.replace("a.md", "two", over=sha("other"), key="k")
     assert folder.read("a.md") == "one"
-    assert folder.replace("a.md", "two", over=sha("one"))
+    assert folder.replace("a.md", "two", over=sha("one"), key="k")
     assert folder.read("a.md") == "two"
-    assert names(tmp_path / ".workflows") == ["a.md"]
+    assert names(tmp_path / ".workflows") == [".ripstop", "a.md"]
+    assert folder.replacing() == []
 
 
 def test_keeps_a_refused_text_once_and_never_over_another(folder: Folder, tmp_path: Path) -> None:

@@ -310,6 +310,26 @@ def test_an_illegal_edit_is_refused_with_its_line_and_kept() -> None:
     assert order_["text"] == was and order_["keep"]
 
 
+def test_an_earlier_text_saved_again_is_refused_and_kept() -> None:
+    story = document()
+    before = write(now(story))
+    told(story, order("accept", "ann"), order("pass", "ann", to="bob", next_action="Check it"))
+    story.tell(DONE)
+    done = edited(story, before)
+    refused = next(event for event in done.events if isinstance(event, Refused))
+    assert "with nothing new in it" in refused.reason
+    wanted = published(done)
+    assert (wanted["over"], wanted["text"]) == (sha(before), write(now(story)))
+    assert wanted["keep"] and now(story).owner == "bob"
+
+
+def test_an_edit_that_was_found_after_a_kill_is_told() -> None:
+    story = document()
+    story.tell(order("accept", "ann"))
+    done = story.when(ToolReturned(value={"file": "f.md", "done": "written", "kept": "f.md.refused-interrupted"}))
+    assert ["f.md.refused-interrupted" in event.text for event in done.events if isinstance(event, Warned)] == [True]
+
+
 def test_a_hand_over_by_edit_keeps_what_was_written_as_the_next_action() -> None:
     story = document()
     told(story, order("accept", "ann"))

@@ -139,6 +139,11 @@ def _edit(step: Step[Standing]) -> None:
     if state.found == write(state.paper):
         return transitions.publish(step)  # it is what we would write; let that be noted
     views = [paper for _, paper in state.views if paper is not state.paper]
+    stale = next((view for view in reversed(views) if write(view) == state.found), None)
+    if stale:
+        reason = f"this is how it stood at {stale.updated}, with nothing new in it; change it as it is now"
+        step.record(Refused(order="edit", by="", reason=reason, line=1))
+        return transitions.publish(step)
     try:
         edit = read_edit(state.found, [*views, state.paper])
     except Refusal as refusal:
@@ -179,6 +184,9 @@ def _after_publishing(step: Step[Standing], news: Settled) -> None:
     assert isinstance(answer, ToolReturned)
     if step.state.unwritten:
         step.withdraw(step.state.unwritten, "the file could be written")
+    if "kept" in answer.value:
+        kept = answer.value["kept"]
+        step.warn(f"the file was edited when a process was killed that wrote it; that edit is in {kept}")
     if "found" in answer.value:
         _edit(step)
         if step.state.keep and step.state.refusal:
