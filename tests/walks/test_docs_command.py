@@ -183,6 +183,46 @@ def test_an_id_that_was_changed_is_put_right_and_makes_no_second_document(tmp_pa
     assert "cannot be changed" in listed["problems"][0]["text"]
 
 
+def test_an_id_that_was_changed_in_a_finished_document_is_put_right_and_kept(tmp_path: Path) -> None:
+    made = new(tmp_path, "x", "ann", "--id", "one")
+    docs("terminate", "one", cwd=tmp_path)
+    file = file_of(made, tmp_path)
+    good = file.read_text(encoding="utf-8")
+    replace(file, "# Workflow: one", "# Workflow: two")
+    listed = docs("list", cwd=tmp_path)
+    assert [document["id"] for document in listed["documents"]] == ["one"]
+    assert "final" in listed["problems"][0]["text"]
+    assert file.read_text(encoding="utf-8") == good
+    assert "# Workflow: two" in next(file.parent.glob("*.refused-*")).read_text(encoding="utf-8")
+
+
+def test_another_document_may_take_the_name_of_a_finished_one(tmp_path: Path) -> None:
+    made = new(tmp_path, "x", "ann", "--id", "one")
+    docs("terminate", "one", cwd=tmp_path)
+    text = "# Workflow: two\nStatus: pending\nCurrent_Owner: ann\n\n## Task\ny\n"
+    file_of(made, tmp_path).write_text(text, encoding="utf-8")
+    listed = docs("list", cwd=tmp_path)
+    assert [(document["id"], document["task"]) for document in listed["documents"]] == [("two", "y")]
+    assert listed["problems"] == []
+
+
+@pytest.mark.parametrize("data", [b"garbage", b"", b"# Workflow: caf\xe9\n"])
+def test_the_file_of_a_document_that_holds_none_is_put_right_and_kept(tmp_path: Path, data: bytes) -> None:
+    active, finished = new(tmp_path), new(tmp_path)
+    docs("terminate", finished["id"], cwd=tmp_path)
+    texts = {file_of(made, tmp_path): file_of(made, tmp_path).read_bytes() for made in (active, finished)}
+    for file in texts:
+        file.write_bytes(data)
+        age(file)
+    listed = docs("list", cwd=tmp_path)
+    assert {document["id"] for document in listed["documents"]} == {active["id"], finished["id"]}
+    assert {problem["file"] for problem in listed["problems"]} == {file.name for file in texts}
+    assert {file: file.read_bytes() for file in texts} == texts
+    kept = [*(tmp_path / ".workflows").glob("*.refused-*"), *(tmp_path / ".workflows").glob("set-aside/*.md")]
+    assert [path.read_bytes() for path in kept] == [data, data]
+    assert docs("list", cwd=tmp_path)["problems"] == []
+
+
 def test_an_id_that_was_changed_to_that_of_another_is_put_right_too(tmp_path: Path) -> None:
     made, other = new(tmp_path, "x", "ann", "--id", "one"), new(tmp_path, "y", "ann", "--id", "two")
     replace(file_of(made, tmp_path), "# Workflow: one", "# Workflow: two")
@@ -422,6 +462,23 @@ def test_a_watcher_notices_a_new_document_and_a_killed_one_is_gone_on_with(tmp_p
     again = docs("watch", "--once", "--model", model, cwd=folder)
     (document,) = again["documents"]
     assert (document["status"], document["result"], document["interaction_count"]) == ("completed", "all well", 2)
+
+
+def test_a_watcher_puts_a_file_right_that_holds_no_document(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    wrong = {new(folder, "x", "a person", "--id", f"w{n}")["file"]: data for n, data in enumerate((b"x", b"", b"\xff"))}
+    files = {folder / ".workflows" / name: data for name, data in wrong.items()}
+    good = {file: file.read_bytes() for file in files}
+    watcher = watching(folder, script(folder))
+    try:
+        assert watcher.stderr is not None and "Watching" in watcher.stderr.readline()
+        for file, data in files.items():
+            file.write_bytes(data)
+        # long before the sweep, which comes every 30 seconds
+        until(lambda: all(f.exists() and f.read_bytes() == good[f] for f in files), "put right", seconds=20)
+    finally:
+        watcher.send_signal(signal.SIGINT)
+        watcher.communicate(timeout=20)
 
 
 def test_an_edit_while_an_agent_works_is_lost_on_neither_side(tmp_path: Path) -> None:

@@ -77,6 +77,12 @@ class Folder:
         with self._opened(WORKFLOWS, OURS, "seen", create=True) as above:
             files.put(above, f"{key}.json", data)
 
+    def notes(self) -> dict[str, bytes]:
+        """What was noted about every document, by key."""
+        with self._opened(WORKFLOWS, OURS, "seen", create=True) as above:
+            names = [name for name in os.listdir(above) if name.endswith(".json") and not name.startswith(".")]
+            return {name.removesuffix(".json"): files.look(above, name) or b"" for name in names}
+
     # Documents
 
     def documents(self) -> list[Found]:

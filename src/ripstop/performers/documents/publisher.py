@@ -12,6 +12,7 @@
 - Everything happens under the document's lock. Editors do not take locks; see `Folder.replace`.
 """
 
+import asyncio
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -112,6 +113,25 @@ async def rescue(folder: Folder, key: str, file: str) -> str:
     return await do_locked(folder.lock(key), lambda: _rescue(folder, key, file))
 
 
+async def keys_by_file(folder: Folder) -> dict[str, list[str]]:
+    """Whose files the files of a folder are, as far as we have written them."""
+    found: dict[str, list[str]] = {}
+    for key, note in (await asyncio.to_thread(folder.notes)).items():
+        found.setdefault(_read(note).file, []).append(key)
+    return found
+
+
+async def put_back(folder: Folder, key: str, file: str, text: str) -> bool:
+    """Write the file of a document that has nothing more to say, if there is none. Returns whether it was written."""
+
+    def write() -> bool:
+        seen = _seen(folder, key)
+        _note(folder, key, Seen(seen.number, sha_of(text), file=file))
+        return folder.replace(file, text, over="")
+
+    return await do_locked(folder.lock(key), write)
+
+
 async def restore(folder: Folder, key: str, file: str, found: str, text: str, tag: str) -> str:
     """Put a document right that has nothing more to say, and keep what was found in its file beside it; returns where.
 
@@ -166,9 +186,13 @@ def _publish(folder: Folder, key: str, wanted: Publication) -> dict[str, Any]:
 
 
 def _seen(folder: Folder, key: str) -> Seen:
+    return _read(folder.note(key))
+
+
+def _read(note: bytes) -> Seen:
     """Nothing seen, if the note is missing or damaged: then every text there is somebody else's."""
     try:
-        return msgspec.json.decode(folder.note(key), type=Seen)
+        return msgspec.json.decode(note, type=Seen)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Seen()
 
