@@ -276,12 +276,21 @@ def test_looking_at_documents_lets_no_agent_work(tmp_path: Path) -> None:
 
 def test_an_id_is_taken_once_and_a_run_of_a_document_is_never_forked(tmp_path: Path) -> None:
     made = new(tmp_path, "first", "ann", "--id", "x")
-    for named in ("x", " x ", "x\n"):
+    for named in ("x", " x ", "x\n", "\tx"):
         done = ripstop("docs", "new", "second", "--to", "bob", "--id", named, cwd=tmp_path)
         assert done.returncode == 2 and "already" in done.stderr
     assert len(list((tmp_path / ".workflows").glob("*.md"))) == 1
     forked = ripstop("fork", made["run"], "--at", "1", cwd=tmp_path)
     assert forked.returncode == 2 and "one file" in forked.stderr
+
+
+def test_a_tab_in_an_id_is_a_blank(tmp_path: Path) -> None:
+    made = new(tmp_path, "x", "ann", "--id", "a\tb")
+    assert made["id"] == "a b" and "# Workflow: a b\n" in file_of(made, tmp_path).read_text(encoding="utf-8")
+    replace(file_of(made, tmp_path), "# Workflow: a b", "# Workflow: a\tb")
+    listed = docs("list", cwd=tmp_path)
+    assert [document["id"] for document in listed["documents"]] == ["a b"] and listed["problems"] == []
+    assert docs("accept", "a\tb", cwd=tmp_path)["status"] == "in_progress"
 
 
 def test_a_cancelled_document_is_terminated(tmp_path: Path) -> None:
@@ -370,6 +379,18 @@ def test_messages_become_documents_are_told_to_them_or_ignored(tmp_path: Path) -
     assert {path.name for path in (folder / "processed").iterdir()} == {"a.md", "b.md", "d.md"}
     assert {path.name for path in (folder / "set-aside").glob("*.md")} == {"c.md"}
     assert docs("inbox", cwd=tmp_path) == []
+
+
+def test_a_message_that_should_bring_a_document_and_does_not_is_set_aside(tmp_path: Path) -> None:
+    inner = "### Workflow w_1\nStatus: pending\nCurrent_Owner: ann\n\n### Task\nAdd\n"
+    post(tmp_path, "ann", "a.md", MESSAGE.format("workflow", f"## Workflow Document\n{inner}"))
+    post(tmp_path, "ann", "b.md", MESSAGE.format("workflow", "Here it comes"))
+    assert "### Workflow: <id>" in docs("inbox", cwd=tmp_path)[0]["problem"]
+    handled = docs("inbox", "--handle", cwd=tmp_path)
+    assert all(one["became"].startswith("set aside") for one in handled)
+    folder = tmp_path / ".inbox" / "ann"
+    assert {path.name for path in (folder / "set-aside").glob("*.md")} == {"a.md", "b.md"}
+    assert docs("list", cwd=tmp_path)["documents"] == []
 
 
 @pytest.mark.req("S0-43", "S0-45")
@@ -479,6 +500,18 @@ def test_a_watcher_puts_a_file_right_that_holds_no_document(tmp_path: Path) -> N
     finally:
         watcher.send_signal(signal.SIGINT)
         watcher.communicate(timeout=20)
+
+
+def test_a_second_interruption_ends_a_watcher_at_once_with_the_same_code(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    made = new(folder, "Test it", "tester")
+    watcher = watching(folder, script(folder, reply("complete", delay=60)))
+    until(lambda: "in_progress" in file_of(made, folder).read_text(encoding="utf-8"), "accepted")
+    watcher.send_signal(signal.SIGINT)
+    time.sleep(0.5)  # it waits for its agent now
+    watcher.send_signal(signal.SIGINT)
+    _, said = watcher.communicate(timeout=20)
+    assert watcher.returncode == 128 + signal.SIGINT and "Traceback" not in said
 
 
 def test_an_edit_while_an_agent_works_is_lost_on_neither_side(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.paper import Malformed, Paper, oddities, read, write
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.rules import TERMINATED
-from ripstop.styles.handoff.sections import TIMESTAMP, one_line
+from ripstop.styles.handoff.sections import TIMESTAMP, as_id
 from ripstop.styles.handoff.standing import Standing, asked_of
 from ripstop.styles.handoff.words import timestamp
 
@@ -75,7 +75,7 @@ class Documents:
         """The document with an id, or in a file. Raises `UsageError`."""
         documents = await self.take_stock()
         for document in documents:
-            if named in (document.id, document.run) or Path(named).name == document.file:
+            if as_id(named) == document.id or named == document.run or Path(named).name == document.file:
                 return document
         known = sorted(document.id for document in documents)
         hint = did_you_mean(named, known).rstrip("?") + "?" if known else "there are no documents here yet."
@@ -112,7 +112,7 @@ class Documents:
     ) -> Document:
         """Make a document and its file. The file comes first, whole and under a name of its own; so if this process
         dies before the run is begun, whoever looks next takes the document in."""
-        at, language, named = _local_time(), self._language(task + owner), one_line(named).strip()
+        at, language, named = _local_time(), self._language(task + owner), as_id(named)
         limit = max_interactions or self.app.settings.docs.max_interactions
         if named and await self._exists(named):
             raise _taken(named)

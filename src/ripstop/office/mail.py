@@ -22,6 +22,7 @@ from ripstop.runtime.ports import Refused, TryAgain
 from ripstop.styles.handoff.message import Message, read_message
 from ripstop.styles.handoff.paper import Malformed, read
 from ripstop.styles.handoff.rules import FINAL
+from ripstop.styles.handoff.sections import as_id
 
 from .document import Document
 from .documents import Documents
@@ -97,6 +98,8 @@ async def _become(documents: Documents, letter: Letter, message: Message) -> str
     about = await _about(documents, message)
     if about is not None:
         return await _told(documents, about, message)
+    if message.type == "workflow":
+        raise Malformed(1, "there is none: it stands under `## Workflow Document`, or the Title is the id of one here")
     if message.type != "normal":
         return "it names no document of this folder, or several"
     if is_courtesy(message.body) or not message.body.strip():
@@ -132,8 +135,9 @@ async def _with_document(documents: Documents, message: Message) -> str:
 async def _about(documents: Documents, message: Message) -> Document | None:
     """The document that a message is about: the one whose id is its title, or stands as a word in a reply's text."""
     known = {document.id: document for document in await documents.take_stock()}
-    if message.title in known:
-        return known[message.title]
+    title = as_id(message.title)
+    if title in known:
+        return known[title]
     if message.type != "workflow_reply":
         return None
     named = [name for name in known if re.search(rf"(?<![\w-])(?<!\w\.){re.escape(name)}(?![\w-]|\.\w)", message.body)]
