@@ -393,6 +393,42 @@ def test_a_message_that_should_bring_a_document_and_does_not_is_set_aside(tmp_pa
     assert docs("list", cwd=tmp_path)["documents"] == []
 
 
+def sent_in(cwd: Path) -> str:
+    """A document that came in by a message of boss, accepted."""
+    post(cwd, "ann", "a.md", MESSAGE.format("normal", "Please add 2 and 2."))
+    docs("inbox", "--handle", cwd=cwd)
+    (document,) = docs("list", cwd=cwd)["documents"]
+    docs("accept", document["id"], cwd=cwd)
+    return str(document["id"])
+
+
+def test_whoever_sent_a_document_in_gets_one_message_when_it_is_finished(tmp_path: Path) -> None:
+    named = sent_in(tmp_path)
+    docs("complete", named, "--result", "It is 4.", cwd=tmp_path)
+    (message,) = docs("inbox", "boss", cwd=tmp_path)
+    assert (message["from"], message["to"], message["type"]) == ("ann", "boss", "workflow_reply")
+    assert named in message["body"] and "It is 4." in message["body"]
+    (handled,) = docs("inbox", "--handle", cwd=tmp_path)
+    assert handled["became"] == f"ignored: {named} is completed"
+    assert docs("inbox", cwd=tmp_path) == []
+
+
+def test_replies_can_be_switched_off(tmp_path: Path) -> None:
+    (tmp_path / "ripstop.toml").write_text("[docs]\nreplies = false\n", encoding="utf-8")
+    docs("complete", sent_in(tmp_path), cwd=tmp_path)
+    assert docs("inbox", cwd=tmp_path) == [] and not (tmp_path / ".inbox" / "boss").exists()
+
+
+@pytest.mark.parametrize("place", ["documents.before_link", "documents.after_link"])
+def test_a_reply_is_sent_once_if_the_process_dies_over_it(tmp_path: Path, place: str) -> None:
+    named = sent_in(tmp_path)
+    died = ripstop("docs", "complete", named, cwd=tmp_path, env={**os.environ, "RIPSTOP_FAILPOINT": place})
+    assert died.returncode == -signal.SIGKILL
+    (document,) = docs("list", cwd=tmp_path)["documents"]
+    assert json.loads(succeed("show", document["run"], "--json", cwd=tmp_path))["outcome"] == "completed"
+    assert len(docs("inbox", "boss", cwd=tmp_path)) == 1
+
+
 @pytest.mark.req("S0-43", "S0-45")
 def test_a_reply_to_a_finished_document_is_ignored(tmp_path: Path) -> None:
     made = new(tmp_path)

@@ -25,6 +25,7 @@ from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, U
 from ripstop.kernel.run import Run
 from ripstop.performers.documents.files import Found
 from ripstop.performers.documents.folder import OURS, WORKFLOWS, Folder
+from ripstop.performers.documents.names import safe
 from ripstop.performers.documents.placing import settings_in
 from ripstop.performers.documents.publisher import sha_of
 from ripstop.runtime.live import Appended, Sight
@@ -33,7 +34,7 @@ from ripstop.styles.handoff.paper import Malformed, Paper, oddities, read, write
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.rules import TERMINATED
 from ripstop.styles.handoff.sections import TIMESTAMP, as_id
-from ripstop.styles.handoff.standing import Standing, asked_of
+from ripstop.styles.handoff.standing import OWED, Standing, asked_of
 from ripstop.styles.handoff.words import timestamp
 
 from .document import Document, Trouble
@@ -130,14 +131,26 @@ class Documents:
             raise _taken(document.id)
         return document
 
-    async def take(self, text: str, kind: str) -> Document:
-        """Take in a document that somebody sent. Raises `Malformed`."""
-        paper = read(text)
-        name = await asyncio.to_thread(self.folder.create, kind, _stamp(_local_time()), text)
-        return await self.adopt(name, text, paper)
+    def task(self, document: str, creator: str, owner: str, task: str) -> str:
+        """The text of a document that somebody asks for in a message."""
+        limit = self.app.settings.docs.max_interactions
+        return write(
+            draft(document, creator, owner, task, _local_time(), language=self._language(task + owner), limit=limit)
+        )
 
-    async def adopt(self, name: str, text: str, paper: Paper, max_interactions: int | None = None) -> Document:
-        """Begin the run of a document that stands in its file."""
+    async def take(self, text: str, kind: str, sender: str) -> Document:
+        """Take in a document that somebody sent. Raises `Malformed`.
+
+        The run comes first and the file is written from it, under a name that nobody else has if `kind` is one that
+        nobody else has. So it is known from the beginning who is to get a reply.
+        """
+        name = f"workflow_{safe(kind)}_{_stamp(_local_time())}.md"
+        return await self.adopt(name, text, read(text), sender=sender)
+
+    async def adopt(
+        self, name: str, text: str, paper: Paper, max_interactions: int | None = None, sender: str = ""
+    ) -> Document:
+        """Begin the run of a document; `sender`: who sent it in."""
         docs, root = self.app.settings.docs, self.folder.root
         most = max_interactions or docs.max_interactions
         policy = Policy(max_interactions=most, attempts=docs.attempts, language=self._language(text))
@@ -147,6 +160,8 @@ class Documents:
             "utc_offset": _utc_offset(),
             "model": self.app.settings.models.default,
         }
+        if sender and docs.replies:
+            settings["reply_to"] = sender
         run_id = self.run_of(paper.id)
         # a document may wait for days, so the time limit of runs is not for it
         limits = replace(self.app.settings.limits, seconds=None, turns=None)
@@ -184,7 +199,10 @@ class Documents:
         return self.document(await self.written(run.id)), reason
 
     async def written(self, run_id: str) -> Run[Standing]:
-        """Wait until the document's file holds what the journal says, or a person is asked why it cannot."""
+        """Wait until the document's file holds what the journal says, or a person is asked why it cannot.
+
+        If the document is finished, wait until whoever is to be told so has been told, too.
+        """
         turned = asyncio.Event()
 
         def watch(sight: Sight) -> None:
@@ -199,7 +217,7 @@ class Documents:
                 if self.app.worker.failure:
                     raise self.app.worker.failure
                 run = await self.state(run_id)
-                writing = {number for number, opened in run.open.items() if asked_of(opened.command) == "publish"}
+                writing = {number for number, opened in run.open.items() if asked_of(opened.command) in OWED}
                 if not writing:
                     return run
                 if writing == waited_for:  # nobody has done anything about it for long

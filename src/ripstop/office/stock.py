@@ -26,7 +26,7 @@ from ripstop.runtime.ports import Refused, TryAgain
 from ripstop.styles.handoff.edits import is_of
 from ripstop.styles.handoff.paper import Malformed, Paper, read, write
 from ripstop.styles.handoff.rules import FINAL
-from ripstop.styles.handoff.standing import Standing, asked_of
+from ripstop.styles.handoff.standing import OWED, Standing, asked_of
 
 from .document import Document, Trouble
 
@@ -175,7 +175,7 @@ class Stocktaking:
         if run.state.unwritten and not run.ended:
             with suppress(RunHasEnded):  # somebody has ended it since we looked
                 await self._documents.app.engine.order(run.id, "publish", {})
-        if any(asked_of(opened.command) == "publish" for opened in run.open.values()) or run.state.unwritten:
+        if _owes(run) or run.state.unwritten:
             run = await self._documents.written(run.id)
         return self._documents.document(run)
 
@@ -219,7 +219,9 @@ class Stocktaking:
     async def _seek(self, run_id: str) -> None:
         """A document is under way, and we have not come across its file."""
         run = await self._documents.state(run_id)
-        if run.state.paper.status in FINAL or await self._still_there(run):
+        if _owes(run):  # it has not been written yet, if it is new
+            run = await self._documents.written(run_id)
+        if run.ended or run.state.paper.status in FINAL or await self._still_there(run):
             return
         document = await self._put_back(run)
         if document:
@@ -238,3 +240,8 @@ class Stocktaking:
         except RunHasEnded:
             return None
         return self._documents.document(await self._documents.written(run.id))
+
+
+def _owes(run: Run[Standing]) -> bool:
+    """Whether a file is still to be written, or a reply to be sent."""
+    return any(asked_of(opened.command) in OWED for opened in run.open.values())

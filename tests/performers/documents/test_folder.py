@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -311,10 +312,14 @@ def test_a_name_that_leads_elsewhere_is_refused(folder: Folder, tmp_path: Path, 
 # The inbox
 
 
+def set_aside(folder: Folder) -> None:
+    folder.set_message_aside("bob", "m.md", "why")
+
+
 @pytest.mark.req("S0-60")
 def test_messages_are_sent_found_and_handled(folder: Folder, tmp_path: Path) -> None:
-    assert folder.send("小明", "来自 ann", "你好") == "来自_ann.md"
-    assert folder.send("小明", "来自 ann", "再见") == "来自_ann_2.md"
+    assert folder.send("小明", "来自 ann", "你好")
+    assert folder.send("小明", "来自 ann 2", "再见")
     folder.send("bob", "m", "x")
     put(tmp_path, ".inbox/processed/m.md", "not an agent")
     put(tmp_path, ".inbox/file", "")
@@ -330,10 +335,19 @@ def test_messages_are_sent_found_and_handled(folder: Folder, tmp_path: Path) -> 
 
 def test_handled_messages_of_one_name_are_all_kept(folder: Folder, tmp_path: Path) -> None:
     for number in range(3):
-        folder.send("bob", "m", str(number))
+        put(tmp_path, ".inbox/bob/m.md", str(number))
         folder.processed("bob", "m.md")
     handled = tmp_path / ".inbox" / "bob" / "processed"
     assert [(handled / name).read_text() for name in ("m.md", "m_2.md", "m_3.md")] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("put_away", [lambda f: None, lambda f: f.processed("bob", "m.md"), set_aside])
+def test_a_message_is_sent_once_whatever_became_of_it(folder: Folder, put_away: Callable[[Folder], Any]) -> None:
+    assert folder.send("bob", "m", "x")
+    put_away(folder)
+    left = folder.messages("bob")
+    assert not folder.send("bob", "m", "x")
+    assert folder.messages("bob") == left
 
 
 @pytest.mark.parametrize("agent", ["", "  ", ".", "..", "a/b", "/", "../bob", "processed", "set-aside", ".x", "a\0"])

@@ -56,6 +56,14 @@ def found(above: int, name: str) -> Found | None:
     return Found(name, text, problem, mtime) if text is not None or problem else None
 
 
+def is_there(above: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=above, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def look(above: int, name: str) -> bytes | None:
     looked = look_closely(above, name)
     return None if looked is None else looked[0]

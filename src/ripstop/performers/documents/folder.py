@@ -20,7 +20,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ripstop.kernel.errors import UsageError
@@ -194,11 +194,18 @@ class Folder:
         """Every message that nobody has handled, in no order."""
         return self._all(INBOX, checked(agent, _NOBODY))
 
-    def send(self, agent: str, stem: str, text: str) -> str:
-        """A new message `<stem>.md`; if there is one of that name, with a number behind."""
-        data = encoded(text)
-        with self._opened(INBOX, checked(agent, _NOBODY), create=True) as above:
-            return files.create(above, numbered(safe(stem), ".md"), data)
+    def send(self, agent: str, stem: str, text: str) -> bool:
+        """A new message `<stem>.md`, unless that was sent before, even if it is handled or set aside by now.
+
+        Returns whether it was sent. Only one may try at a time: the caller holds a lock.
+        """
+        data, name, agent = encoded(text), f"{safe(stem)}.md", checked(agent, _NOBODY)
+        for handled in _NOBODY:
+            with suppress(Missing), self._opened(INBOX, agent, handled) as above:
+                if files.is_there(above, name):
+                    return False
+        with self._opened(INBOX, agent, create=True) as above:
+            return bool(files.create(above, iter([name]), data))
 
     def processed(self, agent: str, name: str) -> Path:
         """Move a handled message to `processed/`. Raises `Missing`: somebody else has moved it."""
