@@ -108,7 +108,11 @@ class Stocktaking:
         keys = await asyncio.to_thread(self._folder.replacing)
         for run_id in [run_id for run_id in self._active | self._ended if key_of(run_id) in keys] if keys else ():
             file = (await self._documents.state(run_id)).state.file
-            kept = await rescue(self._folder, key_of(run_id), file)
+            try:
+                kept = await rescue(self._folder, key_of(run_id), file)
+            except (Refused, TryAgain) as problem:
+                self._tell(file, str(problem))
+                continue
             if kept:
                 self._tell(file, f"it was edited when a process was killed that wrote it; that edit is in {kept}")
 

@@ -106,8 +106,8 @@ def sha_of_any(above: int, name: str) -> str:
 
 
 @contextmanager
-def _unfinished(above: int, data: bytes, mode: int | None = None) -> Iterator[str]:
-    """A complete file, safely on disk, under a hidden name that goes away again."""
+def _unfinished(above: int, data: bytes, mode: int | None = None, into: int | None = None) -> Iterator[str]:
+    """A complete file, safely on disk, under a hidden name that goes away again; `into`: where it goes, if elsewhere."""
     name = _UNFINISHED + secrets.token_hex(8)
     descriptor = os.open(name, _CREATING, 0o666, dir_fd=above)
     try:
@@ -122,7 +122,7 @@ def _unfinished(above: int, data: bytes, mode: int | None = None) -> Iterator[st
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=above)
-    os.fsync(above)
+    os.fsync(above if into is None else into)
 
 
 def sweep(above: int) -> None:
@@ -158,12 +158,11 @@ def put(above: int, name: str, data: bytes) -> None:
 
 def put_in_place_of(above: int, name: str, data: bytes, over: str, beside: int, key: str) -> bool:
     """What is exchanged has a name of its own, which only complete files get. After an error it stays: see `rescue`."""
-    with _unfinished(beside, data, _mode(above, name)) as unfinished:
+    with _unfinished(beside, data, _mode(above, name), into=above) as unfinished:
         reach("documents.before_rename")
         os.rename(unfinished, key, src_dir_fd=beside, dst_dir_fd=beside)
         done = replace_if((beside, key), (above, name), over, sha_of_any)
         reach("documents.after_rename")
-        os.fsync(above)
         with suppress(FileNotFoundError):  # where there is no exchange, it was renamed
             os.unlink(key, dir_fd=beside)
     return done
