@@ -107,7 +107,7 @@ def sha_of_any(above: int, name: str) -> str:
 
 @contextmanager
 def _unfinished(above: int, data: bytes, mode: int | None = None, into: int | None = None) -> Iterator[str]:
-    """A complete file, safely on disk, under a hidden name that goes away again; `into`: where it goes, if elsewhere."""
+    """A complete file, safely on disk, under a hidden name that goes away again; `into`: where it is to go."""
     name = _UNFINISHED + secrets.token_hex(8)
     descriptor = os.open(name, _CREATING, 0o666, dir_fd=above)
     try:
