@@ -550,6 +550,24 @@ def test_a_second_interruption_ends_a_watcher_at_once_with_the_same_code(tmp_pat
     assert watcher.returncode == 128 + signal.SIGINT and "Traceback" not in said
 
 
+def test_a_message_that_is_just_being_written_is_waited_for(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    watcher = watching(folder, script(folder, reply("complete", delay=60)))
+    try:
+        assert watcher.stderr is not None and "Watching" in watcher.stderr.readline()
+        post(folder, "tester", "a.md", "")
+        for _ in range(8):
+            time.sleep(0.1)  # a slow writer, who is seen to write
+            (folder / ".inbox" / "tester" / "a.md").touch()
+        post(folder, "tester", "a.md", MESSAGE.format("normal", "Test add"))
+        processed = folder / ".inbox" / "tester" / "processed" / "a.md"
+        until(processed.exists, "handled")
+    finally:
+        watcher.send_signal(signal.SIGINT)
+        watcher.communicate(timeout=20)
+    assert [document["task"] for document in docs("list", cwd=folder)["documents"]] == ["Test add"]
+
+
 def test_an_edit_while_an_agent_works_is_lost_on_neither_side(tmp_path: Path) -> None:
     folder = folder_with_roles(tmp_path)
     first, second = reply("complete", delay=2.0, result="tested add"), reply("complete", result="tested add and sub")

@@ -55,7 +55,7 @@ class Documents:
         """What the ids of all runs of this folder begin with."""
         app.places[self.prefix] = self.folder.root
         self.unsettled: dict[str, int] = {}
-        """Files that cannot be read and may still be being written, and when (microseconds) to look at them again."""
+        """Documents and messages that cannot be read and may still be being written, and when to look at them again."""
 
     def tell(self, trouble: Trouble) -> None:
         self._tell(trouble)

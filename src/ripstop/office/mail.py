@@ -36,6 +36,8 @@ class Letter(Struct, frozen=True):
     file: str
     message: Message | None
     problem: str = ""
+    mtime: int = 0
+    """When it was written, in microseconds."""
 
 
 async def letters(documents: Documents, agent: str = "") -> list[Letter]:
@@ -49,11 +51,11 @@ async def letters(documents: Documents, agent: str = "") -> list[Letter]:
 
 def _letter(agent: str, found: Found) -> Letter:
     if found.text is None:
-        return Letter(agent, found.name, None, found.problem)
+        return Letter(agent, found.name, None, found.problem, found.mtime)
     try:
         return Letter(agent, found.name, read_message(found.text))
     except Malformed as problem:
-        return Letter(agent, found.name, None, str(problem))
+        return Letter(agent, found.name, None, str(problem), found.mtime)
 
 
 def plain_letter(letter: Letter) -> dict[str, str]:

@@ -34,6 +34,11 @@ SETTLED = 2_000_000
 """Microseconds after which a file that cannot be read is not just being written."""
 
 
+def settles(mtime: int) -> int:
+    """When a file that was changed then is surely not being written any more; 0 if that is so by now."""
+    return mtime + SETTLED if abs(now() - mtime) < SETTLED else 0
+
+
 class Desk(Protocol):
     """Whose documents these are (`documents.Documents`)."""
 
@@ -204,8 +209,8 @@ class Stocktaking:
         if not found.mtime:  # nobody can even name it
             self._tell(found.name, f"{words}.")
             return None
-        if abs(now() - found.mtime) < SETTLED:
-            self._documents.unsettled[found.name] = found.mtime + SETTLED
+        if due := settles(found.mtime):
+            self._documents.unsettled[found.name] = due
             self._tell(found.name, f"{words}.")
             return None  # somebody may still be writing it
         owner = await self._owner(found.name, None)

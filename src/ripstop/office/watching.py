@@ -25,6 +25,7 @@ from .document import Document, Trouble
 from .documents import Documents
 from .mail import handle, letters
 from .roles import Role
+from .stock import settles
 
 
 class Mail(Struct, frozen=True):
@@ -154,12 +155,16 @@ class Watch:
             self._documents.tell(Trouble(INBOX, str(problem)))
             return False
         for letter in found:
-            if letter.agent in self._roles:
-                became, away = await handle(self._documents, letter)
-                mail = Mail(letter.agent, letter.file, became)
-                if away or mail not in self._stuck:
-                    self._tell(mail)
-                if not away:
-                    self._stuck.add(mail)
-                handled = handled or away
+            if letter.agent not in self._roles:
+                continue
+            if letter.message is None and (due := settles(letter.mtime)):  # somebody may still be writing it
+                self._documents.unsettled[f"{INBOX}/{letter.agent}/{letter.file}"] = due
+                continue
+            became, away = await handle(self._documents, letter)
+            mail = Mail(letter.agent, letter.file, became)
+            if away or mail not in self._stuck:
+                self._tell(mail)
+            if not away:
+                self._stuck.add(mail)
+            handled = handled or away
         return handled
