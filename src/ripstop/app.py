@@ -25,6 +25,7 @@ from ripstop.performers.children import Children
 from ripstop.performers.documents.folder import Folder
 from ripstop.performers.documents.placing import Placed
 from ripstop.performers.documents.publisher import Publisher
+from ripstop.performers.documents.sender import Sender
 from ripstop.performers.loudspeaker import Loudspeaker
 from ripstop.performers.timers import Timers
 from ripstop.performers.tools.file_tools import FileTools
@@ -38,7 +39,7 @@ from ripstop.settings import Settings, store_path
 from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.handoff.events import HANDOFF_EVENTS
-from ripstop.styles.handoff.standing import PUBLISH
+from ripstop.styles.handoff.standing import PUBLISH, SEND
 from ripstop.styles.handoff.style import HandoffStyle
 
 STYLES: dict[str, Style[Any]] = {"graph": GraphStyle(), "handoff": HandoffStyle()}
@@ -144,7 +145,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncIterator[App]:
     """Work on a journal: run what is open in it, too."""
     live, loudspeaker, places = Live(), Loudspeaker(), dict[str, Path]()
-    toolbox = Toolbox(tools, files=FileTools(), own={PUBLISH: Publisher(_folder_of)})
+    toolbox = Toolbox(tools, files=FileTools(), own={PUBLISH: Publisher(_folder_of), SEND: Sender(_folder_of)})
     journal = SqliteJournal(store_path(settings.store), CODEC)
     engine = Engine(journal, STYLES, load, now, live)
     agents = Agents(

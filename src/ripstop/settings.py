@@ -20,6 +20,7 @@
     attempts = 3                # of an agent at a document, before a person is asked
     language = "en"             # of what is written into documents: en or zh; left out: that of the document
     keep_days = 7               # before terminated documents are cleaned up
+    replies = true              # whoever sent a document in gets a message when it is finished
 
     [docs.models]               # per role; without one, the default
     programmer = "…"
@@ -67,6 +68,7 @@ class Docs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attempts: Annotated[int, msgspec.Meta(ge=1)] = 3
     language: Literal["", "en", "zh"] = ""
     keep_days: Annotated[float, msgspec.Meta(ge=0, le=36_500)] = 7.0
+    replies: bool = True
     models: dict[str, str] = {}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ripstop.performers.documents.publisher import key_of
 from tests.walks.test_command_line import EXAMPLES, ripstop, succeed
 
 HANDOFF = EXAMPLES / "handoff"
@@ -110,6 +111,31 @@ def test_an_edit_of_a_finished_document_is_put_right_and_kept(tmp_path: Path) ->
     assert file.read_text(encoding="utf-8") == good and list(file.parent.glob("*.refused-*"))
 
 
+def test_undoing_in_an_editor_what_was_done_since_is_refused_and_kept(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    file = file_of(made, tmp_path)
+    before = file.read_text(encoding="utf-8")
+    docs("accept", made["id"], cwd=tmp_path)
+    good = file.read_text(encoding="utf-8")
+    file.write_text(before, encoding="utf-8")
+    listed = docs("list", cwd=tmp_path)
+    assert "nothing new in it" in listed["problems"][0]["text"]
+    assert file.read_text(encoding="utf-8") == good
+    assert [path.read_text(encoding="utf-8") for path in file.parent.glob("*.refused-*")] == [before]
+    assert docs("list", cwd=tmp_path)["problems"] == []
+
+
+def test_an_edit_that_a_killed_process_left_behind_is_kept_beside_its_document(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    file = file_of(made, tmp_path)
+    left = file.parent / ".ripstop" / "replacing" / key_of(made["run"])
+    left.write_text("by hand", encoding="utf-8")
+    (problem,) = docs("list", cwd=tmp_path)["problems"]
+    assert problem["file"] == file.name and f"{file.name}.refused-interrupted" in problem["text"]
+    assert (file.parent / f"{file.name}.refused-interrupted").read_text(encoding="utf-8") == "by hand"
+    assert docs("list", cwd=tmp_path)["problems"] == [] and not left.exists()
+
+
 @pytest.mark.req("S0-19", "S0-31", "S0-64", "S0-65", "S0-66")
 def test_a_foreign_document_is_taken_in_as_it_is(tmp_path: Path) -> None:
     folder = tmp_path / ".workflows"
@@ -157,6 +183,46 @@ def test_an_id_that_was_changed_is_put_right_and_makes_no_second_document(tmp_pa
     assert "cannot be changed" in listed["problems"][0]["text"]
 
 
+def test_an_id_that_was_changed_in_a_finished_document_is_put_right_and_kept(tmp_path: Path) -> None:
+    made = new(tmp_path, "x", "ann", "--id", "one")
+    docs("terminate", "one", cwd=tmp_path)
+    file = file_of(made, tmp_path)
+    good = file.read_text(encoding="utf-8")
+    replace(file, "# Workflow: one", "# Workflow: two")
+    listed = docs("list", cwd=tmp_path)
+    assert [document["id"] for document in listed["documents"]] == ["one"]
+    assert "final" in listed["problems"][0]["text"]
+    assert file.read_text(encoding="utf-8") == good
+    assert "# Workflow: two" in next(file.parent.glob("*.refused-*")).read_text(encoding="utf-8")
+
+
+def test_another_document_may_take_the_name_of_a_finished_one(tmp_path: Path) -> None:
+    made = new(tmp_path, "x", "ann", "--id", "one")
+    docs("terminate", "one", cwd=tmp_path)
+    text = "# Workflow: two\nStatus: pending\nCurrent_Owner: ann\n\n## Task\ny\n"
+    file_of(made, tmp_path).write_text(text, encoding="utf-8")
+    listed = docs("list", cwd=tmp_path)
+    assert [(document["id"], document["task"]) for document in listed["documents"]] == [("two", "y")]
+    assert listed["problems"] == []
+
+
+@pytest.mark.parametrize("data", [b"garbage", b"", b"# Workflow: caf\xe9\n"])
+def test_the_file_of_a_document_that_holds_none_is_put_right_and_kept(tmp_path: Path, data: bytes) -> None:
+    active, finished = new(tmp_path), new(tmp_path)
+    docs("terminate", finished["id"], cwd=tmp_path)
+    texts = {file_of(made, tmp_path): file_of(made, tmp_path).read_bytes() for made in (active, finished)}
+    for file in texts:
+        file.write_bytes(data)
+        age(file)
+    listed = docs("list", cwd=tmp_path)
+    assert {document["id"] for document in listed["documents"]} == {active["id"], finished["id"]}
+    assert {problem["file"] for problem in listed["problems"]} == {file.name for file in texts}
+    assert {file: file.read_bytes() for file in texts} == texts
+    kept = [*(tmp_path / ".workflows").glob("*.refused-*"), *(tmp_path / ".workflows").glob("set-aside/*.md")]
+    assert [path.read_bytes() for path in kept] == [data, data]
+    assert docs("list", cwd=tmp_path)["problems"] == []
+
+
 def test_an_id_that_was_changed_to_that_of_another_is_put_right_too(tmp_path: Path) -> None:
     made, other = new(tmp_path, "x", "ann", "--id", "one"), new(tmp_path, "y", "ann", "--id", "two")
     replace(file_of(made, tmp_path), "# Workflow: one", "# Workflow: two")
@@ -194,7 +260,7 @@ def test_one_odd_file_stops_nobody(tmp_path: Path) -> None:
 
 def test_looking_at_documents_lets_no_agent_work(tmp_path: Path) -> None:
     folder = folder_with_roles(tmp_path)
-    model = script(folder, reply("complete", delay=3.0))
+    model = script(folder, reply("complete", delay=60))
     watcher = watching(folder, model)
     try:
         made = new(folder, "Test it", "tester")
@@ -210,12 +276,21 @@ def test_looking_at_documents_lets_no_agent_work(tmp_path: Path) -> None:
 
 def test_an_id_is_taken_once_and_a_run_of_a_document_is_never_forked(tmp_path: Path) -> None:
     made = new(tmp_path, "first", "ann", "--id", "x")
-    for named in ("x", " x ", "x\n"):
+    for named in ("x", " x ", "x\n", "\tx"):
         done = ripstop("docs", "new", "second", "--to", "bob", "--id", named, cwd=tmp_path)
         assert done.returncode == 2 and "already" in done.stderr
     assert len(list((tmp_path / ".workflows").glob("*.md"))) == 1
     forked = ripstop("fork", made["run"], "--at", "1", cwd=tmp_path)
     assert forked.returncode == 2 and "one file" in forked.stderr
+
+
+def test_a_tab_in_an_id_is_a_blank(tmp_path: Path) -> None:
+    made = new(tmp_path, "x", "ann", "--id", "a\tb")
+    assert made["id"] == "a b" and "# Workflow: a b\n" in file_of(made, tmp_path).read_text(encoding="utf-8")
+    replace(file_of(made, tmp_path), "# Workflow: a b", "# Workflow: a\tb")
+    listed = docs("list", cwd=tmp_path)
+    assert [document["id"] for document in listed["documents"]] == ["a b"] and listed["problems"] == []
+    assert docs("accept", "a\tb", cwd=tmp_path)["status"] == "in_progress"
 
 
 def test_a_cancelled_document_is_terminated(tmp_path: Path) -> None:
@@ -304,6 +379,54 @@ def test_messages_become_documents_are_told_to_them_or_ignored(tmp_path: Path) -
     assert {path.name for path in (folder / "processed").iterdir()} == {"a.md", "b.md", "d.md"}
     assert {path.name for path in (folder / "set-aside").glob("*.md")} == {"c.md"}
     assert docs("inbox", cwd=tmp_path) == []
+
+
+def test_a_message_that_should_bring_a_document_and_does_not_is_set_aside(tmp_path: Path) -> None:
+    inner = "### Workflow w_1\nStatus: pending\nCurrent_Owner: ann\n\n### Task\nAdd\n"
+    post(tmp_path, "ann", "a.md", MESSAGE.format("workflow", f"## Workflow Document\n{inner}"))
+    post(tmp_path, "ann", "b.md", MESSAGE.format("workflow", "Here it comes"))
+    assert "### Workflow: <id>" in docs("inbox", cwd=tmp_path)[0]["problem"]
+    handled = docs("inbox", "--handle", cwd=tmp_path)
+    assert all(one["became"].startswith("set aside") for one in handled)
+    folder = tmp_path / ".inbox" / "ann"
+    assert {path.name for path in (folder / "set-aside").glob("*.md")} == {"a.md", "b.md"}
+    assert docs("list", cwd=tmp_path)["documents"] == []
+
+
+def sent_in(cwd: Path) -> str:
+    """A document that came in by a message of boss, accepted."""
+    post(cwd, "ann", "a.md", MESSAGE.format("normal", "Please add 2 and 2."))
+    docs("inbox", "--handle", cwd=cwd)
+    (document,) = docs("list", cwd=cwd)["documents"]
+    docs("accept", document["id"], cwd=cwd)
+    return str(document["id"])
+
+
+def test_whoever_sent_a_document_in_gets_one_message_when_it_is_finished(tmp_path: Path) -> None:
+    named = sent_in(tmp_path)
+    docs("complete", named, "--result", "It is 4.", cwd=tmp_path)
+    (message,) = docs("inbox", "boss", cwd=tmp_path)
+    assert (message["from"], message["to"], message["type"]) == ("ann", "boss", "workflow_reply")
+    assert named in message["body"] and "It is 4." in message["body"]
+    (handled,) = docs("inbox", "--handle", cwd=tmp_path)
+    assert handled["became"] == f"ignored: {named} is completed"
+    assert docs("inbox", cwd=tmp_path) == []
+
+
+def test_replies_can_be_switched_off(tmp_path: Path) -> None:
+    (tmp_path / "ripstop.toml").write_text("[docs]\nreplies = false\n", encoding="utf-8")
+    docs("complete", sent_in(tmp_path), cwd=tmp_path)
+    assert docs("inbox", cwd=tmp_path) == [] and not (tmp_path / ".inbox" / "boss").exists()
+
+
+@pytest.mark.parametrize("place", ["documents.before_link", "documents.after_link"])
+def test_a_reply_is_sent_once_if_the_process_dies_over_it(tmp_path: Path, place: str) -> None:
+    named = sent_in(tmp_path)
+    died = ripstop("docs", "complete", named, cwd=tmp_path, env={**os.environ, "RIPSTOP_FAILPOINT": place})
+    assert died.returncode == -signal.SIGKILL
+    (document,) = docs("list", cwd=tmp_path)["documents"]
+    assert json.loads(succeed("show", document["run"], "--json", cwd=tmp_path))["outcome"] == "completed"
+    assert len(docs("inbox", "boss", cwd=tmp_path)) == 1
 
 
 @pytest.mark.req("S0-43", "S0-45")
@@ -396,6 +519,53 @@ def test_a_watcher_notices_a_new_document_and_a_killed_one_is_gone_on_with(tmp_p
     again = docs("watch", "--once", "--model", model, cwd=folder)
     (document,) = again["documents"]
     assert (document["status"], document["result"], document["interaction_count"]) == ("completed", "all well", 2)
+
+
+def test_a_watcher_puts_a_file_right_that_holds_no_document(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    wrong = {new(folder, "x", "a person", "--id", f"w{n}")["file"]: data for n, data in enumerate((b"x", b"", b"\xff"))}
+    files = {folder / ".workflows" / name: data for name, data in wrong.items()}
+    good = {file: file.read_bytes() for file in files}
+    watcher = watching(folder, script(folder))
+    try:
+        assert watcher.stderr is not None and "Watching" in watcher.stderr.readline()
+        for file, data in files.items():
+            file.write_bytes(data)
+        # long before the sweep, which comes every 30 seconds
+        until(lambda: all(f.exists() and f.read_bytes() == good[f] for f in files), "put right", seconds=20)
+    finally:
+        watcher.send_signal(signal.SIGINT)
+        watcher.communicate(timeout=20)
+
+
+def test_a_second_interruption_ends_a_watcher_at_once_with_the_same_code(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    made = new(folder, "Test it", "tester")
+    watcher = watching(folder, script(folder, reply("complete", delay=60)))
+    until(lambda: "in_progress" in file_of(made, folder).read_text(encoding="utf-8"), "accepted")
+    watcher.send_signal(signal.SIGINT)
+    time.sleep(0.5)  # it waits for its agent now
+    watcher.send_signal(signal.SIGINT)
+    _, said = watcher.communicate(timeout=20)
+    assert watcher.returncode == 128 + signal.SIGINT and "Traceback" not in said
+
+
+def test_a_message_that_is_just_being_written_is_waited_for(tmp_path: Path) -> None:
+    folder = folder_with_roles(tmp_path)
+    watcher = watching(folder, script(folder, reply("complete", delay=60)))
+    try:
+        assert watcher.stderr is not None and "Watching" in watcher.stderr.readline()
+        post(folder, "tester", "a.md", "")
+        for _ in range(8):
+            time.sleep(0.1)  # a slow writer, who is seen to write
+            (folder / ".inbox" / "tester" / "a.md").touch()
+        post(folder, "tester", "a.md", MESSAGE.format("normal", "Test add"))
+        processed = folder / ".inbox" / "tester" / "processed" / "a.md"
+        until(processed.exists, "handled")
+    finally:
+        watcher.send_signal(signal.SIGINT)
+        watcher.communicate(timeout=20)
+    assert [document["task"] for document in docs("list", cwd=folder)["documents"]] == ["Test add"]
 
 
 def test_an_edit_while_an_agent_works_is_lost_on_neither_side(tmp_path: Path) -> None:

@@ -64,10 +64,11 @@ MOVES: dict[str, dict[int, int]] = {
 
 _CUT = re.compile('[.,!;:¡~*"“”„‟«»‹›·•・。、〜「」『』،؛۔।॥\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+')
 _DASH = re.compile("[-‐‒–—―−]+")
-_MENTION = (
-    re.compile(  # a name of letters; of at most three signs in writing without blanks, lest it swallow a sentence
-        r"(?<![a-z0-9_.])@(?:[a-z0-9_](?:[.-]?[a-z0-9_]){0,40}(?![a-z0-9_])|(?:[\u0370-\u06ff]{1,40}|\w{1,3})(?!\w))"
-    )
+# A name of letters. In writing without blanks of two signs, lest it swallow what is said: the third may be a word of
+# its own (`@张三对`), unless a blank follows, which is where a chat program ends a name. Korean has blanks.
+_MENTION = re.compile(
+    r"(?<![a-z0-9_.])@(?:[a-z0-9_](?:[.-]?[a-z0-9_]){0,40}(?![a-z0-9_])"
+    r"|(?:[\u0370-\u06ff]{1,40}|[\uac00-\ud7a3]{1,3}|\w{1,2})(?!\w)|\w{3}(?= ))"
 )
 _QUESTION = re.compile("[?؟¿⸮՞፧❓❔]")
 

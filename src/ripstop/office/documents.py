@@ -23,7 +23,9 @@ from ripstop.definitions.problems import did_you_mean
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.run import Run
-from ripstop.performers.documents.folder import OURS, WORKFLOWS, Folder, Found
+from ripstop.performers.documents.files import Found
+from ripstop.performers.documents.folder import OURS, WORKFLOWS, Folder
+from ripstop.performers.documents.names import safe
 from ripstop.performers.documents.placing import settings_in
 from ripstop.performers.documents.publisher import sha_of
 from ripstop.runtime.live import Appended, Sight
@@ -31,8 +33,8 @@ from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.paper import Malformed, Paper, oddities, read, write
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.rules import TERMINATED
-from ripstop.styles.handoff.sections import TIMESTAMP, one_line
-from ripstop.styles.handoff.standing import Standing, asked_of
+from ripstop.styles.handoff.sections import TIMESTAMP, as_id
+from ripstop.styles.handoff.standing import OWED, Standing, asked_of
 from ripstop.styles.handoff.words import timestamp
 
 from .document import Document, Trouble
@@ -52,6 +54,8 @@ class Documents:
         self.prefix = _prefix(self.folder)
         """What the ids of all runs of this folder begin with."""
         app.places[self.prefix] = self.folder.root
+        self.unsettled: dict[str, int] = {}
+        """Documents and messages that cannot be read and may still be being written, and when to look at them again."""
 
     def tell(self, trouble: Trouble) -> None:
         self._tell(trouble)
@@ -72,7 +76,7 @@ class Documents:
         """The document with an id, or in a file. Raises `UsageError`."""
         documents = await self.take_stock()
         for document in documents:
-            if named in (document.id, document.run) or Path(named).name == document.file:
+            if as_id(named) == document.id or named == document.run or Path(named).name == document.file:
                 return document
         known = sorted(document.id for document in documents)
         hint = did_you_mean(named, known).rstrip("?") + "?" if known else "there are no documents here yet."
@@ -109,7 +113,7 @@ class Documents:
     ) -> Document:
         """Make a document and its file. The file comes first, whole and under a name of its own; so if this process
         dies before the run is begun, whoever looks next takes the document in."""
-        at, language, named = _local_time(), self._language(task + owner), one_line(named).strip()
+        at, language, named = _local_time(), self._language(task + owner), as_id(named)
         limit = max_interactions or self.app.settings.docs.max_interactions
         if named and await self._exists(named):
             raise _taken(named)
@@ -127,14 +131,26 @@ class Documents:
             raise _taken(document.id)
         return document
 
-    async def take(self, text: str, kind: str) -> Document:
-        """Take in a document that somebody sent. Raises `Malformed`."""
-        paper = read(text)
-        name = await asyncio.to_thread(self.folder.create, kind, _stamp(_local_time()), text)
-        return await self.adopt(name, text, paper)
+    def task(self, document: str, creator: str, owner: str, task: str) -> str:
+        """The text of a document that somebody asks for in a message."""
+        limit = self.app.settings.docs.max_interactions
+        return write(
+            draft(document, creator, owner, task, _local_time(), language=self._language(task + owner), limit=limit)
+        )
 
-    async def adopt(self, name: str, text: str, paper: Paper, max_interactions: int | None = None) -> Document:
-        """Begin the run of a document that stands in its file."""
+    async def take(self, text: str, kind: str, sender: str) -> Document:
+        """Take in a document that somebody sent. Raises `Malformed`.
+
+        The run comes first and the file is written from it, under a name that nobody else has if `kind` is one that
+        nobody else has. So it is known from the beginning who is to get a reply.
+        """
+        name = f"workflow_{safe(kind)}_{_stamp(_local_time())}.md"
+        return await self.adopt(name, text, read(text), sender=sender)
+
+    async def adopt(
+        self, name: str, text: str, paper: Paper, max_interactions: int | None = None, sender: str = ""
+    ) -> Document:
+        """Begin the run of a document; `sender`: who sent it in."""
         docs, root = self.app.settings.docs, self.folder.root
         most = max_interactions or docs.max_interactions
         policy = Policy(max_interactions=most, attempts=docs.attempts, language=self._language(text))
@@ -144,6 +160,8 @@ class Documents:
             "utc_offset": _utc_offset(),
             "model": self.app.settings.models.default,
         }
+        if sender and docs.replies:
+            settings["reply_to"] = sender
         run_id = self.run_of(paper.id)
         # a document may wait for days, so the time limit of runs is not for it
         limits = replace(self.app.settings.limits, seconds=None, turns=None)
@@ -181,7 +199,10 @@ class Documents:
         return self.document(await self.written(run.id)), reason
 
     async def written(self, run_id: str) -> Run[Standing]:
-        """Wait until the document's file holds what the journal says, or a person is asked why it cannot."""
+        """Wait until the document's file holds what the journal says, or a person is asked why it cannot.
+
+        If the document is finished, wait until whoever is to be told so has been told, too.
+        """
         turned = asyncio.Event()
 
         def watch(sight: Sight) -> None:
@@ -196,7 +217,7 @@ class Documents:
                 if self.app.worker.failure:
                     raise self.app.worker.failure
                 run = await self.state(run_id)
-                writing = {number for number, opened in run.open.items() if asked_of(opened.command) == "publish"}
+                writing = {number for number, opened in run.open.items() if asked_of(opened.command) in OWED}
                 if not writing:
                     return run
                 if writing == waited_for:  # nobody has done anything about it for long

@@ -4,6 +4,7 @@
 - A message about a document is told to it. Only a transition changes a document, so a message alone never does,
   unless it ends it: with the end marker, or with nothing but a courtesy.
 - Any other message that asks for something becomes a document of its own, so that all work is guarded alike.
+- Whoever sent a message that brought a document, or became one, gets a message when the document is finished.
 - A handled message goes to `processed/`; an empty or malformed one is set aside, with the reason beside it.
 
 What a message leads to has an id that follows from the message, so one that is handled twice does nothing twice.
@@ -16,12 +17,13 @@ import re
 from msgspec import Struct
 
 from ripstop.kernel.courtesy import is_courtesy
-from ripstop.kernel.errors import RunHasEnded, UsageError
-from ripstop.performers.documents.folder import Found, Missing
+from ripstop.kernel.errors import RunHasEnded
+from ripstop.performers.documents.files import Found, Missing
 from ripstop.runtime.ports import Refused, TryAgain
 from ripstop.styles.handoff.message import Message, read_message
 from ripstop.styles.handoff.paper import Malformed, read
 from ripstop.styles.handoff.rules import FINAL
+from ripstop.styles.handoff.sections import as_id
 
 from .document import Document
 from .documents import Documents
@@ -34,6 +36,8 @@ class Letter(Struct, frozen=True):
     file: str
     message: Message | None
     problem: str = ""
+    mtime: int = 0
+    """When it was written, in microseconds."""
 
 
 async def letters(documents: Documents, agent: str = "") -> list[Letter]:
@@ -47,11 +51,11 @@ async def letters(documents: Documents, agent: str = "") -> list[Letter]:
 
 def _letter(agent: str, found: Found) -> Letter:
     if found.text is None:
-        return Letter(agent, found.name, None, found.problem)
+        return Letter(agent, found.name, None, found.problem, found.mtime)
     try:
         return Letter(agent, found.name, read_message(found.text))
     except Malformed as problem:
-        return Letter(agent, found.name, None, str(problem))
+        return Letter(agent, found.name, None, str(problem), found.mtime)
 
 
 def plain_letter(letter: Letter) -> dict[str, str]:
@@ -93,19 +97,22 @@ async def handle(documents: Documents, letter: Letter) -> tuple[str, bool]:
 
 async def _become(documents: Documents, letter: Letter, message: Message) -> str:
     if message.document:
-        return await _with_document(documents, message)
+        return await _with_document(documents, letter, message)
     about = await _about(documents, message)
     if about is not None:
         return await _told(documents, about, message)
+    if message.type == "workflow":
+        raise Malformed(1, "there is none: it stands under `## Workflow Document`, or the Title is the id of one here")
     if message.type != "normal":
         return "it names no document of this folder, or several"
     if is_courtesy(message.body) or not message.body.strip():
         return "nothing but a courtesy: ignored"
-    named = f"message_{_digest(letter, message)}"
-    try:
-        document = await documents.new(message.body, letter.agent, message.sender, kind="message", named=named)
-    except UsageError:
+    digest = _digest(letter, message)
+    named = f"message_{digest}"
+    if await documents.known(named):
         return f"document {named} exists already"
+    text = documents.task(named, message.sender, letter.agent, message.body)
+    document = await documents.take(text, f"message-{digest}", message.sender)
     return f"document {document.id} for {letter.agent}"
 
 
@@ -114,11 +121,11 @@ def _digest(letter: Letter, message: Message) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:10]
 
 
-async def _with_document(documents: Documents, message: Message) -> str:
+async def _with_document(documents: Documents, letter: Letter, message: Message) -> str:
     paper = read(message.document)
     known = await documents.known(paper.id)
     if known is None:
-        document = await documents.take(message.document, kind="inbox")
+        document = await documents.take(message.document, f"inbox-{_digest(letter, message)}", message.sender)
         return f"document {document.id}, {document.paper.status} with {document.paper.owner}"
     if known.paper.status in FINAL:
         return f"ignored: {known.id} is {known.paper.status}"
@@ -132,8 +139,9 @@ async def _with_document(documents: Documents, message: Message) -> str:
 async def _about(documents: Documents, message: Message) -> Document | None:
     """The document that a message is about: the one whose id is its title, or stands as a word in a reply's text."""
     known = {document.id: document for document in await documents.take_stock()}
-    if message.title in known:
-        return known[message.title]
+    title = as_id(message.title)
+    if title in known:
+        return known[title]
     if message.type != "workflow_reply":
         return None
     named = [name for name in known if re.search(rf"(?<![\w-])(?<!\w\.){re.escape(name)}(?![\w-]|\.\w)", message.body)]

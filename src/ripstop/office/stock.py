@@ -1,7 +1,9 @@
 """Taking stock: every file is looked at, and what stands in it is brought together with the journal.
 
 - A document that nobody knows is taken in. An edited one is read back, and put right if the edit is refused.
-- A file that holds no document is set aside, unless it was the file of one: then it is put right.
+- A file that holds no document is set aside, unless it was the file of one: then it is put right. The same goes for
+  a file whose id was changed. It is known by its name whose file it was, and of a finished document by its content
+  as well: a name that nobody needs any more may be taken by another document.
 - A document that is under way and whose file is gone gets it back; one whose file was renamed is found under its
   new name. A copy is named, and left alone.
 - One odd file stops nobody: what is wrong with it is told, and the others go on.
@@ -17,17 +19,24 @@ from msgspec.structs import replace
 from ripstop.app import App, now
 from ripstop.kernel.errors import RunHasEnded, RunNotFound
 from ripstop.kernel.run import Run
-from ripstop.performers.documents.folder import Folder, Found, Missing
-from ripstop.performers.documents.publisher import edited, key_of, restore
+from ripstop.performers.documents.files import Found, Missing
+from ripstop.performers.documents.folder import Folder
+from ripstop.performers.documents.publisher import edited, key_of, keys_by_file, put_back, rescue, restore
 from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.styles.handoff.edits import is_of
 from ripstop.styles.handoff.paper import Malformed, Paper, read, write
 from ripstop.styles.handoff.rules import FINAL
-from ripstop.styles.handoff.standing import Standing, asked_of
+from ripstop.styles.handoff.standing import OWED, Standing, asked_of
 
 from .document import Document, Trouble
 
 SETTLED = 2_000_000
 """Microseconds after which a file that cannot be read is not just being written."""
+
+
+def settles(mtime: int) -> int:
+    """When a file that was changed then is surely not being written any more; 0 if that is so by now."""
+    return mtime + SETTLED if abs(now() - mtime) < SETTLED else 0
 
 
 class Desk(Protocol):
@@ -36,6 +45,7 @@ class Desk(Protocol):
     app: App
     folder: Folder
     prefix: str
+    unsettled: dict[str, int]
 
     def tell(self, trouble: Trouble) -> None: ...
 
@@ -61,12 +71,19 @@ class Stocktaking:
         self._found: dict[str, Document] = {}
         self._active: set[str] = set()
         """Runs that are under way."""
+        self._ended: set[str] = set()
+        self._keys: dict[str, list[str]] | None = None
+        """By file: who has written it. Looked up when first needed."""
 
     async def of(self, names: Collection[str] | None) -> list[Document]:
         mine = f"{self._documents.prefix}."
         infos = await self._documents.app.engine.runs()
         open_ = ("working", "waiting", "listening", "stuck")
         self._active = {i.run_id for i in infos if i.status in open_ and i.run_id.startswith(mine)}
+        self._ended = {i.run_id for i in infos if i.run_id.startswith(mine)} - self._active
+        await self._rescue()
+        for name in [*self._documents.unsettled] if names is None else names:
+            self._documents.unsettled.pop(name, None)
         for file in await asyncio.to_thread(self._folder.documents):
             if names is None or file.name in names:
                 try:
@@ -75,7 +92,7 @@ class Stocktaking:
                     self._tell(file.name, str(problem))
         for run_id in sorted(self._active - self._found.keys()) if names is None else ():
             try:
-                await self._put_back(run_id)
+                await self._seek(run_id)
             except (Refused, TryAgain) as problem:
                 document = self._found[run_id] = self._documents.document(await self._documents.state(run_id))
                 self._tell(document.file, str(problem))
@@ -91,6 +108,19 @@ class Stocktaking:
             self._tell(file, f"it is a copy of {document.file!r}; give it another id, or delete it")
         self._found.setdefault(document.run, document)
 
+    async def _rescue(self) -> None:
+        """Keep what was saved in the moment in which somebody was killed who wrote the file."""
+        keys = await asyncio.to_thread(self._folder.replacing)
+        for run_id in [run_id for run_id in self._active | self._ended if key_of(run_id) in keys] if keys else ():
+            file = (await self._documents.state(run_id)).state.file
+            try:
+                kept = await rescue(self._folder, key_of(run_id), file)
+            except (Refused, TryAgain) as problem:
+                self._tell(file, str(problem))
+                continue
+            if kept:
+                self._tell(file, f"it was edited when a process was killed that wrote it; that edit is in {kept}")
+
     async def _take_in(self, found: Found) -> Document | None:
         """A document from its file, which is taken in if it is new and read back if it was edited."""
         try:
@@ -102,20 +132,27 @@ class Stocktaking:
         try:
             run = await self._documents.state(self._documents.run_of(paper.id))
         except RunNotFound:
-            owner = await self._owner(found.name)
+            owner = await self._owner(found.name, paper)
             if owner is not None:  # its id was changed, which is an edit like any other
                 return await self._read_back(owner)
             return await self._documents.adopt(found.name, found.text, paper)
         if found.name == run.state.file:
             return await self._read_back(run)
-        owner = await self._owner(found.name)
+        owner = await self._owner(found.name, paper)
         return await (self._read_back(owner) if owner else self._renamed(run, found.name))
 
-    async def _owner(self, file: str) -> Run[Standing] | None:
-        """The run under way that this is the file of."""
+    async def _owner(self, file: str, paper: Paper | None) -> Run[Standing] | None:
+        """The run that this is the file of; `paper`: what stands in it, if that can be read."""
         for run_id in self._active:
             run = await self._documents.state(run_id)
             if run.state.file == file:
+                return run
+        if self._keys is None:
+            self._keys = await keys_by_file(self._folder)
+        keys = self._keys.get(file, ())
+        for run_id in [run_id for run_id in self._ended if key_of(run_id) in keys] if keys else ():
+            run = await self._documents.state(run_id)
+            if run.state.file == file and (paper is None or is_of(paper, run.state.paper)):
                 return run
         return None
 
@@ -147,7 +184,7 @@ class Stocktaking:
         if run.state.unwritten and not run.ended:
             with suppress(RunHasEnded):  # somebody has ended it since we looked
                 await self._documents.app.engine.order(run.id, "publish", {})
-        if any(asked_of(opened.command) == "publish" for opened in run.open.values()) or run.state.unwritten:
+        if _owes(run) or run.state.unwritten:
             run = await self._documents.written(run.id)
         return self._documents.document(run)
 
@@ -172,31 +209,48 @@ class Stocktaking:
         if not found.mtime:  # nobody can even name it
             self._tell(found.name, f"{words}.")
             return None
-        if now() - found.mtime < SETTLED:
+        if due := settles(found.mtime):
+            self._documents.unsettled[found.name] = due
             self._tell(found.name, f"{words}.")
             return None  # somebody may still be writing it
-        if found.text is not None:
-            owner = await self._owner(found.name)
-            if owner is not None:
-                return await self._read_back(owner)
+        owner = await self._owner(found.name, None)
+        if owner is not None and found.text is not None:
+            return await self._read_back(owner)
         try:
             place = await asyncio.to_thread(self._folder.set_aside, found.name, str(problem))
         except Missing:
             return None  # somebody was quicker
-        self._tell(found.name, f"{words}; it was set aside as {place}")
-        return None
+        document = await self._put_back(owner) if owner else None
+        again = ", and the document is there again" if document else ""
+        self._tell(found.name, f"{words}; it was set aside as {place}{again}")
+        return document
 
-    async def _put_back(self, run_id: str) -> None:
-        """A document is under way and its file is gone."""
+    async def _seek(self, run_id: str) -> None:
+        """A document is under way, and we have not come across its file."""
         run = await self._documents.state(run_id)
-        if run.state.paper.status in FINAL or await self._still_there(run):
+        if _owes(run):  # it has not been written yet, if it is new
+            run = await self._documents.written(run_id)
+        if run.ended or run.state.paper.status in FINAL or await self._still_there(run):
             return
+        document = await self._put_back(run)
+        if document:
+            self._found[run_id] = document
+            self._tell(
+                document.file, f"it was gone and is there again; to end it: ripstop docs terminate {document.id}"
+            )
+
+    async def _put_back(self, run: Run[Standing]) -> Document | None:
+        """Write the file of a document again, which is gone. None if somebody else has changed something meanwhile."""
+        if run.ended:
+            back = await put_back(self._folder, key_of(run.id), run.state.file, write(run.state.paper))
+            return self._documents.document(run) if back else None
         try:
-            await self._documents.app.engine.order(run_id, "missing", {})
+            await self._documents.app.engine.order(run.id, "missing", {})
         except RunHasEnded:
-            return  # somebody has ended it since we looked
-        run = await self._documents.written(run_id)
-        self._found[run_id] = self._documents.document(run)
-        self._tell(
-            run.state.file, f"it was gone and is there again; to end it: ripstop docs terminate {run.state.paper.id}"
-        )
+            return None
+        return self._documents.document(await self._documents.written(run.id))
+
+
+def _owes(run: Run[Standing]) -> bool:
+    """Whether a file is still to be written, or a reply to be sent."""
+    return any(asked_of(opened.command) in OWED for opened in run.open.values())

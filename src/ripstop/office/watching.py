@@ -1,7 +1,8 @@
 """Letting agents work on the documents they own, for as long as somebody watches.
 
 In every round the workflows come first and the inbox second. A round begins when something has changed in the
-folder; the slow sweep is only a safety net. Agents work side by side, one document each.
+folder; the slow sweep is only a safety net. A file that cannot be read is looked at again as soon as it is clear that
+nobody is just writing it. Agents work side by side, one document each.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ripstop.app import now
 from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.run import Run
 from ripstop.performers.documents.folder import INBOX, WORKFLOWS
@@ -23,6 +25,7 @@ from .document import Document, Trouble
 from .documents import Documents
 from .mail import handle, letters
 from .roles import Role
+from .stock import settles
 
 
 class Mail(Struct, frozen=True):
@@ -56,9 +59,9 @@ class Watch:
     async def for_ever(self) -> None:
         """Until this task is cancelled."""
         async with aclosing(self._changes()) as told:
-            async for changed in told:
+            async for names in told:
                 try:
-                    await self._round(_names(changed))
+                    await self._round(names)
                 except (Refused, TryAgain) as problem:  # the folder itself; it may come back
                     self._documents.tell(Trouble(WORKFLOWS, str(problem)))
 
@@ -71,13 +74,11 @@ class Watch:
                 while True:
                     idle = asyncio.ensure_future(worker.idle())
                     await asyncio.wait([upcoming, idle], return_when=asyncio.FIRST_COMPLETED)
-                    at_rest = idle.done()
+                    at_rest, changed = idle.done(), upcoming.done()
                     idle.cancel()
-                    names: set[str] | None = None
-                    if upcoming.done():
-                        names = _names(upcoming.result())
+                    works = await self._round(None if at_rest else upcoming.result())
+                    if changed:
                         upcoming = asyncio.ensure_future(anext(told))
-                    works = await self._round(None if at_rest else names)
                     if at_rest and not works and not worker.busy:
                         return
                     if at_rest:
@@ -86,18 +87,37 @@ class Watch:
                 upcoming.cancel()
                 await asyncio.wait([upcoming])
 
-    def _changes(self) -> AsyncGenerator[set[Path], None]:
+    async def _changes(self) -> AsyncGenerator[set[str] | None, None]:
+        """The files of documents to look at, each time there are some; none: all of them."""
         worker, root = self._documents.app.worker, self._documents.folder.root
         worker.only = self._documents.prefix
         worker.wake()
-        return changes([root / WORKFLOWS, root / INBOX], self._sweep)
+        async with aclosing(changes([root / WORKFLOWS, root / INBOX], self._sweep)) as told:
+            upcoming = asyncio.ensure_future(anext(told))
+            try:
+                while True:
+                    await asyncio.wait([upcoming], timeout=self._until_settled())
+                    if upcoming.done():
+                        names = _names(upcoming.result())
+                        upcoming = asyncio.ensure_future(anext(told))
+                        yield names
+                    else:
+                        yield set(self._documents.unsettled)
+            finally:
+                upcoming.cancel()
+                await asyncio.wait([upcoming])
+
+    def _until_settled(self) -> float | None:
+        """Seconds until a file that could not be read is to be looked at again; none if there is no such file."""
+        due = min(self._documents.unsettled.values(), default=None)
+        return None if due is None else max(0.0, (due - now()) / 1_000_000)
 
     async def _round(self, names: Collection[str] | None) -> bool:
         """Give everybody what they can work on; returns whether anybody works."""
         documents = await self._documents.take_stock(names)
         working = [await self._give(document) for document in documents]
         handled = await self._open_mail()
-        return any(working) or handled
+        return any(working) or handled or bool(self._documents.unsettled)
 
     async def _give(self, document: Document) -> bool:
         """Whether an agent of ours works on the document, now that it was asked to."""
@@ -135,12 +155,16 @@ class Watch:
             self._documents.tell(Trouble(INBOX, str(problem)))
             return False
         for letter in found:
-            if letter.agent in self._roles:
-                became, away = await handle(self._documents, letter)
-                mail = Mail(letter.agent, letter.file, became)
-                if away or mail not in self._stuck:
-                    self._tell(mail)
-                if not away:
-                    self._stuck.add(mail)
-                handled = handled or away
+            if letter.agent not in self._roles:
+                continue
+            if letter.message is None and (due := settles(letter.mtime)):  # somebody may still be writing it
+                self._documents.unsettled[f"{INBOX}/{letter.agent}/{letter.file}"] = due
+                continue
+            became, away = await handle(self._documents, letter)
+            mail = Mail(letter.agent, letter.file, became)
+            if away or mail not in self._stuck:
+                self._tell(mail)
+            if not away:
+                self._stuck.add(mail)
+            handled = handled or away
         return handled

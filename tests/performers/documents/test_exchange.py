@@ -25,7 +25,7 @@ class Files:
         (folder / "new").write_text("ours")
         (folder / "a.md").write_text("before")
 
-    def sha_of(self, name: str) -> str:
+    def sha_of(self, above: int, name: str) -> str:
         found = sha((self.folder / name).read_text())
         self.looks += 1
         for at, save in self.saves:
@@ -40,7 +40,7 @@ class Files:
     def replace(self) -> bool:
         descriptor = os.open(self.folder, os.O_RDONLY)
         try:
-            return replace_if(descriptor, "new", "a.md", sha("before"), self.sha_of)
+            return replace_if((descriptor, "new"), (descriptor, "a.md"), sha("before"), self.sha_of)
         finally:
             os.close(descriptor)
 

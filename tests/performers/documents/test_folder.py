@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.documents import folder as folder_module
-from ripstop.performers.documents.folder import LETTERS, Folder, Found, Missing
+from ripstop.performers.documents import files
+from ripstop.performers.documents.files import Found, Missing
+from ripstop.performers.documents.folder import LETTERS, Folder
 from ripstop.performers.documents.names import MAX_SIZE
 from ripstop.runtime.ports import Refused, TryAgain
 
@@ -128,13 +130,13 @@ def test_a_file_that_an_editor_takes_away_for_a_moment_is_found(
     path = put(tmp_path, ".workflows/a.md", "text")
     aside = path.rename(tmp_path / "a.md~")
     put(tmp_path, ".workflows/b.md", "other")
-    found, looked = folder_module._found, []
+    found, looked = files.found, []
 
     def listed_before(above: int, name: str) -> Found | None:
         looked.append(name)
         return found(above, "a.md")
 
-    monkeypatch.setattr(folder_module, "_found", listed_before)
+    monkeypatch.setattr(files, "found", listed_before)
     monkeypatch.setattr(time, "sleep", lambda seconds: aside.rename(path))
     assert only(folder.documents()).text == "text"
     assert looked == ["b.md", "b.md"]
@@ -244,11 +246,12 @@ def test_replacing_keeps_the_mode_and_follows_no_link(folder: Folder, tmp_path: 
 def test_replaces_only_what_it_was_told_to(folder: Folder, tmp_path: Path) -> None:
     assert folder.replace("a.md", "one", over="")
     assert not folder.replace("a.md", "two", over="")
-    assert not folder.replace("a.md", "two", over=sha("other"))
+    assert not folder.replace("a.md", "two", over=sha("other"), key="k")
     assert folder.read("a.md") == "one"
-    assert folder.replace("a.md", "two", over=sha("one"))
+    assert folder.replace("a.md", "two", over=sha("one"), key="k")
     assert folder.read("a.md") == "two"
-    assert names(tmp_path / ".workflows") == ["a.md"]
+    assert names(tmp_path / ".workflows") == [".ripstop", "a.md"]
+    assert folder.replacing() == []
 
 
 def test_keeps_a_refused_text_once_and_never_over_another(folder: Folder, tmp_path: Path) -> None:
@@ -309,10 +312,14 @@ def test_a_name_that_leads_elsewhere_is_refused(folder: Folder, tmp_path: Path, 
 # The inbox
 
 
+def set_aside(folder: Folder) -> None:
+    folder.set_message_aside("bob", "m.md", "why")
+
+
 @pytest.mark.req("S0-60")
 def test_messages_are_sent_found_and_handled(folder: Folder, tmp_path: Path) -> None:
-    assert folder.send("小明", "来自 ann", "你好") == "来自_ann.md"
-    assert folder.send("小明", "来自 ann", "再见") == "来自_ann_2.md"
+    assert folder.send("小明", "来自 ann", "你好")
+    assert folder.send("小明", "来自 ann 2", "再见")
     folder.send("bob", "m", "x")
     put(tmp_path, ".inbox/processed/m.md", "not an agent")
     put(tmp_path, ".inbox/file", "")
@@ -328,10 +335,19 @@ def test_messages_are_sent_found_and_handled(folder: Folder, tmp_path: Path) -> 
 
 def test_handled_messages_of_one_name_are_all_kept(folder: Folder, tmp_path: Path) -> None:
     for number in range(3):
-        folder.send("bob", "m", str(number))
+        put(tmp_path, ".inbox/bob/m.md", str(number))
         folder.processed("bob", "m.md")
     handled = tmp_path / ".inbox" / "bob" / "processed"
     assert [(handled / name).read_text() for name in ("m.md", "m_2.md", "m_3.md")] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("put_away", [lambda f: None, lambda f: f.processed("bob", "m.md"), set_aside])
+def test_a_message_is_sent_once_whatever_became_of_it(folder: Folder, put_away: Callable[[Folder], Any]) -> None:
+    assert folder.send("bob", "m", "x")
+    put_away(folder)
+    left = folder.messages("bob")
+    assert not folder.send("bob", "m", "x")
+    assert folder.messages("bob") == left
 
 
 @pytest.mark.parametrize("agent", ["", "  ", ".", "..", "a/b", "/", "../bob", "processed", "set-aside", ".x", "a\0"])

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import hashlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,11 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripstop.kernel.effects import CallTool, ToolReturned
-from ripstop.performers.documents import exchange
-from ripstop.performers.documents import folder as folder_module
+from ripstop.performers.documents import exchange, files
 from ripstop.performers.documents import publisher as publisher_module
 from ripstop.performers.documents.folder import Folder
-from ripstop.performers.documents.publisher import TOOL, Publisher, Seen, _seen, edited, key_of, restore
+from ripstop.performers.documents.publisher import TOOL, Publisher, Seen, _seen, edited, key_of, rescue, restore
 from ripstop.runtime.ports import Kind, Refused, Request, TryAgain
 
 FILE = "workflow_x_20260131_235959.md"
@@ -60,6 +60,12 @@ class Desk:
         self.path.parent.mkdir(exist_ok=True)
         self.path.write_bytes(text.encode())
 
+    def save(self, text: str) -> None:
+        """As most editors do it."""
+        new = self.path.parent / "a.md~"
+        new.write_bytes(text.encode())
+        new.rename(self.path)
+
     @property
     def text(self) -> str | None:
         return self.path.read_bytes().decode() if self.path.exists() else None
@@ -91,9 +97,9 @@ def desk(tmp_path: Path) -> Desk:
 def test_publishes_and_notes_what_it_has_written(desk: Desk) -> None:
     assert desk.publish(3, "three 三\r\n") == WRITTEN
     assert desk.text == "three 三\r\n"
-    assert desk.seen == Seen(3, sha("three 三\r\n"), "")
+    assert desk.seen == Seen(3, sha("three 三\r\n"), "", "", FILE)
     assert desk.publish(5, "five") == WRITTEN
-    assert desk.seen == Seen(5, sha("five"), sha("three 三\r\n"))
+    assert desk.seen == Seen(5, sha("five"), sha("three 三\r\n"), desk.seen.stamp, FILE)
     assert desk.found_edited() is None
 
 
@@ -181,10 +187,35 @@ def test_an_editor_that_saves_while_we_write_is_noticed(desk: Desk, monkeypatch:
         if place == "documents.before_rename" and desk.seen.number == 4 and saves:
             desk.edit(saves.pop())
 
-    monkeypatch.setattr(folder_module, "reach", save_now)
+    monkeypatch.setattr(files, "reach", save_now)
     assert desk.publish(4, "four") == {"file": FILE, "done": "edited", "found": "by hand", "base": 3}
     assert desk.text == "by hand"
     assert desk.found_edited() == ("by hand", 3)
+
+
+def test_putting_back_the_text_before_ours_is_an_edit_like_any_other(desk: Desk) -> None:
+    desk.publish(3, "three")
+    desk.publish(5, "five")
+    desk.edit("three")
+    assert desk.found_edited() == ("three", 5)
+    assert desk.publish(6, "six") == {"file": FILE, "done": "edited", "found": "three", "base": 5}
+    assert desk.publish(6, "six", over=sha("three"), keep="6") == WRITTEN
+    assert (desk.text, desk.kept()) == ("six", {f"{FILE}.refused-6": "three"})
+
+
+def test_a_save_that_cannot_be_read_is_put_back_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.publish(3, "three")
+    exchanged, saves = exchange._exchange, ["x" * 1_000_001]
+
+    def save_first(one: exchange.Place, other: exchange.Place) -> bool:
+        if saves:
+            desk.save(saves.pop())
+        return exchanged(one, other)
+
+    monkeypatch.setattr(exchange, "_exchange", save_first)
+    with pytest.raises(Refused, match="too large"):
+        desk.publish(4, "four")
+    assert desk.text == "x" * 1_000_001
 
 
 def test_a_file_that_appears_or_goes_while_we_write_is_noticed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,6 +340,48 @@ def test_the_newest_text_stands_at_the_end_whoever_publishes_in_what_order(tmp_p
     assert sorted(path.name for path in (tmp_path / ".workflows").iterdir()) == [".ripstop", "a.md"]
 
 
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from ripstop.kernel.effects import CallTool
+from ripstop.performers.documents import exchange
+from ripstop.performers.documents.folder import Folder
+from ripstop.performers.documents.publisher import Publisher
+from ripstop.runtime.ports import Request
+
+root, file, edit = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+arguments = {"number": 4, "file": file, "text": "four"}
+request = Request(run_id="run/1", number=9, command=CallTool(tool="publish_document"), attempt=1, settings={},
+                  arguments=arguments, history=None)
+exchanged = exchange._exchange
+
+def save_and_die(one, other):
+    if edit:
+        (root / "edit").write_text(edit)
+        (root / "edit").rename(root / ".workflows" / file)
+    assert exchanged(one, other)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+exchange._exchange = save_and_die
+asyncio.run(Publisher(lambda request: Folder(root)).perform(request))
+"""
+
+
+@pytest.mark.parametrize("edit", ["by hand", ""])
+def test_an_edit_that_was_saved_when_somebody_was_killed_is_kept_and_told(
+    desk: Desk, tmp_path: Path, edit: str
+) -> None:
+    desk.publish(3, "three")
+    died = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), FILE, edit], timeout=60)
+    assert died.returncode == -signal.SIGKILL
+    assert (desk.text, desk.folder.replacing()) == ("four", [desk.key])
+    kept = {"kept": f"{FILE}.refused-interrupted"} if edit else {}
+    assert desk.publish(5, "five") == {**WRITTEN, **kept}
+    assert (desk.text, desk.folder.replacing()) == ("five", [])
+    assert desk.kept() == ({f"{FILE}.refused-interrupted": "by hand"} if edit else {})
+    assert asyncio.run(rescue(desk.folder, desk.key, FILE)) == ""
+
+
 class Death(BaseException):
     pass
 
@@ -319,7 +392,9 @@ def die_after_note(place: str) -> None:
 
 
 STEPS = st.lists(
-    st.sampled_from(["publish", "repeat", "deal with it", "refuse it", "die", "edit", "edit by rename", "delete"]),
+    st.sampled_from(
+        ["publish", "repeat", "deal with it", "refuse it", "die", "edit", "edit by rename", "undo", "delete"]
+    ),
     max_size=25,
 )
 
@@ -331,14 +406,19 @@ def test_no_edit_is_ever_lost(steps: list[str]) -> None:
     with tempfile.TemporaryDirectory() as root:
         # standing: the edit that is in the file; handed_back: the last one that a publication has returned
         desk, number, standing, handed_back = Desk(Path(root)), 1, "", ""
+        written: list[str] = []
         for count, step in enumerate(steps):
             if step.startswith("edit"):
                 standing = f"edit {count}"
                 if step == "edit by rename" and desk.path.parent.exists():
-                    (desk.path.parent / "a.md~").write_text(standing)
-                    (desk.path.parent / "a.md~").rename(desk.path)
+                    desk.save(standing)
                 else:
                     desk.edit(standing)
+                continue
+            if step == "undo":
+                for earlier in [text for text in written if sha(text) != desk.seen.sha][-1:]:
+                    desk.save(earlier)
+                    standing, handed_back = earlier, ""
                 continue
             if step == "delete":
                 desk.path.unlink(missing_ok=True)
@@ -361,6 +441,7 @@ def test_no_edit_is_ever_lost(steps: list[str]) -> None:
                 assert desk.text == standing, "nobody has been told of it"
             if answer["done"] == "written":
                 assert desk.text == f"text {number}"
+                written.append(f"text {number}")
                 assert desk.found_edited() is None
                 if keep and standing:
                     assert standing in desk.kept().values()

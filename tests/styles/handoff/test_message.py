@@ -161,6 +161,7 @@ def test_reads_messages_as_agents_really_write_them(text: str, body: str) -> Non
         (HEAD + "From: Eve\n", 5, "first in line 2"),
         (HEAD + "Type: letter\n", 5, "`workflow`, `workflow_reply` or `normal`"),
         (HEAD + "\n\0", 6, "NUL"),
+        (HEAD + "Type: workflow\n\n## Workflow Document\n### Workflow w\nStatus: pending\n", 7, "`### Workflow: <id>`"),
     ],
 )
 def test_refuses_what_is_no_message_and_says_what_would_be_right(text: str, line: int, words: str) -> None:

@@ -18,9 +18,10 @@ from ripstop.kernel.errors import RunHasEnded, UsageError
 from ripstop.kernel.events import Answered, Asked, Event, Guarded, Heard, Ordered, Started, Warned, Withdrawn
 from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.events import Edited, Heeded, Moved, Refused, Stumbled
+from ripstop.styles.handoff.message import Message, read_message
 from ripstop.styles.handoff.paper import Paper, read, write
 from ripstop.styles.handoff.policy import Policy
-from ripstop.styles.handoff.standing import PUBLISH, sha
+from ripstop.styles.handoff.standing import PUBLISH, SEND, sha
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing import given
 from ripstop.testing.stories import Given, Told
@@ -310,6 +311,26 @@ def test_an_illegal_edit_is_refused_with_its_line_and_kept() -> None:
     assert order_["text"] == was and order_["keep"]
 
 
+def test_an_earlier_text_saved_again_is_refused_and_kept() -> None:
+    story = document()
+    before = write(now(story))
+    told(story, order("accept", "ann"), order("pass", "ann", to="bob", next_action="Check it"))
+    story.tell(DONE)
+    done = edited(story, before)
+    refused = next(event for event in done.events if isinstance(event, Refused))
+    assert "with nothing new in it" in refused.reason
+    wanted = published(done)
+    assert (wanted["over"], wanted["text"]) == (sha(before), write(now(story)))
+    assert wanted["keep"] and now(story).owner == "bob"
+
+
+def test_an_edit_that_was_found_after_a_kill_is_told() -> None:
+    story = document()
+    story.tell(order("accept", "ann"))
+    done = story.when(ToolReturned(value={"file": "f.md", "done": "written", "kept": "f.md.refused-interrupted"}))
+    assert ["f.md.refused-interrupted" in event.text for event in done.events if isinstance(event, Warned)] == [True]
+
+
 def test_a_hand_over_by_edit_keeps_what_was_written_as_the_next_action() -> None:
     story = document()
     told(story, order("accept", "ann"))
@@ -342,6 +363,67 @@ def test_an_edit_that_is_found_while_the_file_is_written_is_read_back_too() -> N
 
 
 # Agents
+
+
+# Replies
+
+
+def sent_in(**more: Any) -> Given:
+    """A document that came in by a message of boss, accepted, its file written."""
+    settings = {"file": "f.md", "reply_to": "boss"}
+    started = Started(style="handoff", definition="definition", input=write(paper(**more)), settings=settings)
+    story = given(STYLE, Policy(), started, DONE)
+    story.tell(order("accept", "ann"))
+    story.tell(DONE)
+    return story
+
+
+def letter(told: Told) -> Message:
+    (number,) = told.run.open
+    command = told.run.open[number].command
+    assert isinstance(command, CallTool)
+    return read_message(STYLE.arguments(told.run.open[number].state, command)["text"])
+
+
+def test_whoever_sent_a_document_in_is_told_its_result_before_the_run_ends() -> None:
+    story = sent_in()
+    story.tell(order("complete", "ann", result="It is 4."))
+    told = story.when(DONE).then_asks(CallTool(tool=SEND))
+    sent = letter(told)
+    assert (sent.sender, sent.to, sent.type, sent.title) == ("ann", "boss", "workflow_reply", "calc")
+    assert sent.body == "calc is completed.\n\nIt is 4."
+    story.when(ToolReturned(value={"to": "boss"})).then_ends("completed")
+
+
+def test_whoever_sent_a_document_in_is_told_why_it_was_terminated() -> None:
+    story = sent_in()
+    story.tell(order("terminate", "eve", message="nobody needs it"))
+    assert letter(story.when(DONE)).body == "calc is terminated.\n\neve terminated it: nobody needs it"
+
+
+def test_a_reply_that_cannot_be_sent_is_told_and_keeps_nobody_waiting() -> None:
+    story = sent_in()
+    story.tell(order("complete", "ann"))
+    story.tell(DONE)
+    told = story.when(Failed(reason="no such inbox"))
+    assert ["no such inbox" in event.text for event in told.events if isinstance(event, Warned)] == [True]
+    told.then_ends("completed")
+
+
+def test_a_reply_that_nobody_sends_is_asked_for_anew_with_the_file() -> None:
+    story = sent_in()
+    story.tell(order("complete", "ann"))
+    first = letter(story.when(DONE))
+    story.tell(order("publish"))
+    assert len(story.when(DONE).then_asks(CallTool(tool=SEND)).run.open) == 1
+    story.when(ToolReturned(value={"to": "boss"})).then_ends("completed")
+    assert first.title == "calc"
+
+
+def test_a_document_that_nobody_sent_in_is_answered_to_nobody() -> None:
+    story = document()
+    told(story, order("accept", "ann"), order("complete", "ann"))
+    story.when(DONE).then_asks().then_ends("completed")
 
 
 def says(action: str = "complete", to: str = "", content: str = "done", **more: Any) -> AgentReplied:

@@ -21,11 +21,18 @@ from .options import Options
 from .running import resume, run
 from .steering import answer, cancel, desk, fork
 
-FAILED, WRONG = 1, 2
+FAILED, WRONG, INTERRUPTED = 1, 2, 130
 
 
 class _Commands(click.Group):
     """Runs a command and says what went wrong in one way for all of them."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:  # a second Ctrl-C: whoever presses it does not want to wait
+            click.echo(err=True)  # behind the terminal's ^C
+            sys.exit(INTERRUPTED)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         try:

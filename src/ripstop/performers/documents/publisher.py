@@ -1,15 +1,18 @@
 """Writes the documents that runs publish, and never over what somebody else has written.
 
 - A document is a view of a run: each text stands for a record, by its number. Beside the folder's documents we note
-  what we have `seen` there last: the number, the sha of our text, and the sha of what it was written over.
+  what we have `seen` there last: the number, the sha of our text, and what it was written over.
 - Only a text that is ours, or one that the caller names (`over`), is overwritten. Anything else is an edit: it stays,
   and is handed back with the number of the record that the editor had before them.
 - The note is written first, the file second. A process that dies in between leaves a note that knows both texts, so
-  whoever publishes next (the same number again, or a higher one) writes on. So putting back exactly the text before
-  ours is no edit.
+  whoever publishes next (the same number again, or a higher one) writes on. The text before ours is known by its stamp
+  as well: whoever puts exactly that text back has made an edit like any other.
+- An edit that was saved in the moment in which a process was killed is found before anything else is written, kept
+  beside the document, and reported.
 - Everything happens under the document's lock. Editors do not take locks; see `Folder.replace`.
 """
 
+import asyncio
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -47,7 +50,14 @@ class Seen(Struct, frozen=True):
     number: int = 0
     sha: str = ""
     before: str = ""
-    """Empty if there was no file."""
+    """The sha of what stood there before; empty if there was no file …"""
+    stamp: str = ""
+    """… and the stamp of that file, which is another if the same text is saved again."""
+    file: str = ""
+
+    def is_ours(self, sha: str, stamp: str) -> bool:
+        """Whether a text is the one that we wrote, or the one that it was to be written over."""
+        return sha == self.sha or (sha == self.before and stamp == self.stamp)
 
 
 def key_of(run_id: str) -> str:
@@ -76,7 +86,7 @@ class Publisher:
         except msgspec.ValidationError as error:
             raise Refused(f"{TOOL} was called wrongly: {error}.", "ours") from error
         folder, key = self._folder_for(request), key_of(request.run_id)
-        return ToolReturned(value=await do_locked(folder.lock(key), lambda: _publish(folder, key, wanted)))
+        return ToolReturned(value=await do_locked(folder.lock(key), lambda: _clear_and_publish(folder, key, wanted)))
 
     def kind(self, command: Command) -> Kind:
         return Kind.PURE
@@ -92,10 +102,34 @@ async def edited(folder: Folder, key: str, file: str) -> tuple[str, int] | None:
     """The text of a document that somebody else has written, and the number of the record that they had before them."""
 
     def look() -> tuple[str, int] | None:
-        seen, text = _seen(folder, key), folder.read(file)
-        return None if text is None or sha_of(text) in (seen.sha, seen.before) else (text, seen.number)
+        seen, (text, stamp) = _seen(folder, key), folder.look(file)
+        return None if text is None or seen.is_ours(sha_of(text), stamp) else (text, seen.number)
 
     return await do_locked(folder.lock(key), look)
+
+
+async def rescue(folder: Folder, key: str, file: str) -> str:
+    """Keep an edit beside its document that was saved when whoever wrote the file was killed; returns where, if any."""
+    return await do_locked(folder.lock(key), lambda: _rescue(folder, key, file))
+
+
+async def keys_by_file(folder: Folder) -> dict[str, list[str]]:
+    """Whose files the files of a folder are, as far as we have written them."""
+    found: dict[str, list[str]] = {}
+    for key, note in (await asyncio.to_thread(folder.notes)).items():
+        found.setdefault(_read(note).file, []).append(key)
+    return found
+
+
+async def put_back(folder: Folder, key: str, file: str, text: str) -> bool:
+    """Write the file of a document that has nothing more to say, if there is none. Returns whether it was written."""
+
+    def write() -> bool:
+        seen = _seen(folder, key)
+        _note(folder, key, Seen(seen.number, sha_of(text), file=file))
+        return folder.replace(file, text, over="")
+
+    return await do_locked(folder.lock(key), write)
 
 
 async def restore(folder: Folder, key: str, file: str, found: str, text: str, tag: str) -> str:
@@ -105,11 +139,12 @@ async def restore(folder: Folder, key: str, file: str, found: str, text: str, ta
     """
 
     def put_right() -> str:
-        if folder.read(file) != found:
+        text_now, stamp = folder.look(file)
+        if text_now != found:
             return ""
         kept, seen = folder.keep_beside(file, found, tag), _seen(folder, key)
-        _note(folder, key, Seen(seen.number, sha_of(text), sha_of(found)))
-        if folder.replace(file, text, over=sha_of(found)):
+        _note(folder, key, Seen(seen.number, sha_of(text), sha_of(found), stamp, file))
+        if folder.replace(file, text, over=sha_of(found), key=key):
             return kept
         _note(folder, key, seen)
         return ""
@@ -117,22 +152,33 @@ async def restore(folder: Folder, key: str, file: str, found: str, text: str, ta
     return await do_locked(folder.lock(key), put_right)
 
 
+def _clear_and_publish(folder: Folder, key: str, wanted: Publication) -> dict[str, Any]:
+    kept = _rescue(folder, key, wanted.file)
+    done = _publish(folder, key, wanted)
+    return {**done, "kept": kept} if kept else done
+
+
+def _rescue(folder: Folder, key: str, file: str) -> str:
+    seen = _seen(folder, key)
+    return folder.rescue(key, file, ours=(seen.sha, seen.before))
+
+
 def _publish(folder: Folder, key: str, wanted: Publication) -> dict[str, Any]:
     sha, seen = sha_of(wanted.text), _seen(folder, key)
     if seen.number > wanted.number:
         return {"file": wanted.file, "done": "newer"}
-    found = folder.read(wanted.file)
+    found, stamp = folder.look(wanted.file)
     before = "" if found is None else sha_of(found)
     if seen.number == wanted.number and before == sha:
         return {"file": wanted.file, "done": "newer"}
-    if found is not None and before not in (seen.sha, seen.before, wanted.over, sha):
+    if found is not None and before not in (wanted.over, sha) and not seen.is_ours(before, stamp):
         return {"file": wanted.file, "done": "edited", "found": found, "base": seen.number}
     if found is not None and wanted.keep and before == wanted.over != sha:
         folder.keep_beside(wanted.file, found, wanted.keep)
         reach("documents.after_keep")
-    _note(folder, key, Seen(wanted.number, sha, before))
+    _note(folder, key, Seen(wanted.number, sha, before, stamp, wanted.file))
     reach("documents.after_note")
-    if before != sha and not folder.replace(wanted.file, wanted.text, over=before):
+    if before != sha and not folder.replace(wanted.file, wanted.text, before, key):
         # an editor has saved in the meantime, with our text of before in front of it: as if we had not begun
         _note(folder, key, seen)
         return _publish(folder, key, wanted)
@@ -140,9 +186,13 @@ def _publish(folder: Folder, key: str, wanted: Publication) -> dict[str, Any]:
 
 
 def _seen(folder: Folder, key: str) -> Seen:
+    return _read(folder.note(key))
+
+
+def _read(note: bytes) -> Seen:
     """Nothing seen, if the note is missing or damaged: then every text there is somebody else's."""
     try:
-        return msgspec.json.decode(folder.note(key), type=Seen)
+        return msgspec.json.decode(note, type=Seen)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Seen()
 

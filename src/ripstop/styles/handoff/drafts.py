@@ -7,7 +7,7 @@ from msgspec import Struct
 from ripstop.kernel.errors import UsageError
 
 from .paper import HEADERS, Paper, read
-from .sections import either, one_line
+from .sections import as_id, either, one_line
 
 
 class _Words(Struct, frozen=True):
@@ -50,7 +50,7 @@ def draft(
     words = _WORDS[language]
     values = ("pending", one_line(owner), one_line(creator), one_line(at), one_line(at), "0")
     header = "".join(f"{key}: {value}".rstrip() + "\n" for key, value in zip(HEADERS, values, strict=True))
-    paper = read(f"# Workflow: {one_line(id)}\n{header}")
+    paper = read(f"# Workflow: {as_id(id)}\n{header}")
     paper = paper.with_task(task).with_bullet(at, creator, words.created, "pending", "pending")
     if paper.owner != paper.previous:
         paper = paper.with_bullet(at, creator, words.assigned.format(owner=paper.owner), "pending", "pending")

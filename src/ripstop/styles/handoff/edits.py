@@ -65,6 +65,12 @@ def read_edit(text: str, views: Sequence[Paper]) -> Edit:
     return Edit(moves, _joined(edited, base, current))
 
 
+def is_of(edited: Paper, paper: Paper) -> bool:
+    """Whether a text with another id is this document all the same: as old as it is, and with its whole history."""
+    same_task = bool(paper.history) or edited.task == paper.task
+    return edited.created == paper.created and _continues(edited, paper) and same_task
+
+
 def _base(edited: Paper, views: Sequence[Paper]) -> Paper:
     """The view that was edited: the one whose history it continues, and whose time it still has.
 

@@ -5,7 +5,7 @@
   Header lines behind the last known one belong to the body, because agents forget the blank line.
 - The document stands under `## Workflow Document`, its headings one level deeper (its title at any level from
   one to three); another heading of level two ends it. If its sections have their usual level, it goes on to the
-  end of the message.
+  end of the message. Without its title it is text, but a message of type `workflow` may not have such a text.
 - What is written reads back as the same values: texts without blanks at both ends, header values in one line, a
   document with LF and one line end at its end.
 """
@@ -72,7 +72,12 @@ def read_message(text: str) -> Message:
     kind = values.get("Type") or "normal"
     if kind not in TYPES:
         raise Malformed(known["Type"].index + 1, f"{kind[:80]!r} is no type of message; it is {either(TYPES)}.")
-    rest, document = _parted(lines[max(header.index for header in known.values()) + 1 :])
+    below = max(header.index for header in known.values()) + 1
+    rest, document = _parted(lines[below:])
+    if kind == "workflow" and not document and (untitled := _document_heading(lines[below:])) is not None:
+        raise Malformed(
+            below + untitled + 1, f"no document stands under `## {_HEADING}`; it begins with `### Workflow: <id>`."
+        )
     spoken = [header.value for key, header in known.items() if key in ("Answer", "Content")]
     return Message(
         sender=values["From"],
@@ -133,6 +138,12 @@ def _parted(lines: Sequence[str]) -> tuple[str, str]:
     document = clean("".join([_titled(lines[title], 1), *lifted])) + "\n"
     around = [unescaped(lines[:begin], marks[:begin]), unescaped(lines[end:], marks[end:])]
     return "\n\n".join(text for text in around if text), document
+
+
+def _document_heading(lines: Sequence[str]) -> int | None:
+    """Index of the first heading under which a document should stand."""
+    marks = fences(lines)
+    return next((n for n, line in enumerate(lines) if marks[n] != FENCED and heading_of(line) == _HEADING), None)
 
 
 def _title_below(lines: Sequence[str], heading: int) -> int:

@@ -78,6 +78,11 @@ def one_line(text: str) -> str:
     return " ".join(part for part in parts if part)
 
 
+def as_id(text: str) -> str:
+    """The id that a text stands for: in one line, and a tab in it is a blank."""
+    return one_line(text).replace("\t", " ").strip()
+
+
 def clean(text: str) -> str:
     """The text as a section keeps it: LF, no blanks or blank lines at either end, U+FFFD for NUL."""
     return without_nul(text).replace("\r\n", "\n").replace("\r", "\n").strip()
@@ -145,7 +150,7 @@ def is_header(line: str, key: str) -> bool:
 def title_of(line: str) -> tuple[int, str] | None:
     """The level of the heading `Workflow: <id>` and the id, which may be empty; none if the line is no title."""
     match = _TITLE.match(line)
-    return (len(match[1]), line[match.end() :].strip()) if match else None
+    return (len(match[1]), as_id(line[match.end() :])) if match else None
 
 
 def status_of(known: dict[str, Header], title: int) -> str:

@@ -20,8 +20,13 @@ from .words import next_words
 
 PUBLISH = "publish_document"
 """The tool that writes the document into its file."""
+SEND = "send_reply"
+"""The tool that tells whoever sent the document in that it is finished."""
 RESULT = "Result"
 """The section that holds what came out of the task."""
+_TOOLS = {PUBLISH: "publish", SEND: "reply"}
+OWED = tuple(_TOOLS.values())
+"""What kinds of things the engine itself owes the world."""
 UNWRITTEN = ("retry", "terminate")
 """What a person may say when the file cannot be written."""
 VIEWS = 20
@@ -81,6 +86,10 @@ class Standing(Struct, frozen=True, gc=False):
     """What was ordered last and not done yet: action, by whom, new owner."""
     unwritten: int = 0
     """The question to a person why the file cannot be written, if that is open."""
+    reply_to: str = ""
+    """Who is told when it is finished; empty for nobody."""
+    reply: int = 0
+    """The command that tells them."""
 
     @property
     def count(self) -> int:
@@ -94,7 +103,8 @@ class Standing(Struct, frozen=True, gc=False):
 def begin(policy: Policy, started: Started) -> Standing:
     settings = started.settings
     file, offset = settings.get("file", ""), settings.get("utc_offset", 0)
-    return Standing(policy, read(started.input), file, offset, over=sha(started.input))
+    reply_to = settings.get("reply_to", "")
+    return Standing(policy, read(started.input), file, offset, over=sha(started.input), reply_to=reply_to)
 
 
 def sha(text: str) -> str:
@@ -113,21 +123,40 @@ def evolve(state: Standing, number: int, event: Event) -> Standing:
         return _ordered(state, event)
     if isinstance(event, Heard):
         return replace(state, said=Said(message=event.text))
-    if isinstance(event, Asked) and asked_of(event.command) == "publish":
-        return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)))
-    if isinstance(event, Asked) and isinstance(event.command, AskPerson) and event.command.choices == UNWRITTEN:
-        return replace(state, unwritten=number)
-    if isinstance(event, Answered):
-        state = _answered(state, number, event)
-    if isinstance(event, (Withdrawn, Answered)) and state.unwritten:
-        settled = event.number if isinstance(event, Withdrawn) else event.to
-        state = replace(state, unwritten=0) if settled == state.unwritten else state
     if isinstance(event, Stumbled):
         return replace(state, failures=state.failures + 1)
+    if isinstance(event, Asked):
+        return _asked(state, number, event)
+    if isinstance(event, Answered):
+        state = _answered(state, number, event)
+    if isinstance(event, (Withdrawn, Answered)):
+        state = _settled(state, event)
     turn = turns.evolve(state.turn, number, event)
-    if isinstance(event, Asked) and isinstance(event.command, AskAgent):
+    return state if turn is state.turn else replace(state, turn=turn)
+
+
+def _asked(state: Standing, number: int, event: Asked) -> Standing:
+    command = event.command
+    if asked_of(command) == "publish":
+        return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)))
+    if asked_of(command) == "reply":
+        return replace(state, reply=number)
+    if isinstance(command, AskPerson) and command.choices == UNWRITTEN:
+        return replace(state, unwritten=number)
+    turn = turns.evolve(state.turn, number, event)
+    if isinstance(command, AskAgent):
         return replace(state, turn=turn, edited_since_asked=False)
     return state if turn is state.turn else replace(state, turn=turn)
+
+
+def _settled(state: Standing, event: Withdrawn | Answered) -> Standing:
+    """A command of ours is no longer open."""
+    number = event.number if isinstance(event, Withdrawn) else event.to
+    if number == state.unwritten:
+        return replace(state, unwritten=0)
+    if number == state.reply and isinstance(event, Withdrawn):
+        return replace(state, reply=0)
+    return state
 
 
 def _edited(state: Standing, event: Edited) -> Standing:
@@ -211,6 +240,7 @@ def _moved(state: Standing, event: Moved) -> Standing:
         failures=0,
         refusal=None,
         wish=None,
+        reply=0,
         before_end=event.before if event.after == "terminated" else state.before_end,
     )
 
@@ -243,8 +273,8 @@ def publishing(state: Standing) -> dict[str, Any]:
 
 def asked_of(command: object) -> str:
     """What kind of thing a command is to this style; empty for the kernel's own timer."""
-    if isinstance(command, CallTool) and command.tool == PUBLISH:
-        return "publish"
+    if isinstance(command, CallTool) and not command.agent and command.tool in _TOOLS:
+        return _TOOLS[command.tool]
     if isinstance(command, (AskAgent, CallTool)):
         return "agent"
     return "person" if isinstance(command, AskPerson) else ""

@@ -6,7 +6,7 @@
   owners), a message of nothing but courtesy, the end marker.
 - The file is a view that is written after every change (`publish_document`), and a door: a text found in it that
   is not ours is read back as an edit (`edits.py`).
-- The run ends when the last view has been written.
+- The run ends when the last view has been written and whoever sent the document in has been told.
 """
 
 from collections.abc import Mapping
@@ -31,8 +31,9 @@ from .events import Edited, Heeded, Moved, Refused, Stumbled
 from .paper import oddities, write
 from .policy import END_MARKER, Policy
 from .prompts import CHANGED, prompt_for, wrong_with
+from .replies import sending
 from .rules import FINAL, PENDING, RULES, TERMINATED
-from .standing import PUBLISH, UNWRITTEN, Standing, asked_of, publishing
+from .standing import OWED, SEND, UNWRITTEN, Standing, asked_of, publishing
 from .words import ENGINE, timestamp
 
 TOOLS = (*LOOKING, WRITE, EDIT)
@@ -101,7 +102,9 @@ class HandoffStyle:
         return turns.render(state.turn, command, prompt_for(state, command.agent, TOOLS))
 
     def arguments(self, state: Standing, command: CallTool) -> dict[str, Any]:
-        return publishing(state) if command.tool == PUBLISH else turns.arguments(state.turn, command)
+        if asked_of(command) == "publish":
+            return publishing(state)
+        return sending(state) if asked_of(command) == "reply" else turns.arguments(state.turn, command)
 
     def listens(self, state: Standing) -> bool:
         return state.paper.status not in FINAL
@@ -139,6 +142,11 @@ def _edit(step: Step[Standing]) -> None:
     if state.found == write(state.paper):
         return transitions.publish(step)  # it is what we would write; let that be noted
     views = [paper for _, paper in state.views if paper is not state.paper]
+    stale = next((view for view in reversed(views) if write(view) == state.found), None)
+    if stale:
+        reason = f"this is how it stood at {stale.updated}, with nothing new in it; change it as it is now"
+        step.record(Refused(order="edit", by="", reason=reason, line=1))
+        return transitions.publish(step)
     try:
         edit = read_edit(state.found, [*views, state.paper])
     except Refusal as refusal:
@@ -163,6 +171,10 @@ def _settled(step: Step[Standing], news: Settled) -> None:
         return _after_question(step, news.answer)
     if asked_of(news.command) == "publish":
         return _after_publishing(step, news)
+    if asked_of(news.command) == "reply":
+        if isinstance(news.answer, Failed):
+            step.warn(f"{step.state.reply_to!r} could not be told that it is finished: {news.answer.reason}")
+        return _finish(step)
     finished = turns.decide(step, step.state.turn, news, TOOLS)
     if finished:
         _after_turn(step, finished)
@@ -179,13 +191,25 @@ def _after_publishing(step: Step[Standing], news: Settled) -> None:
     assert isinstance(answer, ToolReturned)
     if step.state.unwritten:
         step.withdraw(step.state.unwritten, "the file could be written")
+    if "kept" in answer.value:
+        kept = answer.value["kept"]
+        step.warn(f"the file was edited when a process was killed that wrote it; that edit is in {kept}")
     if "found" in answer.value:
         _edit(step)
         if step.state.keep and step.state.refusal:
             refused = step.state.refusal
             step.warn(f"an edit was refused, line {refused.line}: {refused.reason}; its text is kept beside the file")
         return None
-    if paper.status not in FINAL:
+    return _finish(step) if paper.status in FINAL else None
+
+
+def _finish(step: Step[Standing]) -> None:
+    """End the run, if it owes nobody anything any more."""
+    paper = step.state.paper
+    if step.state.reply_to and not step.state.reply:
+        step.owe(CallTool(tool=SEND))
+        return None
+    if any(asked_of(opened.command) in OWED for opened in step.run.open.values()):
         return None
     if paper.status == TERMINATED and step.run.verdict:
         return step.end_by_guard(step.run.verdict)

@@ -131,4 +131,6 @@ def publish(step: Step[Standing]) -> None:
     for number, opened in list(step.run.open.items()):
         if asked_of(opened.command) == "publish":
             step.withdraw(number, "a newer view is written instead")
+        if asked_of(opened.command) == "reply":
+            step.withdraw(number, "it is sent when the file is written")
     step.owe(CallTool(tool=PUBLISH))

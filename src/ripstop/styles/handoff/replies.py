@@ -1,0 +1,38 @@
+"""What whoever sent a document in is told when it is finished: a message of type `workflow_reply`."""
+
+from typing import Any
+
+from .message import Message, write_message
+from .paper import Paper
+from .rules import COMPLETED
+from .standing import RESULT, Standing
+
+_SAID = {
+    "en": {True: "{id} is completed.", False: "{id} is terminated."},
+    "zh": {True: "{id} 已完成。", False: "{id} 已终止。"},
+}
+
+
+def sending(state: Standing) -> dict[str, Any]:
+    """The arguments of the tool that sends the message."""
+    paper = state.paper
+    # a document that is reopened and finished again has a longer history, and that is worth another message
+    return {"agent": state.reply_to, "stem": f"reply_{len(paper.history)}_{paper.id}", "text": _text(state)}
+
+
+def _text(state: Standing) -> str:
+    paper = state.paper
+    said = _SAID[state.policy.language][paper.status == COMPLETED].format(id=paper.id)
+    body = "\n\n".join(text for text in (said, _outcome(paper)) if text)
+    return write_message(
+        Message(
+            sender=paper.owner, to=state.reply_to, body=body, time=paper.updated, type="workflow_reply", title=paper.id
+        )
+    )
+
+
+def _outcome(paper: Paper) -> str:
+    """What came out of it, or else the last thing that happened to it."""
+    last = paper.history[-1] if paper.history else None
+    happened = f"{last.agent} {last.action}" if last else ""
+    return paper.section(RESULT) or happened if paper.status == COMPLETED else happened
