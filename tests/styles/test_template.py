@@ -1,5 +1,6 @@
 """Templates: one pass, and nothing unknown slips through."""
 
+from collections.abc import Callable
 from operator import itemgetter
 
 import pytest
@@ -78,7 +79,15 @@ def test_any_text_is_read_or_refused(source: str) -> None:
 
 def test_works_out_only_the_values_that_are_used() -> None:
     asked: list[str] = []
-    values = {name: lambda of, name=name: asked.append(name) or of for name in NAMES}
+
+    def value(name: str) -> Callable[[str], str]:
+        def work_out(of: str) -> str:
+            asked.append(name)
+            return of
+
+        return work_out
+
+    values = {name: value(name) for name in NAMES}
     pieces = parse(
         '{% if last_agent_name == "a" %}{{initial_message}}{% else %}{{last_agent_content}}{% endif %}', NAMES
     )
