@@ -53,6 +53,7 @@ DOCUMENT_FAILPOINTS = (
     "documents.before_link",
     "documents.after_link",
     "documents.before_rename",
+    "documents.after_exchange",
     "documents.after_rename",
     "documents.before_move",
     "documents.after_move",

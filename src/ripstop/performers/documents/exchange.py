@@ -13,6 +13,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from ripstop.runtime.failpoints import reach
+
 _EXCHANGE = 2
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
@@ -32,6 +34,7 @@ def replace_if(new: Place, old: Place, over: str, sha_of: Callable[[int, str], s
         if not _exchange(new, old):
             os.rename(new[1], old[1], src_dir_fd=new[0], dst_dir_fd=old[0])
             return True
+        reach("documents.after_exchange")
         if sha_of(*new) == over:
             return True
         _exchange(new, old)
