@@ -165,6 +165,8 @@ async def _work(options: Options, settings: "Settings", start: "Callable[[App], 
                 view = await app.engine.look(run_id)
                 if not view.run.ended:
                     screen.interrupted(run_id)
+                    if options.as_json:
+                        click.echo(json.dumps(await summary(app.engine, view), ensure_ascii=False))
                     return 128 + interrupted.result()
         result = await summary(app.engine, view)
         if options.as_json:
