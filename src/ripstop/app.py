@@ -17,10 +17,11 @@ from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.events import OUTCOMES
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
 from ripstop.performers.agents.model_files import install_model as install_model
-from ripstop.performers.agents.router import Agents
+from ripstop.performers.agents.router import FOR_ALL, Agents
 from ripstop.performers.children import Children
 from ripstop.performers.documents.folder import Folder
 from ripstop.performers.documents.placing import Placed
@@ -92,6 +93,16 @@ class App(Struct, frozen=True):
         return await self.engine.start(
             run_id, workflow.style, workflow.content, input, chosen, settings, guards=self.settings.guards
         )
+
+    async def use_model(self, run_id: str, model: str, base_url: str) -> None:
+        """Have all agents of a run and of its children use another model from now on, in open calls, too."""
+        check_model(model)
+        chosen = {FOR_ALL: absolute_script(model), "base_url": base_url}
+        settings = {name: value for name, value in chosen.items() if value}
+        await self.engine.use(run_id, settings)
+        for info in await self.engine.runs():
+            if info.run_id.startswith(f"{run_id}.") and info.status not in OUTCOMES:
+                await self.engine.use(info.run_id, settings)
 
 
 def _usable(workspace: Path, model: str) -> None:

@@ -89,9 +89,13 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
     A run that a guard stopped goes on, too. If it reached a limit, raise it: turns, calls, tokens, money,
     seconds, depth, patience or interactions.
 
+    With --model all its agents use that model from now on, whatever the definition says, and so does a call
+    that was under way.
+
     \b
     Examples:
       ripstop resume haiku-k3f9x
+      ripstop resume haiku-k3f9x --model openai:NAME
       ripstop resume haiku-k3f9x --raise turns=5
     """
     from ripstop.office.documents import know_this_place
@@ -101,20 +105,26 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
         raise click.UsageError("--raise needs the RUN whose limit is raised.")
 
     async def start(app: "App") -> str:
+        found = run_id or await _latest_unfinished(app)
+        run = (await app.engine.look(found)).run
+        goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
+        if (options.model or options.base_url) and (goes_on or not run.ended):
+            await app.use_model(found, options.model or "", options.base_url or "")
         if run_id:
             know_this_place(app, Path.cwd())
-            run = (await app.engine.look(run_id)).run
-            stopped = run.verdict is not None or app.engine.style(run).resumable(run.state)
-            if raised or (run.ended and stopped):
+            if raised or (run.ended and goes_on):
                 await app.engine.resume(run_id, raised)
-            return run_id
-        unfinished = [i for i in await app.engine.runs() if i.status in ("working", "waiting", "listening")]
-        tops = [info for info in unfinished if info.parent is None]
-        if not tops:
-            raise click.UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
-        return max(tops, key=lambda info: info.updated).run_id
+        return found
 
     sys.exit(asyncio.run(_work(options, options.settings(), start)))
+
+
+async def _latest_unfinished(app: "App") -> str:
+    unfinished = [i for i in await app.engine.runs() if i.status in ("working", "waiting", "listening")]
+    tops = [info for info in unfinished if info.parent is None]
+    if not tops:
+        raise click.UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
+    return max(tops, key=lambda info: info.updated).run_id
 
 
 def _amounts(values: tuple[str, ...]) -> dict[str, float]:
