@@ -118,7 +118,7 @@ class Agents:
                 case _, _ if kind and name:
                     from .providers import ProviderAgent
 
-                    return ProviderAgent(spec, self._tools)
+                    return ProviderAgent(spec, self._live, tools=self._tools)
         except DefinitionError as error:
             raise Refused(str(error), fault="definition") from error
         what = f"{spec!r} names no model" if spec else "No model is named"
