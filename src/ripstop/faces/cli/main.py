@@ -46,6 +46,12 @@ class _Commands(click.Group):
             sys.exit(about.exit_code)
         sys.exit(code if isinstance(code, int) else 0)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        widest = max(map(len, self.commands))
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{one.name:{widest}}", one.get_short_help_str(80)) for one in commands])
+
 
 @click.group(
     cls=_Commands,
@@ -56,7 +62,7 @@ class _Commands(click.Group):
 @click.option("--store", metavar="sqlite:PATH", help="The journal. Default: sqlite:.ripstop/journal.db")
 @click.option("--model", metavar="SPEC", help="local, script:PATH, openai:NAME or PROVIDER:NAME. Default: local")
 @click.option("--base-url", metavar="URL", help="Where openai:NAME is served, for anything compatible.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, errors too; else stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, of an error too.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what goes on inside.")
 @click.version_option(__version__, prog_name="ripstop")
 @click.pass_context
@@ -67,19 +73,22 @@ def cli(
 
     \b
     Try it:
-      ripstop run examples/haiku                     with the local model, no key, no network
-      ripstop run examples/haiku --model script:examples/haiku/script.jsonl
-      ripstop log RUN                                what happened, record by record
-      ripstop why RUN                                why it ended as it did
+      ripstop run examples/haiku    with the local model: no key, no network
+      ripstop log RUN               what happened, record by record
+      ripstop why RUN               why it ended as it did
     """
     context.obj = Options(store, model, base_url, as_json, verbose)
 
 
-for _command in (
-    *(run, resume, check, graph, schema, runs, show, log, why),
-    *(desk, answer, cancel, fork, verify, docs, model),
-):
-    cli.add_command(_command)
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Work": (run, resume, docs),
+    "Look": (runs, show, log, why, graph, verify),
+    "Steer": (desk, answer, cancel, fork),
+    "Prepare": (check, schema, model),
+}
+for _section in SECTIONS.values():
+    for _command in _section:
+        cli.add_command(_command)
 
 
 def main() -> None:

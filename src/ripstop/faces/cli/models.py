@@ -12,7 +12,7 @@ def model() -> None:
     """The local model: where it is, and how to get it."""
 
 
-@model.command()
+@model.command(short_help="Install the small model that `--model local` uses.")
 @shared_options
 @click.pass_obj
 def install(options: Options) -> None:

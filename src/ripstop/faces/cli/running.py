@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EXIT = {"completed": 0, "failed": 1, "limit": 3, "stopped": 3, "restart": 5, "transferred": 4, "stuck": 1}
 WAITING = 4
+ABOVE_NOTHING = click.FloatRange(0, min_open=True)
 GRACE = 3.0
 """Seconds that calls under way get to finish when the process is interrupted."""
 
@@ -32,10 +33,10 @@ GRACE = 3.0
 @click.option("--workspace", type=click.Path(path_type=Path), help="Where agents put their files.")
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="A value for the run; may be repeated.")
 @click.option("--any-name", is_flag=True, help="A workflow.yaml given by path need not have its folder's name.")
-@click.option("--max-tokens", type=click.IntRange(1), help="Stop before this many tokens are spent.")
-@click.option("--max-money", type=click.FloatRange(0, min_open=True), help="Stop before this much money is spent.")
-@click.option("--max-calls", type=click.IntRange(1), help="Stop before more model calls than this.")
-@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop after this long.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Stop before this many tokens are spent.")
+@click.option("--max-money", type=ABOVE_NOTHING, metavar="AMOUNT", help="Stop before this much money is spent.")
+@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Stop before more model calls than this.")
+@click.option("--max-seconds", type=ABOVE_NOTHING, metavar="SECONDS", help="Stop after this long.")
 @shared_options
 @click.pass_obj
 def run(
