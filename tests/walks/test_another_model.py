@@ -42,8 +42,9 @@ def test_a_call_that_was_under_way_is_answered_by_the_model_given_now(slow: Any,
     slow.kill()
     slow.communicate()
     (run,) = json.loads(succeed("runs", "--json", cwd=tmp_path))
-    resumed = json.loads(succeed("resume", run["run"], "--model", SCRIPT, "--json", cwd=tmp_path))
-    assert resumed["outcome"] == "completed"
+    resumed = ripstop("resume", run["run"], "--model", SCRIPT, cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "● judge critic" in resumed.stderr, "whoever looks on later sees where it stands, too"
     log = log_of(run["run"], tmp_path)
     first, *others = models_that_answered(log)
     assert first.endswith("slow.jsonl")

@@ -161,7 +161,7 @@ async def _work(options: Options, settings: "Settings", start: "Callable[[App], 
         app.worker.only = ""  # nothing is swept up before we know which run is meant
         with screen.following():
             run_id = await start(app)
-            screen.begins(run_id)
+            screen.begins(await app.engine.look(run_id))
             app.worker.only = run_id
             app.worker.wake()
             following = asyncio.ensure_future(until_settled(app.engine, app.worker, run_id))

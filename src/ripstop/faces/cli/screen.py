@@ -59,8 +59,11 @@ class Screen:
             self._status = None
             stop()
 
-    def begins(self, run_id: str) -> None:
-        self._run_id = run_id
+    def begins(self, view: "View") -> None:
+        run_id = self._run_id = view.run.id
+        for number, opened in view.run.open.items():
+            if isinstance(opened.command, AskAgent):  # asked before we looked on
+                self._places.setdefault(number, view.picture.where)
         if not self._quiet:
             self._err.print(f"[bold]{escape(run_id)}[/]  [dim]({escape(self._app.settings.store)})[/]")
 
