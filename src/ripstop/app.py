@@ -20,7 +20,7 @@ from ripstop.kernel.errors import UsageError
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
 from ripstop.performers.agents.model_files import install_model as install_model
-from ripstop.performers.agents.router import Agents
+from ripstop.performers.agents.router import FOR_ALL, Agents
 from ripstop.performers.children import Children
 from ripstop.performers.documents.folder import Folder
 from ripstop.performers.documents.placing import Placed
@@ -93,6 +93,18 @@ class App(Struct, frozen=True):
         return await self.engine.start(
             run_id, workflow.style, workflow.content, input, chosen, settings, guards=self.settings.guards
         )
+
+    async def use_model(self, run_id: str, model: str, base_url: str) -> None:
+        """Have all agents of a run and of its children use another model from now on, in open calls, too."""
+        check_model(model)
+        chosen = {FOR_ALL: absolute_script(model), "base_url": base_url}
+        settings = {name: value for name, value in chosen.items() if value}
+        children = [info.run_id for info in await self.engine.runs() if info.run_id.startswith(f"{run_id}.")]
+        for one in (run_id, *children):
+            run = (await self.engine.look(one)).run
+            used = {**run.settings, FOR_ALL: run.settings.get(FOR_ALL) or run.settings.get("model")}
+            if (one == run_id or not run.ended) and not settings.items() <= used.items():
+                await self.engine.use(one, settings)
 
 
 def _usable(workspace: Path, model: str) -> None:

@@ -21,7 +21,7 @@ from tests.drawings.diagrams import TEXTS, diagrams, review_loop
 SVG = "{http://www.w3.org/2000/svg}"
 QUOTED_DOT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 MERMAID_LINE = re.compile(
-    r"""flowchart TD|accTitle: [^#;{}%\n]+|start\(\(" "\)\) --> s\d+|s\d+\["[^"\n]*<br/>[^"\n]*"\]"""
+    r"""flowchart TD|accTitle: [^#;{}%\n]+|start\(\(" "\)\) --> s\d+|s\d+\["[^"\n]*(<br/>[^"\n]*)?"\]"""
     r"""|s\d+\(\(\("END"\)\)\)|s\d+ -->(\|"[^"\n]+"\|)? s\d+"""
     r"""|classDef \w+ [\w:#,-]+|class [\w,]+ \w+|linkStyle [\d,]+ \S+"""
 )

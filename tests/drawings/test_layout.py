@@ -3,11 +3,13 @@
 from itertools import combinations, pairwise
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ripstop.drawings.diagram import Diagram
 from ripstop.drawings.graph import of_graph
 from ripstop.drawings.layout import Layout, Point, Rect, lay_out
 from ripstop.drawings.ranks import rank
+from ripstop.drawings.rows import Thing, arrange, tie
 from tests.drawings.diagrams import diagrams, graph, review_loop
 
 CLOSE = 0.25
@@ -106,3 +108,36 @@ def test_a_hundred_states_are_laid_out() -> None:
     states = {f"s{i}": [(f"s{(i * 7 + 3) % 100}", "x"), (f"s{(i + 1) % 100}", "y")] for i in range(100)}
     layout = lay_out(of_graph(graph("s0", **states)))
     assert len(layout.boxes) == 100
+
+
+def crossings(rows: list[list[Thing]]) -> int:
+    """Counted pair by pair, as one would with a finger."""
+    threads = [[(thing.place, t.lower.place) for thing in row for t in thing.down] for row in rows]
+    return sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for gap in threads for a, b in combinations(gap, 2))
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(st.integers(1, 6), min_size=2, max_size=5).flatmap(
+        lambda sizes: st.tuples(
+            st.just(sizes), st.sets(st.tuples(st.integers(0, len(sizes) - 2), st.integers(0, 5), st.integers(0, 5)))
+        )
+    )
+)
+def test_no_exchange_of_neighbours_would_save_a_crossing(given_: tuple[list[int], set[tuple[int, int, int]]]) -> None:
+    sizes, joined = given_
+    rows = [[Thing(number) for _ in range(size)] for number, size in enumerate(sizes)]
+    for upper, a, b in sorted(joined):
+        if a < sizes[upper] and b < sizes[upper + 1]:
+            tie(rows[upper][a], rows[upper + 1][b])
+    things = [thing for row in rows for thing in row]
+    ways = [[thing] for thing in things if thing.up and thing.down]
+    best = arrange(things, things[0], ways)
+    assert sorted(id(thing) for row in best for thing in row) == sorted(map(id, things))
+    assert all(thing.place == place for row in best for place, thing in enumerate(row))
+    fewest = crossings(best)
+    for row in best:
+        for one, other in pairwise(row):
+            one.place, other.place = other.place, one.place
+            assert crossings(best) >= fewest
+            one.place, other.place = other.place, one.place

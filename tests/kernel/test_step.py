@@ -137,6 +137,30 @@ def test_an_order_that_nobody_knows_changes_nothing_but_is_on_record() -> None:
     assert told.events == [Ordered(order="dance")]
 
 
+def test_what_a_run_uses_can_be_changed_and_what_is_open_stays_open() -> None:
+    story = given(STYLE, errands((AGENT,)))
+    asked = story.opened()
+    told = story.when(Ordered(order="use", arguments={"model_for_all": "local"}, by="ada"))
+    assert told.decided == []
+    assert list(told.run.open) == [asked]
+    assert told.run.settings == {**told.run.started.settings, "model_for_all": "local"}
+    story.when(Ordered(order="use", arguments={"model_for_all": "local"})).then_nothing()
+
+
+def test_a_run_that_is_over_uses_nothing() -> None:
+    story = given(STYLE, errands((AGENT,)), Ordered(order="cancel"))
+    story.when(Ordered(order="use", arguments={"model_for_all": "local"})).then_refused(RunHasEnded)
+
+
+def test_a_run_that_a_guard_stopped_can_be_told_what_to_use_before_it_goes_on() -> None:
+    story = given(STYLE, errands((AGENT,), (AGENT,)), AgentReplied(text="one"), limits=Limits(calls=1))
+    assert story.run is not None
+    assert story.run.ended
+    told = story.when(Ordered(order="use", arguments={"model_for_all": "local"}))
+    assert told.run.ended, "it goes on when it is resumed, not before"
+    assert told.run.settings["model_for_all"] == "local"
+
+
 # Deadlines
 
 

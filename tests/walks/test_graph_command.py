@@ -50,3 +50,18 @@ def test_a_file_that_cannot_be_written_is_no_traceback(tmp_path: Path) -> None:
     done = ripstop("graph", str(HAIKU), "--output", "no/such/folder/x.svg", cwd=tmp_path)
     assert done.returncode == 2
     assert "cannot be written" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_document_is_drawn_from_its_run_its_file_and_its_folder(tmp_path: Path) -> None:
+    made = json.loads(succeed("docs", "new", "Write a poem", "--to", "poet", "--id", "poem", "--json", cwd=tmp_path))
+    succeed("docs", "pass", "poem", "--to", "critic", cwd=tmp_path)
+    succeed("docs", "accept", "poem", "--as", "critic", cwd=tmp_path)
+    run = succeed("graph", made["run"], cwd=tmp_path)
+    for line in ('s0["pending<br/>poet · 1×"]', 's0 -->|"(1)<br/>assign"| s1', 's1 -->|"(2)<br/>accept"| s2'):
+        assert line in run
+    file = succeed("graph", f".workflows/{made['file']}", cwd=tmp_path)
+    assert 's1["in_progress<br/>critic · 1×"]' in file
+    assert '-->|"terminate"|' in succeed("graph", ".", cwd=tmp_path)
+    (tmp_path / "notes.md").write_text("no document\n")
+    done = ripstop("graph", "notes.md", cwd=tmp_path)
+    assert (done.returncode, "notes.md is no hand-off document" in done.stderr) == (2, True)

@@ -1,8 +1,9 @@
 """What is to be seen, in no format: states, arrows, and the path that a run took.
 
-- Nodes are named by their place in `Diagram.nodes`. The start is a node like all others; the end, if
-  anything leads to it, is the node with `end`.
-- Turns of a run are numbered from 1. An arrow carries the numbers of the turns that ended with it.
+- Nodes are named by their place in `Diagram.nodes`. The start is a node like all others; an end, if
+  anything leads to it, is a node with `end`.
+- Turns of a run (or steps: `Diagram.counted`) are numbered from 1. An arrow carries the numbers of the turns that
+  ended with it.
 """
 
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ class Journey:
     ended: bool = False
     here: int | None = None
     """The node in which it stands."""
+    kind: str = "run"
+    """What is on its way: a run, or a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Diagram:
     source: str = ""
     """The file it was written in."""
     journey: Journey | None = None
+    counted: str = "turn"
+    """What is numbered."""
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -70,14 +75,28 @@ def turns_in_words(turns: tuple[int, ...]) -> str:
     return f"{few} … {turns[-1]} ({len(turns)}×)"
 
 
+def standing(diagram: Diagram) -> str:
+    """How its run stands, in a line; empty if it shows none."""
+    journey, counted = diagram.journey, diagram.counted
+    if journey is None:
+        return ""
+    since = f"after {journey.turns} {counted}{'' if journey.turns == 1 else 's'}"
+    if counted == "turn" and not journey.ended:
+        since = f"in turn {journey.turns}"
+    told = f"{journey.kind} {journey.run} · {journey.status} {since}"
+    return f"{told}: {journey.because}" if journey.because else told
+
+
 def in_words(diagram: Diagram) -> str:
     """The whole diagram as sentences, for those who cannot see it."""
     names = [node.name for node in diagram.nodes]
+    if len(set(names)) < len(names):
+        names = [f"{node.name} ({node.agent})" if node.agent else node.name for node in diagram.nodes]
     said = [f"Starts in {names[diagram.start]}."]
     for edge in diagram.edges:
         when = f" if {edge.condition}" if edge.condition else ""
-        taken = f" (after turn {', '.join(map(str, edge.turns))})" if edge.turns else ""
+        taken = f" (after {diagram.counted} {', '.join(map(str, edge.turns))})" if edge.turns else ""
         said.append(f"{names[edge.source]} leads to {names[edge.target]}{when}{taken}.")
     if diagram.journey and diagram.journey.here is not None:
-        said.append(f"The run stands in {names[diagram.journey.here]}.")
+        said.append(f"The {diagram.journey.kind} stands in {names[diagram.journey.here]}.")
     return " ".join([*said, *diagram.notes])

@@ -21,7 +21,7 @@ def dot(diagram: Diagram) -> str:
             looks = [f"label={_text(node.name)}", "shape=doublecircle", 'fillcolor="#1a2230"', "fontcolor=white"]
         else:
             often = f" · {node.turns}×" if node.turns else ""
-            looks = [f"label={_text(node.name, node.agent + often)}"]
+            looks = [f"label={_text(*filter(None, (node.name, node.agent + often)))}"]
         if journey and journey.here == number:
             looks += [f'color="{HERE}"', "penwidth=3"]
         elif node.turns:

@@ -94,9 +94,10 @@ def lay_out(diagram: Diagram) -> Layout:
         _tie_beside_one_another(node)
     columns.assign(rows, ways)
     middles, height = _heights(rows)
+    reaches = [max(thing.height for thing in row) / 2 for row in rows]
     boxes = tuple(_box(diagram, i, node, middles) for i, node in enumerate(nodes))
     routes = tuple(
-        _route(chains[i], labels[i], boxes, edge, rows, middles)
+        _route(chains[i], labels[i], boxes, edge, middles, reaches)
         if i in chains
         else _loop(diagram, i, labels, boxes[edge.source])
         for i, edge in enumerate(diagram.edges)
@@ -191,21 +192,22 @@ def _box(diagram: Diagram, number: int, thing: Thing, middles: list[float]) -> R
 
 
 def _route(
-    chain: _Chain, label: Label, boxes: tuple[Rect, ...], edge: Edge, rows: Order, middles: list[float]
+    chain: _Chain,
+    label: Label,
+    boxes: tuple[Rect, ...],
+    edge: Edge,
+    middles: list[float],
+    reaches: list[float],
 ) -> Route:
     upper, lower = boxes[edge.source], boxes[edge.target]
     if chain.back:
         upper, lower = lower, upper
-    points = [(_upper_x(chain.threads[0]), upper.bottom)]
-    reach = max(thing.height for thing in rows[chain.threads[0].upper.row]) / 2
-    points.append((points[0][0], middles[chain.threads[0].upper.row] + reach))
+    first, last = chain.threads[0], chain.threads[-1]
+    points = [(_upper_x(first), upper.bottom), (_upper_x(first), middles[first.upper.row] + reaches[first.upper.row])]
     for thread in chain.threads[:-1]:
-        row = thread.lower.row
-        reach = max(thing.height for thing in rows[row]) / 2
-        points += [(thread.lower.x, middles[row] - reach), (thread.lower.x, middles[row] + reach)]
-    last = chain.threads[-1]
-    reach = max(thing.height for thing in rows[last.lower.row]) / 2
-    points += [(_lower_x(last), middles[last.lower.row] - reach), (_lower_x(last), lower.top)]
+        x, row = thread.lower.x, thread.lower.row
+        points += [(x, middles[row] - reaches[row]), (x, middles[row] + reaches[row])]
+    points += [(_lower_x(last), middles[last.lower.row] - reaches[last.lower.row]), (_lower_x(last), lower.top)]
     way = [(round(x, 1), round(y, 1)) for x, y in points]
     way = [p for i, p in enumerate(way) if i == 0 or p != way[i - 1]]
     stop = chain.stop

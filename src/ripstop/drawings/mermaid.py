@@ -21,7 +21,8 @@ def mermaid(diagram: Diagram) -> str:
             lines.append(f'    s{number}((("{_text(node.name)}")))')
         else:
             often = f" · {node.turns}×" if node.turns else ""
-            lines.append(f'    s{number}["{_text(node.name)}<br/>{_text(node.agent)}{often}"]')
+            more = f"<br/>{_text(node.agent)}{often}" if node.agent or often else ""
+            lines.append(f'    s{number}["{_text(node.name)}{more}"]')
     lines += [_edge(edge) for edge in diagram.edges]
     lines.append("    classDef mark fill:#1a2230,stroke:#1a2230")
     lines.append("    class start mark")

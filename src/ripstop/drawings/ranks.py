@@ -3,8 +3,8 @@
 1. Cycles are broken: states are put in an order, and an edge that leads back in it is a *back edge*, which
    the layout treats as if it led the other way. Of several natural orders (the author's, and two walks from the
    start) the one with the fewest back edges wins; the author's wins a tie.
-2. Each state stands one rank below the lowest of those that lead to it. The start is at the top, the
-   end at the bottom, and who could stand lower without making an edge longer, does.
+2. Each state stands one rank below the lowest of those that lead to it. The start is at the top, all
+   ends are at the bottom, and who could stand lower without making an edge longer, does.
 """
 
 from collections import deque
@@ -15,9 +15,9 @@ from .diagram import Diagram
 def rank(diagram: Diagram) -> list[int]:
     """The rank of every node, 0 at the top. No edge but a loop stays in its rank."""
     count = len(diagram.nodes)
-    end = next((i for i, node in enumerate(diagram.nodes) if node.end), None)
+    ends = [i for i, node in enumerate(diagram.nodes) if node.end]
     pairs = sorted({(e.source, e.target) for e in diagram.edges if e.source != e.target})
-    place = _best_order(diagram, end, pairs)
+    place = _best_order(diagram, ends, pairs)
     down = [(a, b) if place[a] < place[b] else (b, a) for a, b in pairs]
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]
@@ -31,19 +31,19 @@ def rank(diagram: Diagram) -> list[int]:
     for node in reversed(order):
         if node != diagram.start and len(above[node]) < len(below[node]):
             ranks[node] = min(ranks[b] for b in below[node]) - 1
-    if end is not None:
+    for end in ends:
         ranks[end] = max(ranks)
     return ranks
 
 
-def _best_order(diagram: Diagram, end: int | None, pairs: list[tuple[int, int]]) -> list[int]:
+def _best_order(diagram: Diagram, ends: list[int], pairs: list[tuple[int, int]]) -> list[int]:
     after: list[list[int]] = [[] for _ in diagram.nodes]
     for edge in diagram.edges:
         after[edge.source].append(edge.target)
     roots = [diagram.start, *(i for i in range(len(diagram.nodes)) if i != diagram.start)]
     orders = []
     for order in (roots, _by_depth(roots, after), _by_breadth(roots, after)):
-        last = [i for i in order if i != end] + ([end] if end is not None else [])
+        last = [i for i in order if i not in ends] + ends
         place = [0] * len(last)
         for position, node in enumerate(last):
             place[node] = position

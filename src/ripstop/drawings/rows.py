@@ -6,10 +6,12 @@ exchanges of neighbours after each; the best order that was seen is kept, and th
 sides.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
 
 SWEEPS = 12
+PASSES = 4
+"""How often a row is gone through for exchanges after a sweep."""
 MANY = 1500
 """With more things than this, fewer sweeps: a drawing of that size is for searching, not for beauty."""
 
@@ -58,40 +60,47 @@ def arrange(things: list[Thing], first: Thing, chains: list[list[Thing]]) -> Ord
             fewest = _crossings(rows)
         for turn in range(2 * (SWEEPS if len(things) <= MANY else 1)):
             _sweep(rows, downwards=turn % 2 == 0)
-            _exchange(rows)
+            _exchange(rows, set(range(len(rows))), PASSES)
             crossings = _crossings(rows)
             if crossings < fewest:
-                best, fewest = _copy(rows), crossings
-    if len(things) <= MANY:
-        best = _move_chains(best, fewest, chains)
+                best, fewest = [list(row) for row in rows], crossings
     for row in best:
         _number(row)
+    if len(things) <= MANY:
+        _move_chains(best, chains)
     return best
 
 
-def _copy(rows: Order) -> Order:
-    return [list(row) for row in rows]
-
-
-def _move_chains(rows: Order, fewest: int, chains: list[list[Thing]]) -> Order:
+def _move_chains(rows: Order, chains: list[list[Thing]]) -> None:
     """Lead a whole edge around everything, at the left or at the right, where that saves crossings."""
+    _exchange(rows, set(range(len(rows))))
     helped = True
-    while helped and fewest:
+    while helped:
         helped = False
         for chain in chains:
             for left in (True, False):
-                moved = _copy(rows)
-                for thing in chain:
-                    row = moved[thing.row]
-                    row.remove(thing)
-                    row.insert(0 if left else len(row), thing)
-                for row in moved:
-                    _number(row)
-                _exchange(moved)
-                crossings = _crossings(moved)
-                if crossings < fewest:
-                    rows, fewest, helped = moved, crossings, True
-    return rows
+                helped = _move_chain(rows, chain, left) or helped
+
+
+def _move_chain(rows: Order, chain: list[Thing], left: bool) -> bool:
+    """Lead one edge along a side and let its neighbours follow; take that back if it saves nothing."""
+    touched = {thing.row for thing in chain}
+    gaps = touched | {row - 1 for row in touched}
+    before = {row: list(rows[row]) for row in touched}
+    saved = sum(_crossings_below(rows[gap]) for gap in gaps)
+    for thing in chain:
+        row = rows[thing.row]
+        row.remove(thing)
+        row.insert(0 if left else len(row), thing)
+        _number(row)
+    saved -= sum(_crossings_below(rows[gap]) for gap in gaps)
+    saved += _exchange(rows, touched | gaps | {row + 1 for row in touched}, keep=before)
+    if saved > 0:
+        return True
+    for number, row in before.items():
+        rows[number] = row
+        _number(row)
+    return False
 
 
 def _first_order(things: list[Thing], first: Thing, mirrored: bool) -> Order:
@@ -127,39 +136,57 @@ def _sweep(rows: Order, downwards: bool) -> None:
         _number(row)
 
 
-def _exchange(rows: Order) -> None:
-    """Exchange neighbours as long as that helps."""
-    for _ in range(4):
-        helped = False
-        for row in rows:
+def _exchange(rows: Order, numbers: set[int], passes: int = -1, keep: dict[int, list[Thing]] | None = None) -> int:
+    """Exchange neighbours in some rows, then around them, as long as that helps; returns how many crossings it saves.
+
+    Every exchange saves one at least, so this ends without a number of `passes`, too. `keep` gets the rows that are
+    changed as they were.
+    """
+    saved = 0
+    while numbers and passes:
+        passes -= 1
+        changed = set()
+        for number in sorted(numbers):
+            row = rows[number]
             for i in range(len(row) - 1):
-                a, b = row[i], row[i + 1]
-                if _between(b, a) < _between(a, b):
-                    row[i], row[i + 1] = b, a
-                    a.place, b.place = i + 1, i
-                    helped = True
-        if not helped:
-            return
+                gain = _gain(row[i], row[i + 1])
+                if gain > 0:
+                    if keep is not None and number not in keep:
+                        keep[number] = list(row)
+                    row[i], row[i + 1] = row[i + 1], row[i]
+                    row[i].place, row[i + 1].place = i, i + 1
+                    saved += gain
+                    changed.add(number)
+        # what stands in a row counts for its neighbours, and for nobody else
+        numbers = {near for number in changed for near in (number - 1, number, number + 1) if 0 <= near < len(rows)}
+    return saved
 
 
-def _between(left: Thing, right: Thing) -> int:
-    """How many threads of two neighbours cross in this order."""
-    ups = sorted(t.upper.place for t in right.up)
-    downs = sorted(t.lower.place for t in right.down)
-    crossed = sum(_smaller(ups, t.upper.place) for t in left.up)
-    return crossed + sum(_smaller(downs, t.lower.place) for t in left.down)
-
-
-def _smaller(places: list[int], place: int) -> int:
-    return sum(p < place for p in places)
+def _gain(left: Thing, right: Thing) -> int:
+    """How many crossings less there are if two neighbours are exchanged."""
+    gain = 0
+    for ours, theirs in (
+        ([t.upper.place for t in left.up], [t.upper.place for t in right.up]),
+        ([t.lower.place for t in left.down], [t.lower.place for t in right.down]),
+    ):
+        if len(ours) == len(theirs) == 1:  # bends of long edges, by far the most frequent
+            gain += (ours[0] > theirs[0]) - (ours[0] < theirs[0])
+        elif ours and theirs:
+            theirs.sort()
+            gain += sum(bisect_left(theirs, place) + bisect_right(theirs, place) - len(theirs) for place in ours)
+    return gain
 
 
 def _crossings(rows: Order) -> int:
+    return sum(map(_crossings_below, rows))
+
+
+def _crossings_below(row: list[Thing]) -> int:
+    """Between a row and the next."""
     total = 0
-    for row in rows:
-        seen: list[int] = []
-        ends = sorted((t.upper.place, t.lower.place) for thing in row for t in thing.down)
-        for _, lower in ends:
-            total += len(seen) - bisect_right(seen, lower)
-            insort(seen, lower)
+    seen: list[int] = []
+    ends = sorted((t.upper.place, t.lower.place) for thing in row for t in thing.down)
+    for _, lower in ends:
+        total += len(seen) - bisect_right(seen, lower)
+        insort(seen, lower)
     return total

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from .diagram import Edge, Node, turns_in_words
 from .lettering import clean, width, wrap
 
-NAME, AGENT, CONDITION = 14.0, 12.0, 12.0
+NAME, AGENT, CONDITION, END = 14.0, 12.0, 12.0, 13.0
 """Sizes of letters."""
 NAME_LINE, AGENT_LINE, CONDITION_LINE = 18.0, 16.0, 16.0
 MOST_NAME, MOST_CONDITION = 190.0, 200.0
@@ -40,9 +40,9 @@ class Label:
 
 def size_of(node: Node) -> Size:
     if node.end:
-        return Size((node.name,), "", 72.0, 34.0)
+        return Size((node.name,), "", max(72.0, round(width(node.name, END) + 36, 1)), 34.0)
     lines = wrap(node.name, NAME, MOST_NAME, LINES_OF_NAME) or (" ",)
-    often = f" · {node.turns} {'turn' if node.turns == 1 else 'turns'}" if node.turns else ""
+    often = f" · {node.turns}×" if node.turns else ""
     (agent,) = wrap(node.agent, AGENT, MOST_NAME - 50, 1) or ("",)
     more = clean(f"{agent}{often}")
     widest = max(*(width(line, NAME) for line in lines), width(more, AGENT))

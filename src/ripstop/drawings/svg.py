@@ -6,10 +6,10 @@ No style sheet, no script, no font of its own, no ids: the picture can stand in 
 from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
-from .diagram import Diagram, Edge, Node, in_words
+from .diagram import Diagram, Edge, Node, in_words, standing
 from .layout import Layout, Rect, Route, lay_out
 from .lettering import clean, width, wrap
-from .shapes import AGENT, AGENT_LINE, CONDITION, CONDITION_LINE, NAME, NAME_LINE, START_MARK, size_of
+from .shapes import AGENT, AGENT_LINE, CONDITION, CONDITION_LINE, END, NAME, NAME_LINE, START_MARK, size_of
 
 CHINESE = "'PingFang SC', 'Microsoft YaHei'"
 SANS = f"system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Noto Sans', 'Noto Sans CJK SC', {CHINESE}, sans-serif"
@@ -69,7 +69,7 @@ def _n(number: float) -> str:
 
 def _title(diagram: Diagram) -> str:
     journey = diagram.journey
-    return f"{diagram.name}: the way of run {journey.run}" if journey else diagram.name
+    return f"{diagram.name}: the way of {journey.kind} {journey.run}" if journey else diagram.name
 
 
 def _text(x: float, y: float, text: str, size: float, more: str = "") -> str:
@@ -88,22 +88,16 @@ def _heading(diagram: Diagram, room: float) -> tuple[list[str], float]:
     for line in wrap(diagram.description, SMALL, room, 3):
         parts.append(_text(0, y, line, SMALL, f' fill="{SOFT}"'))
         y += SMALL + 5
-    journey = diagram.journey
-    if journey:
-        turns = f"{journey.turns} {'turn' if journey.turns == 1 else 'turns'}"
-        told = f"run {journey.run} · {journey.status} " + (
-            f"after {turns}" if journey.ended else f"in turn {journey.turns}"
-        )
-        for line in wrap(f"{told}: {journey.because}" if journey.because else told, SMALL, room, 3):
-            parts.append(_text(0, y, line, SMALL, f' fill="{TAKEN}" font-weight="600"'))
-            y += SMALL + 5
+    for line in wrap(standing(diagram), SMALL, room, 3):
+        parts.append(_text(0, y, line, SMALL, f' fill="{TAKEN}" font-weight="600"'))
+        y += SMALL + 5
     return parts, y + 14
 
 
 def _foot(diagram: Diagram, room: float, y: float) -> tuple[list[str], float]:
     parts: list[str] = []
     if diagram.journey:
-        parts += _legend(y, diagram.journey.ended)
+        parts += _legend(y, diagram.counted, diagram.journey.ended)
         y += SMALL + 8
     for note in diagram.notes:
         for line in wrap(note, SMALL, room, 3):
@@ -112,8 +106,8 @@ def _foot(diagram: Diagram, room: float, y: float) -> tuple[list[str], float]:
     return parts, y - SMALL - 5
 
 
-def _legend(y: float, ended: bool) -> list[str]:
-    middle, words, more = y - 4, "path taken, numbered by turn", f' fill="{SOFT}"'
+def _legend(y: float, counted: str, ended: bool) -> list[str]:
+    middle, words, more = y - 4, f"path taken, numbered by {counted}", f' fill="{SOFT}"'
     x = 34 + width(words, SMALL) + 20
     return [
         f'<path d="M0 {_n(middle)}H20" stroke="{TAKEN}" stroke-width="2.4"/>',
@@ -216,7 +210,7 @@ def _start(box: Rect) -> str:
 def _box(diagram: Diagram, number: int, rect: Rect) -> str:
     node = diagram.nodes[number]
     here = diagram.journey is not None and diagram.journey.here == number
-    body = _end(rect, here or diagram.journey is None, here) if node.end else _state(diagram, node, rect, here)
+    body = _end(node, rect, here or diagram.journey is None, here) if node.end else _state(diagram, node, rect, here)
     said = clean(f"{node.name} ({node.agent})" if node.agent else node.name)
     return f"<g><title>{escape(said)}</title>{body}</g>"
 
@@ -247,14 +241,14 @@ def _state(diagram: Diagram, node: Node, rect: Rect, here: bool) -> str:
     return "".join(parts)
 
 
-def _end(rect: Rect, reached: bool, here: bool) -> str:
+def _end(node: Node, rect: Rect, reached: bool, here: bool) -> str:
     inner = Rect(rect.left + 3.5, rect.top + 3.5, rect.width - 7, rect.height - 7)
     x, y = rect.middle
     colour = INK if reached else SOFT
     return (
         _rect(rect, rect.height / 2, GROUND, HERE if here else colour, 3 if here else 1.5)
         + _rect(inner, inner.height / 2, colour, colour, 1)
-        + _text(x, y + 4.5, "END", 13, f' text-anchor="middle" font-weight="700" fill="{GROUND}"')
+        + _text(x, y + 4.5, clean(node.name), END, f' text-anchor="middle" font-weight="700" fill="{GROUND}"')
     )
 
 

@@ -60,14 +60,17 @@ class Heard(Event, tag="heard", frozen=True):
 
 
 class Ordered(Event, tag="ordered", frozen=True):
-    """An operator steers the run. The kernel knows `cancel` and `resume`; a style may know more."""
+    """An operator steers the run. The kernel knows `cancel`, `resume` and `use`; a style may know more.
+
+    `use` changes the run's settings from now on: its arguments take their places.
+    """
 
     order: str
     arguments: dict[str, Any] = {}
     by: str = ""
 
 
-CANCEL, RESUME = "cancel", "resume"
+CANCEL, RESUME, USE = "cancel", "resume", "use"
 
 
 class Answered(Event, tag="answered", frozen=True):

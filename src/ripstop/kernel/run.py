@@ -33,6 +33,7 @@ from .errors import RunNotFound
 from .events import (
     CANCEL,
     RESUME,
+    USE,
     Answered,
     Asked,
     Doubted,
@@ -78,6 +79,8 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     began: int
     state: S
     length: int
+    settings: dict[str, Any] = {}
+    """What the shell must know: as the run was started, and as it was changed since (`use`)."""
     open: dict[int, Open] = {}
     doubts: dict[int, int] = {}
     """Question to a person → the command in doubt that it is about."""
@@ -126,7 +129,8 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
         definition = definitions[event.definition]
         guards = style.guards(definition, event.guards)
         state = style.begin(definition, event)
-        return Run(run_id, event, event.definition, event.limits, record.at, state, number, guards=guards)
+        settings = event.settings
+        return Run(run_id, event, event.definition, event.limits, record.at, state, number, settings, guards=guards)
     if type(event) is Asked:
         state, spent = style.evolve(run.state, number, event), run.spent
         if type(event.command) is AskAgent:
@@ -164,6 +168,8 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
         return replace(run, verdict=event)
     if type(event) is Ordered and event.order == RESUME:
         return _resumed(replace(run, began=record.at), event)
+    if type(event) is Ordered and event.order == USE:
+        return replace(run, settings={**run.settings, **event.arguments})
     if type(event) is Ordered and event.order == CANCEL:
         return replace(run, verdict=None, asks_about_verdict=0)  # whoever cancels does not want it to go on
     if type(event) is Doubted or type(event) is Repeated:

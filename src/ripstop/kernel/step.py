@@ -39,6 +39,7 @@ from .events import (
     FACTS,
     OUTCOMES,
     RESUME,
+    USE,
     Answered,
     Asked,
     Doubted,
@@ -205,6 +206,8 @@ def advance(
             return [], run
     elif type(fact) is Started:
         raise RunAlreadyStarted(run_id)
+    elif type(fact) is Ordered and fact.order == USE and fact.arguments.items() <= run.settings.items():
+        return [], run  # it does so already
     elif run.ended and type(fact) is not Forked:
         _may_go_on(style, run, fact)
     elif type(fact) is Ordered and fact.order == RESUME:
@@ -215,13 +218,16 @@ def advance(
 
 
 def _may_go_on(style: Style[S], run: Run[S], fact: Fact) -> None:
-    """A run that has ended goes on only by order, and only if it was saved or a guard stopped it."""
-    if isinstance(fact, Ordered) and fact.order == RESUME:
-        if style.resumable(run.state):
-            raises_of(fact.arguments)
+    """A run that has ended goes on only by order, and only if it was saved or a guard stopped it.
+
+    It can be told before that what to use, because it begins at once when it goes on.
+    """
+    saved = style.resumable(run.state)
+    if isinstance(fact, Ordered) and (saved or run.verdict is not None):
+        if fact.order == USE:
             return
-        if run.verdict is not None:
-            raises_of(fact.arguments, run.verdict)
+        if fact.order == RESUME:
+            raises_of(fact.arguments, None if saved else run.verdict)
             return
     assert run.ended is not None
     raise RunHasEnded(run.id, run.ended.outcome)
@@ -278,6 +284,8 @@ def _decide(style: Style[S], step: Step[S], fact: Started | Forked | Heard | Ord
             style.decide(step, fact)
         case Ordered(order=order) if order == CANCEL:
             style.cancelled(step, f"cancelled{f' by {fact.by}' if fact.by else ''}")
+        case Ordered(order=order) if order == USE:
+            pass  # what is open is carried out with it, and so is what comes
         case Doubted(to=to, evidence=evidence):
             _ask_about_doubt(step, to, evidence)
         case _:

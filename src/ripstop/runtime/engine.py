@@ -18,6 +18,7 @@ from ripstop.kernel.events import (
     CANCEL,
     FACTS,
     RESUME,
+    USE,
     Answered,
     Asked,
     Ended,
@@ -118,6 +119,10 @@ class Engine:
         Raises `RunHasEnded` if it ended otherwise, and `UsageError` if it would stop again at once.
         """
         return await self.order(run_id, RESUME, {"raise": dict(raises)} if raises else {}, by)
+
+    async def use(self, run_id: str, settings: Mapping[str, Any]) -> Run[Any]:
+        """Change settings of a run, for what it has open and for all that comes."""
+        return await self.order(run_id, USE, settings)
 
     async def answer(self, run_id: str, number: int, choice: str, text: str = "", by: str = "") -> Run[Any]:
         """A person answers a question of the desk."""

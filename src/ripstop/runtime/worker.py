@@ -294,7 +294,7 @@ class Worker:
             command=command,
             attempt=job.attempt,
             ordinal=job.opened.ordinal,
-            settings=run.started.settings,
+            settings=run.settings,
             prompt=style.render(state, command) if type(command) is AskAgent else None,
             arguments=style.arguments(state, command) if type(command) is CallTool else {},
             history=partial(self._journal.read, job.run_id),

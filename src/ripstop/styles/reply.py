@@ -4,6 +4,9 @@ Three modes: `strict` (the whole text is the object), `last` (the last complete 
 that has the wanted key) and `fenced` (the last fenced block is the object). All know strings and
 escapes, leave `<think…>` blocks out, and tolerate `//` comments and trailing commas outside strings,
 because the prompts that agents see are written in that style.
+
+A reply may be long, broken or hostile, so reading takes time in proportion to its length: no text is scanned
+twice for the same thing (`_Objects`), and what is parsed in vain is bounded (`MOST_PARSED`).
 """
 
 import json
@@ -13,13 +16,14 @@ from typing import Any
 
 import msgspec
 
-_THINKING = re.compile(r"<(think[\w-]*)>.*?</\1>|\A\s*<think[\w-]*>.*\Z", re.DOTALL | re.IGNORECASE)
-"""Closed thoughts anywhere; one that is never closed only where the text begins with it. Elsewhere it may
-stand in a file that the reply delivers, and must not swallow what follows."""
+_THOUGHT = re.compile(r"<(/?)(think[\w-]*)>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|,(?=\s*(?://[^\n]*\n\s*)*[}\]])')
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|,(?=\s*(?://[^\n]*\n\s*)*[}\]])')
+"""A string that is not closed counts as one, too: what holds it is no JSON, with or without its comments."""
 MAX_CANDIDATES = 2000
 """Opening braces that are tried, from the end; text with more of them holds no reply of ours."""
+MOST_PARSED = 40
+"""How many times its own length of a text is parsed, at most, in search of the object."""
 
 
 class NoReply(Exception):
@@ -27,7 +31,26 @@ class NoReply(Exception):
 
 
 def without_thinking(text: str) -> str:
-    return _THINKING.sub("", text) if "<think" in text.lower() else text
+    """Leave out closed thoughts anywhere; one that is never closed only where the text begins with it. Elsewhere it
+    may stand in a file that the reply delivers, and must not swallow what follows."""
+    tags = list(_THOUGHT.finditer(text))
+    closings: dict[str, list[re.Match[str]]] = {}
+    for tag in reversed(tags):
+        if tag[1]:
+            closings.setdefault(tag[2].lower(), []).append(tag)
+    beginning, kept, at = len(text) - len(text.lstrip()), [], 0
+    for tag in tags:
+        if tag[1] or tag.start() < at:
+            continue
+        ahead = closings.get(tag[2].lower(), [])
+        while ahead and ahead[-1].start() < tag.end():
+            ahead.pop()
+        if ahead:
+            kept.append(text[at : tag.start()])
+            at = ahead[-1].end()
+        elif tag.start() == beginning:
+            return ""
+    return "".join([*kept, text[at:]])
 
 
 def strict(text: str) -> dict[str, Any]:
@@ -49,16 +72,21 @@ def last(text: str, key: str) -> tuple[dict[str, Any], str]:
 
 def _last_of_several(text: str, key: str) -> tuple[dict[str, Any], str]:
     clean = without_thinking(text)
-    nearest = ""
+    objects = _Objects(clean, key)
+    nearest, left = "", MOST_PARSED * len(clean)
     for start in _openings(clean):
-        found = _complete(clean, start)
-        if found is None:
+        end, may_have_key = objects.look(start)
+        if end is None or (nearest and not may_have_key):
             continue
-        value, end = found
+        left -= end - start
+        if left < 0:
+            break
+        value = _read(clean[start:end])
+        if value is None:
+            continue
         if key in value:
             return value, _around(clean, start, end)
-        if not nearest:
-            nearest = ", ".join(repr(name) for name in list(value)[:8]) or "nothing"
+        nearest = nearest or ", ".join(repr(name) for name in list(value)[:8]) or "nothing"
     if nearest:
         raise NoReply(f"the last JSON object has {nearest}, but no {key!r}")
     raise NoReply("there is no complete JSON object in it" if "{" in clean else "there is no JSON object in it")
@@ -86,31 +114,100 @@ def _openings(text: str) -> Iterator[int]:
         yield position
 
 
-_decoder = json.JSONDecoder()
+class _Objects:
+    """Where the objects in a text end. `look` is to be asked from the end of the text backwards.
 
+    What follows a place depends on nothing before it, so it is found out once for every place between two tokens
+    (strings, comments, braces); an object is passed over by where it ends, which is known already.
+    """
 
-def _complete(text: str, start: int) -> tuple[dict[str, Any], int] | None:
-    try:
-        value, end = _decoder.raw_decode(text, start)
-    except (ValueError, RecursionError):  # ValueError: no JSON, or a number with thousands of digits
-        return _tolerant(text, start)
-    return (_printable(value, text), end) if isinstance(value, dict) else None
+    _MARK = re.compile(r'["{}]|//')
+    _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+')
 
+    def __init__(self, text: str, key: str = "") -> None:
+        self._text = text
+        self._key = f'"{key}"'
+        self._known: dict[int, tuple[int | None, bool]] = {}
+        """Place → where the object that it is in ends, and whether a string ahead, at that depth, may be the key."""
+        self._unclosed = range(0)
+        """A quote here opens no string: none of those after an unclosed one in its line does."""
 
-def _tolerant(text: str, start: int) -> tuple[dict[str, Any], int] | None:
-    """Once more, without comments and trailing commas; only where there are any."""
-    end = _closing(text, start)
-    if end is None:
+    def look(self, start: int) -> tuple[int | None, bool]:
+        at, passed = start + 1, []
+        while at not in self._known:
+            token = self._token(at)
+            if token is None:
+                self._known[at] = (None, False)
+                break
+            begin, end = token
+            char = self._text[begin]
+            if char == "}":
+                self._known[at] = (end, False)
+                break
+            passed.append((at, char == '"' and self._may_be_key(begin, end)))
+            if char == "{":
+                inner = self._known[end][0]
+                if inner is None:
+                    self._known[at] = (None, False)
+                    break
+                end = inner
+            at = end
+        closing, keyed = self._known[at]
+        for place, is_key in reversed(passed):
+            keyed = keyed or is_key
+            self._known[place] = (closing, keyed)
+        return self._known[start + 1]
+
+    def first(self) -> int | None:
+        """Where the object ends that the text begins with."""
+        at = depth = 0
+        while token := self._token(at):
+            begin, at = token
+            depth += {"{": 1, "}": -1}.get(self._text[begin], 0)
+            if depth == 0:
+                return at
         return None
-    part = text[start:end]
+
+    def _may_be_key(self, begin: int, end: int) -> bool:
+        return self._text.startswith(self._key, begin) or "\\" in self._text[begin:end]
+
+    def _token(self, at: int) -> tuple[int, int] | None:
+        """The next string, comment or brace; a quote that opens no string is one of its own."""
+        mark = self._MARK.search(self._text, at)
+        if mark is None:
+            return None
+        begin, end = mark.span()
+        if mark[0] == "//":
+            newline = self._text.find("\n", end)
+            end = newline if newline >= 0 else len(self._text)
+        elif mark[0] == '"' and begin not in self._unclosed:
+            string = self._STRING.match(self._text, begin)
+            assert string is not None
+            if self._text[string.end() : string.end() + 1] == '"':
+                end = string.end() + 1
+            else:
+                self._unclosed = range(begin, string.end())
+        return begin, end
+
+
+def _read(part: str) -> dict[str, Any] | None:
+    """An object, as JSON or almost."""
+    try:
+        value = json.loads(part)
+    except (ValueError, RecursionError):  # ValueError: no JSON, or a number with thousands of digits
+        value = _tolerant(part)
+    return _printable(value, part) if isinstance(value, dict) else None
+
+
+def _tolerant(part: str) -> Any:
+    """Once more, without comments and trailing commas; only where there are any."""
     plain = _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else "", part)
     if plain == part:
         return None
     try:
-        value = json.loads(plain)
+        return json.loads(plain)
     except (ValueError, RecursionError):
         return None
-    return (_printable(value, part), end) if isinstance(value, dict) else None
 
 
 _HALF = re.compile(r"[\ud800-\udfff]")
@@ -129,26 +226,12 @@ def _printable(value: Any, source: str) -> Any:
     return value
 
 
-_BRACES = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}]')
-
-
-def _closing(text: str, start: int) -> int | None:
-    depth = 0
-    for match in _BRACES.finditer(text, start):
-        if match[0] == "{":
-            depth += 1
-        elif match[0] == "}":
-            depth -= 1
-            if depth == 0:
-                return match.end()
-    return None
-
-
 def _object(text: str) -> dict[str, Any]:
-    found = _complete(text, 0) if text.startswith("{") else None
-    if found is None or text[found[1] :].strip():
+    alone = text.startswith("{") and _Objects(text).first() == len(text)
+    found = _read(text) if alone else None
+    if found is None:
         raise NoReply("it is not one JSON object and nothing else")
-    return found[0]
+    return found
 
 
 def _around(text: str, start: int, end: int) -> str:

@@ -1,12 +1,15 @@
 import asyncio
 import sys
+from typing import Any
 
+import httpx2
 import pytest
 
 from ripstop.kernel.effects import ToolCall
 from ripstop.kernel.prompt import Message
 from ripstop.performers.agents.providers import ProviderAgent
 from ripstop.performers.tools.spec import ToolSpec
+from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, TryAgain
 from tests.performers.agents.asking import ask
 
@@ -14,7 +17,8 @@ pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: pip ins
 
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel as CannedModel
 
 READ = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -118,3 +122,55 @@ def test_an_unknown_provider_and_a_missing_library_are_named(monkeypatch):
     with pytest.raises(Refused, match=r"pip install 'ripstop\[providers\]'") as refused:
         perform("anthropic:some-model", ask())
     assert refused.value.fault == "definition"
+
+
+def watched(model, request, **options):
+    """The reply, and what somebody who watched has seen of it."""
+    live = Live()
+    seen: list[Any] = []
+    live.watch(seen.append)
+    return perform(model, request, live=live, **options), seen
+
+
+def test_words_are_shown_as_they_come():
+    reply, seen = watched(CannedModel(custom_output_text="the sea at night"), ask(number=7, run="r"))
+    assert reply.text == "the sea at night"
+    assert reply.usage.output_tokens > 0
+    assert len(seen) > 1
+    assert all(isinstance(token, Token) and (token.run_id, token.number) == ("r", 7) for token in seen)
+    assert "".join(token.text for token in seen) == reply.text
+
+
+def test_a_streamed_tool_call_comes_back_whole_and_is_not_shown():
+    async def stream(messages, info):
+        yield "I look. "
+        yield {1: DeltaToolCall(name="read", json_args='{"pa', tool_call_id="c1")}
+        yield {1: DeltaToolCall(json_args='th": "a"}')}
+
+    reply, seen = watched(FunctionModel(stream_function=stream), ask(tools=("read",)), tools=lambda names: [READ])
+    assert reply.calls == (ToolCall(id="c1", tool="read", arguments={"path": "a"}),)
+    assert [token.text for token in seen] == ["I look. "]
+
+
+@pytest.mark.parametrize("trouble", [ModelHTTPError(503, "m"), httpx2.ReadError("gone")])
+def test_a_stream_that_breaks_may_be_tried_again(trouble):
+    async def stream(messages, info):
+        yield "half a "
+        raise trouble
+
+    with pytest.raises(TryAgain):
+        watched(FunctionModel(stream_function=stream), ask())
+
+
+def test_a_model_that_cannot_stream_is_asked_all_at_once():
+    class Plain(FunctionModel):
+        request_stream = Model.request_stream
+
+    model = Plain(lambda messages, info: ModelResponse(parts=[TextPart("all at once")]))
+    reply, seen = watched(model, ask())
+    assert (reply.text, seen) == ("all at once", [])
+
+
+def test_nobody_watches_so_nothing_is_streamed():
+    model = FunctionModel(lambda messages, info: ModelResponse(parts=[TextPart("quietly")]))
+    assert perform(model, ask(), live=Live()).text == "quietly"

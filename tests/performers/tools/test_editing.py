@@ -21,6 +21,7 @@ from ripstop.performers.tools.editing import NotOnce, Undecidable, edited, is_ed
         ("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n", "x\r\ny\r\nc\r\n"),
         ("a \nb\n", "a\nb", "x", "x\n"),
         ("  a\nb\n", "  a\n", "", "b\n"),
+        (" a\na \na\na", "a\na\na", "b", " a\nb"),
     ],
 )
 def test_replaces_exactly_or_with_other_line_ends(text: str, search: str, replace: str, after: str) -> None:

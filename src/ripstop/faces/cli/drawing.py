@@ -3,7 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,8 @@ from .options import Options, shared_options
 
 if TYPE_CHECKING:
     from ripstop.drawings.diagram import Diagram
+    from ripstop.kernel.run import Run
+    from ripstop.runtime.engine import Engine
     from ripstop.settings import Settings
 
 
@@ -30,10 +32,14 @@ if TYPE_CHECKING:
 def graph(options: Options, what: str, format: str | None, output: Path | None) -> None:
     """Draw a workflow (a file, a folder, or a name found in workflows/), or a run with the path it took.
 
+    A hand-off document (its file, or its run) is drawn with its owners, and a folder with roles/ or .workflows/ as the
+    rules that its documents follow.
+
     \b
     Examples:
       ripstop graph examples/haiku --output haiku.svg
       ripstop graph haiku-k3f9x --format mermaid
+      ripstop graph .workflows/workflow_task_20261116_093000.md --output task.svg
     """
     from ripstop.drawings.formats import FORMATS, SUFFIXES
     from ripstop.kernel.errors import UsageError
@@ -51,12 +57,15 @@ def graph(options: Options, what: str, format: str | None, output: Path | None) 
 
 
 def _diagram(settings: "Settings", what: str) -> "Diagram":
-    """A workflow of that name comes first, then a run."""
+    """A document or a workflow of that name comes first, then a run."""
     from ripstop.definitions.finding import find, load
     from ripstop.drawings.graph import of_graph
     from ripstop.kernel.errors import RunNotFound, UsageError
     from ripstop.settings import store_path
 
+    document = _handoff(Path(what))
+    if document:
+        return document
     try:
         workflow = find(what, goal=what, any_name=True)  # a drawing needs no goal, so an absent one is no mistake here
     except UsageError as no_workflow:
@@ -71,20 +80,39 @@ def _diagram(settings: "Settings", what: str) -> "Diagram":
     return of_graph(load(workflow.style, workflow.content))
 
 
+def _handoff(path: Path) -> "Diagram | None":
+    """A document's file, or a folder of documents; nothing if it is neither."""
+    from ripstop.drawings.handoff import of_file, of_rules
+    from ripstop.kernel.errors import UsageError
+
+    if path.suffix.lower() == ".md" and path.is_file():
+        try:
+            return of_file(path.read_text(encoding="utf-8"), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} cannot be read: {error}") from error
+    if (path / "workflow.yaml").is_file() or not any((path / name).is_dir() for name in ("roles", ".workflows")):
+        return None
+    return of_rules(sorted(role.stem for role in (path / "roles").glob("*.md")))
+
+
 async def _of_run(settings: "Settings", run_id: str) -> "Diagram":
     from ripstop.app import open_engine
     from ripstop.drawings.diagram import Journey
-    from ripstop.drawings.graph import Happened, of_run
+    from ripstop.drawings.stories import Chapter, of_run
     from ripstop.runtime.story import path, tell_story
 
     async with open_engine(settings) as engine:
         story = await tell_story(engine, run_id)
         view = await engine.look(run_id)
-        happened = [
-            Happened(engine.style(told.before).picture(told.before).where, told.record.event)
+        chapters = [
+            Chapter(_where(engine, told.before), told.before.state, told.record.event, told.run.state)
             for told in story
             if told.before is not None
         ]
         ended = view.run.ended
         journey = Journey(run_id, view.status, ended.because if ended else "", ended=bool(ended))
-        return of_run(engine.definition(view.run), happened, path(engine, story), journey)
+        return of_run(view.run.started.style, engine.definition(view.run), chapters, path(engine, story), journey)
+
+
+def _where(engine: "Engine", run: "Run[Any]") -> str:
+    return engine.style(run).picture(run).where

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ripstop.runtime.story import Told
 
 SHORT = 160
+WIDEST_KIND = 24
+UNSEEN = ("sent", "messages", "context", "deed")
+"""Fields that tell a person nothing; `--json` has them."""
 
 
 @click.command()
@@ -68,6 +71,7 @@ def show(options: Options, run_id: str) -> None:
     from ripstop.app import open_engine
     from ripstop.kernel.run import fingerprint
 
+    from .paragraphs import console_for, print_labelled
     from .running import summary
     from .words import first_line
 
@@ -94,9 +98,10 @@ def show(options: Options, run_id: str) -> None:
     lines += [("waits", f"{q['question']}  → ripstop answer {q['id']} …") for q in result["waiting"]]
     if view.status == "stuck":
         lines.append(("stuck", f"nothing can move this run any more; `ripstop fork {run_id} --at N` goes on from it"))
+    console = console_for()
     for name, text in lines:
         if text.strip():
-            click.echo(f"{click.style(f'{name:8}', dim=True)} {text}")
+            print_labelled(console, f"{name:8}", text, "dim")
 
 
 @click.command(short_help="Tell what happened, record by record.")
@@ -107,9 +112,10 @@ def show(options: Options, run_id: str) -> None:
 def log(options: Options, run_id: str, follow: bool) -> None:
     """Tell what happened, record by record. Long texts are cut.
 
+    With --json: one object a line (number, at, type, the event's fields), nothing cut: every prompt stands there as
+    it was sent.
+
     \b
-    With --json: one object a line (number, at, type, the event's fields), nothing cut: every prompt
-    stands there as it was sent.
     Example:
       ripstop log haiku-k3f9x --json | jq 'select(.type == "answered")'
     """
@@ -122,7 +128,10 @@ def log(options: Options, run_id: str, follow: bool) -> None:
             while True:
                 story = await tell_story(engine, run_id)
                 for one in story[told:]:
-                    click.echo(json.dumps(plain(one), ensure_ascii=False) if options.as_json else _line(one))
+                    if options.as_json:
+                        click.echo(json.dumps(plain(one), ensure_ascii=False))
+                    else:
+                        _tell(one)
                 told = len(story)
                 sys.stdout.flush()
                 if not follow or story[-1].run.ended:
@@ -135,7 +144,8 @@ def log(options: Options, run_id: str, follow: bool) -> None:
         sys.exit(130)
 
 
-def _line(told: "Told") -> str:
+def _tell(told: "Told") -> None:
+    """A record in lines for a person: what it is, then what it holds; all on one line if no person reads it."""
     from ripstop.runtime.story import plain
 
     from .words import first_line, local_time
@@ -148,12 +158,23 @@ def _line(told: "Told") -> str:
     if inner:
         kind = f"{kind} {inner.pop('type', '')}"
         fields = {**fields, **inner}
-    shown = "  ".join(
-        f"{click.style(name, dim=True)} {first_line(_text(value), SHORT)}"
+    shown = [
+        (name, first_line(_text(value), SHORT))
         for name, value in fields.items()
-        if name not in ("sent", "messages", "context") and value not in (None, "", [], {})
-    )
-    return f"{number:>5}  {local_time(told.record.at)}  {click.style(f'{kind:24}', bold=True)}  {shown}"
+        if name not in UNSEEN and value not in (None, "", [], {}) and (name, value) != ("prompt_is_genuine", True)
+    ]
+    head = f"{number:>5}  {local_time(told.record.at)}"
+    if not sys.stdout.isatty():
+        return click.echo(f"{head}  {kind:{WIDEST_KIND}}  " + "  ".join(f"{name} {text}" for name, text in shown))
+    click.echo(f"{head}  {click.style(kind, bold=True)}")
+    if shown:
+        from rich.text import Text
+
+        from .paragraphs import console_for, print_indented
+
+        words = Text("  ").join(Text.assemble((name, "dim"), " ", text) for name, text in shown)
+        print_indented(console_for(), words, 7)
+    return None
 
 
 def _text(value: Any) -> str:
@@ -197,7 +218,7 @@ def why(options: Options, where: str) -> None:
             json.dumps([{**plain(one), "explanation": lines} for one, lines in reasons], ensure_ascii=False)
         )
     for one, lines in reasons:
-        click.echo(_line(one))
+        _tell(one)
         for line in lines:
             click.echo(f"         {line}")
 

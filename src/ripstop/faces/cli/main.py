@@ -5,14 +5,15 @@ Commands import what they need when they run, so that `--help` answers at once.
 
 import io
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from ripstop import __version__
-from ripstop.kernel.errors import DefinitionError, JournalError, RipstopError, UsageError
 
 from .checking import check, schema
+from .complaints import complaint_about, tell_person, tell_program, wants_json
 from .documents import docs
 from .drawing import graph
 from .looking import log, runs, show, verify, why
@@ -21,38 +22,35 @@ from .options import Options
 from .running import resume, run
 from .steering import answer, cancel, desk, fork
 
-FAILED, WRONG, INTERRUPTED = 1, 2, 130
+FAILED = 1
 
 
 class _Commands(click.Group):
     """Runs a command and says what went wrong in one way for all of them."""
 
-    def invoke(self, context: click.Context) -> Any:
+    def main(self, args: Sequence[str] | None = None, *more: Any, **kwargs: Any) -> Any:
+        arguments = sys.argv[1:] if args is None else list(args)
         try:
-            return super().invoke(context)
-        except KeyboardInterrupt:  # a second Ctrl-C: whoever presses it does not want to wait
-            click.echo(err=True)  # behind the terminal's ^C
-            sys.exit(INTERRUPTED)
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().main(*args, **kwargs)
-        except (UsageError, DefinitionError) as error:
-            _complain(error, WRONG)
-        except RipstopError as error:
-            _complain(error, FAILED)
+            code = super().main(arguments, *more, **{**kwargs, "standalone_mode": False})
         except BrokenPipeError:
             # whoever read our output has gone (`ripstop log | head`); nothing is left to say
             sys.stderr.close()
             sys.exit(FAILED)
+        except Exception as error:
+            about = complaint_about(error)
+            if wants_json(arguments):
+                tell_program(error)
+            if about.kind == "internal":
+                raise
+            tell_person(error)
+            sys.exit(about.exit_code)
+        sys.exit(code if isinstance(code, int) else 0)
 
-
-def _complain(error: RipstopError, code: int) -> None:
-    prefix = "" if isinstance(error, DefinitionError) else "ripstop: "
-    click.echo(f"{prefix}{error}", err=True)
-    if isinstance(error, JournalError) and not str(error).endswith("."):
-        click.echo("Nothing that was acknowledged is lost.", err=True)
-    sys.exit(code)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        widest = max(map(len, self.commands))
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{one.name:{widest}}", one.get_short_help_str(80)) for one in commands])
 
 
 @click.group(
@@ -64,7 +62,7 @@ def _complain(error: RipstopError, code: int) -> None:
 @click.option("--store", metavar="sqlite:PATH", help="The journal. Default: sqlite:.ripstop/journal.db")
 @click.option("--model", metavar="SPEC", help="local, script:PATH, openai:NAME or PROVIDER:NAME. Default: local")
 @click.option("--base-url", metavar="URL", help="Where openai:NAME is served, for anything compatible.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; everything else goes to stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, of an error too.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what goes on inside.")
 @click.version_option(__version__, prog_name="ripstop")
 @click.pass_context
@@ -75,19 +73,22 @@ def cli(
 
     \b
     Try it:
-      ripstop run examples/haiku                     with the local model, no key, no network
-      ripstop run examples/haiku --model script:examples/haiku/script.jsonl
-      ripstop log RUN                                what happened, record by record
-      ripstop why RUN                                why it ended as it did
+      ripstop run examples/haiku    with the local model: no key, no network
+      ripstop log RUN               what happened, record by record
+      ripstop why RUN               why it ended as it did
     """
     context.obj = Options(store, model, base_url, as_json, verbose)
 
 
-for _command in (
-    *(run, resume, check, graph, schema, runs, show, log, why),
-    *(desk, answer, cancel, fork, verify, docs, model),
-):
-    cli.add_command(_command)
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Work": (run, resume, docs),
+    "Look": (runs, show, log, why, graph, verify),
+    "Steer": (desk, answer, cancel, fork),
+    "Prepare": (check, schema, model),
+}
+for _section in SECTIONS.values():
+    for _command in _section:
+        cli.add_command(_command)
 
 
 def main() -> None:
@@ -95,4 +96,4 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # a terminal that cannot show a character must not stop the story
             stream.reconfigure(errors="backslashreplace")
-    cli()
+    cli(prog_name="ripstop")

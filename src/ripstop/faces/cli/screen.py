@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
+from rich.text import Text
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed
 from ripstop.kernel.events import Answered, Asked, Ended, Guarded, Record, Warned
@@ -20,6 +20,7 @@ from ripstop.kernel.step import Picture
 from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
 from ripstop.settings import DEFAULT_STORE
 
+from .paragraphs import console_for, print_indented, print_labelled
 from .words import COLOURS, count, first_line, one_of, seconds
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ class Screen:
     def __init__(self, app: "App", quiet: bool) -> None:
         self._app = app
         self._quiet = quiet
-        self._out = Console(highlight=False, soft_wrap=True)
-        self._err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._out = console_for()
+        self._err = console_for(stderr=True)
         self._status: Status | None = None
         self._run_id = ""
         self._began: dict[int, tuple[float, str]] = {}
@@ -58,8 +59,11 @@ class Screen:
             self._status = None
             stop()
 
-    def begins(self, run_id: str) -> None:
-        self._run_id = run_id
+    def begins(self, view: "View") -> None:
+        run_id = self._run_id = view.run.id
+        for number, opened in view.run.open.items():
+            if isinstance(opened.command, AskAgent):  # asked before we looked on
+                self._places.setdefault(number, view.picture.where)
         if not self._quiet:
             self._err.print(f"[bold]{escape(run_id)}[/]  [dim]({escape(self._app.settings.store)})[/]")
 
@@ -79,7 +83,7 @@ class Screen:
                 self._words[number] = self._words.get(number, 0) + 1
                 self._now(number)
             case Retrying(reason=reason, seconds=wait):
-                self._err.print(f"  [yellow]again in {wait:.1f} s:[/] {escape(first_line(reason))}")
+                self._note(f"again in {wait:.1f} s:", "yellow", first_line(reason))
             case Appended(records=records, picture=picture):
                 for record in records:
                     if isinstance(record.event, Guarded):
@@ -101,7 +105,7 @@ class Screen:
             case Asked(command=AskAgent()):
                 self._places[record.number] = picture.where
             case Asked(command=AskPerson(question=question)):
-                self._err.print(f"  [magenta]a person is asked:[/] {escape(question)}")
+                self._note("a person is asked:", "magenta", question)
             case Answered(to=to, answer=AgentReplied() as reply, attempt=attempt):
                 began, who = self._began.pop(to, (time.monotonic(), "agent"))
                 again = f", attempt {attempt}" if attempt > 1 else ""
@@ -110,18 +114,22 @@ class Screen:
                 head = f"  [green]●[/] {place}  [dim]{cost}{seconds(time.monotonic() - began)}{again}[/]"
                 self._spoken.append((head, reply.text))
             case Answered(answer=Failed(reason=reason)):
-                self._err.print(f"  [red]●[/] {escape(first_line(reason))}")
+                self._note("●", "red", first_line(reason))
             case Warned(text=text):
-                self._err.print(f"  [yellow]warning:[/] {escape(text)}")
+                self._note("warning:", "yellow", text)
             case Guarded(guard=guard, text=text):
-                self._err.print(f"  [yellow]guard {escape(guard)}:[/] {escape(text)}")
+                self._note(f"guard {guard}:", "yellow", text)
+
+    def _note(self, label: str, colour: str, text: str) -> None:
+        print_indented(self._err, Text.assemble((label, colour), " ", text), 2)
 
     def _turn_is_over(self, picture: Picture) -> None:
         """Show what was said in the turn. Only now do we know what it came to."""
         for index, (head, text) in enumerate(self._spoken):
             last = index == len(self._spoken) - 1
             said = picture.document if last and picture.document else text
-            self._err.print(f"{head}\n    {escape(first_line(said, 160))}")
+            self._err.print(head)
+            print_indented(self._err, first_line(said, 160), 4)
         self._spoken.clear()
 
     def stopping(self) -> None:
@@ -132,28 +140,27 @@ class Screen:
         self._err.print(f"\nInterrupted. Nothing is lost; go on with:  {self._command()} resume {escape(run_id)}")
 
     def result(self, view: "View", result: dict[str, Any]) -> None:
-        run_id, usage = escape(result["run"]), result["usage"]
+        run_id, usage, out = escape(result["run"]), result["usage"], self._out
         took = seconds(time.monotonic() - self._start)
-        colour = COLOURS[view.status]
-        self._out.print()
-        self._out.print(f"[{colour} bold]{view.status}[/]  {escape(result['because'])}")
+        out.print()
+        print_labelled(out, f"{view.status} ", result["because"], f"{COLOURS[view.status]} bold")
         if result["path"]:
-            self._out.print(f"path    {escape(' → '.join(result['path']))}")
+            print_labelled(out, "path", " → ".join(result["path"]))
         tokens = f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
         money = f", {usage['money']:.4f} spent" if usage["money"] else ""
         turns, calls = count(result["turns"], "turn"), count(usage["calls"], "call")
-        self._out.print(f"spent   {turns}, {calls}, {tokens}{money}, {took}")
+        print_labelled(out, "spent", f"{turns}, {calls}, {tokens}{money}, {took}")
         if view.picture.document:
-            self._out.print(f"last    {escape(first_line(view.picture.document, 300))}")
+            print_labelled(out, "last", first_line(view.picture.document, 300))
         for question in result["waiting"]:
-            self._out.print(f"[magenta]waits[/]   {escape(question['question'])}")
+            print_labelled(out, "waits", question["question"], "magenta")
             choices = one_of(question["choices"])
-            self._out.print(f"        {self._command()} answer {escape(question['id'])} {escape(choices)}")
+            out.print(f"        {self._command()} answer {escape(question['id'])} {escape(choices)}")
         if "guard" in result and not result["waiting"]:
             for way in result["guard"]["ways_on"]:
-                self._out.print(f"go on   {escape(way.replace('ripstop', self._command(), 1))}")
-        closer = "   ·   ".join(f"{self._command()} {verb} {run_id}" for verb in ("log", "why", "show"))
-        self._out.print(f"[dim]closer  {closer}[/]")
+                out.print(f"go on   {escape(way.replace('ripstop', self._command(), 1))}")
+        closer = "   ·   ".join(f"{self._command()} {verb} {run_id}" for verb in ("log", "why"))
+        out.print(f"[dim]closer  {closer}[/]")
 
     def _command(self) -> str:
         """How to call us again, for this journal."""

@@ -31,6 +31,7 @@ def desk(options: Options) -> None:
     from ripstop.app import open_engine
     from ripstop.runtime.story import iso
 
+    from .paragraphs import console_for, print_indented
     from .words import local_time, one_of
 
     async def look() -> Any:
@@ -52,8 +53,10 @@ def desk(options: Options) -> None:
         return click.echo(json.dumps(listed, ensure_ascii=False))
     if not questions:
         return click.echo("Nothing waits for you.")
+    console = console_for()
     for q in questions:
-        click.echo(f"{click.style(f'{q.run_id}/{q.number}', bold=True)}  {local_time(q.at)}\n  {q.command.question}")
+        click.echo(f"{click.style(f'{q.run_id}/{q.number}', bold=True)}  {local_time(q.at)}")
+        print_indented(console, q.command.question, 2)
         choices = one_of(q.command.choices)
         click.echo(click.style(f"  ripstop answer {q.run_id}/{q.number} {choices}\n", dim=True))
 
@@ -127,7 +130,7 @@ def cancel(options: Options, run_id: str) -> None:
 
 @click.command(short_help="Go on from any record, under a new name.")
 @click.argument("run_id", metavar="RUN")
-@click.option("--at", "at", type=click.IntRange(1), help="The last record to keep. Default: the last one.")
+@click.option("--at", "at", type=click.IntRange(1), metavar="N", help="The last record to keep. Default: the last one.")
 @click.option("--definition", metavar="PATH", help="Go on with this workflow instead of the pinned one.")
 @shared_options
 @click.pass_obj
@@ -155,5 +158,5 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None) 
     run, status = asyncio.run(tell())
     if options.as_json:
         return click.echo(json.dumps({"run": name, "from": run_id, "records": run.length, "status": status}))
-    hint = "" if run.ended else f"  Go on:  ripstop resume {name}"
+    hint = "" if run.ended else f"\nGo on:  ripstop resume {name}"
     click.echo(f"{name} goes on from {run_id} ({status}).{hint}")

@@ -1,7 +1,8 @@
 """The long tail of providers, through pydantic-ai: `<provider>:NAME`.
 
-pydantic-ai is used for one thing, a single model request; turns, tools and retries are ours. Keys
-come from the environment variables that each provider's library reads.
+pydantic-ai is used for one thing, a single model request; turns, tools and retries are ours. While somebody
+watches, the reply is streamed, if the model can. Keys come from the environment variables that each provider's
+library reads.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,18 +10,26 @@ from typing import TYPE_CHECKING, Any
 from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall, Usage
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
+from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request, TryAgain
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelRequestPart,
+        ModelResponse,
+        ModelResponsePart,
+        ModelResponseStreamEvent,
+    )
     from pydantic_ai.models import Model, ModelRequestParameters
 
 PASSING = (408, 409, 425)
 
 
 class ProviderAgent:
-    def __init__(self, spec: "str | Model[Any]", tools: ToolSpecs = no_tools) -> None:
+    def __init__(self, spec: "str | Model[Any]", live: Live | None = None, *, tools: ToolSpecs = no_tools) -> None:
         self._spec = spec
+        self._live = live
         self._tools = tools
         self._model: Model[Any] | None = None
 
@@ -28,27 +37,44 @@ class ProviderAgent:
         assert isinstance(request.command, AskAgent), request
         assert request.prompt is not None, request
         model = self._load()
-        from pydantic_ai.direct import model_request
+        import httpx2
         from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior, UserError
-        from pydantic_ai.settings import ModelSettings
 
-        settings = ModelSettings()
-        if request.command.max_tokens is not None:
-            settings["max_tokens"] = request.command.max_tokens
         try:
-            response = await model_request(
-                model,
-                _messages(request.prompt),
-                model_settings=settings,
-                model_request_parameters=self._parameters(model, request.prompt),
-            )
+            response = await self._respond(model, request, request.prompt, request.command)
         except ModelAPIError as error:
             raise _trouble(error) from error
+        except httpx2.TransportError as error:  # in the middle of a stream, which not all of them look after
+            raise TryAgain(f"The connection to {self._name} broke ({type(error).__name__}: {error}).") from error
         except UnexpectedModelBehavior as error:
             raise TryAgain(f"{self._name} sent a reply that cannot be read: {error}") from error
         except UserError as error:
             raise Refused(f"{self._name} cannot be asked: {error}", fault="definition") from error
         return _answer(response)
+
+    async def _respond(
+        self, model: "Model[Any]", request: Request, prompt: Prompt, command: AskAgent
+    ) -> "ModelResponse":
+        from pydantic_ai.direct import model_request, model_request_stream
+        from pydantic_ai.settings import ModelSettings
+
+        settings = ModelSettings()
+        if command.max_tokens is not None:
+            settings["max_tokens"] = command.max_tokens
+        messages, parameters = _messages(prompt), self._parameters(model, prompt)
+        if self._live and self._live.watched:
+            try:
+                async with model_request_stream(
+                    model, messages, model_settings=settings, model_request_parameters=parameters
+                ) as stream:
+                    async for event in stream:
+                        words = _words(event)
+                        if words:
+                            self._live.show(Token(request.run_id, request.number, words))
+                return stream.get()
+            except NotImplementedError:  # raised before anything is sent: this model cannot stream
+                pass
+        return await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
 
     async def close(self) -> None:
         """pydantic-ai shares its HTTP clients within the process and closes them itself."""
@@ -126,6 +152,16 @@ def _response_parts(message: Message) -> "list[ModelResponsePart]":
 
     calls = [ToolCallPart(tool_name=c.tool, args=dict(c.arguments), tool_call_id=c.id) for c in message.calls]
     return [TextPart(content=message.text), *calls] if message.text or not calls else [*calls]
+
+
+def _words(event: "ModelResponseStreamEvent") -> str:
+    """What an event adds to the text of the reply; thoughts and tool calls add nothing."""
+    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
+
+    match event:
+        case PartStartEvent(part=TextPart(content=words)) | PartDeltaEvent(delta=TextPartDelta(content_delta=words)):
+            return words
+    return ""
 
 
 def _answer(response: "ModelResponse") -> AgentReplied:

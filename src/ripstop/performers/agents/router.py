@@ -1,7 +1,8 @@
 """The performer for `AskAgent`: finds the agent that a model's SPEC means, and signs what it says.
 
-SPEC is the command's own `model`, else the run's setting, else the default. Each agent is made once,
-when it is first needed. What every reply carries (`sent`, `model`, its price) is set here and nowhere else.
+SPEC is what the run was told to use for all agents (`resume --model`), else the command's own `model`, else the
+run's setting, else the default. Each agent is made once, when it is first needed. What every reply carries (`sent`,
+`model`, its price) is set here and nowhere else.
 """
 
 import re
@@ -24,6 +25,8 @@ FORMS = (
 )
 SPEC = re.compile(r"([a-z][a-z0-9_./-]*)(?::(.+))?", re.DOTALL)
 MILLION = 1_000_000
+FOR_ALL = "model_for_all"
+"""The setting of a run that an operator gave another model."""
 ROLES = ("default", "strong")
 """Names that a definition may use instead of a model's SPEC."""
 
@@ -72,7 +75,7 @@ class Agents:
         assert isinstance(request.command, AskAgent)
         named = request.command.model
         spec = self._roles.get(named, "") if named in ROLES else named
-        return spec or _setting(request.settings, "model") or self._default_model
+        return _setting(request.settings, FOR_ALL) or spec or _setting(request.settings, "model") or self._default_model
 
     def kind(self, command: Command) -> Kind:
         return Kind.PURE
@@ -115,7 +118,7 @@ class Agents:
                 case _, _ if kind and name:
                     from .providers import ProviderAgent
 
-                    return ProviderAgent(spec, self._tools)
+                    return ProviderAgent(spec, self._live, tools=self._tools)
         except DefinitionError as error:
             raise Refused(str(error), fault="definition") from error
         what = f"{spec!r} names no model" if spec else "No model is named"

@@ -39,8 +39,9 @@ def edited(text: str, search: str, replace: str) -> str:
 def is_edited(text: str, search: str, replace: str) -> bool:
     """Whether the text is as the edit leaves it. Raises `Undecidable`.
 
-    It is if the old piece, put back where the new one stands, would be there exactly once; unless it is there now,
-    somewhere else, so that the edit could just as well be still to come. An edit that only adds to a piece
+    It is if the old piece, put back where the new one stands, would be there exactly once, as it is or as whole lines
+    (the ends of its lines may have been others); unless it is there now, somewhere else, so that the edit could just
+    as well be still to come. An edit that only adds to a piece
     counts as made when the result stands there, and one that removes a piece when the piece is gone.
     """
     pending = occurrences(text, search)
@@ -49,7 +50,8 @@ def is_edited(text: str, search: str, replace: str) -> bool:
     doubtful = False
     for start, end in islice(_placements(text, replace), MAX_PLACEMENTS):
         before = text[:start] + search + text[end:]
-        if occurrences(before, search) == [(start, start + len(search))]:
+        there = [(start, start + len(search))]
+        if occurrences(before, search) == there or _by_lines(before, search) == there:
             if len(pending) != 1 or (start <= pending[0][0] and pending[0][1] <= end):
                 return True
             doubtful = True

@@ -1,0 +1,129 @@
+"""A document on its way from owner to owner, and the rules that all documents follow, as diagrams.
+
+- A node is an owner with the document in one status; `completed` and `terminated` are ends. So the state machine and
+  the hand-overs are in one picture, and every owner has a colour.
+- Steps are numbered from 1. What may come next is drawn, too, but not as taken.
+- Of a run the transitions on record are drawn. A file has only its history, which does not name new owners: there, the
+  owner is whoever acts next.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ripstop.kernel.errors import UsageError
+from ripstop.kernel.events import Event
+from ripstop.styles.handoff.events import Moved
+from ripstop.styles.handoff.paper import Malformed, Paper, interactions, read
+from ripstop.styles.handoff.rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, action_for
+
+from .diagram import Diagram, Edge, Journey, Node
+
+STEP = "step"
+ANYBODY = "Anybody may terminate it before it is completed."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    status: str
+    owner: str = ""
+    """Nobody's, once it is finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    source: Place
+    target: Place
+    action: str
+
+
+def of_run(transitions: Iterable[tuple[Paper, Event, Paper]], now: Paper, limit: int, journey: Journey) -> Diagram:
+    """`transitions`: every record of the run, with the document before and after it."""
+    steps = [
+        Taken(_place(before), _place(after), event.action)
+        for before, event, after in transitions
+        if isinstance(event, Moved)
+    ]
+    notes = (f"{interactions(now)} of at most {limit} interactions.",)
+    return _diagram(now, steps[0].source if steps else _place(now), steps, notes, journey)
+
+
+def of_file(text: str, file: str) -> Diagram:
+    """Raises `UsageError` if the file holds no document."""
+    try:
+        paper = read(text)
+    except Malformed as error:
+        raise UsageError(f"{file} is no hand-off document: {error}.") from error
+    steps = _history(paper)
+    notes = (f"Interactions: {interactions(paper)}.",)
+    ended = paper.status in FINAL
+    journey = Journey(paper.id, paper.status, ended=ended, kind="document")
+    return _diagram(paper, steps[0].source if steps else _place(paper), steps, notes, journey)
+
+
+def of_rules(roles: Sequence[str]) -> Diagram:
+    """The state machine of every document, from the table that the style follows."""
+    statuses = (PENDING, IN_PROGRESS, *FINAL)
+    nodes = tuple(Node(status, end=status in FINAL) for status in statuses)
+    edges = tuple(
+        Edge(statuses.index(before), statuses.index(rule.after), action)
+        for action, rule in RULES.items()
+        for before in rule.before
+    )
+    owners = ", ".join(action for action, rule in RULES.items() if rule.by_owner)
+    notes = (f"Only the owner may: {owners}.", *((f"Roles here: {', '.join(roles)}.",) if roles else ()))
+    return Diagram("hand-off documents", nodes, edges, 0, "What may happen to a document.", notes, counted=STEP)
+
+
+def _place(paper: Paper) -> Place:
+    return Place(paper.status) if paper.status in FINAL else Place(paper.status, paper.owner)
+
+
+def _history(paper: Paper) -> list[Taken]:
+    bullets = [bullet for bullet in paper.history if bullet.before and bullet.after]
+    steps: list[Taken] = []
+    owner = paper.owner
+    for bullet in reversed(bullets):
+        target = Place(bullet.after) if bullet.after in FINAL else Place(bullet.after, owner)
+        action = action_for(bullet.before, bullet.after, new_owner=True)
+        if action and RULES[action].by_owner:
+            owner = bullet.agent
+        source = Place(bullet.before) if bullet.before in FINAL else Place(bullet.before, owner)
+        if source != target:
+            steps.append(Taken(source, target, action or bullet.action))
+    return steps[::-1]
+
+
+def _diagram(paper: Paper, start: Place, steps: Sequence[Taken], notes: tuple[str, ...], journey: Journey) -> Diagram:
+    here = _place(paper)
+    taken: dict[Taken, tuple[int, ...]] = {}
+    for number, step in enumerate(steps, start=1):
+        taken[step] = (*taken.get(step, ()), number)
+    for coming in _coming(here):
+        taken.setdefault(coming, ())
+    ways = [place for step in taken for place in (step.source, step.target)]
+    places = list(dict.fromkeys([start, *ways, here]))
+    entered = [start, *(step.target for step in steps)]
+    nodes = [Node(p.status, p.owner, end=p.status in FINAL, turns=entered.count(p)) for p in places]
+    edges = [
+        Edge(places.index(step.source), places.index(step.target), step.action, turns=turns)
+        for step, turns in taken.items()
+    ]
+    return Diagram(
+        name=paper.id,
+        nodes=tuple(Node(n.name, n.agent, n.end, 0 if n.end else n.turns) for n in nodes),
+        edges=tuple(edges),
+        start=places.index(start),
+        description=" ".join(paper.task.split()),
+        notes=notes if here.status in FINAL else (*notes, ANYBODY),
+        journey=Journey(
+            journey.run, journey.status, journey.because, len(steps), journey.ended, places.index(here), journey.kind
+        ),
+        counted=STEP,
+    )
+
+
+def _coming(here: Place) -> list[Taken]:
+    """What its owner may do next without naming anybody."""
+    if here.status == PENDING:
+        return [Taken(here, Place(IN_PROGRESS, here.owner), "accept")]
+    return [Taken(here, Place(COMPLETED), "complete")] if here.status == IN_PROGRESS else []

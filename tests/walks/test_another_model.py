@@ -1,0 +1,108 @@
+"""`resume --model`: a run goes on with another model, in the call that was open, too."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripstop.app import open_app
+from ripstop.definitions.finding import find
+from ripstop.settings import Models, Settings
+from tests.walks.test_command_line import HAIKU, SCRIPT, log_of, ripstop, slow, succeed
+
+__all__ = ["slow"]
+BRIEF = """\
+name: brief
+initial_message: a word
+max_turns: 4
+agents:
+  - {name: first, type: ask}
+  - {name: second, type: ask, model: "script:none-such.jsonl"}
+states:
+  - name: one
+    agent: first
+    start: true
+    prompt: "{{COLLABORATION_GUIDE}} Decide: done."
+    transitions: [{to: two}]
+  - name: two
+    agent: second
+    prompt: "{{COLLABORATION_GUIDE}} Decide: done."
+    transitions: [{to: END}]
+"""
+DONE = '{"content": "ok", "decisions": {"done": true}}'
+
+
+def models_that_answered(log: list[dict[str, Any]]) -> list[str]:
+    return [record["answer"]["model"] for record in log if record.get("answer", {}).get("type") == "agent_replied"]
+
+
+def test_a_call_that_was_under_way_is_answered_by_the_model_given_now(slow: Any, tmp_path: Path) -> None:
+    slow.kill()
+    slow.communicate()
+    (run,) = json.loads(succeed("runs", "--json", cwd=tmp_path))
+    resumed = ripstop("resume", run["run"], "--model", SCRIPT, cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "● judge critic" in resumed.stderr, "whoever looks on later sees where it stands, too"
+    log = log_of(run["run"], tmp_path)
+    first, *others = models_that_answered(log)
+    assert first.endswith("slow.jsonl")
+    assert set(others) == {SCRIPT}
+    assert [r["arguments"] for r in log if r["type"] == "ordered"] == [{"model_for_all": SCRIPT}]
+
+
+def test_the_model_that_it_has_already_is_nothing_to_record(slow: Any, tmp_path: Path) -> None:
+    slow.kill()
+    slow.communicate()
+    (run,) = json.loads(succeed("runs", "--json", cwd=tmp_path))
+    started = log_of(run["run"], tmp_path)[0]
+    succeed("resume", run["run"], "--model", started["settings"]["model"], cwd=tmp_path)
+    assert "ordered" not in {record["type"] for record in log_of(run["run"], tmp_path)}
+
+
+def test_the_model_given_now_is_for_agents_that_the_definition_gives_another(tmp_path: Path) -> None:
+    (tmp_path / "brief.yaml").write_text(BRIEF)
+    (tmp_path / "one.jsonl").write_text(json.dumps({"agent": "first", "reply": DONE}))
+    (tmp_path / "two.jsonl").write_text(f"{json.dumps({'reply': DONE})}\n" * 2)
+    done = ripstop("run", "brief.yaml", "--any-name", "--model", "script:one.jsonl", "--json", cwd=tmp_path)
+    failed = json.loads(done.stdout)
+    assert failed["outcome"] == "failed"
+    last = len(log_of(failed["run"], tmp_path))
+    asked = max(r["number"] for r in log_of(failed["run"], tmp_path) if r["type"] == "asked")
+    assert asked < last
+    forked = json.loads(succeed("fork", failed["run"], "--at", str(asked), "--json", cwd=tmp_path))["run"]
+    result = json.loads(succeed("resume", forked, "--model", "script:two.jsonl", "--json", cwd=tmp_path))
+    assert result["outcome"] == "completed"
+    assert models_that_answered(log_of(forked, tmp_path))[-1].endswith("two.jsonl")
+
+
+def test_a_script_that_is_not_there_is_refused_before_anything_is_recorded(slow: Any, tmp_path: Path) -> None:
+    slow.kill()
+    slow.communicate()
+    (run,) = json.loads(succeed("runs", "--json", cwd=tmp_path))
+    done = ripstop("resume", run["run"], "--model", "script:nowhere.jsonl", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "There is no script 'nowhere.jsonl'" in done.stderr
+    assert not [r for r in log_of(run["run"], tmp_path) if r["type"] == "ordered"]
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_children_that_are_under_way_use_it_too(tmp_path: Path, ended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    workflow = find(str(HAIKU))
+
+    async def story() -> tuple[dict[str, Any], dict[str, Any]]:
+        async with open_app(Settings(store="sqlite:j.db", models=Models(default=SCRIPT))) as app:
+            app.engine.dispatcher = None  # nobody works on it
+            for name in ("run", "run.3"):
+                await app.engine.start(name, workflow.style, workflow.content, settings={"model": "old"})
+            if ended:
+                await app.engine.cancel("run.3")
+            await app.use_model("run", SCRIPT, "")
+            parent, child = [(await app.engine.look(name)).run for name in ("run", "run.3")]
+            return parent.settings, child.settings
+
+    parent, child = asyncio.run(story())
+    assert parent == {"model": "old", "model_for_all": SCRIPT}
+    assert child == ({"model": "old"} if ended else parent)
