@@ -18,6 +18,7 @@ from ripstop.kernel.errors import JournalError
 from ripstop.runtime.failpoints import reach
 
 from .turnstile import Turnstile
+from .wal_room import WalRoom
 
 Operation = Callable[..., Any]
 """Runs inside the transaction, with the connection and what it was submitted with. What it returns, or the
@@ -38,6 +39,7 @@ class GroupCommit:
         self,
         connection: sqlite3.Connection,
         turnstile: Turnstile,
+        room: WalRoom,
         write_collected: Callable[[], None],
         after_commit: Callable[[bool], None],
         explain: Callable[[sqlite3.Error], JournalError],
@@ -46,6 +48,7 @@ class GroupCommit:
         `JournalError`, all is undone and the batch is done again one by one, so that only that one fails."""
         self._connection = connection
         self._turnstile = turnstile
+        self._room = room
         self._write_collected = write_collected
         self._after_commit = after_commit
         self._explain = explain
@@ -83,6 +86,7 @@ class GroupCommit:
     def close(self) -> None:
         if self._writer:
             self._writer.shutdown()
+        self._room.close()
 
     def _flush(self) -> None:
         self._scheduled = False
@@ -144,6 +148,7 @@ class GroupCommit:
             else:
                 results = [operation(connection, *given) for operation, given, _ in batch]
                 self._write_collected()
+            self._room.make()
             reach("sqlite.before_commit")
             began = time.perf_counter()
             connection.execute("COMMIT")

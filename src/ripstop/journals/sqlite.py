@@ -25,6 +25,7 @@ from .sqlite_file import connect, explain
 from .sqlite_steps import Steps
 from .sqlite_verify import verify
 from .turnstile import Turnstile
+from .wal_room import WalRoom
 
 LEASE = 30_000_000
 """How long a worker counts as alive after a heartbeat, where a lock cannot tell."""
@@ -40,7 +41,12 @@ class SqliteJournal:
         self._liveness = Liveness(self._path)
         self._steps = Steps(self._writing)
         self._commit = GroupCommit(
-            self._writing, Turnstile(self._path), self._steps.write, self._steps.finish, self._explain
+            self._writing,
+            Turnstile(self._path),
+            WalRoom(self._path),
+            self._steps.write,
+            self._steps.finish,
+            self._explain,
         )
         self._seen = self._data_version()
 
