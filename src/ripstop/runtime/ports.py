@@ -39,7 +39,7 @@ class Kind(Enum):
 
 
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
-    """One step on its way into a journal: all of it, or nothing."""
+    """One step on its way into a journal: all of it, or nothing. All its records have the same time."""
 
     run_id: str
     records: Sequence[Record]
