@@ -11,7 +11,7 @@ from ripstop.journals import chain
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import CallTool
-from ripstop.kernel.events import Forked, Heard
+from ripstop.kernel.events import Forked, Heard, Record
 from ripstop.runtime.ports import Damage
 from ripstop.testing.entries import answer, entry, start
 
@@ -192,3 +192,18 @@ def test_one_run_can_be_verified_alone(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     assert [found.run_id for found in verified_after(other, spoil, only="b")] == ["b"]
+
+
+def test_a_chain_that_leads_in_a_circle_is_found_and_ends(tmp_path: Path) -> None:
+    circle = f"UPDATE records SET before = (SELECT max(position) FROM records) WHERE run = {A} AND number = 3"
+    damage = verified_after(tmp_path, circle)
+    assert any((found.run_id, found.number) == ("a", 3) for found in damage)
+
+    async def read() -> list[Record]:
+        journal = SqliteJournal(tmp_path / "j.db", Codec())
+        try:
+            return await journal.read("a")
+        finally:
+            await journal.close()
+
+    assert [record.number for record in asyncio.run(read())][-1] == 6

@@ -72,3 +72,21 @@ def test_the_newest_holds_every_kind_of_record_command_and_answer(tmp_path: Path
         assert told == set(Answer.__args__)
 
     asyncio.run(story())
+
+
+def test_a_run_that_was_missing_before_the_file_was_brought_up_to_date_is_still_missed(tmp_path: Path) -> None:
+    async def story() -> None:
+        db = sqlite3.connect(tmp_path / "journal.db")
+        db.executescript((HERE / "v1.sql").read_text(encoding="utf-8"))
+        gone = "(SELECT key FROM runs WHERE id = 'broke')"
+        db.execute(f"DELETE FROM records WHERE run = {gone}")
+        db.execute(f"DELETE FROM outbox WHERE run = {gone}")
+        db.execute("DELETE FROM runs WHERE id = 'broke'")
+        db.commit()
+        db.close()
+        journal = SqliteJournal(tmp_path / "journal.db", Codec(ERRAND_EVENTS))
+        damage = await journal.verify()
+        await journal.close()
+        assert any("some are missing" in found.text for found in damage)
+
+    asyncio.run(story())

@@ -119,7 +119,9 @@ class GroupCommit:
         try:
             try:
                 return self._commit(batch, wait)
-            except JournalError:
+            except sqlite3.Error:
+                raise
+            except Exception:
                 return self._commit(batch, wait, one_by_one=True)
         except sqlite3.Error as error:
             busy = isinstance(error, sqlite3.OperationalError) and _is_busy(error)
@@ -168,7 +170,9 @@ class GroupCommit:
         try:
             result = operation(self._connection, *given)
             self._write_collected()
-        except JournalError as error:
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # a fault of ours, too, is only for the one it happened to
             self._connection.execute("ROLLBACK TO alone")
             result = error
         self._connection.execute("RELEASE alone")

@@ -64,9 +64,10 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
 
 
 def _version(path: Path, db: sqlite3.Connection) -> int:
-    version: int = db.execute("PRAGMA user_version").fetchone()[0]
-    application: int = db.execute("PRAGMA application_id").fetchone()[0]
+    # in this order: another process may be creating the journal just now, and whoever sees its tables sees its mark
     tables: int = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    application: int = db.execute("PRAGMA application_id").fetchone()[0]
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if tables and application != APPLICATION_ID:
         raise JournalError(
             f"{path} is an SQLite database, but no ripstop journal. "

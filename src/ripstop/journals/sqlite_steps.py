@@ -123,13 +123,22 @@ class Steps:
             if not self._changes("advance_run", self._advances):
                 raise self._overtaken()
             self._db.executemany(self._sql["add_record"], self._rows)
+            moved: set[int] = set()
             for entry, key, position in self._placed:
+                if entry.fence and key in moved:
+                    self._write_outbox()  # an earlier step of this commit may have closed what this one answers
+                moved.add(key)
                 if entry.blobs:
                     self._db.executemany(self._sql["keep_blob"], entry.blobs.items())
                 self._update_outbox(entry, key, position)
                 for record in entry.inherited:
                     self._inherit(entry, key, record)
             self._write_outbox()
+        except BaseException:
+            for entry, _, _ in self._placed:
+                self._heads.pop(entry.run_id, None)
+                self._new_heads.pop(entry.run_id, None)
+            raise
         finally:
             self._forget()
 
@@ -154,10 +163,7 @@ class Steps:
 
     def _failed(self) -> Entry:
         """A step that cannot be written: the last one, where there are several; each is tried again alone."""
-        entry = self._placed[-1][0]
-        self._heads.pop(entry.run_id, None)
-        self._new_heads.pop(entry.run_id, None)
-        return entry
+        return self._placed[-1][0]
 
     def _overtaken(self) -> Conflict:
         return Conflict(self._failed().run_id)

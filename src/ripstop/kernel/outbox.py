@@ -14,6 +14,8 @@ from .run import WAITS_FOR
 
 AT_ONCE = ("worker", "run")
 """Whoever waits for these waits for a worker, which may begin at once."""
+NEVER = 2**63 - 1
+"""Microseconds. The latest time that every store can hold; a timer beyond it never rings."""
 
 
 class Opened(Struct, frozen=True, gc=False):
@@ -69,4 +71,4 @@ def changes(records: Iterable[Record]) -> list[Change]:
 
 
 def _due(command: Command, asked_at: int) -> int | None:
-    return asked_at + round(command.after * 1_000_000) if isinstance(command, SetTimer) else None
+    return min(asked_at + round(command.after * 1_000_000), NEVER) if isinstance(command, SetTimer) else None

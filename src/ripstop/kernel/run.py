@@ -181,6 +181,7 @@ def _forked(
     style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: Run[S], event: Forked, at: int
 ) -> Run[S]:
     definition = event.definition or run.definition
+    asked = run.asks_about_verdict in run.open  # then the fork has the question, too, and its verdict
     state = style.rebase(run.state, definitions[definition])
     return replace(
         run,
@@ -191,8 +192,8 @@ def _forked(
         guards=style.guards(definitions[definition], run.started.guards) if event.definition else run.guards,
         began=at,
         ended=None,
-        verdict=None,
-        asks_about_verdict=0,
+        verdict=run.verdict if asked else None,
+        asks_about_verdict=run.asks_about_verdict if asked else 0,
     )
 
 

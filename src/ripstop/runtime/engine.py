@@ -5,8 +5,9 @@
 - Parked runs live on disk only; what is kept in memory is bounded (`remember`).
 """
 
+import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -37,7 +38,7 @@ from ripstop.kernel.step import Picture, Style, advance, decide_again
 
 from .cells import Cell, Cells
 from .failpoints import reach
-from .forking import last_shared
+from .forking import decides_nothing, last_shared
 from .jobs import Dispatcher, Job
 from .live import Appended, Live
 from .ports import Clock, Entry, Journal, Question, RunInfo
@@ -72,6 +73,7 @@ class Engine:
         self._clock = clock
         self._definitions: dict[str, Any] = {}
         self._cells = Cells(remember)
+        self._under_way: set[asyncio.Task[Run[Any]]] = set()
 
     # Moving a run
 
@@ -99,9 +101,7 @@ class Engine:
             depth=depth,
             guards=dict(guards or {}),
         )
-        run, jobs = await self.tell(run_id, started, blobs={digest: definition})
-        self._dispatch(jobs)
-        return run
+        return await self._tell_and_dispatch(run_id, started, {digest: definition})
 
     async def hear(self, run_id: str, text: str, by: str = "") -> Run[Any]:
         return await self._tell_and_dispatch(run_id, Heard(text=text, by=by))
@@ -165,7 +165,7 @@ class Engine:
         forked = Forked(run=run_id, at=cut, definition=digest, limits=limits)
         fact = records[cut - 1]
         now = self._clock()
-        if isinstance(fact.event, FACTS):
+        if isinstance(fact.event, FACTS) and not decides_nothing(fact.event):
             before = replay(style, self._definitions, run_id, records[: cut - 1])
             new, run = decide_again(style, self._definitions, before, fact, forked, new_id, now)
             inherited = [r for r in records[:cut] if r.number in run.open]
@@ -173,20 +173,24 @@ class Engine:
             shared = replay(style, self._definitions, run_id, records[:cut])
             new, run = advance(style, self._definitions, shared, new_id, forked, now)
             inherited = []
-        cell = self._cells.use(new_id)
-        async with cell:
-            entry, jobs = self._entry(new_id, style, new, run, blobs, None, (run_id, cut))
-            entry = replace(entry, inherited=inherited)
-            try:
-                await self.journal.append(entry)
-            except Conflict as error:
-                raise RunAlreadyStarted(new_id) from error
-            cell.style, cell.run = style, run
-        self._after_append(style, run, new)
-        if inherited and self.dispatcher:
-            self.dispatcher.wake()
-        self._dispatch(jobs)
-        return run
+
+        async def append() -> Run[Any]:
+            cell = self._cells.use(new_id)
+            async with cell:
+                entry, jobs = self._entry(new_id, style, new, run, blobs, None, (run_id, cut))
+                entry = replace(entry, inherited=inherited)
+                try:
+                    await self.journal.append(entry)
+                except Conflict as error:
+                    raise RunAlreadyStarted(new_id) from error
+                cell.style, cell.run = style, run
+            self._after_append(style, run, new)
+            if inherited and self.dispatcher:
+                self.dispatcher.wake()
+            self._dispatch(jobs)
+            return run
+
+        return await self._see_through(append())
 
     async def tell(
         self,
@@ -292,10 +296,20 @@ class Engine:
 
     # Inside
 
-    async def _tell_and_dispatch(self, run_id: str, fact: Fact) -> Run[Any]:
-        run, jobs = await self.tell(run_id, fact)
-        self._dispatch(jobs)
-        return run
+    async def _tell_and_dispatch(self, run_id: str, fact: Fact, blobs: Mapping[str, bytes] | None = None) -> Run[Any]:
+        async def tell() -> Run[Any]:
+            run, jobs = await self.tell(run_id, fact, blobs=blobs)
+            self._dispatch(jobs)
+            return run
+
+        return await self._see_through(tell())
+
+    async def _see_through(self, moving: Coroutine[Any, Any, Run[Any]]) -> Run[Any]:
+        """To the end, even if whoever waits for it is cancelled: what is on disk may be this process's to do."""
+        task = asyncio.ensure_future(moving)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
 
     def _dispatch(self, jobs: list[Job]) -> None:
         if jobs and self.dispatcher:
@@ -353,7 +367,7 @@ class Engine:
                         repeatable = dispatcher.kind(opened.command).repeatable
                         if repeatable:
                             begun += (record.number,)
-                        jobs.append(Job(run_id, record.number, opened, attempt=1, begun=repeatable))
+                        jobs.append(Job(run_id, record.number, opened, dispatcher.holder, begun=repeatable))
         entry = Entry(
             run_id=run_id,
             records=records,

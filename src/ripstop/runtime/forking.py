@@ -1,7 +1,7 @@
 """Where a run can be forked: after a fact, or at the end of a step."""
 
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import FACTS, Ended, Record
+from ripstop.kernel.events import FACTS, USE, Ended, Event, Ordered, Record
 
 
 def last_shared(run_id: str, records: list[Record], at: int | None) -> int:
@@ -19,3 +19,8 @@ def last_shared(run_id: str, records: list[Record], at: int | None) -> int:
         while not isinstance(records[cut - 1].event, FACTS):
             cut -= 1
     return cut
+
+
+def decides_nothing(event: Event) -> bool:
+    """An order to use other settings leads to nothing, so there is nothing to decide anew."""
+    return isinstance(event, Ordered) and event.order == USE

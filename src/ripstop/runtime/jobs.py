@@ -16,6 +16,8 @@ class Job(Struct, frozen=True, gc=False):
     run_id: str
     number: int
     opened: Open
+    holder: int
+    """The worker's number when it took the command; it may have another one by now."""
     attempt: int = 1
     begun: bool = False
     doubtful: bool = False

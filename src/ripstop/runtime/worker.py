@@ -174,16 +174,17 @@ class Worker:
             try:
                 fact = await self._carry_out(job)
                 if fact is not None:
-                    _, following = await self._engine.tell(job.run_id, fact, (job.number, self.holder))
+                    _, following = await self._engine.tell(job.run_id, fact, (job.number, job.holder))
             except Unwritable as error:
                 following = await self._tell_instead(job, error)
             except LeaseLost as lost:
                 log.warning("%s", lost)
                 return
             finally:
-                del running[job.number]
-                if not running:
-                    self._running.pop(job.run_id, None)
+                if running.get(job.number) is me:  # taken anew after a lost lease, it is another's by now
+                    del running[job.number]
+                if not running and self._running.get(job.run_id) is running:
+                    del self._running[job.run_id]
             reach("worker.after_tell")
             if len(following) > 1:
                 self.dispatch(following[1:])
@@ -195,7 +196,7 @@ class Worker:
         """The answer is something that no journal can hold."""
         failed = Answered(to=job.number, answer=Failed(reason=str(error)), attempt=job.attempt)
         try:
-            _, following = await self._engine.tell(job.run_id, failed, (job.number, self.holder))
+            _, following = await self._engine.tell(job.run_id, failed, (job.number, job.holder))
         except LeaseLost as lost:
             log.warning("%s", lost)
             return []
@@ -220,7 +221,7 @@ class Worker:
                 return settled
         if not job.begun:
             reach("worker.before_begin")
-            await self._journal.begin(job.run_id, job.number, self.holder)
+            await self._journal.begin(job.run_id, job.number, job.holder)
             reach("worker.after_begin")
         answer = await self._perform(job, performer, request)
         return None if answer is None else Answered(to=job.number, answer=answer, attempt=job.attempt)
@@ -245,12 +246,16 @@ class Worker:
             return Failed(reason=str(refusal), fault=refusal.fault)
         except JournalError:
             raise
+        except asyncio.CancelledError as error:
+            if _cancelled_by_us():
+                raise
+            return Failed(reason=f"It was cancelled from within: {error}", fault="ours")
         except Exception as error:
             log.exception("%s failed", request.key)
             return Failed(reason=f"{type(error).__name__}: {error}", fault="ours")
         if answer is None:
             reach("worker.before_park")
-            await self._journal.park(job.run_id, job.number, self.holder)
+            await self._journal.park(job.run_id, job.number, job.holder)
             reach("worker.after_park")
         return answer
 
@@ -271,6 +276,10 @@ class Worker:
             return True, await performer.probe(request)
         except JournalError:
             raise
+        except asyncio.CancelledError:
+            if _cancelled_by_us():
+                raise
+            return False, None
         except Exception:
             log.exception("%s cannot be asked whether it happened", request.key)
             return False, None
@@ -280,7 +289,7 @@ class Worker:
         if trouble.provider_wide:
             self._pace.pause(provider, seconds)
         reach("worker.before_retry")
-        await self._journal.retry(job.run_id, job.number, self.holder, self._clock() + round(seconds * MICROS))
+        await self._journal.retry(job.run_id, job.number, job.holder, self._clock() + round(seconds * MICROS))
         reach("worker.after_retry")
         self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), seconds))
         self.wake()
@@ -321,7 +330,7 @@ class Worker:
                         self.holder = await self._journal.enrol(beat)
                 await self._sweep()
                 await self._sleep(beat)
-            except JournalError as error:
+            except Exception as error:  # whatever it is: nobody else would notice that the sweeping has ended
                 self._give_up(error)
                 for thread in tuple(self._threads):
                     thread.cancel()
@@ -337,14 +346,13 @@ class Worker:
             return
         jobs = []
         reach("worker.before_claim")
-        for task in await self._journal.claim(self.holder, self._clock(), room, self.only):
+        holder = self.holder
+        for task in await self._journal.claim(holder, self._clock(), room, self.only):
             reach("worker.after_claim")
             opened = await self._engine.opened(task.run_id, task.number)
             if opened is None:
                 continue  # settled in the meantime; the journal has dropped it from the outbox
-            jobs.append(
-                Job(task.run_id, task.number, opened, attempt=task.attempt, begun=False, doubtful=task.doubtful)
-            )
+            jobs.append(Job(task.run_id, task.number, opened, holder, attempt=task.attempt, doubtful=task.doubtful))
         self.dispatch(jobs)
 
     async def _sleep(self, beat: int) -> None:
@@ -366,6 +374,12 @@ class Worker:
                 continue
             self._wake.clear()
             return
+
+
+def _cancelled_by_us() -> bool:
+    """Whether somebody cancelled this task, rather than something in it having been cancelled by itself."""
+    me = asyncio.current_task()
+    return me is None or me.cancelling() > 0
 
 
 def _doubted(job: Job) -> Doubted:

@@ -270,6 +270,18 @@ class JournalConformance:
 
         self._with_journal(tmp_path, story)
 
+    def test_fences_out_an_answer_to_a_command_that_a_step_at_the_same_time_settles(self, tmp_path: Path) -> None:
+        async def story(journal: Journal) -> None:
+            holder = await journal.enrol(NOW)
+            await journal.append(start("a", TOOL, TOOL, holder=holder))
+            first = entry("a", answer(2), after=3, fence=(2, holder))
+            second = entry("a", answer(2), after=4, fence=(2, holder))
+            done = await asyncio.gather(journal.append(first), journal.append(second), return_exceptions=True)
+            assert [type(one) for one in done] == [type(None), LeaseLost]
+            assert len(await journal.read("a")) == 4
+
+        self._with_journal(tmp_path, story)
+
     def test_makes_doubtful_only_what_was_begun(self, tmp_path: Path) -> None:
         async def story(journal: Journal) -> None:
             one = await journal.enrol(NOW)

@@ -2,6 +2,8 @@
 -- Rows of version 1 hold one record each, its event as a JSON object; they are read as they are.
 
 -- Which runs there are, counted apart, so that removing a whole run tells. What is missing in a run, its own row tells.
+-- If records were missing before, a run too many is counted, so that it goes on to tell.
+CREATE TABLE counted (runs INTEGER NOT NULL);
+INSERT INTO counted SELECT count(*) + ((SELECT records FROM total) <> (SELECT count(*) FROM records)) FROM runs;
 DROP TABLE total;
-CREATE TABLE total (runs INTEGER NOT NULL);
-INSERT INTO total SELECT count(*) FROM runs;
+ALTER TABLE counted RENAME TO total;

@@ -55,14 +55,16 @@ UPDATE outbox SET due = ? WHERE number = (SELECT parent_number FROM runs WHERE k
 AND run = (SELECT p.key FROM runs AS c JOIN runs AS p ON p.id = c.parent WHERE c.key = ?);
 
 -- name: story
--- The rows of a run that hold records behind number :after, the last one first. The first row of a fork points to the
+-- The rows of a run that hold records behind number :after, the last one first; a damaged `before` must not lead in
+-- circles. The first row of a fork points to the
 -- one that holds the last shared record, which may hold more.
 WITH RECURSIVE story (position, before, number) AS (
     SELECT records.position, records.before, records.number FROM runs JOIN records ON records.position = runs.last
     WHERE runs.id = :run AND runs.length > :after
     UNION ALL
     SELECT records.position, records.before, records.number FROM story
-    JOIN records ON records.position = story.before WHERE story.number > :after + 1
+    JOIN records ON records.position = story.before AND records.position < story.position
+    WHERE story.number > :after + 1
 )
 SELECT records.number, records.at, records.body FROM story JOIN records ON records.position = story.position;
 
@@ -72,7 +74,8 @@ WITH RECURSIVE story (position, before, number) AS (
     SELECT position, before, number FROM records WHERE position = (SELECT last FROM runs WHERE id = :run)
     UNION ALL
     SELECT records.position, records.before, records.number FROM story
-    JOIN records ON records.position = story.before WHERE story.number > :number
+    JOIN records ON records.position = story.before AND records.position < story.position
+    WHERE story.number > :number
 )
 SELECT records.position, records.hash FROM story JOIN records ON records.position = story.position
 WHERE story.number <= :number;
