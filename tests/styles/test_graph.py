@@ -8,9 +8,10 @@ import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolCall, ToolReturned
 from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.events import Asked, Ended, Forked, Guarded, Ordered, Warned
+from ripstop.kernel.events import Answered, Asked, Ended, Forked, Guarded, Ordered, Warned
 from ripstop.kernel.progress import NOTHING, mark
 from ripstop.kernel.run import fingerprint
+from ripstop.kernel.step import advance, decide_again
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import Turned
 from ripstop.styles.graph.style import VALUES, GraphStyle
@@ -304,6 +305,22 @@ def test_files_in_the_text_are_written_before_the_json_is_read() -> None:
     story.when(Failed(reason="no such text")).then_asks(AskAgent)
     warnings = [r.event.text for r in story.records if isinstance(r.event, Warned)]
     assert warnings == ["a file was not delivered: no such text"]
+
+
+@pytest.mark.parametrize("fault", ["tool", "ours", "agent"])
+def test_a_file_that_was_not_delivered_is_warned_of_whoever_is_at_fault(fault: str) -> None:
+    """A fork decides anew on the reply: its number is the reply's, not that of the fork's record."""
+    old = given(STYLE, LOOP)
+    before = old.run
+    old.tell(AgentReplied(text=FILES + says(go=True).text))
+    records, run = decide_again(STYLE, old.definitions, before, old.records[2], Forked(run="story", at=3), "fork", 0)
+    sources = [o.command.source for o in run.open.values() if isinstance(o.command, CallTool)]
+    assert sources == [(3, 0), (3, 1)]
+    for number in list(run.open):
+        failed = Answered(to=number, answer=Failed(reason="the disk is full", fault=fault))
+        records, run = advance(STYLE, old.definitions, run, "fork", failed, 0)
+    warnings = [record.event.text for record in records if isinstance(record.event, Warned)]
+    assert warnings == ["a file was not delivered: the disk is full"] * 2
 
 
 @pytest.mark.req("S1-16", "S1-17")

@@ -1,0 +1,115 @@
+"""Forks of a graph's runs: at any record, with files and tool calls, and without harm to the old run."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from ripstop.app import App, open_app
+from ripstop.definitions.finding import find
+from ripstop.kernel.effects import AgentReplied, Failed
+from ripstop.kernel.events import Answered, Warned
+from ripstop.runtime.engine import View
+from ripstop.runtime.following import until_settled
+from ripstop.settings import Models, Settings
+
+FLOW = """\
+name: flow
+initial_message: a note
+max_turns: 9
+agents:
+  - {name: maker, type: coder}
+  - {name: judge, type: ask}
+states:
+  - name: make
+    agent: maker
+    start: true
+    prompt: "{{COLLABORATION_GUIDE}} Decide: done."
+    transitions: [{to: mend}]
+  - name: mend
+    agent: maker
+    prompt: "{{COLLABORATION_GUIDE}} Decide: done."
+    transitions: [{to: look}]
+  - name: look
+    agent: judge
+    prompt: "{{COLLABORATION_GUIDE}} Decide: good."
+    transitions: [{to: END}]
+"""
+DONE = '{"content": "ok", "decisions": {"done": true, "good": true}}'
+WRITES = [{"tool": "write_file", "args": {"path": f"called{n}.txt", "content": f"by a call {n}\n"}} for n in (1, 2)]
+SCRIPT: list[dict[str, Any]] = [
+    {"agent": "maker", "reply": "two files", "calls": WRITES},
+    {"agent": "maker", "reply": DONE},
+    {"agent": "maker", "reply": f"told.txt\n```\nin the text\n```\n\ncollab/shared.txt\n```\nfor all\n```\n{DONE}"},
+    {"agent": "judge", "reply": "a file", "calls": [{"tool": "read_file", "args": {"path": "collab/shared.txt"}}]},
+    {"agent": "judge", "reply": DONE},
+    *({"agent": agent, "reply": DONE} for agent in ("maker", "judge")),  # for turns that a fork asks for anew
+]
+FILES = {
+    "maker/called1.txt": "by a call 1\n",
+    "maker/called2.txt": "by a call 2\n",
+    "maker/told.txt": "in the text\n",
+    "collab/shared.txt": "for all\n",
+}
+
+
+@asynccontextmanager
+async def an_app(folder: Path, script: list[dict[str, Any]] = SCRIPT) -> AsyncIterator[App]:
+    lines = folder / "script.jsonl"
+    lines.write_text("\n".join(json.dumps(line) for line in script), encoding="utf-8")
+    (folder / "flow.yaml").write_text(FLOW, encoding="utf-8")
+    settings = Settings(store=f"sqlite:{folder / 'journal.db'}", models=Models(default=f"script:{lines}"))
+    async with open_app(settings) as app:
+        yield app
+
+
+async def a_run(app: App, folder: Path) -> View:
+    run = await app.start(find(str(folder / "flow.yaml"), any_name=True), workspace=folder / "w")
+    return await until_settled(app.engine, app.worker, run.id)
+
+
+def files_in(workspace: Path) -> dict[str, str]:
+    found = (path for path in workspace.rglob("*") if path.is_file())
+    return {str(path.relative_to(workspace)): path.read_text(encoding="utf-8") for path in found}
+
+
+def test_a_fork_at_any_record_does_all_that_the_run_did(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with an_app(tmp_path) as app:
+            old = (await a_run(app, tmp_path)).run
+            assert old.ended is not None and old.ended.outcome == "completed", old.ended
+            assert files_in(tmp_path / "w") == FILES
+            for at in range(1, old.length + 1):
+                fork = f"fork-{at}"
+                await app.engine.fork(old.id, at, fork)
+                view = await until_settled(app.engine, app.worker, fork)
+                assert view.status == "completed", (at, view.run.ended)
+                events = [record.event for record in await app.engine.journal.read(fork)]
+                assert [e for e in events if isinstance(e, Warned)] == [], at
+                answers = [event.answer for event in events if isinstance(event, Answered)]
+                assert [answer for answer in answers if isinstance(answer, Failed)] == [], at
+                assert files_in(tmp_path / "w") == FILES, at
+            assert await app.engine.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_fork_at_a_reply_writes_the_files_of_the_reply(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with an_app(tmp_path) as app:
+            old = (await a_run(app, tmp_path)).run
+            written = []
+            for record in await app.engine.journal.read(old.id):
+                if not isinstance(record.event, Answered) or not isinstance(record.event.answer, AgentReplied):
+                    continue
+                shutil.rmtree(tmp_path / "w", ignore_errors=True)  # gone already if the last fork wrote nothing
+                await app.engine.fork(old.id, record.number, f"fork-{record.number}")
+                await until_settled(app.engine, app.worker, f"fork-{record.number}")
+                written.append(files_in(tmp_path / "w"))
+            told = {path: text for path, text in FILES.items() if "called" not in path}
+            assert written[:3] == [FILES, told, told]
+
+    asyncio.run(story())
