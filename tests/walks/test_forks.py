@@ -8,9 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from ripstop.app import App, open_app
+import pytest
+
+from ripstop.app import App, fork, open_app
 from ripstop.definitions.finding import find
 from ripstop.kernel.effects import AgentReplied, Failed
+from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Warned
 from ripstop.runtime.engine import View
 from ripstop.runtime.following import until_settled
@@ -71,45 +74,91 @@ async def a_run(app: App, folder: Path) -> View:
     return await until_settled(app.engine, app.worker, run.id)
 
 
+async def forked(app: App, run_id: str, at: int | None, workspace: Path | None = None) -> View:
+    run = await fork(app.engine, run_id, at, workspace=workspace)
+    return await until_settled(app.engine, app.worker, run.id)
+
+
 def files_in(workspace: Path) -> dict[str, str]:
     found = (path for path in workspace.rglob("*") if path.is_file())
     return {str(path.relative_to(workspace)): path.read_text(encoding="utf-8") for path in found}
 
 
-def test_a_fork_at_any_record_does_all_that_the_run_did(tmp_path: Path) -> None:
+def test_a_fork_at_any_record_does_all_that_the_run_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
     async def story() -> None:
         async with an_app(tmp_path) as app:
             old = (await a_run(app, tmp_path)).run
             assert old.ended is not None and old.ended.outcome == "completed", old.ended
             assert files_in(tmp_path / "w") == FILES
             for at in range(1, old.length + 1):
-                fork = f"fork-{at}"
-                await app.engine.fork(old.id, at, fork)
-                view = await until_settled(app.engine, app.worker, fork)
+                view = await forked(app, old.id, at)
                 assert view.status == "completed", (at, view.run.ended)
-                events = [record.event for record in await app.engine.journal.read(fork)]
+                events = [record.event for record in await app.engine.journal.read(view.run.id)]
                 assert [e for e in events if isinstance(e, Warned)] == [], at
                 answers = [event.answer for event in events if isinstance(event, Answered)]
                 assert [answer for answer in answers if isinstance(answer, Failed)] == [], at
-                assert files_in(tmp_path / "w") == FILES, at
+                assert files_in(tmp_path / ".ripstop" / "workspaces" / view.run.id) == FILES, at
+            assert files_in(tmp_path / "w") == FILES
             assert await app.engine.journal.verify() == []
 
     asyncio.run(story())
 
 
-def test_a_fork_at_a_reply_writes_the_files_of_the_reply(tmp_path: Path) -> None:
+def test_a_fork_at_a_reply_writes_the_files_of_the_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
     async def story() -> None:
         async with an_app(tmp_path) as app:
             old = (await a_run(app, tmp_path)).run
+            shutil.rmtree(tmp_path / "w")
             written = []
             for record in await app.engine.journal.read(old.id):
-                if not isinstance(record.event, Answered) or not isinstance(record.event.answer, AgentReplied):
-                    continue
-                shutil.rmtree(tmp_path / "w", ignore_errors=True)  # gone already if the last fork wrote nothing
-                await app.engine.fork(old.id, record.number, f"fork-{record.number}")
-                await until_settled(app.engine, app.worker, f"fork-{record.number}")
-                written.append(files_in(tmp_path / "w"))
+                if isinstance(record.event, Answered) and isinstance(record.event.answer, AgentReplied):
+                    fork = (await forked(app, old.id, record.number)).run
+                    written.append(files_in(Path(fork.settings["workspace"])))
             told = {path: text for path, text in FILES.items() if "called" not in path}
             assert written[:3] == [FILES, told, told]
+            assert not (tmp_path / "w").exists()
+
+    asyncio.run(story())
+
+
+def test_a_fork_begins_with_the_old_files_and_leaves_them_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def story() -> None:
+        async with an_app(tmp_path) as app:
+            old = (await a_run(app, tmp_path)).run
+            (tmp_path / "w" / "maker" / "told.txt").write_text("changed by hand")
+            named, full = tmp_path / "named", tmp_path / "full"
+            full.mkdir()
+            (full / "mine.txt").write_text("mine")
+            last = old.length
+            await forked(app, old.id, last, named)
+            assert files_in(named) == {**FILES, "maker/told.txt": "changed by hand"}
+            await forked(app, old.id, last, full)
+            assert files_in(full) == {"mine.txt": "mine"}, "a folder with files in it is used as it is"
+            await forked(app, old.id, 1, tmp_path / "w")
+            assert files_in(tmp_path / "w") == FILES, "the old folder is worked on because it was named"
+
+    asyncio.run(story())
+
+
+def test_a_fork_that_cannot_be_leaves_no_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def story() -> None:
+        async with an_app(tmp_path) as app:
+            old = (await a_run(app, tmp_path)).run
+            with pytest.raises(UsageError, match="cannot be forked at 999"):
+                await fork(app.engine, old.id, 999)
+            assert list((tmp_path / ".ripstop" / "workspaces").iterdir()) == []
+            with pytest.raises(UsageError, match=r"script\.jsonl is a file"):
+                await fork(app.engine, old.id, 1, workspace=tmp_path / "script.jsonl" / "x")
+            assert [info.run_id for info in await app.engine.runs()] == [old.id]
 
     asyncio.run(story())

@@ -50,6 +50,8 @@ class Forked(Event, tag="forked", frozen=True):
     """Hash of the definition to go on with; none keeps the one in force."""
     limits: Limits | None = None
     """Limits to go on with; none keeps those in force."""
+    settings: dict[str, Any] = {}
+    """Settings to go on with, such as a workspace of its own; the others stay as they were."""
 
 
 class Heard(Event, tag="heard", frozen=True):

@@ -80,7 +80,7 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     state: S
     length: int
     settings: dict[str, Any] = {}
-    """What the shell must know: as the run was started, and as it was changed since (`use`)."""
+    """What the shell must know: as the run was started, and as it was changed since (`use`, a fork)."""
     open: dict[int, Open] = {}
     doubts: dict[int, int] = {}
     """Question to a person → the command in doubt that it is about."""
@@ -189,6 +189,7 @@ def _forked(
         definition=definition,
         limits=event.limits or run.limits,
         guards=style.guards(definitions[definition], run.started.guards) if event.definition else run.guards,
+        settings={**run.settings, **event.settings},
         began=at,
         ended=None,
         verdict=None,

@@ -143,8 +143,9 @@ class Engine:
         new_id: str,
         definition: bytes | None = None,
         limits: Limits | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> Run[Any]:
-        """Go on from a record of a run, under a new id, with the old or a new definition.
+        """Go on from a record of a run, under a new id, with the old or a new definition, limits and settings.
 
         At a fact: what was decided on it is decided anew. Anywhere else: at the end of that step,
         and what was open there is asked anew.
@@ -162,7 +163,7 @@ class Engine:
         if definition is not None:
             digest = self._pin(style.name, definition)
             blobs[digest] = definition
-        forked = Forked(run=run_id, at=cut, definition=digest, limits=limits)
+        forked = Forked(run=run_id, at=cut, definition=digest, limits=limits, settings=dict(settings or {}))
         fact = records[cut - 1]
         now = self._clock()
         if isinstance(fact.event, FACTS):
