@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolCall, ToolReturned
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, TimerFired, ToolCall, ToolReturned
 from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.events import Answered, Asked, Ended, Forked, Guarded, Ordered, Warned
+from ripstop.kernel.events import Answered, Asked, Ended, Forked, Guarded, Ordered, Warned, Withdrawn
 from ripstop.kernel.progress import NOTHING, mark
 from ripstop.kernel.run import fingerprint
 from ripstop.kernel.step import advance, decide_again
@@ -388,6 +388,37 @@ def test_a_saved_run_that_was_forked_to_a_graph_without_its_state_cannot_be_resu
     story.definitions["other"] = graph(state("b"))
     story.when(Forked(run="story", at=3, definition="other")).then_ends("failed", "no state 'a'")
     story.when(Ordered(order="resume")).then_refused(RunHasEnded)
+
+
+def test_a_turn_that_a_fork_takes_anew_counts_once() -> None:
+    story = given(STYLE, LOOP, says(go=False))
+    told = story.when(Forked(run="story", at=5))
+    told.then(
+        Withdrawn(number=5, because="asked anew by the fork", call=True),
+        Withdrawn(number=5, because="the turn is taken anew", turn=True),
+        Asked,
+    )
+    assert (told.run.spent.turns, told.run.spent.calls) == (2, 2)
+    assert (told.run.state.turns, told.run.state.counts) == (2, {"a": 2})
+
+
+def test_a_turn_in_the_middle_of_tool_calls_is_taken_anew_but_its_call_was_made() -> None:
+    calls = tuple(ToolCall(id=str(n), tool="add", arguments={}) for n in range(2))
+    told = given(STYLE, LOOP, AgentReplied(calls=calls)).when(Forked(run="story", at=5))
+    assert [type(command) for command in told.commands] == [AskAgent]
+    assert (told.run.spent.turns, told.run.spent.calls) == (1, 2)
+    assert (told.run.state.turns, told.run.state.counts) == (1, {"a": 1})
+
+
+@pytest.mark.parametrize("then", ["ask", "end"])
+def test_a_turn_that_a_guard_broke_off_counts_once_when_the_run_goes_on(then: str) -> None:
+    hurried = msgspec.structs.replace(LOOP, guards={"then": then})
+    story = given(STYLE, hurried, says(go=True), limits=Limits(seconds=9.0))
+    story.when(Answered(to=2, answer=TimerFired()))
+    told = story.when(Ordered(order="resume", arguments={"raise": {"seconds": 9.0}}))
+    assert (told.run.spent.turns, told.run.spent.calls) == (2, 3), "the call was made, the turn was not finished"
+    assert (told.run.state.turns, told.run.state.counts) == (2, {"a": 1, "b": 1})
+    story.when(says(done=True, score=9)).then_ends("completed")
 
 
 def test_a_run_that_was_not_saved_cannot_be_resumed() -> None:

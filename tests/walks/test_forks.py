@@ -17,12 +17,13 @@ from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Warned
 from ripstop.runtime.engine import View
 from ripstop.runtime.following import until_settled
+from ripstop.runtime.story import path, tell_story
 from ripstop.settings import Models, Settings
 
 FLOW = """\
 name: flow
 initial_message: a note
-max_turns: 9
+max_turns: 3
 agents:
   - {name: maker, type: coder}
   - {name: judge, type: ask}
@@ -100,6 +101,9 @@ def test_a_fork_at_any_record_does_all_that_the_run_did(tmp_path: Path, monkeypa
                 answers = [event.answer for event in events if isinstance(event, Answered)]
                 assert [answer for answer in answers if isinstance(answer, Failed)] == [], at
                 assert files_in(tmp_path / ".ripstop" / "workspaces" / view.run.id) == FILES, at
+                assert path(app.engine, await tell_story(app.engine, view.run.id)) == ["make", "mend", "look"], at
+                replies = [answer for answer in answers if isinstance(answer, AgentReplied)]
+                assert (view.run.spent.turns, view.run.spent.calls) == (3, len(replies)), at
             assert files_in(tmp_path / "w") == FILES
             assert await app.engine.journal.verify() == []
 

@@ -99,8 +99,14 @@ class Asked(Event, tag="asked", frozen=True):
 
 
 class Withdrawn(Event, tag="withdrawn", frozen=True):
+    """Nobody needs the answer any more; or a whole turn is taken anew, and it is named by its first command."""
+
     number: int
     because: str
+    call: bool = False
+    """A call of an agent that this run never made, because a fork asks anew; it does not count."""
+    turn: bool = False
+    """The turn that began with it is taken anew; it does not count."""
 
 
 class Repeated(Event, tag="repeated", frozen=True):

@@ -159,7 +159,8 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
     """What a run has in common with few others: `run` has the state and the length already."""
     event, number = record.event, record.number
     if type(event) is Withdrawn:
-        run = replace(run, open=_without(run.open, event.number))
+        spent = Spent(run.spent.turns - event.turn, run.spent.calls - event.call, run.spent.usage)
+        run = replace(run, open=_without(run.open, event.number), spent=spent)
         asked = event.number == run.asks_about_verdict
         return replace(run, verdict=None, asks_about_verdict=0) if asked else run
     if type(event) is Ended:

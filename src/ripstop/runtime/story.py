@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.effects import AgentReplied, AskAgent
-from ripstop.kernel.events import FACTS, Answered, Asked, Guarded, Record, Worked
+from ripstop.kernel.events import FACTS, Answered, Asked, Guarded, Record, Withdrawn, Worked
 from ripstop.kernel.going_on import ways_on
 from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.run import Run
@@ -48,13 +48,16 @@ async def tell_story(engine: Engine, run_id: str) -> list[Told]:
 
 
 def path(engine: Engine, story: list[Told]) -> list[str]:
-    """Where an agent took its turn, in order."""
+    """Where an agent took its turn, in order. A turn that was begun and then taken anew counts once."""
+    events = [told.record.event for told in story]
+    taken_back = {event.number for event in events if isinstance(event, Withdrawn) and event.turn}
     return [
         engine.style(told.run).picture(told.run).where
         for told in story
         if isinstance(told.record.event, Asked)
         and isinstance(told.record.event.command, AskAgent)
         and told.record.event.command.continues is None
+        and told.record.number not in taken_back
     ]
 
 
