@@ -121,12 +121,16 @@ async def fork(
     The folder begins as a copy of the old run's files as they are now; one that has files in it is used as it is.
     """
     name = new_id(run_id.rpartition("-")[0] or run_id)
-    used = (await engine.look(run_id)).run.settings.get("workspace")
-    if not used:
+    run = (await engine.look(run_id)).run
+    settings: dict[str, Any] = {}
+    if at is None:  # what it was told to use since it began is kept, even if it was told after the record we go back to
+        began_with = run.started.settings
+        settings = {key: value for key, value in run.settings.items() if began_with.get(key) != value}
+    if not run.settings.get("workspace"):
         if workspace:
             raise UsageError(f"{run_id!r} has no workspace, so its fork cannot be given one.")
-        return await engine.fork(run_id, at, name, definition)
-    old, new = Path(used), (workspace or _own_workspace(name)).resolve()
+        return await engine.fork(run_id, at, name, definition, settings=settings)
+    old, new = Path(run.settings["workspace"]), (workspace or _own_workspace(name)).resolve()
     _can_be_a_folder(new)
     copied = old.is_dir() and not (new.is_dir() and any(new.iterdir()))
     if copied:
@@ -136,7 +140,7 @@ async def fork(
             way = "--workspace DIR names a folder that is used as it is, if it has files in it."
             raise UsageError(f"The files of {run_id!r} in {old} cannot be copied to {new}: {error}. {way}") from error
     try:
-        return await engine.fork(run_id, at, name, definition, settings={"workspace": str(new)})
+        return await engine.fork(run_id, at, name, definition, settings={**settings, "workspace": str(new)})
     except UsageError:
         if copied:
             await asyncio.to_thread(shutil.rmtree, new)

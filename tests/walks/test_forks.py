@@ -14,11 +14,12 @@ from ripstop.app import App, fork, open_app
 from ripstop.definitions.finding import find
 from ripstop.kernel.effects import AgentReplied, Failed
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import Answered, Warned
+from ripstop.kernel.events import Answered, Asked, Forked, Warned, Withdrawn
 from ripstop.runtime.engine import View
 from ripstop.runtime.following import until_settled
-from ripstop.runtime.story import path, tell_story
+from ripstop.runtime.story import explain, path, tell_story
 from ripstop.settings import Models, Settings
+from ripstop.styles.turn import Corrected
 
 FLOW = """\
 name: flow
@@ -166,3 +167,80 @@ def test_a_fork_that_cannot_be_leaves_no_copy(tmp_path: Path, monkeypatch: pytes
             assert [info.run_id for info in await app.engine.runs()] == [old.id]
 
     asyncio.run(story())
+
+
+REFUSED = {"agent": "maker", "error": "refused"}
+WRITES_NONSENSE = {"agent": "maker", "reply": "late.txt\n```\nwritten\n```\nbut no decisions"}
+FAILURES = {
+    "the call fails": [REFUSED],
+    "the call fails in the middle of a turn": [SCRIPT[0], REFUSED],
+    "the protocol is broken": [{"agent": "maker", "reply": "nonsense"}] * 2,
+    "the protocol is broken after files": [WRITES_NONSENSE] * 2,
+}
+
+
+@pytest.mark.parametrize("script", FAILURES.values(), ids=FAILURES.keys())
+def test_a_plain_fork_of_a_run_that_failed_through_its_agent_asks_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: list[dict[str, Any]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = {"agent": "maker", "reply": DONE}
+
+    async def story() -> None:
+        async with an_app(tmp_path, [done, *script]) as app:
+            failed = (await a_run(app, tmp_path)).run
+            assert failed.ended is not None and failed.ended.outcome == "failed"
+            told = await tell_story(app.engine, failed.id)
+            assert explain(app.engine, told, told[-1]) == [f"go on     ripstop fork {failed.id}"]
+        async with an_app(tmp_path, [done] * 4 + SCRIPT[3:]) as app:  # the agent is in a better mood
+            view = await forked(app, failed.id, None)
+            assert view.status == "completed", view.run.ended
+            assert view.run.spent.turns == 3
+            assert path(app.engine, await tell_story(app.engine, view.run.id)) == ["make", "mend", "look"]
+
+    asyncio.run(story())
+
+
+def test_a_plain_fork_keeps_the_model_that_the_run_was_told_to_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "other.jsonl"
+    other.write_text(json.dumps(REFUSED), encoding="utf-8")
+
+    async def story() -> None:
+        async with an_app(tmp_path, [{"agent": "maker", "reply": DONE, "delay": 30}]) as app:
+            run = await app.start(find(str(tmp_path / "flow.yaml"), any_name=True))
+            await app.use_model(run.id, f"script:{other}", "")
+            await app.worker.stop(grace=0)
+        async with an_app(tmp_path) as app:
+            view = await until_settled(app.engine, app.worker, run.id)
+            assert view.status == "failed"
+            other.write_text("\n".join(json.dumps(line) for line in SCRIPT), encoding="utf-8")
+        async with an_app(tmp_path, []) as app:
+            view = await forked(app, run.id, None)
+            assert view.status == "completed", view.run.ended
+            assert view.run.settings["model_for_all"] == f"script:{other}"
+
+    asyncio.run(story())
+
+
+def test_a_new_definition_decides_anew_on_a_reply_but_not_on_a_call_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    patient = FLOW.replace("max_turns: 3", "max_turns: 3\nreasks: 2")
+    (tmp_path / "patient.yaml").write_text(patient, encoding="utf-8")
+
+    async def events_of_fork(script: list[dict[str, Any]]) -> list[object]:
+        async with an_app(tmp_path, script) as app:
+            failed = (await a_run(app, tmp_path)).run
+            app.engine.dispatcher = None  # nobody goes on with the fork
+            definition = find(str(tmp_path / "patient.yaml"), any_name=True).content
+            run = await fork(app.engine, failed.id, definition=definition)
+            return [record.event for record in await app.engine.journal.read(run.id)]
+
+    after_nonsense = asyncio.run(events_of_fork(FAILURES["the protocol is broken"]))
+    assert [type(event) for event in after_nonsense[-4:]] == [Answered, Forked, Corrected, Asked]
+    after_failure = asyncio.run(events_of_fork(FAILURES["the call fails"]))
+    assert [type(event) for event in after_failure[-4:]] == [Forked, Withdrawn, Withdrawn, Asked]

@@ -148,12 +148,12 @@ class Engine:
         """Go on from a record of a run, under a new id, with the old or a new definition, limits and settings.
 
         At a fact: what was decided on it is decided anew. Anywhere else: at the end of that step,
-        and what was open there is asked anew.
+        and what was open there is asked anew. Without `at`: see `forking`.
         """
         records = await self.journal.read(run_id)
         if not records:
             raise RunNotFound(run_id)
-        cut = last_shared(run_id, records, at)
+        cut = last_shared(run_id, records, at, redefined=definition is not None)
         style = self._style_of(records)
         if style.unforkable:
             raise UsageError(style.unforkable)

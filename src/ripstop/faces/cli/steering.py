@@ -130,7 +130,9 @@ def cancel(options: Options, run_id: str) -> None:
 
 @click.command(short_help="Go on from any record, under a new name.")
 @click.argument("run_id", metavar="RUN")
-@click.option("--at", "at", type=click.IntRange(1), metavar="N", help="The last record to keep. Default: the last one.")
+@click.option(
+    "--at", "at", type=click.IntRange(1), metavar="N", help="The last record to keep; see above for its default."
+)
 @click.option("--definition", metavar="PATH", help="Go on with this workflow instead of the pinned one.")
 @click.option("--workspace", type=click.Path(path_type=Path), metavar="DIR", help="Where its agents put their files.")
 @shared_options
@@ -139,7 +141,8 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None, 
     """Go on from any record of a run under a new id; the old run stays as it is.
 
     At a fact (an answer, say) what was decided on it is decided anew; elsewhere the open question is
-    asked anew. `ripstop log RUN` shows the numbers.
+    asked anew. `ripstop log RUN` shows the numbers. Without --at it is the last record; of a run that failed through
+    its agent it is the last question to the agent, so that the call is made again.
 
     The fork has a folder of its own, .ripstop/workspaces/FORK or --workspace DIR, which begins as a copy of the
     old run's files as they are now. A DIR that has files in it is used as it is; so the old run's own folder is
