@@ -122,6 +122,8 @@ async def fork(
     """
     name = new_id(run_id.rpartition("-")[0] or run_id)
     run = (await engine.look(run_id)).run
+    if engine.style(run).unforkable:  # said before anything is copied
+        raise UsageError(engine.style(run).unforkable)
     settings: dict[str, Any] = {}
     if at is None:  # what it was told to use since it began is kept, even if it was told after the record we go back to
         began_with = run.started.settings
