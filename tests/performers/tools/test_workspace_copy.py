@@ -2,6 +2,9 @@
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +63,25 @@ def test_a_copy_that_breaks_off_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(OSError, match="No space"):
         copy_workspace(a_workspace(tmp_path), tmp_path / "new" / "copy")
     assert list((tmp_path / "new").iterdir()) == []
+
+
+KILLED = """
+import os, shutil, signal, sys
+from pathlib import Path
+from ripstop.performers.tools.workspace_copy import copy_workspace
+shutil.copyfileobj = lambda old, new: os.kill(os.getpid(), signal.SIGKILL)
+copy_workspace(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+def test_half_a_copy_of_a_killed_process_has_another_name_and_is_copied_no_further(tmp_path: Path) -> None:
+    old, new = a_workspace(tmp_path), tmp_path / "all" / "new"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(old), str(new)], timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(new.parent.iterdir())) == 1
+    assert not new.exists()
+    copy_workspace(new.parent, tmp_path / "again")
+    assert names_in(tmp_path / "again") == []
 
 
 def test_an_empty_folder_is_taken_and_a_full_one_never_overwritten(tmp_path: Path) -> None:
