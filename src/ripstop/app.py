@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import shutil
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -30,6 +31,7 @@ from ripstop.performers.loudspeaker import Loudspeaker
 from ripstop.performers.timers import Timers
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.toolbox import Tool, Toolbox
+from ripstop.performers.tools.workspace_copy import copy_workspace
 from ripstop.runtime.engine import Engine
 from ripstop.runtime.live import Live
 from ripstop.runtime.pace import Pace
@@ -83,7 +85,7 @@ class App(Struct, frozen=True):
             chosen = replace(chosen, input_price=price.input, output_price=price.output)
         run_id = new_id(workflow.name)
         # a run that is resumed from another folder finds its files again
-        folder = (workspace or Path(".ripstop") / "workspaces" / run_id).resolve()
+        folder = (workspace or _own_workspace(run_id)).resolve()
         _usable(folder, model)
         settings: dict[str, Any] = {"model": absolute_script(model), "workspace": str(folder)}
         if self.settings.models.base_url:
@@ -107,12 +109,60 @@ class App(Struct, frozen=True):
                 await self.engine.use(one, settings)
 
 
+async def fork(
+    engine: Engine,
+    run_id: str,
+    at: int | None = None,
+    definition: bytes | None = None,
+    workspace: Path | None = None,
+) -> Run[Any]:
+    """Go on from a record of a run under a new id and in a folder of its own, so that the old run stays as it is.
+
+    The folder begins as a copy of the old run's files as they are now; one that has files in it is used as it is.
+    """
+    name = new_id(run_id.rpartition("-")[0] or run_id)
+    run = (await engine.look(run_id)).run
+    if engine.style(run).unforkable:  # said before anything is copied
+        raise UsageError(engine.style(run).unforkable)
+    settings: dict[str, Any] = {}
+    if at is None:  # what it was told to use since it began is kept, even if it was told after the record we go back to
+        began_with = run.started.settings
+        settings = {key: value for key, value in run.settings.items() if began_with.get(key) != value}
+    if not run.settings.get("workspace"):
+        if workspace:
+            raise UsageError(f"{run_id!r} has no workspace, so its fork cannot be given one.")
+        return await engine.fork(run_id, at, name, definition, settings=settings)
+    old, new = Path(run.settings["workspace"]), (workspace or _own_workspace(name)).resolve()
+    _can_be_a_folder(new)
+    copied = old.is_dir() and not (new.is_dir() and any(new.iterdir()))
+    if copied:
+        try:
+            await asyncio.to_thread(copy_workspace, old, new)
+        except OSError as error:
+            way = "--workspace DIR names a folder that is used as it is, if it has files in it."
+            raise UsageError(f"The files of {run_id!r} in {old} cannot be copied to {new}: {error}. {way}") from error
+    try:
+        return await engine.fork(run_id, at, name, definition, settings={**settings, "workspace": str(new)})
+    except UsageError:
+        if copied:
+            await asyncio.to_thread(shutil.rmtree, new)
+        raise
+
+
+def _own_workspace(run_id: str) -> Path:
+    return Path(".ripstop") / "workspaces" / run_id
+
+
 def _usable(workspace: Path, model: str) -> None:
     """What can be known to be wrong before the first call is said before the first call."""
+    _can_be_a_folder(workspace)
+    check_model(model)
+
+
+def _can_be_a_folder(workspace: Path) -> None:
     above = next(path for path in (workspace, *workspace.parents) if path.exists())
     if not above.is_dir():
         raise UsageError(f"The workspace {workspace} cannot be a folder, because {above} is a file.")
-    check_model(model)
 
 
 def check_model(model: str) -> None:

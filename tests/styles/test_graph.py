@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolCall, ToolReturned
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, TimerFired, ToolCall, ToolReturned
 from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.events import Asked, Ended, Forked, Guarded, Ordered, Warned
+from ripstop.kernel.events import Answered, Asked, Ended, Forked, Guarded, Ordered, Warned, Withdrawn
 from ripstop.kernel.progress import NOTHING, mark
 from ripstop.kernel.run import fingerprint
+from ripstop.kernel.step import advance, decide_again
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import Turned
 from ripstop.styles.graph.style import VALUES, GraphStyle
@@ -306,6 +307,22 @@ def test_files_in_the_text_are_written_before_the_json_is_read() -> None:
     assert warnings == ["a file was not delivered: no such text"]
 
 
+@pytest.mark.parametrize("fault", ["tool", "ours", "agent"])
+def test_a_file_that_was_not_delivered_is_warned_of_whoever_is_at_fault(fault: str) -> None:
+    """A fork decides anew on the reply: its number is the reply's, not that of the fork's record."""
+    old = given(STYLE, LOOP)
+    before = old.run
+    old.tell(AgentReplied(text=FILES + says(go=True).text))
+    records, run = decide_again(STYLE, old.definitions, before, old.records[2], Forked(run="story", at=3), "fork", 0)
+    sources = [o.command.source for o in run.open.values() if isinstance(o.command, CallTool)]
+    assert sources == [(3, 0), (3, 1)]
+    for number in list(run.open):
+        failed = Answered(to=number, answer=Failed(reason="the disk is full", fault=fault))
+        records, run = advance(STYLE, old.definitions, run, "fork", failed, 0)
+    warnings = [record.event.text for record in records if isinstance(record.event, Warned)]
+    assert warnings == ["a file was not delivered: the disk is full"] * 2
+
+
 @pytest.mark.req("S1-16", "S1-17")
 def test_an_agent_that_asks_writes_nothing() -> None:
     asking = graph(state("a", (END, "ok")))
@@ -371,6 +388,37 @@ def test_a_saved_run_that_was_forked_to_a_graph_without_its_state_cannot_be_resu
     story.definitions["other"] = graph(state("b"))
     story.when(Forked(run="story", at=3, definition="other")).then_ends("failed", "no state 'a'")
     story.when(Ordered(order="resume")).then_refused(RunHasEnded)
+
+
+def test_a_turn_that_a_fork_takes_anew_counts_once() -> None:
+    story = given(STYLE, LOOP, says(go=False))
+    told = story.when(Forked(run="story", at=5))
+    told.then(
+        Withdrawn(number=5, because="asked anew by the fork", call=True),
+        Withdrawn(number=5, because="the turn is taken anew", turn=True),
+        Asked,
+    )
+    assert (told.run.spent.turns, told.run.spent.calls) == (2, 2)
+    assert (told.run.state.turns, told.run.state.counts) == (2, {"a": 2})
+
+
+def test_a_turn_in_the_middle_of_tool_calls_is_taken_anew_but_its_call_was_made() -> None:
+    calls = tuple(ToolCall(id=str(n), tool="add", arguments={}) for n in range(2))
+    told = given(STYLE, LOOP, AgentReplied(calls=calls)).when(Forked(run="story", at=5))
+    assert [type(command) for command in told.commands] == [AskAgent]
+    assert (told.run.spent.turns, told.run.spent.calls) == (1, 2)
+    assert (told.run.state.turns, told.run.state.counts) == (1, {"a": 1})
+
+
+@pytest.mark.parametrize("then", ["ask", "end"])
+def test_a_turn_that_a_guard_broke_off_counts_once_when_the_run_goes_on(then: str) -> None:
+    hurried = msgspec.structs.replace(LOOP, guards={"then": then})
+    story = given(STYLE, hurried, says(go=True), limits=Limits(seconds=9.0))
+    story.when(Answered(to=2, answer=TimerFired()))
+    told = story.when(Ordered(order="resume", arguments={"raise": {"seconds": 9.0}}))
+    assert (told.run.spent.turns, told.run.spent.calls) == (2, 3), "the call was made, the turn was not finished"
+    assert (told.run.state.turns, told.run.state.counts) == (2, {"a": 1, "b": 1})
+    story.when(says(done=True, score=9)).then_ends("completed")
 
 
 def test_a_run_that_was_not_saved_cannot_be_resumed() -> None:

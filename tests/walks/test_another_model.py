@@ -68,10 +68,11 @@ def test_the_model_given_now_is_for_agents_that_the_definition_gives_another(tmp
     done = ripstop("run", "brief.yaml", "--any-name", "--model", "script:one.jsonl", "--json", cwd=tmp_path)
     failed = json.loads(done.stdout)
     assert failed["outcome"] == "failed"
-    last = len(log_of(failed["run"], tmp_path))
-    asked = max(r["number"] for r in log_of(failed["run"], tmp_path) if r["type"] == "asked")
-    assert asked < last
-    forked = json.loads(succeed("fork", failed["run"], "--at", str(asked), "--json", cwd=tmp_path))["run"]
+    assert failed["ways_on"] == [f"ripstop fork {failed['run']}"]
+    assert f"go on     ripstop fork {failed['run']}" in succeed("why", failed["run"], cwd=tmp_path)
+    again = ripstop("run", "brief.yaml", "--any-name", "--model", "script:one.jsonl", cwd=tmp_path)
+    assert "\ngo on   ripstop fork brief-" in again.stdout
+    forked = json.loads(succeed("fork", failed["run"], "--json", cwd=tmp_path))["run"]
     result = json.loads(succeed("resume", forked, "--model", "script:two.jsonl", "--json", cwd=tmp_path))
     assert result["outcome"] == "completed"
     assert models_that_answered(log_of(forked, tmp_path))[-1].endswith("two.jsonl")

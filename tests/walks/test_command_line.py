@@ -104,8 +104,12 @@ def test_a_fork_between_steps_asks_anew_and_can_be_resumed(tmp_path: Path) -> No
     run = a_run(tmp_path)["run"]
     forked = json.loads(succeed("fork", run, "--at", "5", "--json", cwd=tmp_path))
     assert forked["status"] == "working"
+    assert forked["workspace"] == str(tmp_path / ".ripstop" / "workspaces" / forked["run"])
     resumed = json.loads(succeed("resume", forked["run"], "--json", cwd=tmp_path))
     assert (resumed["run"], resumed["outcome"]) == (forked["run"], "completed")
+    told = succeed("fork", run, "--at", "5", "--workspace", "there", cwd=tmp_path)
+    assert f"Files:  {tmp_path / 'there'}" in told
+    assert "begins as a copy of the old run's files" in succeed("fork", "--help", cwd=tmp_path)
 
 
 @pytest.fixture

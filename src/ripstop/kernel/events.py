@@ -50,6 +50,8 @@ class Forked(Event, tag="forked", frozen=True):
     """Hash of the definition to go on with; none keeps the one in force."""
     limits: Limits | None = None
     """Limits to go on with; none keeps those in force."""
+    settings: dict[str, Any] = {}
+    """Settings to go on with, such as a workspace of its own; the others stay as they were."""
 
 
 class Heard(Event, tag="heard", frozen=True):
@@ -97,8 +99,14 @@ class Asked(Event, tag="asked", frozen=True):
 
 
 class Withdrawn(Event, tag="withdrawn", frozen=True):
+    """Nobody needs the answer any more; or a whole turn is taken anew, and it is named by its first command."""
+
     number: int
     because: str
+    call: bool = False
+    """A call of an agent that this run never made, because a fork asks anew; it does not count."""
+    turn: bool = False
+    """The turn that began with it is taken anew; it does not count."""
 
 
 class Repeated(Event, tag="repeated", frozen=True):

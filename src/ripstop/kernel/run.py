@@ -80,7 +80,7 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     state: S
     length: int
     settings: dict[str, Any] = {}
-    """What the shell must know: as the run was started, and as it was changed since (`use`)."""
+    """What the shell must know: as the run was started, and as it was changed since (`use`, a fork)."""
     open: dict[int, Open] = {}
     doubts: dict[int, int] = {}
     """Question to a person → the command in doubt that it is about."""
@@ -159,7 +159,8 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
     """What a run has in common with few others: `run` has the state and the length already."""
     event, number = record.event, record.number
     if type(event) is Withdrawn:
-        run = replace(run, open=_without(run.open, event.number))
+        spent = Spent(run.spent.turns - event.turn, run.spent.calls - event.call, run.spent.usage)
+        run = replace(run, open=_without(run.open, event.number), spent=spent)
         asked = event.number == run.asks_about_verdict
         return replace(run, verdict=None, asks_about_verdict=0) if asked else run
     if type(event) is Ended:
@@ -190,6 +191,7 @@ def _forked(
         definition=definition,
         limits=event.limits or run.limits,
         guards=style.guards(definitions[definition], run.started.guards) if event.definition else run.guards,
+        settings={**run.settings, **event.settings},
         began=at,
         ended=None,
         verdict=run.verdict if asked else None,

@@ -163,6 +163,10 @@ class Step(Generic[S]):
     def withdraw(self, number: int, because: str) -> None:
         self.record(Withdrawn(number=number, because=because))
 
+    def take_turn_back(self, number: int) -> None:
+        """A turn that was not finished is about to be taken anew; its first command is `number`."""
+        self.record(Withdrawn(number=number, because="the turn is taken anew", turn=True))
+
     def warn(self, text: str) -> None:
         self.record(Warned(text=text))
 
@@ -273,8 +277,9 @@ def _decide(style: Style[S], step: Step[S], fact: Started | Forked | Heard | Ord
             _set_deadline(step, limits)
             style.decide(step, fact)
         case Forked():
-            for number in list(step.run.open):
-                step.withdraw(number, "asked anew by the fork")
+            for number, opened in list(step.run.open.items()):
+                call = type(opened.command) is AskAgent
+                step.record(Withdrawn(number=number, because="asked anew by the fork", call=call))
             _set_deadline(step, step.run.limits)
             style.decide(step, fact)
         case Ordered(order=order) if order == RESUME:

@@ -143,26 +143,24 @@ class Engine:
         new_id: str,
         definition: bytes | None = None,
         limits: Limits | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> Run[Any]:
-        """Go on from a record of a run, under a new id, with the old or a new definition.
+        """Go on from a record of a run, under a new id, with the old or a new definition, limits and settings.
 
         At a fact: what was decided on it is decided anew. Anywhere else: at the end of that step,
-        and what was open there is asked anew.
+        and what was open there is asked anew. Without `at`: see `forking`.
         """
         records = await self.journal.read(run_id)
         if not records:
             raise RunNotFound(run_id)
-        cut = last_shared(run_id, records, at)
+        cut = last_shared(run_id, records, at, redefined=definition is not None)
         style = self._style_of(records)
         if style.unforkable:
             raise UsageError(style.unforkable)
         await self._know_definitions(records[:cut], style)
-        blobs: dict[str, bytes] = {}
-        digest = None
-        if definition is not None:
-            digest = self._pin(style.name, definition)
-            blobs[digest] = definition
-        forked = Forked(run=run_id, at=cut, definition=digest, limits=limits)
+        digest = None if definition is None else self._pin(style.name, definition)
+        blobs = {digest: definition} if digest and definition is not None else {}
+        forked = Forked(run=run_id, at=cut, definition=digest, limits=limits, settings=dict(settings or {}))
         fact = records[cut - 1]
         now = self._clock()
         if isinstance(fact.event, FACTS) and not decides_nothing(fact.event):

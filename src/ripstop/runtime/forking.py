@@ -1,12 +1,17 @@
-"""Where a run can be forked: after a fact, or at the end of a step."""
+"""Where a run can be forked: after a fact, or at the end of a step.
 
+Without a wish it is the last record. But if a run failed through what its agent did, to decide on that again would
+fail again; so it is the last question to an agent, which is then asked anew.
+"""
+
+from ripstop.kernel.effects import AskAgent, CallTool, Failed
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import FACTS, USE, Ended, Event, Ordered, Record
+from ripstop.kernel.events import FACTS, USE, Answered, Asked, Ended, Event, Ordered, Record
 
 
-def last_shared(run_id: str, records: list[Record], at: int | None) -> int:
-    """The number of the last record that a fork shares."""
-    wanted = len(records) if at is None else at
+def last_shared(run_id: str, records: list[Record], at: int | None, redefined: bool = False) -> int:
+    """The number of the last record that a fork shares; `redefined` if it has a new definition."""
+    wanted = at if at is not None else question_before_failure(records, redefined) or len(records)
     if not 1 <= wanted <= len(records):
         raise UsageError(f"Run {run_id!r} has the records 1 to {len(records)}; it cannot be forked at {wanted}.")
     cut = wanted
@@ -24,3 +29,22 @@ def last_shared(run_id: str, records: list[Record], at: int | None) -> int:
 def decides_nothing(event: Event) -> bool:
     """An order to use other settings leads to nothing, so there is nothing to decide anew."""
     return isinstance(event, Ordered) and event.order == USE
+
+
+def question_before_failure(records: list[Record], redefined: bool = False) -> int | None:
+    """The number of the last question to an agent, if the run failed through what the agent did with it.
+
+    A new definition may make something else of a reply, but not of a call that failed.
+    """
+    end = records[-1].event
+    if not isinstance(end, Ended) or end.outcome != "failed":
+        return None
+    fact = next(record.event for record in reversed(records) if isinstance(record.event, FACTS))
+    if not isinstance(fact, Answered) or (redefined and not isinstance(fact.answer, Failed)):
+        return None
+    asked = records[fact.to - 1].event
+    assert isinstance(asked, Asked)
+    if not isinstance(asked.command, AskAgent) and not (isinstance(asked.command, CallTool) and asked.command.agent):
+        return None
+    questions = (r for r in reversed(records) if isinstance(r.event, Asked) and isinstance(r.event.command, AskAgent))
+    return next(questions).number

@@ -7,12 +7,13 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.effects import AgentReplied, AskAgent
-from ripstop.kernel.events import FACTS, Answered, Asked, Guarded, Record, Worked
+from ripstop.kernel.events import FACTS, Answered, Asked, Ended, Guarded, Record, Withdrawn, Worked
 from ripstop.kernel.going_on import ways_on
 from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.run import Run
 
 from .engine import Engine
+from .forking import question_before_failure
 
 
 class Told(Struct, frozen=True):
@@ -48,13 +49,16 @@ async def tell_story(engine: Engine, run_id: str) -> list[Told]:
 
 
 def path(engine: Engine, story: list[Told]) -> list[str]:
-    """Where an agent took its turn, in order."""
+    """Where an agent took its turn, in order. A turn that was begun and then taken anew counts once."""
+    events = [told.record.event for told in story]
+    taken_back = {event.number for event in events if isinstance(event, Withdrawn) and event.turn}
     return [
         engine.style(told.run).picture(told.run).where
         for told in story
         if isinstance(told.record.event, Asked)
         and isinstance(told.record.event.command, AskAgent)
         and told.record.event.command.continues is None
+        and told.record.number not in taken_back
     ]
 
 
@@ -80,7 +84,16 @@ def explain(engine: Engine, story: list[Told], told: Told) -> list[str]:
     """Why a record came to be, in lines for a person."""
     if isinstance(told.record.event, Guarded):
         return _evidence(story, told, told.record.event)
+    if told is story[-1] and isinstance(told.record.event, Ended):
+        return [f"go on     {way}" for way in ways_after_failure(engine, story)]
     return engine.style(told.run).explain(told.before.state, told.record.event) if told.before else []
+
+
+def ways_after_failure(engine: Engine, story: list[Told]) -> list[str]:
+    """How a run that failed through its agent can go on, as commands."""
+    run = story[-1].run
+    asks_again = question_before_failure([told.record for told in story])
+    return [f"ripstop fork {run.id}"] if asks_again and not engine.style(run).unforkable else []
 
 
 def _evidence(story: list[Told], told: Told, verdict: Guarded) -> list[str]:

@@ -54,7 +54,7 @@ class Finished(Struct, frozen=True, gc=False):
     """The agent has spoken its last word in this turn, or the turn failed."""
 
     number: int
-    """Of the record that holds the last reply, or the failure."""
+    """Of the record that holds the last reply; 0 if the turn failed."""
     text: str = ""
     failure: Failed | None = None
     corrections: int = 0
@@ -130,7 +130,7 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
     if type(news.command) is CallTool:
         return None if turn.pending else _after_tools(step, turn)
     if type(answer) is Failed:
-        return Finished(step.number, failure=answer)
+        return Finished(0, failure=answer)
     if type(answer) is not AgentReplied:
         return None
     if not answer.calls:
@@ -138,13 +138,13 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
         return None if found and _deliver(step, turn, found, tools) else _finished(turn)
     if len(turn.exchanges) >= MAX_CALLS:
         problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
-        return Finished(step.number, failure=Failed(reason=problem, fault="agent"))
+        return Finished(0, failure=Failed(reason=problem, fault="agent"))
     _call_tools(step, turn, answer, tools)
     return None
 
 
 def _call_tools(step: Step[S], turn: Turn, reply: AgentReplied, tools: tuple[str, ...]) -> None:
-    number = step.number
+    number = turn.exchanges[-1].number  # not the step's: a fork decides on a reply that stands before its own record
     asked = False
     for index, call in enumerate(reply.calls):
         if call.tool in tools:
@@ -160,7 +160,7 @@ def _call_tools(step: Step[S], turn: Turn, reply: AgentReplied, tools: tuple[str
 
 def _deliver(step: Step[S], turn: Turn, found: list[Delivery], tools: tuple[str, ...]) -> bool:
     """Have the files written that a reply's text delivers; false if none of them may be."""
-    number, asked = step.number, False
+    number, asked = turn.exchanges[-1].number, False
     for index, item in enumerate(found):
         tool = WRITE if isinstance(item, WholeFile) else EDIT
         if not item.complete:

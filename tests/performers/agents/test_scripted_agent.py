@@ -269,6 +269,25 @@ def test_the_journal_is_read_once_per_run(tmp_path):
     assert len(reads) == 1
 
 
+def test_the_journal_of_a_fork_is_read_once_too(tmp_path):
+    agent = ScriptedAgent(script(tmp_path, *({"reply": str(n)} for n in range(9))))
+    never_made = (4, Withdrawn(number=2, because="fork", call=True))
+    shared = records(asked(2), (3, Forked(run="old", at=2)), never_made, asked(5))
+    reads = []
+
+    async def history():
+        reads.append(1)
+        return shared
+
+    async def play():
+        for n in range(9):
+            request = msgspec.structs.replace(ask(number=2 * n + 5), ordinal=n + 1, history=history)
+            assert (await agent.perform(request)).text == str(n)
+
+    asyncio.run(play())
+    assert len(reads) == 1
+
+
 def test_two_processes_that_take_turns_at_a_run_never_hand_out_a_line_twice(tmp_path):
     lines = "".join(json.dumps({"agent": "x", "reply": f"line {n}"}) + "\n" for n in range(6))
     path = tmp_path / "script.jsonl"

@@ -222,11 +222,12 @@ def _guard_of(run: "Run[Any]") -> dict[str, Any]:
 
 async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
     """How a run stands, as `--json` prints it."""
-    from ripstop.runtime.story import path, tell_story
+    from ripstop.runtime.story import path, tell_story, ways_after_failure
 
     run = view.run
     story = await tell_story(engine, run.id)
     usage = run.spent.usage
+    ways = ways_after_failure(engine, story)
     questions = [q for q in await engine.desk() if q.run_id == run.id or q.run_id.startswith(f"{run.id}.")]
     return {
         "run": run.id,
@@ -250,4 +251,5 @@ async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
             for q in questions
         ],
         **_guard_of(run),
+        **({"ways_on": ways} if ways else {}),
     }

@@ -156,9 +156,9 @@ class Screen:
             print_labelled(out, "waits", question["question"], "magenta")
             choices = one_of(question["choices"])
             out.print(f"        {self._command()} answer {escape(question['id'])} {escape(choices)}")
-        if "guard" in result and not result["waiting"]:
-            for way in result["guard"]["ways_on"]:
-                out.print(f"go on   {escape(way.replace('ripstop', self._command(), 1))}")
+        ways = result.get("guard", result).get("ways_on", ())
+        for way in ways if not result["waiting"] else ():
+            out.print(f"go on   {escape(way.replace('ripstop', self._command(), 1))}")
         closer = "   ·   ".join(f"{self._command()} {verb} {run_id}" for verb in ("log", "why"))
         out.print(f"[dim]closer  {closer}[/]")
 

@@ -130,33 +130,47 @@ def cancel(options: Options, run_id: str) -> None:
 
 @click.command(short_help="Go on from any record, under a new name.")
 @click.argument("run_id", metavar="RUN")
-@click.option("--at", "at", type=click.IntRange(1), metavar="N", help="The last record to keep. Default: the last one.")
+@click.option(
+    "--at", "at", type=click.IntRange(1), metavar="N", help="The last record to keep; see above for its default."
+)
 @click.option("--definition", metavar="PATH", help="Go on with this workflow instead of the pinned one.")
+@click.option("--workspace", type=click.Path(path_type=Path), metavar="DIR", help="Where its agents put their files.")
 @shared_options
 @click.pass_obj
-def fork(options: Options, run_id: str, at: int | None, definition: str | None) -> None:
+def fork(options: Options, run_id: str, at: int | None, definition: str | None, workspace: Path | None) -> None:
     """Go on from any record of a run under a new id; the old run stays as it is.
 
     At a fact (an answer, say) what was decided on it is decided anew; elsewhere the open question is
-    asked anew. `ripstop log RUN` shows the numbers.
+    asked anew. `ripstop log RUN` shows the numbers. Without --at it is the last record; of a run that failed through
+    its agent it is the last question to the agent, so that the call is made again.
+
+    The fork has a folder of its own, .ripstop/workspaces/FORK or --workspace DIR, which begins as a copy of the
+    old run's files as they are now. A DIR that has files in it is used as it is; so the old run's own folder is
+    worked on only if you name it.
 
     \b
     Example:
       ripstop fork haiku-k3f9x --at 7 --definition examples/haiku
     """
-    from ripstop.app import new_id, open_engine
+    from ripstop.app import fork as fork_run
+    from ripstop.app import open_engine
     from ripstop.definitions.finding import find
 
     found = find(definition, goal="kept from the run") if definition else None
-    name = new_id(run_id.rpartition("-")[0] or run_id)
 
     async def tell() -> Any:
         async with open_engine(options.settings()) as engine:
-            run = await engine.fork(run_id, at, name, found.content if found else None)
-            return run, (await engine.look(name)).status
+            run = await fork_run(engine, run_id, at, found.content if found else None, workspace)
+            return run, (await engine.look(run.id)).status
 
     run, status = asyncio.run(tell())
+    folder = run.settings.get("workspace")
     if options.as_json:
-        return click.echo(json.dumps({"run": name, "from": run_id, "records": run.length, "status": status}))
-    hint = "" if run.ended else f"\nGo on:  ripstop resume {name}"
-    click.echo(f"{name} goes on from {run_id} ({status}).{hint}")
+        told = {"run": run.id, "from": run_id, "records": run.length, "status": status, "workspace": folder}
+        return click.echo(json.dumps(told, ensure_ascii=False))
+    click.echo(f"{run.id} goes on from {run_id} ({status}).")
+    if folder:
+        click.echo(f"Files:  {folder}")
+    if not run.ended:
+        click.echo(f"Go on:  ripstop resume {run.id}")
+    return None

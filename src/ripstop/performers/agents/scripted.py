@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall
-from ripstop.kernel.events import Answered, Asked, Forked, Record
+from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
 from ripstop.runtime.ports import Refused, Request, TryAgain
 
 from .script_file import Line, Script, read_script
@@ -151,6 +151,8 @@ class _Reading:
                 case Forked():
                     self._give_back(asked)
                     asked.clear()
+                case Withdrawn(call=True):
+                    self._count -= 1  # as the run counts its calls
 
     def _give_back(self, numbers: Iterable[int]) -> None:
         for number in numbers:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ripstop.kernel import progress
 from ripstop.kernel.effects import AskAgent, CallTool, Guards
 from ripstop.kernel.errors import Unworkable
-from ripstop.kernel.events import RESUME, Event, Forked, Guarded, Ordered, Started
+from ripstop.kernel.events import RESUME, Event, Forked, Guarded, Ordered, Started, Withdrawn
 from ripstop.kernel.going_on import with_wishes
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.run import Run
@@ -136,12 +136,17 @@ class GraphStyle:
             counts, name = state.counts.copy(), state.here.name
             counts[name] = counts.get(name, 0) + 1
             return replace(state, turn=turn, turns=state.turns + 1, counts=counts)
+        if type(event) is Withdrawn and event.turn:
+            counts, name = state.counts.copy(), state.here.name
+            counts[name] -= 1
+            return replace(state, turn=None, turns=state.turns - 1, counts=counts)
         if type(event) is Saved:
             return replace(state, saved=True)
         if type(event) is Ordered and event.order == RESUME:
             more = int(event.arguments.get("raise", {}).get("turns", 0))
             allowance = state.turns + (more or state.graph.max_turns) if state.saved else state.most_turns + more
-            return replace(state, saved=False, turn=None, allowance=allowance)
+            # a turn that a guard broke off is taken back, one that failed was taken
+            return replace(state, saved=False, turn=None if state.saved else state.turn, allowance=allowance)
         return state
 
     # Deciding
@@ -159,9 +164,9 @@ class GraphStyle:
                 name = step.state.here.name
                 if step.state.here.line == NOT_THERE:
                     raise Unworkable(f"The new definition has no state {name!r}, in which the forked run stands.")
-                _give_turn(step)
+                _give_turn_anew(step)
             case Ordered(order=order) if order == RESUME:
-                _give_turn(step)
+                _give_turn_anew(step)
 
     def cancelled(self, step: Step[Position], because: str) -> None:
         step.end("stopped", because)
@@ -206,6 +211,13 @@ def _word(turn: Turn, number: int) -> Word:
     """What the agent says in this turn; its last reply is record `number`."""
     content, decisions = reply.decided(turn.exchanges[-1].reply.text)
     return Word(turn.ask.agent, content, decisions, number)
+
+
+def _give_turn_anew(step: Step[Position]) -> None:
+    """Go on with a run that was stopped somewhere: a turn that was under way there begins again."""
+    if step.state.turn is not None:
+        step.take_turn_back(step.state.turn.number)
+    _give_turn(step)
 
 
 def _give_turn(step: Step[Position]) -> None:
