@@ -29,7 +29,7 @@ def connect(path: Path) -> sqlite3.Connection:
         _patiently(connection, lambda: _prepare(path, connection))
     except sqlite3.Error as error:
         connection.close()
-        raise explain(path, error) from error
+        raise explain(path, error, opening=True) from error
     except BaseException:
         connection.close()
         raise
@@ -107,8 +107,8 @@ def _cannot_open(path: Path, error: Exception) -> JournalError:
     return JournalError(f"The journal {path} cannot be opened: {error}. Is the folder there, and may you write to it?")
 
 
-def explain(path: Path, error: sqlite3.Error) -> JournalError:
-    """What SQLite says, as a person would say it, with what to do next."""
+def explain(path: Path, error: sqlite3.Error, opening: bool = False) -> JournalError:
+    """What SQLite says, as a person would say it, with what to do next. What cannot be opened cannot be verified."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     advice = {
         sqlite3.SQLITE_NOTADB: "is no SQLite database. Name another file with --store. Nothing was changed",
@@ -123,6 +123,8 @@ def explain(path: Path, error: sqlite3.Error) -> JournalError:
         "What was recorded before is safe. Check the disk, then `ripstop resume`",
         sqlite3.SQLITE_CANTOPEN: "cannot be opened. Is the folder there, and may you write to it?",
     }.get(code, "cannot be used")
+    if code == sqlite3.SQLITE_CORRUPT and opening:
+        advice = "is damaged so badly that it cannot be opened. Restore it from a backup"
     if code == sqlite3.SQLITE_CANTOPEN and os.path.isdir(path):
         advice = "is a folder, not a journal. Name a file with --store"
     return JournalError(f"The journal {path} {advice} (SQLite: {error}).")
