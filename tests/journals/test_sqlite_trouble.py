@@ -17,7 +17,7 @@ from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Heard
-from ripstop.testing.entries import entry, start
+from ripstop.testing.entries import DIGEST, entry, start
 
 NOBODY = 65534
 
@@ -182,6 +182,17 @@ def test_a_new_journal_in_a_read_only_folder_says_so() -> None:
         assert "may you write" in said
 
 
+def test_a_journal_in_a_folder_that_may_not_be_entered_says_so() -> None:
+    with somewhere_open() as folder:
+        closed = folder / ".ripstop"
+        filled(closed / "j.db")
+        closed.chmod(0o000)
+        with without_privileges():
+            said = refusal(closed / "j.db")
+        closed.chmod(0o755)
+        assert "cannot be opened" in said and "may you write" in said
+
+
 async def fill_until_refused(journal: SqliteJournal) -> tuple[int, str]:
     """Append until it is refused: how many were acknowledged, and what it said."""
     for number in range(1, 2000):
@@ -238,6 +249,24 @@ def test_a_disk_that_refuses_to_write_says_so_and_loses_nothing(tmp_path: Path) 
     assert "What was recorded before is safe" in said
     assert int(kept) > 5
     assert lengths(path) == {"a": int(kept)}
+
+
+def test_content_that_was_changed_is_not_handed_out(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    filled(path)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE blobs SET body = 'something else'")
+    db.close()
+
+    async def story() -> None:
+        journal = SqliteJournal(path, Codec())
+        try:
+            await journal.blob(DIGEST)
+        finally:
+            await journal.close()
+
+    with pytest.raises(JournalError, match="was changed: it does not fit its hash"):
+        asyncio.run(story())
 
 
 @pytest.mark.parametrize(

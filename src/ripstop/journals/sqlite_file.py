@@ -102,7 +102,7 @@ def _patiently(db: sqlite3.Connection, do: Callable[[], None]) -> None:
 
 
 def _cannot_open(path: Path, error: Exception) -> JournalError:
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike `Path.is_dir`, it does not raise where the folder may not be looked into
         return JournalError(f"{path} is a folder, not a journal. Name a file with --store.")
     return JournalError(f"The journal {path} cannot be opened: {error}. Is the folder there, and may you write to it?")
 

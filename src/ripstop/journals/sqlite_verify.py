@@ -4,7 +4,6 @@
 - Then the records, and, of runs whose records are sound, what is derived from them (`sqlite_derived`).
 """
 
-import hashlib
 import sqlite3
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from ripstop.kernel.events import Event, Forked, Started
 from ripstop.runtime.ports import Damage
 
 from . import chain
+from .blobs import as_bytes, is_genuine
 from .sql import queries
 from .sqlite_derived import Derived, RunRow
 
@@ -130,7 +130,7 @@ class _Check:
             text = f"row {row[0]} of the records holds no record"
             return [Damage(run_id=run.run_id, number=0, text=text)]
         position, _, number, at, before, body, stored = row
-        return self._damage(run, _Step(position, number, at, before, _bytes(body), stored))
+        return self._damage(run, _Step(position, number, at, before, as_bytes(body), stored))
 
     def _damage(self, run: RunRow, step: _Step) -> list[Damage]:
         seen = self._seen.get(run.key) or self._beginning(run)
@@ -213,15 +213,11 @@ class _Check:
             text = f"{started} runs were started, and {len(self._runs)} are in the file: some are missing or were added"
             damage.append(Damage(run_id="", number=0, text=text))
         for digest, body in self._db.execute(queries()["all_blobs"]):
-            if hashlib.sha256(_bytes(body)).hexdigest() != digest:
-                damage.append(Damage(run_id="", number=0, text=f"the definition {digest[:12]}… was changed"))
+            if not is_genuine(as_bytes(body), digest):
+                damage.append(Damage(run_id="", number=0, text=f"the definition {str(digest)[:12]}… was changed"))
         return damage
 
 
 def _typed(row: tuple[Any, ...], types: tuple[Any, ...]) -> bool:
     """SQLite lets any type stand in any column."""
     return all(map(isinstance, row, types))
-
-
-def _bytes(body: str | bytes) -> bytes:
-    return body.encode() if isinstance(body, str) else bytes(body)
