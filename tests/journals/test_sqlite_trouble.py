@@ -193,6 +193,53 @@ def test_a_journal_in_a_folder_that_may_not_be_entered_says_so() -> None:
         assert "cannot be opened" in said and "may you write" in said
 
 
+LOOK = """
+import asyncio, os, subprocess, sys
+from pathlib import Path
+from test_sqlite_trouble import lengths, refusal
+
+folder = Path(sys.argv[1])
+for options in ("--bind", "-oremount,bind,ro"):
+    source = [str(folder)] if options == "--bind" else []
+    if subprocess.run(["mount", options, *source, str(folder)], capture_output=True).returncode:
+        sys.exit(77)
+if sys.argv[2] == "look":
+    print(lengths(folder / "j.db"))
+    print(refusal(folder / "j.db", append=True))
+else:
+    print(refusal(folder / "j.db"))
+"""
+
+
+def on_a_read_only_mount(folder: Path, what: str) -> str:
+    """What somebody sees there, in a name space of mounts of its own."""
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    own = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
+    command = [*own, sys.executable, "-c", LOOK, str(folder), what]
+    if shutil.which("unshare") is None:
+        pytest.skip("no `unshare` here")
+    told = subprocess.run(command, env=here, capture_output=True, text=True, timeout=50)
+    if told.returncode == 77 or "unshare" in told.stderr:
+        pytest.skip("nothing can be mounted here")
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
+def test_a_journal_on_a_read_only_mount_can_be_looked_at_but_not_written_to(tmp_path: Path) -> None:
+    filled(tmp_path / "j.db")
+    before = (tmp_path / "j.db").read_bytes()
+    said = on_a_read_only_mount(tmp_path, "look")
+    assert "{'a': 1}" in said and "is read-only" in said
+    assert (tmp_path / "j.db").read_bytes() == before
+
+
+def test_a_journal_in_use_on_a_read_only_mount_is_to_be_copied(tmp_path: Path) -> None:
+    filled(tmp_path / "j.db")
+    (tmp_path / "j.db-wal").write_bytes(b"")
+    said = on_a_read_only_mount(tmp_path, "refuse")
+    assert "copy it" in said and "j.db-wal" in said
+
+
 async def fill_until_refused(journal: SqliteJournal) -> tuple[int, str]:
     """Append until it is refused: how many were acknowledged, and what it said."""
     for number in range(1, 2000):

@@ -3,6 +3,7 @@
 import os
 import random
 import sqlite3
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +21,9 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open the file, create it or bring it up to date. Every trouble is a `JournalError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        found, is_uri = (f"{path.resolve().as_uri()}?immutable=1", True) if _only_to_look_at(path) else (path, False)
         connection = sqlite3.connect(
-            path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64
+            found, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64, uri=is_uri
         )
     except (OSError, sqlite3.Error) as error:
         raise _cannot_open(path, error) from error
@@ -34,6 +36,21 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _only_to_look_at(path: Path) -> bool:
+    """Whether the file is on a read-only file system, where nobody changes it.
+
+    SQLite cannot make there the files that it shares with other processes, so it must be told to do without. It then
+    leaves a `-wal` file out, and what was written last would be missing: where there is one, it is not told to.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+    return read_only and not os.path.exists(path.with_name(f"{path.name}-wal"))
 
 
 def _prepare(path: Path, db: sqlite3.Connection) -> None:
@@ -125,6 +142,11 @@ def explain(path: Path, error: sqlite3.Error, opening: bool = False) -> JournalE
     }.get(code, "cannot be used")
     if code == sqlite3.SQLITE_CORRUPT and opening:
         advice = "is damaged so badly that it cannot be opened. Restore it from a backup"
+    if code == sqlite3.SQLITE_CANTOPEN and os.path.exists(path):
+        advice = (
+            "cannot be opened: may you write to its folder? To look at one that cannot be written to, copy it, "
+            f"together with {path.name}-wal if that is there, and name the copy with --store"
+        )
     if code == sqlite3.SQLITE_CANTOPEN and os.path.isdir(path):
         advice = "is a folder, not a journal. Name a file with --store"
     return JournalError(f"The journal {path} {advice} (SQLite: {error}).")
