@@ -36,6 +36,7 @@ Environment: `RIPSTOP_STORE`, `RIPSTOP_MODEL`, `RIPSTOP_BASE_URL`. Keys of provi
 environment only, never in a file.
 """
 
+import difflib
 import os
 import tomllib
 from collections.abc import Mapping
@@ -47,8 +48,11 @@ import msgspec
 from ripstop.kernel.effects import Guards, Limits
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.going_on import AMOUNTS, with_wishes
+from ripstop.plain_file import read_plain_file
+from ripstop.toml_places import line_of
 
 FILE = "ripstop.toml"
+MAX_BYTES = 500_000
 DEFAULT_STORE = "sqlite:.ripstop/journal.db"
 
 
@@ -105,21 +109,69 @@ def read_settings(
 
 def _from_file(path: Path) -> Settings:
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Settings)
-        with_wishes(Guards(), found.guards)
-        _sensible(found.limits)
+        text = read_plain_file(path, MAX_BYTES).decode()
     except FileNotFoundError:
         return Settings()
-    except (UsageError, tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError, OSError) as error:
-        raise UsageError(f"{path}: {error}") from error
-    return found
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
+    try:
+        return _Reader(path, text).settings()
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: this is not TOML: {error}.") from error
 
 
-def _sensible(limits: Limits) -> None:
-    for name in AMOUNTS:
-        value = getattr(limits, name)
-        if value is not None and not value > 0:
-            raise UsageError(f"[limits] {name} must be above 0, not {value:g}.")
+class _Reader:
+    """Makes settings of a file's text; every complaint names the file and the line of the key."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._text = text
+
+    def settings(self) -> Settings:
+        found = tomllib.loads(self._text)
+        self._known(found, Settings)
+        try:
+            settings = msgspec.convert(found, Settings)
+        except msgspec.ValidationError as error:
+            what, _, where = str(error).partition(" - at `$")
+            # `docs.attempts`, or `pace[...]` where any key may stand
+            keys = tuple(key for key in where.strip("`").replace("[...]", "").split(".") if key)
+            raise self._wrong(keys, f"{what[:1].lower()}{what[1:]}") from error
+        self._sensible(settings)
+        return settings
+
+    def _wrong(self, keys: tuple[str, ...], problem: str) -> UsageError:
+        line = line_of(self._text, keys)
+        return UsageError(f"{self._path}{f':{line}' if line else ''}: `{'.'.join(keys)}`: {problem.rstrip('.')}.")
+
+    def _known(self, table: dict[str, Any], kind: type[msgspec.Struct], *inside: str) -> None:
+        """Only keys that mean something: one that is misspelt would be silently without effect."""
+        fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+        for key, value in table.items():
+            if key not in fields:
+                near = difflib.get_close_matches(key[:80].lower(), fields, n=1)
+                hint = f"did you mean {near[0]!r}? " if near else ""
+                raise self._wrong((*inside, key), f"there is no such setting. {hint}Known here: {', '.join(fields)}")
+            within = fields[key]
+            if isinstance(value, dict) and isinstance(within, type) and issubclass(within, msgspec.Struct):
+                self._known(value, within, *inside, key)
+            elif key == "prices" and isinstance(value, dict):
+                for model, price in value.items():
+                    if isinstance(price, dict):
+                        self._known(price, Price, *inside, key, model)
+
+    def _sensible(self, settings: Settings) -> None:
+        for name in AMOUNTS:
+            value = getattr(settings.limits, name)
+            if value is not None and not value > 0:
+                raise self._wrong(("limits", name), f"must be above 0, not {value:g}")
+        for name, wish in settings.guards.items():
+            try:
+                with_wishes(Guards(), {name: wish})
+            except UsageError as error:
+                raise self._wrong(("guards", name), str(error)) from error
 
 
 def store_path(store: str) -> Path:

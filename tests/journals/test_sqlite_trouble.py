@@ -17,7 +17,7 @@ from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Heard
-from ripstop.testing.entries import entry, start
+from ripstop.testing.entries import DIGEST, entry, start
 
 NOBODY = 65534
 
@@ -182,6 +182,64 @@ def test_a_new_journal_in_a_read_only_folder_says_so() -> None:
         assert "may you write" in said
 
 
+def test_a_journal_in_a_folder_that_may_not_be_entered_says_so() -> None:
+    with somewhere_open() as folder:
+        closed = folder / ".ripstop"
+        filled(closed / "j.db")
+        closed.chmod(0o000)
+        with without_privileges():
+            said = refusal(closed / "j.db")
+        closed.chmod(0o755)
+        assert "cannot be opened" in said and "may you write" in said
+
+
+LOOK = """
+import asyncio, os, subprocess, sys
+from pathlib import Path
+from test_sqlite_trouble import lengths, refusal
+
+folder = Path(sys.argv[1])
+for options in ("--bind", "-oremount,bind,ro"):
+    source = [str(folder)] if options == "--bind" else []
+    if subprocess.run(["mount", options, *source, str(folder)], capture_output=True).returncode:
+        sys.exit(77)
+if sys.argv[2] == "look":
+    print(lengths(folder / "j.db"))
+    print(refusal(folder / "j.db", append=True))
+else:
+    print(refusal(folder / "j.db"))
+"""
+
+
+def on_a_read_only_mount(folder: Path, what: str) -> str:
+    """What somebody sees there, in a name space of mounts of its own."""
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    own = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
+    command = [*own, sys.executable, "-c", LOOK, str(folder), what]
+    if shutil.which("unshare") is None:
+        pytest.skip("no `unshare` here")
+    told = subprocess.run(command, env=here, capture_output=True, text=True, timeout=50)
+    if told.returncode == 77 or "unshare" in told.stderr:
+        pytest.skip("nothing can be mounted here")
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
+def test_a_journal_on_a_read_only_mount_can_be_looked_at_but_not_written_to(tmp_path: Path) -> None:
+    filled(tmp_path / "j.db")
+    before = (tmp_path / "j.db").read_bytes()
+    said = on_a_read_only_mount(tmp_path, "look")
+    assert "{'a': 1}" in said and "is read-only" in said
+    assert (tmp_path / "j.db").read_bytes() == before
+
+
+def test_a_journal_in_use_on_a_read_only_mount_is_to_be_copied(tmp_path: Path) -> None:
+    filled(tmp_path / "j.db")
+    (tmp_path / "j.db-wal").write_bytes(b"")
+    said = on_a_read_only_mount(tmp_path, "refuse")
+    assert "copy it" in said and "j.db-wal" in said
+
+
 async def fill_until_refused(journal: SqliteJournal) -> tuple[int, str]:
     """Append until it is refused: how many were acknowledged, and what it said."""
     for number in range(1, 2000):
@@ -238,6 +296,24 @@ def test_a_disk_that_refuses_to_write_says_so_and_loses_nothing(tmp_path: Path) 
     assert "What was recorded before is safe" in said
     assert int(kept) > 5
     assert lengths(path) == {"a": int(kept)}
+
+
+def test_content_that_was_changed_is_not_handed_out(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    filled(path)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE blobs SET body = 'something else'")
+    db.close()
+
+    async def story() -> None:
+        journal = SqliteJournal(path, Codec())
+        try:
+            await journal.blob(DIGEST)
+        finally:
+            await journal.close()
+
+    with pytest.raises(JournalError, match="was changed: it does not fit its hash"):
+        asyncio.run(story())
 
 
 @pytest.mark.parametrize(

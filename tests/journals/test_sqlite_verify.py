@@ -9,17 +9,19 @@ import pytest
 
 from ripstop.journals import chain
 from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite_verify import MOST_TOLD
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import CallTool
-from ripstop.kernel.events import Forked, Heard, Record
+from ripstop.kernel.effects import AskPerson, CallTool, SetTimer
+from ripstop.kernel.errors import JournalError
+from ripstop.kernel.events import Ended, Forked, Heard, Record
 from ripstop.runtime.ports import Damage
-from ripstop.testing.entries import answer, entry, start
+from ripstop.testing.entries import STARTED, answer, entry, start
 
 Tamper = Callable[[sqlite3.Connection], object]
 
 
 def verified_after(folder: Path, *tampering: str | Tamper, only: str | None = None) -> list[Damage]:
-    """Three runs, `f` a fork of `a` in the middle of a step; then somebody with `sqlite3`; then `verify`."""
+    """Runs, `f` a fork of `a` inside a step, `g` one that shares open commands; then somebody with `sqlite3`."""
     path = folder / "j.db"
 
     async def write() -> None:
@@ -31,7 +33,15 @@ def verified_after(folder: Path, *tampering: str | Tamper, only: str | None = No
         await journal.append(start("b"))
         await journal.append(entry("b", Heard(text="b two"), after=1))
         await journal.append(entry("f", Forked(run="a", at=3), Heard(text="fork"), after=3, fork=("a", 3)))
+        await journal.append(start("w", CallTool(tool="t"), AskPerson(question="?"), SetTimer(name="tea", after=60)))
+        still_open = (await journal.read("w"))[1:]
+        forked = Forked(run="w", at=4)
+        await journal.append(entry("g", forked, Heard(text="x"), after=4, fork=("w", 4), inherited=still_open))
+        ended = Ended(outcome="stopped", because="enough")
+        await journal.append(entry("e", STARTED, ended, status="stopped"))
         assert await journal.verify() == []
+        for run in ("a", "f", "w", "g", "e"):
+            assert await journal.verify(run) == []
         await journal.close()
 
     async def verify() -> list[Damage]:
@@ -207,3 +217,130 @@ def test_a_chain_that_leads_in_a_circle_is_found_and_ends(tmp_path: Path) -> Non
             await journal.close()
 
     assert [record.number for record in asyncio.run(read())][-1] == 6
+
+
+# What stands beside the records
+
+
+W, G = "(SELECT key FROM runs WHERE id = 'w')", "(SELECT key FROM runs WHERE id = 'g')"
+
+
+@pytest.mark.parametrize(("run", "key"), [("w", W), ("g", G)])
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_a_command_that_was_dropped_from_the_outbox(tmp_path: Path, run: str, key: str, number: int) -> None:
+    (damage,) = verified_after(tmp_path, f"DELETE FROM outbox WHERE run = {key} AND number = {number}")
+    assert (damage.run_id, damage.number) == (run, number)
+    assert "nobody would carry it out" in damage.text
+
+
+@pytest.mark.parametrize("run", [A, "999"])
+def test_a_command_that_was_put_into_the_outbox(tmp_path: Path, run: str) -> None:
+    (damage,) = verified_after(
+        tmp_path, f"INSERT INTO outbox (run, number, record, waits, due) VALUES ({run}, 2, 1, 'worker', 1)"
+    )
+    assert damage.number == 2 and "the outbox has a command" in damage.text
+
+
+@pytest.mark.parametrize(
+    ("number", "change"),
+    [
+        (2, "due = NULL"),
+        (2, "due = due + 9000000000000"),
+        (2, "due = 'soon', attempt = 1"),
+        (2, "waits = 'person'"),
+        (2, "record = record + 1"),
+        (3, "due = 1"),
+        (3, "holder = 1"),
+        (4, "due = 1"),
+        (4, "due = NULL"),
+    ],
+)
+def test_a_command_that_was_changed_in_the_outbox(tmp_path: Path, number: int, change: str) -> None:
+    (damage,) = verified_after(tmp_path, f"UPDATE outbox SET {change} WHERE run = {W} AND number = {number}")
+    assert (damage.run_id, damage.number) == ("w", number)
+    assert "the outbox has the command, but" in damage.text
+
+
+@pytest.mark.parametrize(
+    ("run", "change"),
+    [
+        ("a", "style = 'other'"),
+        ("a", "created = created + 1"),
+        ("f", "updated = updated - 1"),
+        ("b", "parent = 'a', parent_number = 2"),
+        ("e", "status = 'completed'"),
+        ("e", "status = 'working'"),
+        ("a", "status = 'completed'"),
+    ],
+)
+def test_a_run_that_was_changed_in_the_list(tmp_path: Path, run: str, change: str) -> None:
+    damage = verified_after(tmp_path, f"UPDATE runs SET {change} WHERE id = '{run}'")
+    assert any(found.run_id == run and "the list of runs has" in found.text for found in damage)
+
+
+@pytest.mark.parametrize("change", ["fork_of = 'b'", "fork_at = 2", "fork_of = 'f'", "fork_of = NULL, fork_at = 0"])
+def test_a_fork_of_something_else(tmp_path: Path, change: str) -> None:
+    damage = verified_after(tmp_path, f"UPDATE runs SET {change} WHERE id = 'f'")
+    assert "f" in {found.run_id for found in damage}
+
+
+@pytest.mark.parametrize("change", ["length = 'long'", "head = 'x'", "created = x'00'"])
+def test_a_run_of_the_wrong_types(tmp_path: Path, change: str) -> None:
+    damage = verified_after(tmp_path, f"UPDATE runs SET {change} WHERE id = 'a'")
+    assert any("a row that is none: 'a'" in found.text for found in damage)
+
+
+@pytest.mark.parametrize("change", ["number = 'x'", "hash = 'x'", "at = 'noon'", "body = x'ff'", "body = 7"])
+def test_a_record_of_the_wrong_types(tmp_path: Path, change: str) -> None:
+    damage = verified_after(tmp_path, f"UPDATE records SET {change} WHERE run = {A} AND number = 5")
+    assert "a" in {found.run_id for found in damage}
+
+
+def test_records_that_point_round_in_a_circle_are_found_and_do_not_hang(tmp_path: Path) -> None:
+    damage = verified_after(tmp_path, f"UPDATE records SET before = position WHERE run = {A} AND number = 3")
+    assert ("a", 3) in {(found.run_id, found.number) for found in damage}
+
+
+# The file itself
+
+
+PAGE = 4096
+
+
+def verified(path: Path) -> list[Damage]:
+    async def verify() -> list[Damage]:
+        journal = SqliteJournal(path, Codec())
+        try:
+            return await journal.verify()
+        finally:
+            await journal.close()
+
+    return asyncio.run(verify())
+
+
+def test_every_page_of_zeros_is_found(tmp_path: Path) -> None:
+    """Whichever page it is: found by `verify`, or the file cannot be opened at all and says so."""
+    assert verified_after(tmp_path) == []
+    path = tmp_path / "j.db"
+    sound = path.read_bytes()
+    for page in range(len(sound) // PAGE):
+        path.write_bytes(sound[: page * PAGE] + bytes(PAGE) + sound[(page + 1) * PAGE :])
+        try:
+            assert verified(path), f"page {page + 1} is gone, and nobody noticed"
+        except JournalError as error:
+            assert page == 0 and "verify" not in str(error)
+
+
+def test_a_missing_table(tmp_path: Path) -> None:
+    damage = verified_after(tmp_path, lambda db: db.execute("DROP TABLE outbox"))
+    assert any("cannot be read" in found.text for found in damage)
+
+
+def test_a_file_of_which_little_is_left_has_not_thousands_of_complaints(tmp_path: Path) -> None:
+    assert verified_after(tmp_path) == []
+    path = tmp_path / "j.db"
+    sound = path.read_bytes()
+    path.write_bytes(sound[: 2 * PAGE] + b"\xaa" * (len(sound) - 2 * PAGE))
+
+    damage = verified(path)
+    assert 0 < len(damage) < 2 * MOST_TOLD

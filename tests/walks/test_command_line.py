@@ -312,3 +312,15 @@ def test_a_run_with_no_network_at_all(tmp_path: Path) -> None:
     command = ["unshare", "-n", sys.executable, "-m", "ripstop", "run", str(HAIKU), "--model", SCRIPT, "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["outcome"] == "completed", done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("command", [["runs"], ["--json", "runs"], ["verify"], ["--help"], ["--json", "nonsense"]])
+def test_output_that_cannot_be_written_is_one_line_and_exit_code_1(tmp_path: Path, command: list[str]) -> None:
+    a_run(tmp_path)
+    with Path("/dev/full").open("w") as full:
+        called = [sys.executable, "-m", "ripstop", *command]
+        done = subprocess.run(called, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "output cannot be written: No space left on device" in line

@@ -1,5 +1,6 @@
 """Which workflow is meant: a file, a folder, or a name found in `workflows/`."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def find(named: str, goal: str = "", beside: Path | None = None, any_name: bool 
 def find_all(named: str, beside: Path | None = None) -> list[Path]:
     """The files that `named` means; for a folder that is no workflow, all workflows in it. Raises `UsageError`."""
     folder = (beside or Path()) / named
-    if folder.is_dir() and not (folder / FILE).is_file():
+    if os.path.isdir(folder) and not os.path.exists(folder / FILE):
         found = sorted(folder.rglob(FILE))
         if found:
             return found
@@ -46,7 +47,7 @@ def find_all(named: str, beside: Path | None = None) -> list[Path]:
 
 def is_file(named: str, beside: Path | None = None) -> bool:
     """Whether a workflow is named by the path of its file."""
-    return ((beside or Path()) / named).is_file()
+    return _is_no_folder((beside or Path()) / named)
 
 
 _DEFINITIONS: dict[str, type] = {"graph": Graph, "handoff": Policy}
@@ -59,13 +60,18 @@ def load(style: str, content: bytes) -> Any:
 
 def _path(named: str, beside: Path) -> Path:
     given = beside / named
-    if given.is_file():
+    if _is_no_folder(given):
         return given
     for folder in (given, beside / FOLDER / named):
-        if (folder / FILE).is_file():
+        if os.path.exists(folder / FILE):
             return folder / FILE
-    if given.is_dir():
+    if os.path.isdir(given):
         raise UsageError(f"The folder {named} has no {FILE}.")
     have = sorted(p.parent.name for p in (beside / FOLDER).glob(f"*/{FILE}"))
     hint = did_you_mean(named, have) if have else f"and there is no folder {FOLDER}/ to look it up in"
     raise UsageError(f"There is no workflow {named!r}: no such file or folder; {hint}.")
+
+
+def _is_no_folder(path: Path) -> bool:
+    """Something stands there. If it is a pipe, say, whoever reads it will tell. Never raises, unlike `Path.is_file`."""
+    return os.path.exists(path) and not os.path.isdir(path)

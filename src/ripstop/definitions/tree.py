@@ -14,6 +14,8 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
+from ripstop.plain_file import read_plain_file
+
 from .problems import Place, Problem, WrongDefinition
 from .source import Span, place_at
 from .yaml_errors import syntax_problem
@@ -86,13 +88,11 @@ def read_text(path: Path, shown: str) -> str:
     """The text of a file, or a `WrongDefinition` that says what stands in the way."""
     place = Place(shown)
     try:
-        data = path.read_bytes()
+        data = read_plain_file(path, MAX_BYTES)
     except FileNotFoundError:
         raise WrongDefinition([Problem(place, "there is no such file")]) from None
     except OSError as error:
         raise WrongDefinition([Problem(place, f"the file cannot be read: {error.strerror}")]) from error
-    if len(data) > MAX_BYTES:
-        raise WrongDefinition([Problem(place, f"the file has {len(data)} bytes; at most {MAX_BYTES} are read")])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -13,6 +13,7 @@ from ripstop.kernel.outbox import AT_ONCE, Closed, Held, Opened, Released, chang
 from ripstop.runtime.ports import Damage, Entry, Question, RunInfo, Task
 
 from . import chain
+from .blobs import genuine
 
 LEASE = 30_000_000
 
@@ -70,7 +71,7 @@ class MemoryJournal:
 
     async def blob(self, digest: str) -> bytes:
         try:
-            return self._blobs[digest]
+            return genuine(self._blobs[digest], digest, "The journal in memory")
         except KeyError:
             raise JournalError(f"The content {digest[:12]}… is missing.") from None
 

@@ -18,6 +18,7 @@ from ripstop.kernel.errors import JournalError, LeaseLost
 from ripstop.kernel.events import Asked, Record
 from ripstop.runtime.ports import Damage, Entry, Question, RunInfo, Task
 
+from .blobs import genuine
 from .group_commit import GroupCommit
 from .liveness import Liveness
 from .sql import queries
@@ -74,7 +75,7 @@ class SqliteJournal:
             row = self._reading.execute(self._sql["blob"], (digest,)).fetchone()
         if row is None:
             raise JournalError(f"{self._path}: the content {digest[:12]}… is missing. `ripstop verify` tells more.")
-        return bytes(row[0])
+        return genuine(row[0], digest, str(self._path))
 
     async def runs(self) -> list[RunInfo]:
         with _Explained(self._path):

@@ -3,6 +3,7 @@
 import os
 import random
 import sqlite3
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +21,9 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open the file, create it or bring it up to date. Every trouble is a `JournalError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        found, is_uri = (f"{path.resolve().as_uri()}?immutable=1", True) if _only_to_look_at(path) else (path, False)
         connection = sqlite3.connect(
-            path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64
+            found, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64, uri=is_uri
         )
     except (OSError, sqlite3.Error) as error:
         raise _cannot_open(path, error) from error
@@ -29,11 +31,26 @@ def connect(path: Path) -> sqlite3.Connection:
         _patiently(connection, lambda: _prepare(path, connection))
     except sqlite3.Error as error:
         connection.close()
-        raise explain(path, error) from error
+        raise explain(path, error, opening=True) from error
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _only_to_look_at(path: Path) -> bool:
+    """Whether the file is on a read-only file system, where nobody changes it.
+
+    SQLite cannot make there the files that it shares with other processes, so it must be told to do without. It then
+    leaves a `-wal` file out, and what was written last would be missing: where there is one, it is not told to.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+    return read_only and not os.path.exists(path.with_name(f"{path.name}-wal"))
 
 
 def _prepare(path: Path, db: sqlite3.Connection) -> None:
@@ -103,13 +120,13 @@ def _patiently(db: sqlite3.Connection, do: Callable[[], None]) -> None:
 
 
 def _cannot_open(path: Path, error: Exception) -> JournalError:
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike `Path.is_dir`, it does not raise where the folder may not be looked into
         return JournalError(f"{path} is a folder, not a journal. Name a file with --store.")
     return JournalError(f"The journal {path} cannot be opened: {error}. Is the folder there, and may you write to it?")
 
 
-def explain(path: Path, error: sqlite3.Error) -> JournalError:
-    """What SQLite says, as a person would say it, with what to do next."""
+def explain(path: Path, error: sqlite3.Error, opening: bool = False) -> JournalError:
+    """What SQLite says, as a person would say it, with what to do next. What cannot be opened cannot be verified."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     advice = {
         sqlite3.SQLITE_NOTADB: "is no SQLite database. Name another file with --store. Nothing was changed",
@@ -124,6 +141,13 @@ def explain(path: Path, error: sqlite3.Error) -> JournalError:
         "What was recorded before is safe. Check the disk, then `ripstop resume`",
         sqlite3.SQLITE_CANTOPEN: "cannot be opened. Is the folder there, and may you write to it?",
     }.get(code, "cannot be used")
+    if code == sqlite3.SQLITE_CORRUPT and opening:
+        advice = "is damaged so badly that it cannot be opened. Restore it from a backup"
+    if code == sqlite3.SQLITE_CANTOPEN and os.path.exists(path):
+        advice = (
+            "cannot be opened: may you write to its folder? To look at one that cannot be written to, copy it, "
+            f"together with {path.name}-wal if that is there, and name the copy with --store"
+        )
     if code == sqlite3.SQLITE_CANTOPEN and os.path.isdir(path):
         advice = "is a folder, not a journal. Name a file with --store"
     return JournalError(f"The journal {path} {advice} (SQLite: {error}).")

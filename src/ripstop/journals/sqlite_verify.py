@@ -1,8 +1,12 @@
-"""Is every record the one that was written? Recomputes every hash, from the file alone, in one pass."""
+"""Is every record the one that was written? Recomputes every hash, from the file alone, in one pass.
 
-import hashlib
+- SQLite looks first whether the file is sound as a file. What it cannot read any more is damage too, not an error.
+- Then the records, and, of runs whose records are sound, what is derived from them (`sqlite_derived`).
+"""
+
 import sqlite3
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import UnknownRecord
@@ -10,17 +14,16 @@ from ripstop.kernel.events import Event, Forked, Started
 from ripstop.runtime.ports import Damage
 
 from . import chain
+from .blobs import as_bytes, is_genuine
 from .sql import queries
+from .sqlite_derived import Derived, RunRow
 
-
-class _Run(NamedTuple):
-    key: int
-    run_id: str
-    length: int
-    last: int | None
-    head: bytes
-    fork_of: str | None
-    fork_at: int
+MOST_TOLD = 20
+"""Complaints of SQLite that are passed on; a file that was cut in half has thousands."""
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""Errors of SQLite that the file is to blame for: a broken page, a missing table."""
+RUN_TYPES = (int, str, str, str, int, int, int, int | None, bytes, str | None, int | None, str | None, int)
+STEP_TYPES = (int, int, int, int, int | None, str | bytes, bytes)
 
 
 class _Seen(NamedTuple):
@@ -45,10 +48,30 @@ class _Step(NamedTuple):
 def verify(db: sqlite3.Connection, codec: Codec, only: str | None) -> list[Damage]:
     db.execute("BEGIN")  # one view of the file, even while others write
     try:
+        damage = _readable(lambda: _of_the_file(db))
         check = _Check(db, codec, only)
-        return check.records() + check.ends() + ([] if only else check.whole())
+        for look in (check.runs, check.records, check.ends, check.derived, *(() if only else (check.whole,))):
+            damage += _readable(look)
+        return damage
     finally:
-        db.execute("COMMIT")
+        if db.in_transaction:  # some errors end it; and a damaged file refuses even an empty commit
+            db.execute("ROLLBACK")
+
+
+def _readable(look: Callable[[], list[Damage]]) -> list[Damage]:
+    """What a look at the file finds; that it cannot be looked at is something found."""
+    try:
+        return look()
+    except sqlite3.DatabaseError as error:
+        if (getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF) not in DAMAGED:
+            raise
+        return [Damage(run_id="", number=0, text=f"part of the file cannot be read (SQLite: {error})")]
+
+
+def _of_the_file(db: sqlite3.Connection) -> list[Damage]:
+    rows = db.execute(f"PRAGMA integrity_check({MOST_TOLD})").fetchall()
+    lines = [line for (text,) in rows for line in str(text).splitlines() if line != "ok"]
+    return [Damage(run_id="", number=0, text=f"the file is damaged (SQLite: {line})") for line in lines[:MOST_TOLD]]
 
 
 class _Check:
@@ -56,26 +79,60 @@ class _Check:
         self._db = db
         self._codec = codec
         self._only = only
-        self._runs = {row[0]: _Run(*row) for row in db.execute(queries()["all_runs"])}
+        self._runs: dict[int, RunRow] = {}
         self._seen: dict[int, _Seen] = {}
+        self._broken: set[str] = set()
+        """Runs whose records are not what was written, so that nothing can be derived from them."""
+        self._strangers: set[Any] = set()
+        self._derived = Derived(())
+        self._followed: set[str] = set()
+        """Runs whose records are needed: the wanted ones, and those that they share records with."""
 
-    def _wanted(self, run: _Run) -> bool:
+    def runs(self) -> list[Damage]:
+        """The list of runs, which everything else goes by."""
+        damage = []
+        for row in self._db.execute(queries()["all_runs"]):
+            if _typed(row, RUN_TYPES):
+                self._runs[row[0]] = RunRow(*row)
+            else:
+                damage.append(Damage(run_id="", number=0, text=f"the list of runs has a row that is none: {row[1]!r}"))
+        self._derived = Derived(self._runs.values())
+        wanted = [run.run_id for run in self._runs.values() if self._wanted(run)]
+        self._followed = {source for run_id in wanted for source in self._derived.sources(run_id)}
+        return damage
+
+    def _wanted(self, run: RunRow) -> bool:
         return self._only in (None, run.run_id)
 
     def records(self) -> list[Damage]:
         """Every row, in the order in which they were written."""
         damage: list[Damage] = []
-        for position, key, number, at, before, body, stored in self._db.execute(queries()["all_records"]):
-            run = self._runs.get(key)
-            if run is None and self._only is None:
-                text = "a record belongs to a run that is not in the list"
-                damage.append(Damage(run_id="", number=number, text=text))
-            elif run is not None and self._wanted(run):
-                step = _Step(position, number, at, before, _bytes(body), bytes(stored))
-                damage += self._damage(run, step)
+        for row in self._db.execute(queries()["all_records"]):
+            run = self._runs.get(row[1])
+            if run is None:
+                damage += self._strange(row[1], row[2], "a record belongs to a run")
+            elif run.run_id in self._followed:
+                found = self._damage_of(run, row)
+                if found:
+                    self._broken.add(run.run_id)
+                damage += found if self._wanted(run) else []
         return damage
 
-    def _damage(self, run: _Run, step: _Step) -> list[Damage]:
+    def _strange(self, key: Any, number: int, what: str) -> list[Damage]:
+        """Something of a run that is not in the list; told once for each such run."""
+        if self._only is not None or key in self._strangers:
+            return []
+        self._strangers.add(key)
+        return [Damage(run_id="", number=number, text=f"{what} that is not in the list")]
+
+    def _damage_of(self, run: RunRow, row: tuple[Any, ...]) -> list[Damage]:
+        if not _typed(row, STEP_TYPES):
+            text = f"row {row[0]} of the records holds no record"
+            return [Damage(run_id=run.run_id, number=0, text=text)]
+        position, _, number, at, before, body, stored = row
+        return self._damage(run, _Step(position, number, at, before, as_bytes(body), stored))
+
+    def _damage(self, run: RunRow, step: _Step) -> list[Damage]:
         seen = self._seen.get(run.key) or self._beginning(run)
         damage: list[Damage] = []
 
@@ -85,7 +142,7 @@ class _Check:
         events: list[Event] = []
         try:
             events = self._codec.load_step(step.body)
-        except UnknownRecord as error:
+        except (UnknownRecord, UnicodeDecodeError) as error:
             report(step.number, str(error))
         last = step.number + max(len(events), 1) - 1
         which = f"records {step.number} to {last} stand" if last > step.number else "the record stands"
@@ -101,9 +158,10 @@ class _Check:
             if definition and not self._db.execute(queries()["blob"], (definition,)).fetchone():
                 report(number, f"the definition {definition[:12]}… is missing from the file")
         self._seen[run.key] = _Seen(last, step.position, step.stored)
+        self._derived.follow(run, step.position, step.number, step.at, events)
         return damage
 
-    def _beginning(self, run: _Run) -> _Seen:
+    def _beginning(self, run: RunRow) -> _Seen:
         """What stands before a run's own first record: nothing, or the step that holds the last one a fork shares."""
         if run.fork_of is None:
             return _Seen(0, None, chain.first(run.run_id))
@@ -115,7 +173,7 @@ class _Check:
         """Is each run as long as it says, and its last record the one it names?"""
         damage = []
         for run in self._runs.values():
-            if not self._wanted(run):
+            if run.run_id not in self._followed:
                 continue
             seen = self._seen.get(run.key) or self._beginning(run)
             if seen.number < run.length:
@@ -126,7 +184,25 @@ class _Check:
                 text = "the run's last record is not the one it names"
             else:
                 continue
-            damage.append(Damage(run_id=run.run_id, number=min(seen.number, run.length) + 1, text=text))
+            self._broken.add(run.run_id)
+            if self._wanted(run):
+                damage.append(Damage(run_id=run.run_id, number=min(seen.number, run.length) + 1, text=text))
+        return damage
+
+    def derived(self) -> list[Damage]:
+        """The list of runs and the outbox, compared with the records of the runs that are sound."""
+        damage: list[Damage] = []
+        rows: dict[int, dict[int, tuple[Any, ...]]] = {}
+        for key, number, *row in self._db.execute(queries()["all_open"]):
+            if key in self._runs:
+                rows.setdefault(key, {})[number] = tuple(row)
+            else:
+                damage += self._strange(key, number, "the outbox has a command of a run")
+        for run in self._runs.values():
+            if self._wanted(run) and self._broken.isdisjoint(self._derived.sources(run.run_id)):
+                wrong = [(0, text) for text in self._derived.wrong_in_list(run)]
+                wrong += self._derived.wrong_in_outbox(run, rows.get(run.key, {}))
+                damage += [Damage(run_id=run.run_id, number=number, text=text) for number, text in wrong]
         return damage
 
     def whole(self) -> list[Damage]:
@@ -137,10 +213,11 @@ class _Check:
             text = f"{started} runs were started, and {len(self._runs)} are in the file: some are missing or were added"
             damage.append(Damage(run_id="", number=0, text=text))
         for digest, body in self._db.execute(queries()["all_blobs"]):
-            if hashlib.sha256(_bytes(body)).hexdigest() != digest:
-                damage.append(Damage(run_id="", number=0, text=f"the definition {digest[:12]}… was changed"))
+            if not is_genuine(as_bytes(body), digest):
+                damage.append(Damage(run_id="", number=0, text=f"the definition {str(digest)[:12]}… was changed"))
         return damage
 
 
-def _bytes(body: str | bytes) -> bytes:
-    return body.encode() if isinstance(body, str) else bytes(body)
+def _typed(row: tuple[Any, ...], types: tuple[Any, ...]) -> bool:
+    """SQLite lets any type stand in any column."""
+    return all(map(isinstance, row, types))

@@ -147,7 +147,8 @@ class JournalConformance:
             await journal.append(start("a", TOOL))
             await journal.append(entry("a", answer(2), Heard(text="mine"), after=2))
             await journal.append(entry("b", Forked(run="a", at=3), Heard(text="fork"), after=3, fork=("a", 3)))
-            await journal.append(entry("c", Forked(run="b", at=2), after=2, fork=("b", 2)))
+            still_open = (await journal.read("a"))[1:2]
+            await journal.append(entry("c", Forked(run="b", at=2), after=2, fork=("b", 2), inherited=still_open))
             await journal.append(entry("a", Heard(text="later"), after=4))
             await journal.append(entry("b", Heard(text="more"), after=5))
             shared = (await journal.read("a"))[:3]
@@ -211,7 +212,8 @@ class JournalConformance:
             await journal.append(entry("a", answer(2), Withdrawn(number=3, because="not needed"), after=4))
             holder = await journal.enrol(NOW)
             assert [task.number for task in await journal.claim(holder, NOW, 10)] == [4]
-            await journal.append(entry("a", Heard(text="x"), Ended(outcome="stopped", because="y"), after=6))
+            ended = Ended(outcome="stopped", because="y")
+            await journal.append(entry("a", Heard(text="x"), ended, after=6, status="stopped"))
             await journal.leave(holder)
             assert await journal.claim(await journal.enrol(NOW), LATER, 10) == []
 
@@ -366,7 +368,8 @@ class JournalConformance:
             assert (await journal.desk())[1].command == ask
             assert await journal.claim(holder, LATER, 10) == []
             await journal.append(entry("a", answer(2), after=2))
-            await journal.append(entry("b", Heard(text="x"), Ended(outcome="stopped", because="y"), after=2))
+            ended = Ended(outcome="stopped", because="y")
+            await journal.append(entry("b", Heard(text="x"), ended, after=2, status="stopped"))
             assert await journal.desk() == []
 
         self._with_journal(tmp_path, story)

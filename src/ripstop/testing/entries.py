@@ -1,7 +1,7 @@
 """Steps made by hand, for tests of journals: what an engine would append, without an engine."""
 
 import hashlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from ripstop.kernel.effects import CallTool, Command, ToolReturned
 from ripstop.kernel.errors import JournalError
@@ -35,6 +35,7 @@ def entry(
     holder: int | None = None,
     begun: tuple[int, ...] = (),
     fence: tuple[int, int] | None = None,
+    inherited: Sequence[Record] = (),
 ) -> Entry:
     """A step whose records follow the record `after`."""
     return Entry(
@@ -46,6 +47,7 @@ def entry(
         holder=holder,
         begun=begun,
         fence=fence,
+        inherited=list(inherited),
     )
 
 

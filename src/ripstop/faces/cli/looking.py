@@ -235,15 +235,22 @@ def verify(options: Options, run_id: str | None) -> None:
       ripstop verify && echo "the journal is what was written"
     """
     from ripstop.app import open_engine
+    from ripstop.kernel.errors import JournalError
 
     from .words import count
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
-            return await engine.journal.verify(run_id), await engine.runs()
+            damage = await engine.journal.verify(run_id)
+            try:
+                return damage, await engine.runs()
+            except JournalError:
+                if not damage:
+                    raise
+                return damage, []  # the list of runs is part of what is damaged
 
     damage, infos = asyncio.run(look())
-    if run_id and run_id not in {info.run_id for info in infos}:
+    if run_id and (infos or not damage) and run_id not in {info.run_id for info in infos}:
         raise click.UsageError(f"There is no run {run_id!r}. `ripstop runs` lists the runs of this journal.")
     checked = [info for info in infos if run_id in (None, info.run_id)]
     if options.as_json:

@@ -19,6 +19,7 @@ from .drawing import graph
 from .looking import log, runs, show, verify, why
 from .models import model
 from .options import Options
+from .output import OutputLost, tell_of_lost_output, use_output
 from .running import resume, run
 from .steering import answer, cancel, desk, fork
 
@@ -31,11 +32,25 @@ class _Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, *more: Any, **kwargs: Any) -> Any:
         arguments = sys.argv[1:] if args is None else list(args)
         try:
-            code = super().main(arguments, *more, **{**kwargs, "standalone_mode": False})
+            try:
+                code = self._run(arguments, *more, **kwargs)
+            finally:
+                if sys.stdout is not None:  # as it is where a program was started without one
+                    sys.stdout.flush()  # now, while what goes wrong with it can still be told
         except BrokenPipeError:
             # whoever read our output has gone (`ripstop log | head`); nothing is left to say
             sys.stderr.close()
             sys.exit(FAILED)
+        except OutputLost as error:
+            tell_of_lost_output(error)
+            sys.exit(FAILED)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def _run(self, arguments: list[str], *more: Any, **kwargs: Any) -> Any:
+        try:
+            return super().main(arguments, *more, **{**kwargs, "standalone_mode": False})
+        except (BrokenPipeError, OutputLost):
+            raise
         except Exception as error:
             about = complaint_about(error)
             if wants_json(arguments):
@@ -43,8 +58,7 @@ class _Commands(click.Group):
             if about.kind == "internal":
                 raise
             tell_person(error)
-            sys.exit(about.exit_code)
-        sys.exit(code if isinstance(code, int) else 0)
+            return about.exit_code
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         widest = max(map(len, self.commands))
@@ -96,4 +110,5 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # a terminal that cannot show a character must not stop the story
             stream.reconfigure(errors="backslashreplace")
+    use_output()
     cli(prog_name="ripstop")

@@ -55,16 +55,15 @@ UPDATE outbox SET due = ? WHERE number = (SELECT parent_number FROM runs WHERE k
 AND run = (SELECT p.key FROM runs AS c JOIN runs AS p ON p.id = c.parent WHERE c.key = ?);
 
 -- name: story
--- The rows of a run that hold records behind number :after, the last one first; a damaged `before` must not lead in
--- circles. The first row of a fork points to the
--- one that holds the last shared record, which may hold more.
+-- The rows of a run that hold records behind number :after, the last one first. The first row of a fork points to the
+-- one that holds the last shared record, which may hold more. Only backwards: a file that was tampered with may point
+-- round in a circle.
 WITH RECURSIVE story (position, before, number) AS (
     SELECT records.position, records.before, records.number FROM runs JOIN records ON records.position = runs.last
     WHERE runs.id = :run AND runs.length > :after
     UNION ALL
     SELECT records.position, records.before, records.number FROM story
-    JOIN records ON records.position = story.before AND records.position < story.position
-    WHERE story.number > :after + 1
+    JOIN records ON records.position = story.before AND records.position < story.position WHERE story.number > :after + 1
 )
 SELECT records.number, records.at, records.body FROM story JOIN records ON records.position = story.position;
 
@@ -74,8 +73,7 @@ WITH RECURSIVE story (position, before, number) AS (
     SELECT position, before, number FROM records WHERE position = (SELECT last FROM runs WHERE id = :run)
     UNION ALL
     SELECT records.position, records.before, records.number FROM story
-    JOIN records ON records.position = story.before AND records.position < story.position
-    WHERE story.number > :number
+    JOIN records ON records.position = story.before AND records.position < story.position WHERE story.number > :number
 )
 SELECT records.position, records.hash FROM story JOIN records ON records.position = story.position
 WHERE story.number <= :number;
@@ -150,7 +148,11 @@ AND (runs.id = ? OR substr(runs.id, 1, length(?) + 1) = ? || '.');
 SELECT min(due) FROM outbox WHERE holder IS NULL AND due IS NOT NULL;
 
 -- name: all_runs
-SELECT key, id, length, last, head, fork_of, fork_at FROM runs ORDER BY key;
+SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at
+FROM runs ORDER BY key;
+
+-- name: all_open
+SELECT run, number, record, waits, due, holder, attempt FROM outbox;
 
 -- name: all_records
 SELECT position, run, number, at, before, body, hash FROM records ORDER BY position;

@@ -14,12 +14,14 @@ from msgspec import Struct
 
 from ripstop.kernel.effects import AgentReplied, Usage
 from ripstop.kernel.errors import DefinitionError
+from ripstop.plain_file import read_plain_file
 
 KEYS = ("agent", "reply", "calls", "error", "delay", "usage")
 ERRORS = ("rate_limit", "timeout", "refused")
 PASSING = ("rate_limit", "timeout")
 """Errors that another attempt gets over."""
 USAGE_KEYS = ("input_tokens", "output_tokens", "money")
+MAX_BYTES = 64_000_000
 REPLY_FILE = re.compile(r"(\d+)_reply\.txt")
 
 
@@ -104,7 +106,7 @@ def _read_file(path: Path) -> tuple[Line, ...]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_plain_file(path, MAX_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DefinitionError(f"{path}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
 

@@ -1,0 +1,76 @@
+"""What is wrong with `ripstop.toml` is said with its file, its line, and what would be right."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripstop.kernel.errors import UsageError
+from ripstop.settings import Settings, read_settings
+from ripstop.toml_places import line_of
+
+
+def complaint(folder: Path, text: str) -> str:
+    path = folder / "ripstop.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        read_settings(folder, {})
+    said = str(caught.value)
+    assert said.startswith(str(path))
+    return said.removeprefix(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "parts"),
+    [
+        ("# mine\n[limts]\ntokens = 5\n", ":2: `limts`", ["did you mean 'limits'?", "Known here: store, concurrency"]),
+        ("[limits]\n\ntokns = 5\n", ":3: `limits.tokns`", ["did you mean 'tokens'?"]),
+        ("limits = {tokns = 5}\n", ":1: `limits.tokns`", ["did you mean 'tokens'?"]),
+        ("models.defualt = 'x'\n", ":1: `models.defualt`", ["did you mean 'default'?"]),
+        ('[prices."openai:x"]\ninputs = 1.0\n', ":2: `prices.openai:x.inputs`", ["did you mean 'input'?"]),
+        ("\nzzz = 1\n", ":2: `zzz`", ["there is no such setting", "Known here"]),
+        ("[docs]\nattempts = 'x'\n", ":2: `docs.attempts`", ["expected `int`, got `str`"]),
+        ("[docs]\nattempts = 0\n", ":2: `docs.attempts`", [">= 1"]),
+        ("[pace]\nopenai = 'x'\n", ":1: `pace`", ["expected `float`"]),
+        ("[limits]\ntokens = -1\n", ":2: `limits.tokens`", ["above 0, not -1"]),
+        ("[guards]\npatience = 1\npatince = 1\n", ":3: `guards.patince`", ["no guard 'patince'", "patience"]),
+        ("docs = 5\n", ":1: `docs`", ["expected `object`, got `int`"]),
+        ("[docs\n", "", ["not TOML", "line 1"]),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, place: str, parts: list[str]) -> None:
+    said = complaint(tmp_path, text)
+    assert said.startswith(f"{place}: ")
+    for part in parts:
+        assert part in said
+
+
+def test_a_pipe_is_no_settings_file_and_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "ripstop.toml")
+    with pytest.raises(UsageError, match="cannot be read: it is a pipe, not a file"):
+        read_settings(tmp_path, {})
+
+
+def test_a_device_is_no_settings_file(tmp_path: Path) -> None:
+    (tmp_path / "ripstop.toml").symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="cannot be read: it is a device, not a file"):
+        read_settings(tmp_path, {})
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "ripstop.toml").open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(UsageError, match="1000000000000 bytes; at most"):
+        read_settings(tmp_path, {})
+
+
+def test_no_file_gives_the_defaults(tmp_path: Path) -> None:
+    assert read_settings(tmp_path, {}) == Settings()
+
+
+@given(st.text(), st.lists(st.text(max_size=5), max_size=3))
+def test_a_line_can_be_looked_for_in_any_text(text: str, keys: list[str]) -> None:
+    found = line_of(text, tuple(keys))
+    assert found is None or 1 <= found <= len(text.splitlines())
