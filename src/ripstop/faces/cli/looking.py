@@ -113,7 +113,8 @@ def log(options: Options, run_id: str, follow: bool) -> None:
     """Tell what happened, record by record. Long texts are cut.
 
     With --json: one object a line (number, at, type, the event's fields), nothing cut: every prompt stands there as
-    it was sent.
+    it was sent. `number` and `at` are the record's; if the event has such fields of its own, they are `of` (the record
+    it is about) and `event_at`.
 
     \b
     Example:
