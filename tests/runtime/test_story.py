@@ -13,7 +13,7 @@ from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.styles.handoff.events import HANDOFF_EVENTS
 from tests.kernel.test_codec import values
 
-EVENTS = tuple(dict.fromkeys((*FACTS, *DECISIONS, *GRAPH_EVENTS, *HANDOFF_EVENTS)))
+EVENTS: tuple[type[Event], ...] = tuple(dict.fromkeys((*FACTS, *DECISIONS, *GRAPH_EVENTS, *HANDOFF_EVENTS)))
 AT = 1_800_000_000_000_000
 
 

@@ -60,6 +60,12 @@ def test_a_document_goes_from_hand_to_hand(tmp_path: Path) -> None:
     assert json.loads(succeed("show", made["run"], "--json", cwd=tmp_path))["outcome"] == "completed"
 
 
+def test_a_document_that_only_listens_is_nothing_to_resume(tmp_path: Path) -> None:
+    new(tmp_path)
+    done = ripstop("resume", cwd=tmp_path)
+    assert (done.returncode, "Nothing is unfinished" in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.req("S0-26")
 def test_an_illegal_transition_is_refused_with_the_legal_ones_named(tmp_path: Path) -> None:
     made = new(tmp_path)

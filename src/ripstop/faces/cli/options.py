@@ -26,6 +26,8 @@ class Options:
 
         from ripstop.settings import read_settings
 
+        if self.model is not None and not self.model.strip():
+            raise click.UsageError("--model is empty. Leave it out for the default, or name one: local, openai:NAME, …")
         if self.verbose:
             import logging
 
@@ -37,7 +39,7 @@ def shared_options(command: Any) -> Any:
     """Lets `--store`, `--model`, `--base-url`, `--json` and `-v` stand after the command, too."""
 
     def take(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        if value and context.obj is not None:
+        if value not in (None, False) and context.obj is not None:
             setattr(context.obj, parameter.name or "", value)
         return value
 

@@ -85,7 +85,7 @@ def run(
 @shared_options
 @click.pass_obj
 def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> None:
-    """Go on with a run that was interrupted; without RUN, with the latest that is unfinished.
+    """Go on with a run that was interrupted; without RUN, with the latest that is at work, or else waits.
 
     A run that a guard stopped goes on, too. If it reached a limit, raise it: turns, calls, tokens, money,
     seconds, depth, patience or interactions.
@@ -99,6 +99,7 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
       ripstop resume haiku-k3f9x --model openai:NAME
       ripstop resume haiku-k3f9x --raise turns=5
     """
+    from ripstop.app import check_model
     from ripstop.office.documents import know_this_place
 
     raised = _amounts(raises)
@@ -106,6 +107,9 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
         raise click.UsageError("--raise needs the RUN whose limit is raised.")
 
     async def start(app: "App") -> str:
+        if options.model:
+            check_model(options.model)
+        app.check_roles()
         found = run_id or await _latest_unfinished(app)
         run = (await app.engine.look(found)).run
         goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
@@ -121,11 +125,11 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
 
 
 async def _latest_unfinished(app: "App") -> str:
-    unfinished = [i for i in await app.engine.runs() if i.status in ("working", "waiting", "listening")]
-    tops = [info for info in unfinished if info.parent is None]
+    """Work that was interrupted goes before what waits for a person. A run that only listens is not interrupted."""
+    tops = [info for info in await app.engine.runs() if info.parent is None and info.status in ("working", "waiting")]
     if not tops:
         raise click.UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
-    return max(tops, key=lambda info: info.updated).run_id
+    return max(tops, key=lambda info: (info.status == "working", info.updated)).run_id
 
 
 def _amounts(values: tuple[str, ...]) -> dict[str, float]:
