@@ -35,11 +35,6 @@ def test_the_workflow_of_the_readme_has_no_mistakes(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_examples_give_no_warning(tmp_path: Path) -> None:
-    checked = ripstop("check", "--strict", str(ROOT / "examples"), cwd=tmp_path)
-    assert checked.returncode == 0, checked.stdout
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_that_is_shown_exists(page: Path, tmp_path: Path) -> None:
     shown = set(re.findall(r"^ripstop (?:--\S+ \S+ )?([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE))

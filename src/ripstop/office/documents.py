@@ -79,8 +79,9 @@ class Documents:
             if as_id(named) == document.id or named == document.run or Path(named).name == document.file:
                 return document
         known = sorted(document.id for document in documents)
-        hint = did_you_mean(named, known).rstrip("?") + "?" if known else "there are no documents here yet."
-        raise UsageError(f"There is no document {named!r} in {self.folder.root}; {hint}")
+        hint = did_you_mean(named, known) or "there are no documents here yet"
+        stop = "" if hint.endswith("?") else "."
+        raise UsageError(f"There is no document {named!r} in {self.folder.root}; {hint}{stop}")
 
     async def state(self, run_id: str) -> Run[Standing]:
         return (await self.app.engine.look(run_id)).run

@@ -64,7 +64,7 @@ def _format_of(output: Path) -> str:
     except KeyError:
         suffixes, formats = ", ".join(SUFFIXES), ", ".join(FORMATS)
         raise click.UsageError(
-            f"The name {output.name!r} tells no format. Let it end with one of {suffixes}, or give --format ({formats})."
+            f"The name {output.name!r} tells no format. End it with one of {suffixes}, or give --format ({formats})."
         ) from None
 
 

@@ -10,6 +10,7 @@ import click
 from .options import Options, shared_options
 
 if TYPE_CHECKING:
+    from ripstop.kernel.run import Run
     from ripstop.runtime.story import Told
 
 SHORT = 160
@@ -179,6 +180,8 @@ def _tell(told: "Told") -> None:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.15g}"  # 3, not 3.0
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -208,8 +211,10 @@ def why(options: Options, where: str) -> None:
             number = int(wanted) if wanted else last_word(story)
             if not 1 <= number <= len(story):
                 raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
-            step = step_of(story, number)
-            return [(one, explain(engine, story, one)) for one in step]
+            reasons = [(one, explain(engine, story, one)) for one in step_of(story, number)]
+            within = {one.record.number for one, _ in reasons}
+            last, lines = reasons[-1]
+            return [*reasons[:-1], (last, [*lines, *_to_answer(story[-1].run, within if wanted else None)])]
 
     reasons = asyncio.run(look())
     if options.as_json:
@@ -222,6 +227,19 @@ def why(options: Options, where: str) -> None:
         _tell(one)
         for line in lines:
             click.echo(f"         {line}")
+
+
+def _to_answer(run: "Run[Any]", within: set[int] | None) -> list[str]:
+    """How to answer the questions that are still open: of the whole run, or only those in some records."""
+    from ripstop.kernel.effects import AskPerson
+
+    from .words import one_of
+
+    return [
+        f"answer    ripstop answer {run.id}/{number} {one_of(opened.command.choices)}"
+        for number, opened in run.open.items()
+        if isinstance(opened.command, AskPerson) and (within is None or number in within)
+    ]
 
 
 @click.command(short_help="Check that the journal is what was written.")

@@ -76,7 +76,7 @@ def run(
     async def start(app: "App") -> str:
         return (await app.start(found, goal, workspace, _pairs(values), limits)).id
 
-    sys.exit(asyncio.run(_work(options, settings, start)))
+    sys.exit(_work(options, settings, start))
 
 
 @click.command(short_help="Go on with a run that was interrupted or stopped.")
@@ -121,7 +121,7 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
                 await app.engine.resume(run_id, raised)
         return found
 
-    sys.exit(asyncio.run(_work(options, options.settings(), start)))
+    sys.exit(_work(options, options.settings(), start))
 
 
 async def _latest_unfinished(app: "App") -> str:
@@ -152,7 +152,27 @@ def _pairs(values: tuple[str, ...], option: str = "--set") -> dict[str, str]:
     return pairs
 
 
-async def _work(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
+def _work(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
+    """Start or find a run, and follow it. Whoever is too impatient for an orderly stop is told how to go on, too."""
+    under_way = ""
+
+    async def begin(app: "App") -> str:
+        nonlocal under_way
+        under_way = await start(app)
+        return under_way
+
+    try:
+        return asyncio.run(_follow(options, settings, begin))
+    except KeyboardInterrupt:
+        from .words import command_for
+
+        if not under_way:
+            raise
+        how = f"Nothing is lost; go on with:  {command_for(settings.store)} resume {under_way}"
+        raise click.Abort(how) from None
+
+
+async def _follow(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
     from ripstop.app import open_app
     from ripstop.runtime.following import until_settled
