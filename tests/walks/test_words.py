@@ -87,3 +87,15 @@ def test_what_is_unknown_is_said_in_whole_sentences(tmp_path: Path) -> None:
     assert "did you mean 'sum'?\n" in ripstop("docs", "show", "sun", cwd=tmp_path).stderr
     (tmp_path / "x.yaml").write_text(LOOP.replace("name: one", "name: END").replace("to: one", "to: far"), "utf-8")
     assert "known are END\n" in ripstop("check", "x.yaml", cwd=tmp_path).stdout
+
+
+def test_shared_options_may_stand_after_the_name_of_a_family_of_commands(tmp_path: Path) -> None:
+    assert json.loads(succeed("docs", "--json", "list", cwd=tmp_path)) == {"documents": [], "problems": []}
+    assert "model" in json.loads(succeed("model", "--json", "install", cwd=tmp_path))
+
+
+def test_an_option_of_a_command_that_stands_before_it_is_sent_to_its_place(tmp_path: Path) -> None:
+    done = ripstop("docs", "--folder", ".", "list", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--folder stands after the command: ripstop docs list --folder" in done.stderr
+    assert "No such option" in ripstop("docs", "--nonsense", "list", cwd=tmp_path).stderr
