@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.definitions.finding import Workflow, find, load
+from ripstop.definitions.graph_outside import Objection, Outside
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
@@ -21,7 +22,8 @@ from ripstop.kernel.errors import UsageError
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
 from ripstop.performers.agents.model_files import install_model as install_model
-from ripstop.performers.agents.router import FOR_ALL, Agents
+from ripstop.performers.agents.model_spec import wrong
+from ripstop.performers.agents.router import FOR_ALL, ROLES, Agents
 from ripstop.performers.children import Children
 from ripstop.performers.documents.folder import Folder
 from ripstop.performers.documents.placing import Placed
@@ -38,6 +40,7 @@ from ripstop.runtime.pace import Pace
 from ripstop.runtime.ports import Performer, Request
 from ripstop.runtime.worker import Worker
 from ripstop.settings import Settings, store_path
+from ripstop.styles.graph.definition import Graph
 from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.handoff.events import HANDOFF_EVENTS
@@ -86,7 +89,10 @@ class App(Struct, frozen=True):
         run_id = new_id(workflow.name)
         # a run that is resumed from another folder finds its files again
         folder = (workspace or _own_workspace(run_id)).resolve()
-        _usable(folder, model)
+        _usable_workspace(folder)
+        check_model(model)
+        self.check_roles()
+        _check_agents(workflow)
         settings: dict[str, Any] = {"model": absolute_script(model), "workspace": str(folder)}
         if self.settings.models.base_url:
             settings["base_url"] = self.settings.models.base_url
@@ -96,9 +102,15 @@ class App(Struct, frozen=True):
             run_id, workflow.style, workflow.content, input, chosen, settings, guards=self.settings.guards
         )
 
+    def check_roles(self) -> None:
+        """Say what is wrong with the models that the settings name for roles."""
+        if self.settings.models.strong:
+            check_model(self.settings.models.strong, "[models] strong: ")
+
     async def use_model(self, run_id: str, model: str, base_url: str) -> None:
         """Have all agents of a run and of its children use another model from now on, in open calls, too."""
-        check_model(model)
+        if model:
+            check_model(model)
         chosen = {FOR_ALL: absolute_script(model), "base_url": base_url}
         settings = {name: value for name, value in chosen.items() if value}
         children = [info.run_id for info in await self.engine.runs() if info.run_id.startswith(f"{run_id}.")]
@@ -133,7 +145,7 @@ async def fork(
             raise UsageError(f"{run_id!r} has no workspace, so its fork cannot be given one.")
         return await engine.fork(run_id, at, name, definition, settings=settings)
     old, new = Path(run.settings["workspace"]), (workspace or _own_workspace(name)).resolve()
-    _can_be_a_folder(new)
+    _usable_workspace(new)
     copied = old.is_dir() and not (new.is_dir() and any(new.iterdir()))
     if copied:
         try:
@@ -153,23 +165,45 @@ def _own_workspace(run_id: str) -> Path:
     return Path(".ripstop") / "workspaces" / run_id
 
 
-def _usable(workspace: Path, model: str) -> None:
-    """What can be known to be wrong before the first call is said before the first call."""
-    _can_be_a_folder(workspace)
-    check_model(model)
+# What can be known to be wrong before the first call is said before the first call.
 
 
-def _can_be_a_folder(workspace: Path) -> None:
+def _usable_workspace(workspace: Path) -> None:
     above = next(path for path in (workspace, *workspace.parents) if path.exists())
     if not above.is_dir():
         raise UsageError(f"The workspace {workspace} cannot be a folder, because {above} is a file.")
 
 
-def check_model(model: str) -> None:
-    """Say what is wrong with a model's SPEC, as far as that can be known beforehand."""
+def _check_agents(workflow: Workflow) -> None:
+    definition = load(workflow.style, workflow.content)
+    for agent in definition.agents if isinstance(definition, Graph) else ():
+        if agent.model and agent.model not in ROLES:
+            _check_spec(agent.model, f"{workflow.path}: the model of {agent.name!r}: ")
+
+
+def check_model(model: str, where: str = "") -> None:
+    """Say what is wrong with a model that is to be used now, as far as that can be known; `where` it is named."""
+    _check_spec(model, where)
     kind, _, script = model.partition(":")
     if kind == "script" and not Path(script).expanduser().exists():
-        raise UsageError(f"There is no script {script!r}. --model script:PATH names a JSONL file or a folder.")
+        raise UsageError(f"{where}There is no script {script!r}. script:PATH names a JSONL file or a folder.")
+
+
+def _check_spec(model: str, where: str) -> None:
+    found = wrong(model)
+    if found:
+        text = found.text if where else found.text[0].upper() + found.text[1:]
+        raise UsageError(f"{where}{text}; {found.hint}{'' if found.hint.endswith('?') else '.'}")
+
+
+def outside_of_definitions() -> Outside:
+    """What a definition may name: the models that can be, and the tools that every run has."""
+
+    def about(model: str) -> Objection | None:
+        found = wrong(model) if model not in ROLES else None
+        return Objection(found.text, found.hint, certain=found.everywhere) if found else None
+
+    return Outside(about, FileTools.names)
 
 
 def absolute_script(model: str) -> str:

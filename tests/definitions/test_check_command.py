@@ -96,3 +96,28 @@ def test_help_shows_an_example() -> None:
 def test_the_schema_is_printed_and_an_unknown_style_is_refused() -> None:
     assert json.loads(ripstop("schema", "graph").stdout) == GRAPH
     assert ripstop("schema", "grpah").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "hint"), [("lcoal", "did you mean 'local'?"), ("nosuch", "it can be `local`"), ("'openai:'", "NAME")]
+)
+def test_a_model_that_cannot_be_is_an_error_at_its_place(tmp_path: Path, model: str, hint: str) -> None:
+    made = folder(tmp_path, ok("type: ask", f"type: ask\n    model: {model}"))
+    result = ripstop("check", made)
+    assert result.exit_code == 2
+    assert f"{made / 'workflow.yaml'}:9:12: error: {model if chr(39) in model else repr(model)} names" in result.stdout
+    assert hint in result.stdout
+
+
+@pytest.mark.parametrize("model", ["strong", "default", "local", "script:replies.jsonl", "openai:any"])
+def test_a_model_that_can_be_is_nothing_to_speak_of(tmp_path: Path, model: str) -> None:
+    assert ripstop("check", folder(tmp_path, ok("type: ask", f"type: ask\n    model: {model}"))).exit_code == 0
+
+
+def test_a_tool_that_only_a_program_can_bring_is_a_warning_at_its_place(tmp_path: Path) -> None:
+    made = folder(tmp_path, ok("type: ask", "type: ask\n    tools: [read_file, reed_file]"))
+    result = ripstop("check", made)
+    assert result.exit_code == 0
+    assert f"{made / 'workflow.yaml'}:9:24: warning: ripstop has no tool 'reed_file'; did you mean 'read_file'?" in (
+        result.stdout
+    )

@@ -3,19 +3,20 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.drawings.diagram import Diagram, Edge, Node, turns_in_words
+from ripstop.drawings.diagram import Diagram, Edge, Journey, Node, turns_in_words
 from ripstop.drawings.dot import dot
 from ripstop.drawings.formats import FORMATS
 from ripstop.drawings.graph import of_graph
 from ripstop.drawings.lettering import clean, width, wrap
 from ripstop.drawings.mermaid import mermaid
-from ripstop.drawings.svg import svg
+from ripstop.drawings.svg import MARGIN, SMALL, svg
 from tests.drawings.diagrams import TEXTS, diagrams, review_loop
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -112,6 +113,17 @@ def test_chinese_is_twice_as_wide_and_breaks_without_spaces() -> None:
 def test_breaks_stand_before_and_or() -> None:
     found = wrap("needs_revision AND satisfaction_score < 8 AND NOT approved", 12, 200, 3, monospaced=True)
     assert found == ("needs_revision", "AND satisfaction_score < 8", "AND NOT approved")
+
+
+@pytest.mark.parametrize("words", range(0, 60, 2))
+def test_bold_lines_leave_room_at_the_right(words: int) -> None:
+    journey = Journey("review-k3f9x", "completed", "word " * words, ended=True)
+    drawn = ElementTree.fromstring(svg(replace(of_graph(review_loop()), journey=journey)))
+    texts = [text for text in drawn.iter("{http://www.w3.org/2000/svg}text") if text.get("font-weight") == "600"]
+    told = [text.text or "" for text in texts if text.get("x") == "0"]
+    assert told[0].startswith("run review-k3f9x")
+    room = float(drawn.get("width", "0")) - 2 * MARGIN
+    assert all(width(line, SMALL) * 1.1 <= room for line in told)
 
 
 def test_many_turns_are_named_by_the_first_the_last_and_their_number() -> None:

@@ -65,7 +65,7 @@ def test_why_shows_the_conditions_with_the_values_they_saw(tmp_path: Path) -> No
     told = succeed("why", f"{run}@7", cwd=tmp_path)
     assert "✓ → write   NOT approved   (taken)" in told
     assert "approved = false" in told
-    assert "workflow.yaml:41" in told
+    assert "workflow.yaml:43" in told
     assert "completed" in succeed("why", run, cwd=tmp_path)
 
 
@@ -110,6 +110,22 @@ def test_a_fork_between_steps_asks_anew_and_can_be_resumed(tmp_path: Path) -> No
     told = succeed("fork", run, "--at", "5", "--workspace", "there", cwd=tmp_path)
     assert f"Files:  {tmp_path / 'there'}" in told
     assert "begins as a copy of the old run's files" in succeed("fork", "--help", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("role", ["default", "strong"])
+def test_a_wrong_model_in_the_settings_is_found_before_a_run_begins(tmp_path: Path, role: str) -> None:
+    (tmp_path / "ripstop.toml").write_text(f'[models]\n{role} = "lcoal"\n', encoding="utf-8")
+    done = ripstop("run", str(HAIKU), cwd=tmp_path)
+    assert (done.returncode, "did you mean 'local'?" in done.stderr) == (2, True), done.stderr
+    assert "No runs yet" in succeed("runs", cwd=tmp_path)
+
+
+def test_a_wrong_model_of_an_agent_is_found_before_a_run_begins(tmp_path: Path) -> None:
+    text = (HAIKU / "workflow.yaml").read_text(encoding="utf-8").replace("type: ask", "type: ask\n    model: lcoal", 1)
+    (tmp_path / "poem.yaml").write_text(text, encoding="utf-8")
+    done = ripstop("run", "poem.yaml", "--model", SCRIPT, cwd=tmp_path)
+    assert (done.returncode, "did you mean 'local'?" in done.stderr) == (2, True), done.stderr
+    assert "No runs yet" in succeed("runs", cwd=tmp_path)
 
 
 @pytest.fixture
@@ -213,7 +229,11 @@ BAD = [
     (("run",), 2, "WORKFLOW"),
     (("run", "nowhere"), 2, "There is no workflow 'nowhere'"),
     (("run", "."), 2, "has no workflow.yaml"),
-    (("run", str(HAIKU), "--model", "magic"), 1, "magic"),
+    (("run", str(HAIKU), "--model", "magic"), 2, "'magic' names no model; it can be `local`"),
+    (("run", str(HAIKU), "--model", "lcoal"), 2, "did you mean 'local'?"),
+    (("run", str(HAIKU), "--model", "openai:"), 2, "did you mean 'openai:NAME'?"),
+    (("run", str(HAIKU), "--model", ""), 2, "--model is empty"),
+    (("resume", "nobody", "--model", "lcoal"), 2, "did you mean 'local'?"),
     (("run", str(HAIKU), "--model", "script:missing.jsonl"), 2, "missing.jsonl"),
     (("run", str(HAIKU), "--model", SCRIPT, "--workspace", str(HAIKU / "script.jsonl")), 2, "is a file"),
     (("run", str(HAIKU), "--model", SCRIPT, "--max-seconds", "nan"), 2, "must be a number"),

@@ -60,6 +60,12 @@ def test_a_document_goes_from_hand_to_hand(tmp_path: Path) -> None:
     assert json.loads(succeed("show", made["run"], "--json", cwd=tmp_path))["outcome"] == "completed"
 
 
+def test_a_document_that_only_listens_is_nothing_to_resume(tmp_path: Path) -> None:
+    new(tmp_path)
+    done = ripstop("resume", cwd=tmp_path)
+    assert (done.returncode, "Nothing is unfinished" in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.req("S0-26")
 def test_an_illegal_transition_is_refused_with_the_legal_ones_named(tmp_path: Path) -> None:
     made = new(tmp_path)
@@ -597,3 +603,14 @@ def test_an_agent_that_claims_completion_without_a_transition_leaves_the_documen
     assert docs("show", made["id"], cwd=folder)["status"] == "in_progress"
     (question,) = json.loads(succeed("desk", "--json", cwd=folder))
     assert "has failed 3 times" in question["question"]
+
+
+def test_a_documents_id_or_file_stands_for_its_run_where_one_only_looks(tmp_path: Path) -> None:
+    made = new(tmp_path, "What is 2 + 2?", "ann", "--id", "sum of two")
+    log = succeed("log", made["run"], cwd=tmp_path)
+    for named in ("sum of two", made["file"], f".workflows/{made['file']}", str(file_of(made, tmp_path))):
+        assert succeed("log", named, cwd=tmp_path) == log
+        assert json.loads(succeed("show", named, "--json", cwd=tmp_path))["run"] == made["run"]
+        assert succeed("why", f"{named}@1", cwd=tmp_path) == succeed("why", f"{made['run']}@1", cwd=tmp_path)
+    missing = ripstop("log", "sum of three", cwd=tmp_path)
+    assert (missing.returncode, "There is no run 'sum of three'" in missing.stderr) == (2, True)

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.walks.test_command_line import HAIKU, a_run, ripstop, succeed
 
 
@@ -26,7 +28,8 @@ def test_a_run_is_drawn_with_the_path_it_took(tmp_path: Path) -> None:
     shown = json.loads(succeed("graph", run, "--format", "svg", "--json", cwd=tmp_path))
     assert set(shown) == {"format", "text"} and shown["format"] == "svg"
     assert "write leads to judge if done (after turn 1, 3)." in shown["text"]
-    assert f"run {run} · completed after 4 turns" in "".join(ElementTree.fromstring(shown["text"]).itertext())
+    words = " ".join("".join(ElementTree.fromstring(shown["text"]).itertext()).split())  # on however many lines
+    assert f"run {run} · completed after 4 turns" in words
 
 
 def test_what_is_neither_a_workflow_nor_a_run_is_said_to_be_neither(tmp_path: Path) -> None:
@@ -65,3 +68,13 @@ def test_a_document_is_drawn_from_its_run_its_file_and_its_folder(tmp_path: Path
     (tmp_path / "notes.md").write_text("no document\n")
     done = ripstop("graph", "notes.md", cwd=tmp_path)
     assert (done.returncode, "notes.md is no hand-off document" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["haiku.png", "haiku"])
+def test_a_file_whose_name_tells_no_format_is_refused_with_the_formats_there_are(tmp_path: Path, name: str) -> None:
+    done = ripstop("graph", str(HAIKU), "--output", name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert ".svg" in done.stderr and "mermaid, svg, dot" in done.stderr
+    assert not (tmp_path / name).exists()
+    succeed("graph", str(HAIKU), "--output", name, "--format", "dot", cwd=tmp_path)
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith("digraph")

@@ -4,13 +4,19 @@ from pathlib import Path
 
 from .graph import read_written
 from .graph_lint import lint_graph
-from .problems import Problem, WrongDefinition
+from .graph_outside import Outside, check_outside
+from .problems import ERROR, Problem, WrongDefinition, in_order
 
 
-def check_graph(path: Path, goal: str = "", any_name: bool = False) -> list[Problem]:
-    """Everything that is wrong with a graph; if nothing is, what its author would want to know."""
+def check_graph(path: Path, goal: str = "", any_name: bool = False, outside: Outside | None = None) -> list[Problem]:
+    """Everything that is wrong with a graph; if nothing is, what its author would want to know.
+
+    `outside`: which models and tools there are; without it they are not looked at.
+    """
     try:
         written = read_written(path, goal, any_name)
     except WrongDefinition as error:
         return error.problems
-    return lint_graph(written)
+    named = list(check_outside(written, outside)) if outside else []
+    errors = [problem for problem in named if problem.severity == ERROR]
+    return in_order(errors or [*named, *lint_graph(written)])

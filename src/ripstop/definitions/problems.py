@@ -84,7 +84,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a name that is not known."""
-    names = list(known)
+    names = list(dict.fromkeys(known))
     near = nearest(name, names)
     if near:
         return f"did you mean {near!r}?"

@@ -2,12 +2,12 @@
 
 - The journal holds what is true of a document; its file is a view of that, and a door. So before anything is done
   with documents their files are looked at (`stock.py`).
-- The id of a document's run follows from the folder's id and the document's, so every process finds the same run.
+- The id of a document's run follows from the folder's id and the document's (`run_names.py`), so every process finds
+  the same run.
 - Files are found by what stands in them. Their names mean nothing.
 """
 
 import asyncio
-import hashlib
 import re
 import time
 from collections.abc import Callable, Collection
@@ -38,12 +38,12 @@ from ripstop.styles.handoff.standing import OWED, Standing, asked_of
 from ripstop.styles.handoff.words import timestamp
 
 from .document import Document, Trouble
+from .run_names import prefix_of, run_of
 from .stock import Stocktaking
 
 STALE = 3.0
 """Seconds after which a file that somebody else is to write is written by us: that one may be dead."""
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
-_UNSAFE = re.compile(r"[^\w-]+")
 
 
 class Documents:
@@ -51,7 +51,7 @@ class Documents:
         self.app = app
         self.folder = Folder(root.resolve())
         self._tell = tell
-        self.prefix = _prefix(self.folder)
+        self.prefix = prefix_of(self.folder)
         """What the ids of all runs of this folder begin with."""
         app.places[self.prefix] = self.folder.root
         self.unsettled: dict[str, int] = {}
@@ -61,10 +61,7 @@ class Documents:
         self._tell(trouble)
 
     def run_of(self, document: str) -> str:
-        safe = _UNSAFE.sub("_", document)[:80]
-        if safe != document:
-            safe += "-" + hashlib.sha256(document.encode()).hexdigest()[:6]
-        return f"{self.prefix}.{safe}"
+        return run_of(self.prefix, document)
 
     # Looking
 
@@ -79,8 +76,9 @@ class Documents:
             if as_id(named) == document.id or named == document.run or Path(named).name == document.file:
                 return document
         known = sorted(document.id for document in documents)
-        hint = did_you_mean(named, known).rstrip("?") + "?" if known else "there are no documents here yet."
-        raise UsageError(f"There is no document {named!r} in {self.folder.root}; {hint}")
+        hint = did_you_mean(named, known) or "there are no documents here yet"
+        stop = "" if hint.endswith("?") else "."
+        raise UsageError(f"There is no document {named!r} in {self.folder.root}; {hint}{stop}")
 
     async def state(self, run_id: str) -> Run[Standing]:
         return (await self.app.engine.look(run_id)).run
@@ -265,11 +263,7 @@ class Documents:
 def know_this_place(app: App, root: Path) -> None:
     """If there are documents in a folder, their runs find their files here, wherever they were begun."""
     if (root / WORKFLOWS / OURS).is_dir():
-        app.places[_prefix(Folder(root.resolve()))] = root.resolve()
-
-
-def _prefix(folder: Folder) -> str:
-    return f"docs-{folder.id}"
+        app.places[prefix_of(Folder(root.resolve()))] = root.resolve()
 
 
 def _taken(document: str) -> UsageError:

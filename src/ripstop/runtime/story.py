@@ -15,6 +15,9 @@ from ripstop.kernel.run import Run
 from .engine import Engine
 from .forking import question_before_failure
 
+OWN_NAMES = {"number": "of", "at": "event_at"}
+"""What an event's own field is called where a record has one of the same name."""
+
 
 class Told(Struct, frozen=True):
     """A record, and what belongs to it."""
@@ -63,7 +66,7 @@ def path(engine: Engine, story: list[Told]) -> list[str]:
 
 
 def plain(told: Told) -> dict[str, Any]:
-    """A record as one JSON object: number, time, type, and the event's own fields."""
+    """A record as one JSON object: number, time, type, and the event's own fields (see `OWN_NAMES`)."""
     fields = msgspec.to_builtins(told.record.event)
     if told.prompt is not None:
         fields["command"]["prompt"] = told.prompt.text
@@ -72,7 +75,8 @@ def plain(told: Told) -> dict[str, Any]:
     if told.genuine is not None:
         fields["prompt_is_genuine"] = told.genuine
     kind = fields.pop("type")
-    return {"number": told.record.number, "at": iso(told.record.at), "type": kind, **fields}
+    own = {OWN_NAMES.get(name, name): value for name, value in fields.items()}
+    return {"number": told.record.number, "at": iso(told.record.at), "type": kind, **own}
 
 
 def iso(at: int) -> str:

@@ -46,7 +46,7 @@ def complaint_about(error: BaseException) -> Complaint:
     if isinstance(error, click.ClickException):
         return Complaint(error.format_message(), kind, code)
     if kind == "interrupted":
-        return Complaint("Interrupted.", kind, code)
+        return Complaint(" ".join(["Interrupted.", *map(str, error.args)]), kind, code)
     return Complaint(f"{type(error).__name__}: {error}" if kind == "internal" else str(error), kind, code)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Options, shared_options
+from .options import Family, Options, shared_options
 from .running import EXIT, WAITING
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ _message = click.option("-m", "--message", default="", metavar="TEXT", help="Wha
 _next = click.option("--next", "next_action", default="", metavar="TEXT", help="What should be done next.")
 
 
-@click.group(short_help="Hand-off documents: tasks that go from owner to owner.")
+@click.group(cls=Family, short_help="Hand-off documents: tasks that go from owner to owner.")
+@shared_options
 def docs() -> None:
     """Hand-off documents: Markdown files in .workflows/ that go from owner to owner.
 

@@ -41,10 +41,10 @@ def graph(options: Options, what: str, format: str | None, output: Path | None) 
       ripstop graph haiku-k3f9x --format mermaid
       ripstop graph .workflows/workflow_task_20261116_093000.md --output task.svg
     """
-    from ripstop.drawings.formats import FORMATS, SUFFIXES
+    from ripstop.drawings.formats import FORMATS
     from ripstop.kernel.errors import UsageError
 
-    chosen = format or (SUFFIXES.get(output.suffix.lower()) if output else None) or "mermaid"
+    chosen = format or (_format_of(output) if output else "mermaid")
     text = FORMATS[chosen](_diagram(options.settings(), what))
     if output:
         try:
@@ -54,6 +54,18 @@ def graph(options: Options, what: str, format: str | None, output: Path | None) 
     if options.as_json:
         return click.echo(json.dumps({"format": chosen, "text": text}, ensure_ascii=False))
     click.echo(f"{output} is written ({chosen})." if output else text, nl=bool(output), err=bool(output))
+
+
+def _format_of(output: Path) -> str:
+    from ripstop.drawings.formats import FORMATS, SUFFIXES
+
+    try:
+        return SUFFIXES[output.suffix.lower()]
+    except KeyError:
+        suffixes, formats = ", ".join(SUFFIXES), ", ".join(FORMATS)
+        raise click.UsageError(
+            f"The name {output.name!r} tells no format. End it with one of {suffixes}, or give --format ({formats})."
+        ) from None
 
 
 def _diagram(settings: "Settings", what: str) -> "Diagram":

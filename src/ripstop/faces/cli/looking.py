@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,8 @@ import click
 from .options import Options, shared_options
 
 if TYPE_CHECKING:
+    from ripstop.kernel.run import Run
+    from ripstop.runtime.engine import Engine
     from ripstop.runtime.story import Told
 
 SHORT = 160
@@ -57,12 +60,31 @@ def runs(options: Options) -> None:
     show_runs(infos)
 
 
+async def _meant(engine: "Engine", named: str) -> str:
+    """The run with that id, or that of the document in this folder with that id or file. Raises `RunNotFound`."""
+    from ripstop.kernel.errors import RunNotFound
+    from ripstop.office.run_names import run_named
+
+    try:
+        return (await engine.look(named)).run.id
+    except RunNotFound:
+        document = run_named(named, Path())
+        if not document:
+            raise
+        try:
+            return (await engine.look(document)).run.id
+        except RunNotFound:
+            raise RunNotFound(named) from None
+
+
 @click.command(short_help="Show how a run stands.")
-@click.argument("run_id", metavar="RUN")
+@click.argument("named", metavar="RUN")
 @shared_options
 @click.pass_obj
-def show(options: Options, run_id: str) -> None:
+def show(options: Options, named: str) -> None:
     """Show how a run stands: where it is, whose turn, what it spent, what it waits for.
+
+    RUN may also be the id or the file of a hand-off document in this folder.
 
     \b
     Example:
@@ -77,7 +99,7 @@ def show(options: Options, run_id: str) -> None:
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
-            view = await engine.look(run_id)
+            view = await engine.look(await _meant(engine, named))
             return view, await summary(engine, view)
 
     view, result = asyncio.run(look())
@@ -97,7 +119,9 @@ def show(options: Options, run_id: str) -> None:
     ]
     lines += [("waits", f"{q['question']}  → ripstop answer {q['id']} …") for q in result["waiting"]]
     if view.status == "stuck":
-        lines.append(("stuck", f"nothing can move this run any more; `ripstop fork {run_id} --at N` goes on from it"))
+        lines.append(
+            ("stuck", f"nothing can move this run any more; `ripstop fork {view.run.id} --at N` goes on from it")
+        )
     console = console_for()
     for name, text in lines:
         if text.strip():
@@ -105,15 +129,18 @@ def show(options: Options, run_id: str) -> None:
 
 
 @click.command(short_help="Tell what happened, record by record.")
-@click.argument("run_id", metavar="RUN")
+@click.argument("named", metavar="RUN")
 @click.option("--follow", is_flag=True, help="Wait for more until the run has ended.")
 @shared_options
 @click.pass_obj
-def log(options: Options, run_id: str, follow: bool) -> None:
+def log(options: Options, named: str, follow: bool) -> None:
     """Tell what happened, record by record. Long texts are cut.
 
+    RUN may also be the id or the file of a hand-off document in this folder.
+
     With --json: one object a line (number, at, type, the event's fields), nothing cut: every prompt stands there as
-    it was sent.
+    it was sent. `number` and `at` are the record's; if the event has such fields of its own, they are `of` (the record
+    it is about) and `event_at`.
 
     \b
     Example:
@@ -124,7 +151,7 @@ def log(options: Options, run_id: str, follow: bool) -> None:
 
     async def tell() -> None:
         async with open_engine(options.settings()) as engine:
-            told = 0
+            told, run_id = 0, await _meant(engine, named)
             while True:
                 story = await tell_story(engine, run_id)
                 for one in story[told:]:
@@ -178,6 +205,8 @@ def _tell(told: "Told") -> None:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.15g}"  # 3, not 3.0
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -188,7 +217,8 @@ def _text(value: Any) -> str:
 def why(options: Options, where: str) -> None:
     """Explain a decision: which conditions were looked at, what they saw, which guard stopped it.
 
-    Without @N: why the run ended, or why it stands where it stands.
+    Without @N: why the run ended, or why it stands where it stands. RUN may also be the id or the file of a hand-off
+    document in this folder.
 
     \b
     Example:
@@ -197,18 +227,21 @@ def why(options: Options, where: str) -> None:
     from ripstop.app import open_engine
     from ripstop.runtime.story import explain, last_word, step_of, tell_story
 
-    run_id, _, wanted = where.partition("@")
+    named, _, wanted = where.partition("@")
     if wanted and not wanted.isdigit():
         raise click.UsageError(f"{where!r} is not RUN@N with a record's number N.")
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
+            run_id = await _meant(engine, named)
             story = await tell_story(engine, run_id)
             number = int(wanted) if wanted else last_word(story)
             if not 1 <= number <= len(story):
                 raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
-            step = step_of(story, number)
-            return [(one, explain(engine, story, one)) for one in step]
+            reasons = [(one, explain(engine, story, one)) for one in step_of(story, number)]
+            within = {one.record.number for one, _ in reasons}
+            last, lines = reasons[-1]
+            return [*reasons[:-1], (last, [*lines, *_to_answer(story[-1].run, within if wanted else None)])]
 
     reasons = asyncio.run(look())
     if options.as_json:
@@ -221,6 +254,19 @@ def why(options: Options, where: str) -> None:
         _tell(one)
         for line in lines:
             click.echo(f"         {line}")
+
+
+def _to_answer(run: "Run[Any]", within: set[int] | None) -> list[str]:
+    """How to answer the questions that are still open: of the whole run, or only those in some records."""
+    from ripstop.kernel.effects import AskPerson
+
+    from .words import one_of
+
+    return [
+        f"answer    ripstop answer {run.id}/{number} {one_of(opened.command.choices)}"
+        for number, opened in run.open.items()
+        if isinstance(opened.command, AskPerson) and (within is None or number in within)
+    ]
 
 
 @click.command(short_help="Check that the journal is what was written.")

@@ -4,10 +4,11 @@ import json
 
 import click
 
-from .options import Options, shared_options
+from .options import Family, Options, shared_options
 
 
-@click.group()
+@click.group(cls=Family)
+@shared_options
 def model() -> None:
     """The local model: where it is, and how to get it."""
 

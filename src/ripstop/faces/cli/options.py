@@ -26,6 +26,8 @@ class Options:
 
         from ripstop.settings import read_settings
 
+        if self.model is not None and not self.model.strip():
+            raise click.UsageError("--model is empty. Leave it out for the default, or name one: local, openai:NAME, …")
         if self.verbose:
             import logging
 
@@ -33,11 +35,32 @@ class Options:
         return read_settings(Path.cwd(), store=self.store, model=self.model, base_url=self.base_url)
 
 
+class Family(click.Group):
+    """Commands under one name. Who gives one of their options too early is told where it stands."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            takes = [name for name, command in self.commands.items() if _takes(command, error.option_name)]
+            if not takes:
+                raise
+            meant = next((name for name in takes if name in given), takes[0])
+            raise click.UsageError(
+                f"{error.option_name} stands after the command: {ctx.command_path} {meant} {error.option_name} …", ctx
+            ) from error
+
+
+def _takes(command: click.Command, option: str) -> bool:
+    return any(option in parameter.opts for parameter in command.params)
+
+
 def shared_options(command: Any) -> Any:
-    """Lets `--store`, `--model`, `--base-url`, `--json` and `-v` stand after the command, too."""
+    """Lets `--store`, `--model`, `--base-url`, `--json` and `-v` stand after the command (or a family's name), too."""
 
     def take(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        if value and context.obj is not None:
+        if value not in (None, False) and context.obj is not None:
             setattr(context.obj, parameter.name or "", value)
         return value
 

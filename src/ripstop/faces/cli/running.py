@@ -76,7 +76,7 @@ def run(
     async def start(app: "App") -> str:
         return (await app.start(found, goal, workspace, _pairs(values), limits)).id
 
-    sys.exit(asyncio.run(_work(options, settings, start)))
+    sys.exit(_work(options, settings, start))
 
 
 @click.command(short_help="Go on with a run that was interrupted or stopped.")
@@ -85,7 +85,7 @@ def run(
 @shared_options
 @click.pass_obj
 def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> None:
-    """Go on with a run that was interrupted; without RUN, with the latest that is unfinished.
+    """Go on with a run that was interrupted; without RUN, with the latest that is at work, or else waits.
 
     A run that a guard stopped goes on, too. If it reached a limit, raise it: turns, calls, tokens, money,
     seconds, depth, patience or interactions.
@@ -99,6 +99,7 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
       ripstop resume haiku-k3f9x --model openai:NAME
       ripstop resume haiku-k3f9x --raise turns=5
     """
+    from ripstop.app import check_model
     from ripstop.office.documents import know_this_place
 
     raised = _amounts(raises)
@@ -106,6 +107,9 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
         raise click.UsageError("--raise needs the RUN whose limit is raised.")
 
     async def start(app: "App") -> str:
+        if options.model:
+            check_model(options.model)
+        app.check_roles()
         found = run_id or await _latest_unfinished(app)
         run = (await app.engine.look(found)).run
         goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
@@ -117,15 +121,15 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
                 await app.engine.resume(run_id, raised)
         return found
 
-    sys.exit(asyncio.run(_work(options, options.settings(), start)))
+    sys.exit(_work(options, options.settings(), start))
 
 
 async def _latest_unfinished(app: "App") -> str:
-    unfinished = [i for i in await app.engine.runs() if i.status in ("working", "waiting", "listening")]
-    tops = [info for info in unfinished if info.parent is None]
+    """Work that was interrupted goes before what waits for a person. A run that only listens is not interrupted."""
+    tops = [info for info in await app.engine.runs() if info.parent is None and info.status in ("working", "waiting")]
     if not tops:
         raise click.UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
-    return max(tops, key=lambda info: info.updated).run_id
+    return max(tops, key=lambda info: (info.status == "working", info.updated)).run_id
 
 
 def _amounts(values: tuple[str, ...]) -> dict[str, float]:
@@ -148,7 +152,27 @@ def _pairs(values: tuple[str, ...], option: str = "--set") -> dict[str, str]:
     return pairs
 
 
-async def _work(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
+def _work(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
+    """Start or find a run, and follow it. Whoever is too impatient for an orderly stop is told how to go on, too."""
+    under_way = ""
+
+    async def begin(app: "App") -> str:
+        nonlocal under_way
+        under_way = await start(app)
+        return under_way
+
+    try:
+        return asyncio.run(_follow(options, settings, begin))
+    except KeyboardInterrupt:
+        from .words import command_for
+
+        if not under_way:
+            raise
+        how = f"Nothing is lost; go on with:  {command_for(settings.store)} resume {under_way}"
+        raise click.Abort(how) from None
+
+
+async def _follow(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
     from ripstop.app import open_app
     from ripstop.runtime.following import until_settled

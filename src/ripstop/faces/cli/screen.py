@@ -4,7 +4,6 @@ In a terminal the live line shows whose turn it is, for how long, and how many t
 there is no terminal there are plain lines only. All of it goes to stderr except the result.
 """
 
-import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +17,9 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, 
 from ripstop.kernel.events import Answered, Asked, Ended, Guarded, Record, Warned
 from ripstop.kernel.step import Picture
 from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
-from ripstop.settings import DEFAULT_STORE
 
 from .paragraphs import console_for, print_indented, print_labelled
-from .words import COLOURS, count, first_line, one_of, seconds
+from .words import COLOURS, command_for, count, first_line, one_of, seconds
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -112,7 +110,8 @@ class Screen:
                 cost = f"{reply.usage.tokens} tokens, " if reply.usage.tokens else ""
                 place = f"[bold]{escape(self._places.pop(to, ''))}[/] {escape(who)}"
                 head = f"  [green]●[/] {place}  [dim]{cost}{seconds(time.monotonic() - began)}{again}[/]"
-                self._spoken.append((head, reply.text))
+                tools = ", ".join(call.tool for call in reply.calls)
+                self._spoken.append((head, reply.text.strip() or (f"calls {tools}" if tools else "")))
             case Answered(answer=Failed(reason=reason)):
                 self._note("●", "red", first_line(reason))
             case Warned(text=text):
@@ -129,7 +128,8 @@ class Screen:
             last = index == len(self._spoken) - 1
             said = picture.document if last and picture.document else text
             self._err.print(head)
-            print_indented(self._err, first_line(said, 160), 4)
+            if said:
+                print_indented(self._err, first_line(said, 160), 4)
         self._spoken.clear()
 
     def stopping(self) -> None:
@@ -163,9 +163,7 @@ class Screen:
         out.print(f"[dim]closer  {closer}[/]")
 
     def _command(self) -> str:
-        """How to call us again, for this journal."""
-        store = self._app.settings.store
-        return "ripstop" if store == DEFAULT_STORE else f"ripstop --store {escape(shlex.quote(store))}"
+        return escape(command_for(self._app.settings.store))
 
 
 def _ends_turn(event: object) -> bool:

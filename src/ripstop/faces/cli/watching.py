@@ -123,9 +123,10 @@ def _roles(options: "Options", settings: "Settings", folder: Path, only: tuple[s
     roles = read_roles(folder, models, absolute_script(settings.models.default))
     unknown = [name for name in only if name not in roles]
     if unknown or not roles:
-        have = ", ".join(roles) or "none"
         wanted = f"There is no role {unknown[0]!r}" if unknown else "There are no roles"
-        raise click.UsageError(f"{wanted}: write {folder / 'roles' / 'NAME.md'}. There are: {have}.")
+        file = folder / "roles" / f"{unknown[0] if unknown else 'NAME'}.md"
+        have = f" There are: {', '.join(roles)}." if roles else ""
+        raise click.UsageError(f"{wanted}: write {file}.{have}")
     chosen = {name: role for name, role in roles.items() if not only or name in only}
     for role in chosen.values():
         check_model(role.model)

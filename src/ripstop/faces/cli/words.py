@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from ripstop.settings import DEFAULT_STORE
+
 COLOURS = {
     "completed": "green",
     "limit": "yellow",
@@ -18,6 +20,11 @@ COLOURS = {
 }
 
 STATUS_COLOURS = {"pending": "cyan", "in_progress": "magenta", "completed": "green", "terminated": "yellow"}
+
+
+def command_for(store: str) -> str:
+    """How to call us again, for this journal."""
+    return "ripstop" if store == DEFAULT_STORE else f"ripstop --store {shlex.quote(store)}"
 
 
 def first_line(text: str, most: int = 200) -> str:

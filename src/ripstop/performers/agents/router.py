@@ -5,7 +5,6 @@ run's setting, else the default. Each agent is made once, when it is first neede
 `model`, its price) is set here and nowhere else.
 """
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,11 +18,8 @@ from ripstop.performers.tools.spec import ToolSpecs
 from ripstop.runtime.live import Live
 from ripstop.runtime.ports import Kind, Refused, Request
 
-FORMS = (
-    "`local`, `local:FILE.gguf`, `script:PATH`, `openai:NAME` (with a base URL for any compatible server), "
-    "`<provider>:NAME`"
-)
-SPEC = re.compile(r"([a-z][a-z0-9_./-]*)(?::(.+))?", re.DOTALL)
+from .model_spec import FORMS, parts
+
 MILLION = 1_000_000
 FOR_ALL = "model_for_all"
 """The setting of a run that an operator gave another model."""
@@ -99,23 +95,21 @@ class Agents:
         return replace(reply.usage, money=money)
 
     def _make(self, spec: str, base_url: str) -> Agent:
-        found = SPEC.fullmatch(spec)
-        kind, name = (found[1], found[2] or "") if found else ("", "")
         try:
-            match kind, name:
-                case "local", _:
+            match parts(spec):
+                case "local", name:
                     from .local import LocalAgent
 
                     return LocalAgent(name or None, self._live, self._tools)
-                case "script", _ if name:
+                case "script", name:
                     from .scripted import ScriptedAgent
 
                     return ScriptedAgent(Path(name).expanduser())
-                case "openai", _ if name:
+                case "openai", name:
                     from .openai_compatible import OPENAI, OpenAICompatibleAgent
 
                     return OpenAICompatibleAgent(name, base_url or OPENAI, self._live, tools=self._tools)
-                case _, _ if kind and name:
+                case kind, _ if kind:
                     from .providers import ProviderAgent
 
                     return ProviderAgent(spec, self._live, tools=self._tools)

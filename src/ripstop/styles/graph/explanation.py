@@ -19,7 +19,7 @@ def explain_turn(graph: Graph, here: State, turned: Turned, lookup: Callable[[st
         note = _note(index, bool(seen.value), turned.via)
         lines.append(f"{mark} → {transition.to}   {transition.condition or 'always'}{note}")
         lines.append(f"    {graph.source}:{transition.line}   {values(seen)}".rstrip())
-        if isinstance(seen.node, And | Or | Not):
+        if isinstance(seen.node, And | Or) or (isinstance(seen.node, Not) and not isinstance(seen.node.operand, Name)):
             lines += [f"    {line}" for line in tree(seen)]
     if turned.via < 0:
         lines.append("No transition holds, so the workflow ends here.")
