@@ -8,10 +8,10 @@ import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Limits, SetTimer, ToolReturned
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
-from ripstop.kernel.events import Answered, Asked, Ended, Forked, Withdrawn
+from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Forked, Withdrawn
 from ripstop.kernel.run import DEADLINE, fingerprint
 from ripstop.runtime.cells import Cells
-from ripstop.runtime.ports import Request
+from ripstop.runtime.ports import Kind, Request
 from ripstop.testing import Errands
 from tests.runtime.world import Does, World, a_world
 
@@ -237,5 +237,29 @@ def test_history_tells_where_the_run_stood_after_every_record(tmp_path: Path) ->
             told = await world.engine.history("r")
             assert [record.number for record, _ in told] == [run.length for _, run in told] == list(range(1, 9))
             assert fingerprint(told[-1][1]) == fingerprint((await world.engine.look("r")).run)
+
+    asyncio.run(story())
+
+
+def test_a_fork_leaves_what_is_in_doubt_to_a_person(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            await world.start("r", (TOOL, AGENT))
+            await world.engine.tell("r", Doubted(to=3, evidence="it was begun"))
+            await world.engine.tell("r", Answered(to=4, answer=AgentReplied(text="hello")))
+            fact = (await world.engine.look("r")).run.length
+            while not isinstance((await world.journal.read("r"))[fact - 1].event, Answered):
+                fact -= 1
+            await world.engine.fork("r", fact, "f")
+            tool = Does(kind=Kind.UNSAFE)
+            worker = await world.work({CallTool: tool, AskAgent: says("hello")}, only="f")
+            await worker.idle()
+            assert tool.asked == [], "nobody said that it may be done again"
+            (question,) = [one for one in await world.engine.desk() if one.run_id == "f"]
+            assert await world.journal.verify() == []
+            await world.engine.answer("f", question.number, "again")
+            view = await world.ended("f")
+            assert view.run.ended is not None and view.run.ended.outcome == "completed"
+            assert len(tool.asked) == 1
 
     asyncio.run(story())

@@ -151,8 +151,10 @@ class MemoryJournal:
         self._blobs.update(entry.blobs)
         self._update_outbox(story, entry)
         for change in changes(entry.inherited):
-            assert isinstance(change, Opened)
-            story.outbox[change.number] = _Item(change.waits, change.due)
+            if isinstance(change, Opened):
+                story.outbox[change.number] = _Item(change.waits, change.due)
+            elif isinstance(change, Held):
+                story.outbox[change.number].due = None
 
     def _story(self, entry: Entry) -> _Story:
         first = entry.records[0]

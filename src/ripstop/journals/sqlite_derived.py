@@ -164,8 +164,8 @@ class Derived:
 
 
 def _asked_anew(open_: dict[int, _Open]) -> dict[int, _Open]:
-    """What is open, as a fork has it: as it was asked, whatever became of it since."""
-    return {number: _Open(one.position, one.waits, one.due) for number, one in open_.items()}
+    """What is open, as a fork has it: as it was asked, whatever became of it since; unless it is in doubt."""
+    return {number: _Open(one.position, one.waits, one.due, held=one.held) for number, one in open_.items()}
 
 
 def _note(told: _Told, event: Event) -> None:

@@ -226,8 +226,11 @@ class Steps:
     def _inherit(self, entry: Entry, key: int, record: Record) -> None:
         """A fork asks on what the shared records asked and nobody answered."""
         assert entry.fork is not None
-        position, _ = self._record_at(entry.fork[0], record.number)
         for change in changes([record]):
-            assert isinstance(change, Opened)
-            row = (key, record.number, position, change.waits, change.due, None, 0, 0)
-            self._opened.append(row)
+            if isinstance(change, Opened):
+                position, _ = self._record_at(entry.fork[0], record.number)
+                row = (key, record.number, position, change.waits, change.due, None, 0, 0)
+                self._opened.append(row)
+            else:  # in doubt
+                self._write_outbox()
+                self._change_at_once(entry, key, change)

@@ -38,7 +38,7 @@ from ripstop.kernel.step import Picture, Style, advance, decide_again
 
 from .cells import Cell, Cells
 from .failpoints import reach
-from .forking import decides_nothing, last_shared
+from .forking import decides_nothing, last_shared, still_open
 from .jobs import Dispatcher, Job
 from .live import Appended, Live
 from .ports import Clock, Entry, Journal, Question, RunInfo
@@ -166,7 +166,7 @@ class Engine:
         if isinstance(fact.event, FACTS) and not decides_nothing(fact.event):
             before = replay(style, self._definitions, run_id, records[: cut - 1])
             new, run = decide_again(style, self._definitions, before, fact, forked, new_id, now)
-            inherited = [r for r in records[:cut] if r.number in run.open]
+            inherited = still_open(records[:cut], run)
         else:
             shared = replay(style, self._definitions, run_id, records[:cut])
             new, run = advance(style, self._definitions, shared, new_id, forked, now)

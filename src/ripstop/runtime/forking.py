@@ -4,9 +4,12 @@ Without a wish it is the last record. But if a run failed through what its agent
 fail again; so it is the last question to an agent, which is then asked anew.
 """
 
+from typing import Any
+
 from ripstop.kernel.effects import AskAgent, CallTool, Failed
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import FACTS, USE, Answered, Asked, Ended, Event, Ordered, Record
+from ripstop.kernel.events import FACTS, USE, Answered, Asked, Doubted, Ended, Event, Ordered, Record
+from ripstop.kernel.run import Run
 
 
 def last_shared(run_id: str, records: list[Record], at: int | None, redefined: bool = False) -> int:
@@ -48,3 +51,13 @@ def question_before_failure(records: list[Record], redefined: bool = False) -> i
         return None
     questions = (r for r in reversed(records) if isinstance(r.event, Asked) and isinstance(r.event.command, AskAgent))
     return next(questions).number
+
+
+def still_open(shared: list[Record], run: Run[Any]) -> list[Record]:
+    """The shared commands that a fork has open, and what holds those of them that are in doubt."""
+    doubted = run.doubts.values()
+    return [
+        record
+        for record in shared
+        if record.number in run.open or (isinstance(record.event, Doubted) and record.event.to in doubted)
+    ]

@@ -49,7 +49,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     fork: tuple[str, int] | None = None
     """With the first entry of a fork: (run, number of the last shared record)."""
     inherited: Sequence[Record] = ()
-    """With a fork: the shared commands that are still open in it."""
+    """With a fork: the shared commands that are still open in it, and the doubts that hold some of them."""
     holder: int | None = None
     """The worker that takes the opened commands at once, without a poll."""
     begun: tuple[int, ...] = ()

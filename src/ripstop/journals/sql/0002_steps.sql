@@ -3,7 +3,5 @@
 
 -- Which runs there are, counted apart, so that removing a whole run tells. What is missing in a run, its own row tells.
 -- If records were missing before, a run too many is counted, so that it goes on to tell.
-CREATE TABLE counted (runs INTEGER NOT NULL);
-INSERT INTO counted SELECT count(*) + ((SELECT records FROM total) <> (SELECT count(*) FROM records)) FROM runs;
-DROP TABLE total;
-ALTER TABLE counted RENAME TO total;
+ALTER TABLE total RENAME COLUMN records TO runs;
+UPDATE total SET runs = (SELECT count(*) FROM runs) + (total.runs <> (SELECT count(*) FROM records));
