@@ -20,11 +20,14 @@ class Cell:
         self.style: Style[Any] | None = None
         self.run: Run[Any] | None = None
         self.taken = False
-        self._line: deque[asyncio.Future[None]] = deque()
+        self._line: deque[asyncio.Future[None]] | None = None
+        """Made for the first who waits: it is larger than all the rest, and few cells ever need one."""
 
     async def wait(self) -> None:
         """Wait in line until the one before gives the cell back. It is taken then."""
         turn = asyncio.get_running_loop().create_future()
+        if self._line is None:
+            self._line = deque()
         self._line.append(turn)
         try:
             await turn
