@@ -21,9 +21,8 @@ from .turnstile import Turnstile
 from .wal_room import WalRoom
 
 Operation = Callable[..., Any]
-"""Runs inside the transaction, with the connection and what it was submitted with. What it returns, or the
-`JournalError` it raises, is its own result. It may run a second time, in a new transaction, if the first one was
-rolled back."""
+"""Runs inside the transaction, with the connection and what it was submitted with. What it returns, or raises, is its
+own result. It may run a second time, in a new transaction, if the first one was rolled back."""
 Pending = tuple[Operation, tuple[Any, ...], "asyncio.Future[Any]"]
 
 SLOW = 0.020
@@ -44,8 +43,8 @@ class GroupCommit:
         after_commit: Callable[[bool], None],
         explain: Callable[[sqlite3.Error], JournalError],
     ) -> None:
-        """`write_collected` writes what operations left to be written together. If it or one of them raises a
-        `JournalError`, all is undone and the batch is done again one by one, so that only that one fails."""
+        """`write_collected` writes what operations left to be written together. If it or one of them raises something
+        that is no error of SQLite, all is undone and done again one by one, so that only that one fails."""
         self._connection = connection
         self._turnstile = turnstile
         self._room = room
@@ -121,7 +120,7 @@ class GroupCommit:
                 return self._commit(batch, wait)
             except sqlite3.Error:
                 raise
-            except Exception:
+            except Exception:  # comes again for the one it belongs to, as its own result
                 return self._commit(batch, wait, one_by_one=True)
         except sqlite3.Error as error:
             busy = isinstance(error, sqlite3.OperationalError) and _is_busy(error)

@@ -54,7 +54,7 @@ class Steps:
     # Placing
 
     def place(self, db: sqlite3.Connection, entry: Entry, body: bytes) -> None:
-        """Put a step in its place. Raises `Conflict` if that is taken."""
+        """Put a step in its place; an operation of the group commit. Raises `Conflict` if that is taken."""
         run_id, records = entry.run_id, entry.records
         number, at = records[0].number, records[0].at
         length = number - 1
