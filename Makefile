@@ -8,7 +8,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench crash soak-docs fuzz coverage-of-requirements lock clean
+.PHONY: help demo test test-long lint format bench crash soak-docs fuzz coverage-of-requirements lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -28,8 +28,11 @@ $(MODEL): $(READY)
 demo: $(MODEL) ## Run the two-agent example to its end with the real local model
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: $(MODEL) ## Run every test that needs no server
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+test: $(MODEL) ## Run every test that needs no server and no patience
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not long"
+
+test-long: $(MODEL) ## Run the tests that take longer: short forms of the soaks, fuzzing, many kills
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m long
 
 lint: $(READY) ## ruff, mypy --strict and import-linter
 	@$(BIN)/ruff check .
