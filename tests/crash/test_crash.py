@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ripstop.runtime.failpoints import FAILPOINTS
 from ripstop.testing import crash
 
 
+@pytest.mark.long
 def test_loses_nothing_and_repeats_nothing_silently_wherever_it_is_killed(tmp_path: Path) -> None:
     report = crash.crash(kills=len(FAILPOINTS) + 7, seed=1, seconds=None, folder=tmp_path, say=lambda text: None)
     assert not crash.failed(report), crash.table(report)

@@ -12,6 +12,8 @@ from ripstop.testing import document_crash
 from ripstop.testing.document_crash import Findings, Tally
 from ripstop.testing.document_work import Declined, Line, Made, Moved, Saved, lines_in, log_of
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def worked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tally]:

@@ -7,6 +7,7 @@ import pytest
 from ripstop.testing.mutate import spoilt, try_all
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [11, 12, 13])
 def test_a_spoilt_file_is_a_graph_or_is_refused(tmp_path: Path, seed: int) -> None:
     tally = try_all(spoilt(500, seed), tmp_path)

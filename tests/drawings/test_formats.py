@@ -28,6 +28,7 @@ MERMAID_LINE = re.compile(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(diagrams())
 def test_svg_is_xml_and_says_what_it_shows(diagram: Diagram) -> None:

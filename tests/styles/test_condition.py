@@ -214,6 +214,7 @@ def _expressions(draw: st.DrawFn, depth: int = 4) -> tuple[str, Any, int]:
     return f"{left}{space}{draw(_keyword[word])}{space}{right}", both, own
 
 
+@pytest.mark.long
 @given(_expressions())
 @settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 def test_agrees_with_the_reference_on_any_expression(expression: tuple[str, Any, int]) -> None:

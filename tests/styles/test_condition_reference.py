@@ -72,6 +72,7 @@ class Writer:
         return self._chance.choice(WORDS[word])
 
 
+@pytest.mark.long
 @pytest.mark.req("S1-58", "S1-59", "S1-60", "S1-61", "S1-62", "S1-63", "S1-64", "S1-65", "S1-66", "S1-71")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_hundred_thousand_conditions_mean_what_they_say(part: int) -> None:

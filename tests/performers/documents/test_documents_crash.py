@@ -86,6 +86,7 @@ def check_nothing_is_torn(root: Path) -> None:
     assert set(files(root / ".workflows" / "set-aside").values()) <= {"bad", "why\n", ""}
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-61")
 @pytest.mark.parametrize("failpoint", DOCUMENT_FAILPOINTS)
 def test_killed_anywhere_nothing_is_torn_or_lost_and_the_next_one_finishes(

@@ -11,6 +11,7 @@ from ripstop.performers.tools import files, roots
 from ripstop.testing.path_race import Attack, changes, make_tree, snapshot, try_paths, try_swaps
 
 
+@pytest.mark.long
 def test_hostile_paths_lead_nowhere(tmp_path: Path) -> None:
     figures, escapes = try_paths(tmp_path / "paths", 20_000, seed=7)
     assert escapes == []
