@@ -110,6 +110,8 @@ class AgentReplied(Effect, tag="agent_replied", frozen=True):
     sent: str = ""
     """SHA-256 of what was really sent, so that a log can prove that what it shows is what went out."""
     model: str = ""
+    recorded: bool = False
+    """The text comes from a recording, so asking again cannot change it."""
 
 
 # A tool

@@ -41,6 +41,15 @@ def test_every_reply_is_signed_with_what_was_sent_and_by_whom(script):
     assert (reply.text, reply.sent, reply.model) == ("hi", seal(request.prompt), spec)
 
 
+def test_only_a_reply_from_a_script_folder_is_marked_as_recorded(script, tmp_path):
+    folder = tmp_path / "recording"
+    (folder / "agent").mkdir(parents=True)
+    (folder / "agent" / "01_reply.txt").write_text("hi")
+    recorded = perform(agents(default_model=f"script:{folder}"), ask(agent="agent"))
+    assert (recorded.text, recorded.recorded) == ("hi", True)
+    assert not perform(agents(default_model=script({"reply": "hi"})), ask()).recorded
+
+
 def test_the_command_goes_before_the_run_and_the_run_before_the_default(script):
     one, two, three = (script({"reply": name}, name=name) for name in ("one", "two", "three"))
     all_three = ask(model=one, settings={"model": two})

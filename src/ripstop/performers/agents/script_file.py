@@ -2,6 +2,9 @@
 
 A line is an object: `agent`, `reply`, `calls` [{tool, args}], `error`, `delay` (seconds), `usage`.
 At least one of `reply`, `calls` and `error` must be there. Blank lines count for nothing.
+
+A folder of `NN_reply.txt` files is a recording of a run that has happened: its replies are marked `recorded`, so that
+a style does not ask the agent to correct one. The lines of a JSONL file are not: a script can contain the correction.
 """
 
 import json
@@ -85,7 +88,8 @@ def _read_folder(path: Path) -> tuple[Line, ...]:
     for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
         replies = [(int(found[1]), file) for file in folder.iterdir() if (found := REPLY_FILE.fullmatch(file.name))]
         for _, file in sorted(replies):
-            lines.append(Line(where=str(file), agent=folder.name, reply=AgentReplied(text=_text(file))))
+            reply = AgentReplied(text=_text(file), recorded=True)
+            lines.append(Line(where=str(file), agent=folder.name, reply=reply))
     if not lines:
         raise DefinitionError(
             f"The script folder {str(path)!r} has no replies. Put them into <agent>/01_reply.txt, 02_reply.txt, …"
