@@ -20,6 +20,9 @@ _WHERE = {
     "Workflow": "ripstop.definitions.finding",
     # Tools
     "tool": "ripstop.performers.tools.toolbox",
+    "InDoubt": "ripstop.runtime.ports",
+    "Refused": "ripstop.runtime.ports",
+    "TryAgain": "ripstop.runtime.ports",
     # What a run is made of
     "Engine": "ripstop.runtime.engine",
     "Limits": "ripstop.kernel.effects",
@@ -52,6 +55,9 @@ if TYPE_CHECKING:
     from ripstop.performers.tools.toolbox import tool as tool
     from ripstop.runtime.engine import Engine as Engine
     from ripstop.runtime.following import until_settled as until_settled
+    from ripstop.runtime.ports import InDoubt as InDoubt
+    from ripstop.runtime.ports import Refused as Refused
+    from ripstop.runtime.ports import TryAgain as TryAgain
     from ripstop.settings import Settings as Settings
     from ripstop.settings import read_settings as read_settings
 

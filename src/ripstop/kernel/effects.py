@@ -202,7 +202,7 @@ class RunFinished(Effect, tag="run_finished", frozen=True):
 
 
 class Failed(Effect, tag="failed", frozen=True):
-    """It was tried and did not work. `fault` says whose: definition, agent, tool, or ours."""
+    """It was surely not done. `fault` says whose: definition, agent, tool, or ours."""
 
     reason: str
     fault: str = "tool"

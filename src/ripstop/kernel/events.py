@@ -83,7 +83,7 @@ class Answered(Event, tag="answered", frozen=True):
 
 
 class Doubted(Event, tag="doubted", frozen=True):
-    """An effect that must not be repeated blindly may have happened: the process died under it."""
+    """An effect that must not be repeated blindly may have happened: its worker died, or the call broke off."""
 
     to: int
     evidence: str

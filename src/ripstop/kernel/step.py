@@ -342,7 +342,7 @@ def _ask_about_doubt(step: Step[Any], to: int, evidence: str) -> None:
     step.record(
         Asked(
             command=AskPerson(
-                question=f"Did this happen? {evidence} It must not be repeated blindly.",
+                question=f"Did this call take effect? {evidence} Repeating it may not be safe.",
                 choices=(HAPPENED, AGAIN, GIVE_UP),
                 about=(to,),
             )

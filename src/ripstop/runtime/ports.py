@@ -29,7 +29,7 @@ class Kind(Enum):
     PROBEABLE = "probeable"
     """It can be asked whether it happened."""
     UNSAFE = "unsafe"
-    """None of these: after a crash a person is asked."""
+    """None of these: after a crash, and after a call that broke off, a person is asked."""
 
     def __init__(self, name: str) -> None:
         self.repeatable = name in ("pure", "keyed")
@@ -188,6 +188,17 @@ class Refused(RipstopError):
     def __init__(self, reason: str, fault: str = "tool") -> None:
         super().__init__(reason)
         self.fault = fault
+
+
+class InDoubt(RipstopError):
+    """Raised by a performer: it broke off after the request left, so the effect may have happened.
+
+    `evidence` says what is known, for the person who has to decide. Any other exception of an unsafe
+    performer means the same; `Refused` and `TryAgain` are its word that nothing happened.
+    """
+
+    def __init__(self, evidence: str) -> None:
+        super().__init__(evidence)
 
 
 class Performer(Protocol):

@@ -3,7 +3,9 @@
 - What this process asks for it does at once, without a poll. The outbox is for recovery, timers
   and other processes; it is swept again and again, not only at start-up.
 - At most `concurrency` commands at a time; one pace per provider, shared by all runs.
-- Only what surely had no effect (`TryAgain`) is tried again, with growing pauses.
+- Only what surely had no effect (`TryAgain`), or is keyed, is tried again, with growing pauses.
+- A call that breaks in any way but `TryAgain` and `Refused` may have had its effect: a pure one has failed, a keyed
+  one is tried again with its key, a probeable one is asked, and an unsafe one becomes a question to a person.
 - What another worker had begun and never finished: pure and keyed effects are repeated (the answer
   says which attempt it was), probeable ones are asked, unsafe ones become a question to a person.
 - `stop` lets running calls finish for a while, then gives everything back; the runs can be resumed.
@@ -23,12 +25,13 @@ from ripstop.kernel.errors import JournalError, LeaseLost, Unwritable
 from ripstop.kernel.events import Answered, Doubted
 from ripstop.kernel.run import Run
 
+from .doubts import call_broke, cancelled_by_us, describe, probe, unreadable_answer, worker_died
 from .engine import Engine
 from .failpoints import reach
 from .jobs import Job
 from .live import Began, Retrying
 from .pace import Pace
-from .ports import Clock, Kind, Performer, Refused, Request, TryAgain
+from .ports import Clock, InDoubt, Kind, Performer, Refused, Request, TryAgain
 
 log = logging.getLogger("ripstop.worker")
 
@@ -174,9 +177,7 @@ class Worker:
             try:
                 fact = await self._carry_out(job)
                 if fact is not None:
-                    _, following = await self._engine.tell(job.run_id, fact, (job.number, job.holder))
-            except Unwritable as error:
-                following = await self._tell_instead(job, error)
+                    following = await self._tell(job, fact)
             except LeaseLost as lost:
                 log.warning("%s", lost)
                 return
@@ -192,14 +193,14 @@ class Worker:
         if job:
             self._waiting.append(job)
 
-    async def _tell_instead(self, job: Job, error: Unwritable) -> list[Job]:
-        """The answer is something that no journal can hold."""
-        failed = Answered(to=job.number, answer=Failed(reason=str(error)), attempt=job.attempt)
+    async def _tell(self, job: Job, fact: Answered | Doubted) -> list[Job]:
+        fence = (job.number, job.holder)
         try:
-            _, following = await self._engine.tell(job.run_id, failed, (job.number, job.holder))
-        except LeaseLost as lost:
-            log.warning("%s", lost)
-            return []
+            _, following = await self._engine.tell(job.run_id, fact, fence)
+        except Unwritable as error:
+            assert isinstance(fact, Answered)  # a doubt is text that can be encoded
+            answer = unreadable_answer(fact.answer, self.kind(job.opened.command), error)
+            _, following = await self._engine.tell(job.run_id, replace(fact, answer=answer), fence)
         return following
 
     async def _carry_out(self, job: Job) -> Answered | Doubted | None:
@@ -211,22 +212,20 @@ class Worker:
             request = self._request(job, run)
         except Exception as error:
             log.exception("%s/%s cannot be put into words", job.run_id, job.number)
-            reason = f"{type(error).__name__}: {error}"
-            return Answered(to=job.number, answer=Failed(reason=reason, fault="ours"), attempt=job.attempt)
+            return _answered(job, Failed(reason=describe(error), fault="ours"))
         if type(command) is Say:
             request = replace(request, text=await self._words(job))
         if job.doubtful and not performer.kind(command).repeatable:
-            settled = await self._clear_up(job, performer, request)
+            settled = await self._clear_up(job, performer, request, worker_died(job, request))
             if settled is not None:
                 return settled
         if not job.begun:
             reach("worker.before_begin")
             await self._journal.begin(job.run_id, job.number, job.holder)
             reach("worker.after_begin")
-        answer = await self._perform(job, performer, request)
-        return None if answer is None else Answered(to=job.number, answer=answer, attempt=job.attempt)
+        return await self._perform(job, performer, request)
 
-    async def _perform(self, job: Job, performer: Performer, request: Request) -> Answer | None:
+    async def _perform(self, job: Job, performer: Performer, request: Request) -> Answered | Doubted | None:
         provider = performer.provider(request)
         live = self._engine.live
         try:
@@ -241,48 +240,56 @@ class Worker:
             if job.attempt < self._attempts:
                 await self._later(job, provider, trouble)
                 return None
-            return Failed(reason=f"{trouble} (tried {job.attempt} times)", fault="agent")
+            return _answered(job, Failed(reason=f"{trouble} (tried {job.attempt} times)", fault="agent"))
         except Refused as refusal:
-            return Failed(reason=str(refusal), fault=refusal.fault)
+            return _answered(job, Failed(reason=str(refusal), fault=refusal.fault))
         except JournalError:
             raise
+        except InDoubt as doubt:
+            return await self._after_break(job, performer, request, str(doubt))
         except asyncio.CancelledError as error:
-            if _cancelled_by_us():
+            if cancelled_by_us():
                 raise
-            return Failed(reason=f"It was cancelled from within: {error}", fault="ours")
-        except Exception as error:
+            return await self._after_break(job, performer, request, f"It was cancelled from within: {error}")
+        except (Exception, SystemExit) as error:  # a tool that calls sys.exit() must not end the process
             log.exception("%s failed", request.key)
-            return Failed(reason=f"{type(error).__name__}: {error}", fault="ours")
+            return await self._after_break(job, performer, request, describe(error))
         if answer is None:
             reach("worker.before_park")
             await self._journal.park(job.run_id, job.number, job.holder)
             reach("worker.after_park")
-        return answer
+            return None
+        return _answered(job, answer)
 
-    async def _clear_up(self, job: Job, performer: Performer, request: Request) -> Answered | Doubted | None:
-        """Somebody had begun this and is gone. `None`: it surely did not happen and may be carried out."""
-        known, found = False, None
+    async def _after_break(
+        self, job: Job, performer: Performer, request: Request, reason: str
+    ) -> Answered | Doubted | None:
+        """The call broke off, perhaps after it took effect. `None`: it is tried again later."""
+        command = job.opened.command
+        kind = performer.kind(command)
+        failed = _answered(job, Failed(reason=reason, fault="ours"))
+        doubted = call_broke(job, request, reason)
+        if not kind.repeatable:
+            return await self._clear_up(job, performer, request, doubted) or failed
+        if kind is Kind.PURE or type(command) is not CallTool:
+            return failed
+        if job.attempt < self._attempts:
+            await self._later(job, performer.provider(request), TryAgain(reason))
+            return None
+        return doubted
+
+    async def _clear_up(
+        self, job: Job, performer: Performer, request: Request, doubted: Doubted
+    ) -> Answered | Doubted | None:
+        """The call was begun and may have taken effect. `None`: it surely did not."""
         if performer.kind(job.opened.command) is Kind.PROBEABLE:
             reach("worker.before_probe")
-            known, found = await self._probe(performer, request)
+            known, found = await probe(performer, request)
             reach("worker.after_probe")
-        if found is not None:
-            return Answered(to=job.number, answer=found, attempt=job.attempt)
-        return None if known else _doubted(job)
-
-    async def _probe(self, performer: Performer, request: Request) -> tuple[bool, Answer | None]:
-        """Whether it is known what happened, and the answer if it did happen."""
-        try:
-            return True, await performer.probe(request)
-        except JournalError:
-            raise
-        except asyncio.CancelledError:
-            if _cancelled_by_us():
-                raise
-            return False, None
-        except Exception:
-            log.exception("%s cannot be asked whether it happened", request.key)
-            return False, None
+            if known:
+                return None if found is None else _answered(job, found)
+        reach("worker.before_doubt")
+        return doubted
 
     async def _later(self, job: Job, provider: str, trouble: TryAgain) -> None:
         seconds = trouble.after if trouble.after is not None else self._backoff * 2.0 ** (job.attempt - 1)
@@ -376,18 +383,5 @@ class Worker:
             return
 
 
-def _cancelled_by_us() -> bool:
-    """Whether somebody cancelled this task, rather than something in it having been cancelled by itself."""
-    me = asyncio.current_task()
-    return me is None or me.cancelling() > 0
-
-
-def _doubted(job: Job) -> Doubted:
-    command = job.opened.command
-    what = f"the tool {command.tool!r}" if isinstance(command, CallTool) else type(command).__name__
-    evidence = (
-        f"A worker had begun {what} ({job.run_id}/{job.number}, attempt {job.attempt - 1}) "
-        "and was gone before it could say how it ended."
-    )
-    reach("worker.before_doubt")
-    return Doubted(to=job.number, evidence=evidence)
+def _answered(job: Job, answer: Answer) -> Answered:
+    return Answered(to=job.number, answer=answer, attempt=job.attempt)

@@ -7,9 +7,12 @@
 
 The signature is the schema: a call with wrong arguments is answered with what is wrong, so that the
 agent can mend it. `kind` says what a crash in the middle means (see `runtime.ports.Kind`); a tool
-that does not say is `unsafe`. A `keyed` tool takes our key as its parameter `key`, which agents do
-not see. A `probeable` one brings `probe`, a function of the same arguments that returns what the
-call returned if it happened, and `None` if it did not.
+that does not say is `unsafe`. An exception of an unsafe tool leaves its effect in doubt, and a person
+is asked; with `Refused` and `TryAgain` the tool says that nothing happened, with `InDoubt` what is known.
+
+A `keyed` tool takes our key as its parameter `key`, which agents do not see. A `probeable` one brings
+`probe`, a function of the same arguments that returns what the call returned if it happened, and `None`
+if it did not.
 """
 
 import asyncio
@@ -21,6 +24,7 @@ import msgspec
 
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.kernel.errors import DefinitionError
+from ripstop.runtime.doubts import done_but_unreadable
 from ripstop.runtime.ports import Kind, Performer, Refused, Request
 
 from .spec import ToolSpec
@@ -121,15 +125,16 @@ class Toolbox:
         if files := self._file_tools(request.command):
             return await files.perform(request)
         found = self._find(request.command)
-        return ToolReturned(value=_plain(await found.call(request.arguments, request.key)))
+        return _returned(found, await found.call(request.arguments, request.key))
 
     async def probe(self, request: Request) -> Answer | None:
         if own := self._own_tool(request.command):
             return await own.probe(request)
         if files := self._file_tools(request.command):
             return await files.probe(request)
-        value = await self._find(request.command).probe(request.arguments)
-        return None if value is None else ToolReturned(value=_plain(value))
+        found = self._find(request.command)
+        value = await found.probe(request.arguments)
+        return None if value is None else _returned(found, value)
 
     def kind(self, command: Command) -> Kind:
         assert isinstance(command, CallTool)
@@ -165,13 +170,20 @@ class Toolbox:
 async def _run(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(**arguments)
-    working = asyncio.ensure_future(asyncio.to_thread(function, **arguments))
+    working = asyncio.ensure_future(asyncio.to_thread(_in_thread, function, arguments))
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
         # a thread cannot be stopped; giving the command back while it still acts would invite a repeat
         await asyncio.wait([working])
         raise
+
+
+def _in_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    try:
+        return function(**arguments)
+    except StopIteration as error:  # no future can hold it (Python 3.11): the call would never return
+        raise RuntimeError("The tool raised StopIteration.") from error
 
 
 def _arguments_type(function: Callable[..., Any]) -> type[msgspec.Struct]:
@@ -197,8 +209,11 @@ def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     return schema
 
 
-def _plain(value: Any) -> Any:
+def _returned(called: Tool, value: Any) -> ToolReturned:
     try:
-        return msgspec.to_builtins(value)
-    except (TypeError, msgspec.MsgspecError) as error:
-        raise Refused(f"A tool must return what JSON can hold, but this returned {type(value).__name__}.") from error
+        return ToolReturned(value=msgspec.to_builtins(value))
+    except Exception as error:  # objects of the tool's own may raise anything
+        problem = f"A tool must return what JSON can hold, but {called.name} returned {type(value).__name__}."
+        if called.kind is Kind.PURE:
+            raise Refused(problem) from error
+        return ToolReturned(value=done_but_unreadable(problem))

@@ -1,0 +1,96 @@
+"""What is known about a call that may or may not have taken effect.
+
+- `Failed` means: surely not done. What broke after the request left is in doubt, and a person is asked.
+- The evidence names the tool, its arguments and what broke, because a person must be able to decide by it alone.
+- It is bounded and always JSON: it quotes what came from outside.
+"""
+
+import asyncio
+import logging
+
+import msgspec
+
+from ripstop.kernel.effects import Answer, CallTool, Failed, ToolReturned
+from ripstop.kernel.errors import JournalError, Unwritable
+from ripstop.kernel.events import Doubted
+
+from .jobs import Job
+from .ports import Kind, Performer, Request
+
+log = logging.getLogger("ripstop.worker")
+
+MAX_ARGUMENTS = 600
+"""Characters of the arguments that the evidence quotes."""
+MAX_REASON = 600
+"""Characters of an exception's text that the evidence quotes."""
+
+
+def worker_died(job: Job, request: Request) -> Doubted:
+    """The doubt about a call that another worker began and never answered."""
+    return _doubted(job, request, job.attempt - 1, "Its worker died, or was stopped, before it recorded an answer")
+
+
+def call_broke(job: Job, request: Request, reason: str) -> Doubted:
+    """The doubt about a call of this worker that broke off; `reason` says how."""
+    return _doubted(job, request, job.attempt, f"It broke off: {_bounded(reason, MAX_REASON)}")
+
+
+async def probe(performer: Performer, request: Request) -> tuple[bool, Answer | None]:
+    """Whether it is known what happened, and the answer if it did happen."""
+    try:
+        return True, await performer.probe(request)
+    except JournalError:
+        raise
+    except asyncio.CancelledError:
+        if cancelled_by_us():
+            raise
+        return False, None
+    except (Exception, SystemExit):
+        log.exception("Cannot probe whether %s took effect", request.key)
+        return False, None
+
+
+def cancelled_by_us() -> bool:
+    """Whether this task was cancelled, rather than something inside it."""
+    me = asyncio.current_task()
+    return me is None or me.cancelling() > 0
+
+
+def describe(error: BaseException) -> str:
+    """An exception as a reason: its type and its text."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def unreadable_answer(answer: Answer, kind: Kind, error: Unwritable) -> Answer:
+    """What to record instead of an answer that a journal cannot hold."""
+    if isinstance(answer, ToolReturned) and kind is not Kind.PURE:
+        return ToolReturned(value=done_but_unreadable(str(error)))
+    return Failed(reason=str(error))
+
+
+def done_but_unreadable(problem: str) -> str:
+    """The result of a tool that took effect, in place of one that cannot be recorded."""
+    return f"The call took effect, but its result could not be recorded: {_bounded(problem, MAX_REASON)}"
+
+
+def _doubted(job: Job, request: Request, attempt: int, how: str) -> Doubted:
+    command = job.opened.command
+    what = (
+        f"The tool {command.tool!r}" if isinstance(command, CallTool) else f"A command of type {type(command).__name__}"
+    )
+    with_arguments = f" was called with {_quoted(request)}" if isinstance(command, CallTool) else " was begun"
+    place = f"({request.key}, attempt {attempt})"
+    return Doubted(to=job.number, evidence=f"{what}{with_arguments} {place}. {how}.")
+
+
+def _quoted(request: Request) -> str:
+    try:
+        text = msgspec.json.encode(request.arguments).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        text = repr(request.arguments)
+    return _bounded(text, MAX_ARGUMENTS)
+
+
+def _bounded(text: str, most: int) -> str:
+    kept = text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+    return kept.encode("utf-8", "backslashreplace").decode().rstrip(".")
