@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.styles.reply import NoReply, fenced, last, strict
+from ripstop.styles.reply import NoReply, decided, fenced, last, strict
 
 CONTROL = '{"content": "ok", "decisions": {"approved": true}}'
 
@@ -118,3 +118,32 @@ def test_any_text_gives_an_object_or_a_reason(text: str) -> None:
         assert "d" in last(text, "d")[0]
     except NoReply as error:
         assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("null", ""),
+        ("[]", ""),
+        ("{}", ""),
+        ("[null]", ""),
+        ("NaN", ""),
+        ('["first", "second"]', "first\nsecond"),
+        ('[{"type": "text", "text": "a part"}, null]', "a part"),
+        ('{"did": "this"}', '{"did":"this"}'),
+        ('[{"text": 1}]', '[{"text":1}]'),
+        ("7", "7"),
+        ("true", "true"),
+        ('""', ""),
+    ],
+)
+def test_content_that_is_not_text_becomes_words(content: str, words: str) -> None:
+    object_ = f'{{"content": {content}, "decisions": {{}}}}'
+    assert decided(object_) == (words, {})
+    said = words or ("" if content == '""' else "I did it.")
+    assert decided(f"I did it.\n{object_}") == (said, {})
+
+
+def test_numbers_that_are_not_json_are_read_as_null() -> None:
+    _, decisions = decided('{"content": "x", "decisions": {"score": NaN, "most": [-Infinity], "n": 1.5}}')
+    assert decisions == {"score": None, "most": [None], "n": 1.5}

@@ -22,6 +22,8 @@ _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|,(?=\s*(?://[^\
 """A string that is not closed counts as one, too: what holds it is no JSON, with or without its comments."""
 MAX_CANDIDATES = 2000
 """Opening braces that are tried, from the end; text with more of them holds no reply of ours."""
+_decode = json.JSONDecoder(parse_constant=lambda _: None).decode
+"""NaN and Infinity, which are not JSON but which Python reads, become null: they could not be written again."""
 MOST_PARSED = 40
 """How many times its own length of a text is parsed, at most, in search of the object."""
 
@@ -193,7 +195,7 @@ class _Objects:
 def _read(part: str) -> dict[str, Any] | None:
     """An object, as JSON or almost."""
     try:
-        value = json.loads(part)
+        value = _decode(part)
     except (ValueError, RecursionError):  # ValueError: no JSON, or a number with thousands of digits
         value = _tolerant(part)
     return _printable(value, part) if isinstance(value, dict) else None
@@ -205,7 +207,7 @@ def _tolerant(part: str) -> Any:
     if plain == part:
         return None
     try:
-        return json.loads(plain)
+        return _decode(plain)
     except (ValueError, RecursionError):
         return None
 
@@ -263,10 +265,26 @@ def decided(text: str) -> Decided:
     decisions = found["decisions"]
     if not isinstance(decisions, dict):
         raise NoReply(f'"decisions" is {_kind(decisions)}; it must be an object such as {{"approved": true}}')
-    content = found.get("content", rest)
-    answer = (content if isinstance(content, str) else msgspec.json.encode(content).decode()), decisions
+    content = found.get("content")
+    answer = (content if type(content) is str else _as_text(content, rest)), decisions
     _latest[0] = (text, answer)
     return answer
+
+
+def _as_text(content: Any, rest: str) -> str:
+    """The words of a `content` that is not text: those in a list, one below the other; else the JSON that it is.
+
+    Null and empty values hold no words, so they count as absent: then the `rest` of the reply is what was said.
+    """
+    if isinstance(content, list):
+        content = [item for item in content if item not in (None, "")]
+        parts = [item.get("text") if isinstance(item, dict) else item for item in content]
+        texts = [part for part in parts if isinstance(part, str)]
+        if len(texts) == len(parts):
+            return "\n".join(texts) or rest
+    if content is None or content == {}:
+        return rest
+    return msgspec.json.encode(content).decode()
 
 
 def _kind(value: Any) -> str:
