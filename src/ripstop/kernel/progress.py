@@ -26,6 +26,8 @@ LONGEST_CIRCLE = 7
 LONGEST_COURTESY, LONGEST_DECOMPOSED = 240, 960
 """Characters, and such with accents of their own. Whoever has more to say than that, says something."""
 TERMINATE = "terminate"
+TALK = "If the turns are meant to be talk only, such as a debate, set `patience: 0`."
+"""What to do about turns that leave no deed and are meant so."""
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 _NO_MARK = hashlib.blake2b(digest_size=6)
@@ -167,7 +169,8 @@ def _no_progress(trail: Sequence[Deed], period: int, patience: int) -> Guarded:
         limit=patience,
         value=patience,
         text=f"{text}: the same decisions and the same files."
-        + (f" The last progress is record {progress}." if progress else ""),
+        + (f" The last progress is record {progress}." if progress else "")
+        + f" {TALK}",
         evidence=tuple(deed.number for deed in rounds),
         progress=progress,
     )
