@@ -3,7 +3,7 @@
 - `coder` writes: it has all file tools, and files in the text of its reply are written.
 - `architect` thinks first: it is given the stronger model (the role `strong`), and is told to reason
   before it edits; it has all file tools.
-- `ask` asks: it can look at everything and change nothing.
+- `ask` asks: it can look at everything and change nothing, even if its definition lists a tool that writes.
 """
 
 from ripstop.kernel.prompt import Message
@@ -13,6 +13,16 @@ from ..turn import EDIT, LOOKING, WRITE
 WRITING = (*LOOKING, WRITE, EDIT)
 
 TOOLS: dict[str, tuple[str, ...]] = {"coder": WRITING, "architect": WRITING, "ask": LOOKING}
+
+NEVER_WRITES = "ask"
+"""The type that may not write files, whichever tools its definition lists."""
+
+
+def allowed_tools(kind: str, listed: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The tools that an agent may call: those that its definition lists, or those of its type."""
+    tools = TOOLS[kind] if listed is None else listed
+    return tuple(tool for tool in tools if tool not in (WRITE, EDIT)) if kind == NEVER_WRITES else tools
+
 
 MODELS = {"architect": "strong"}
 """The role whose model a type gets, unless the definition names another; the others get the run's."""
