@@ -84,6 +84,103 @@ def test_none_that_holds_ends_the_run_and_says_so() -> None:
     told.then(turned("", -1, y=1), Warned, Ended).then_ends("completed", "none of the 1 transitions of a holds")
 
 
+SCORES = graph(state("a", (END, "score >= 8"), ("b", "score < 8")), state("b"))
+
+
+@pytest.mark.parametrize(
+    ("decisions", "problem"),
+    [
+        ({"score": "9"}, 'score is the text "9", not a number; the transitions compare it with 8'),
+        ({"score": True}, "score is true, not a number"),
+        ({"score": None}, "score is null, not a number"),
+        ({"score": [9]}, "score is a list, not a number"),
+        ({"score": "9" * 500}, f'score is the text "{"9" * 60}…", not a number'),
+        ({"Score": 9}, 'score is missing, but "Score" is there (did you mean "score"?)'),
+        ({}, "score is missing; the transitions compare it with 8"),
+    ],
+)
+@pytest.mark.req("S1-68", "S1-71")
+def test_asks_again_when_a_compared_decision_is_missing_or_wrongly_typed(decisions: Any, problem: str) -> None:
+    story = given(STYLE, SCORES)
+    told = story.when(says(**decisions)).then(Corrected, Asked)
+    (ask,) = told.commands
+    assert isinstance(ask, AskAgent)
+    assert problem in STYLE.render(told.run.open[told.run.length].state, ask).messages[-1].text
+    told = story.when(says(**decisions)).then(Turned, Warned, Ended)
+    assert problem in told.decided[1].text  # type: ignore[attr-defined]
+    told.then_ends("completed", "none of the 2 transitions of a holds")
+
+
+def test_an_agent_that_corrects_its_decisions_goes_on() -> None:
+    given(STYLE, SCORES, says(score="7")).when(says(score=7)).then(Turned, Asked)
+
+
+def test_a_recording_is_not_asked_again_for_its_decisions() -> None:
+    recorded = msgspec.structs.replace(says(score="9"), recorded=True)
+    given(STYLE, SCORES).when(recorded).then(Turned, Warned, Ended).then_ends("completed")
+
+
+def test_reasks_also_bound_the_questions_about_decisions() -> None:
+    never = msgspec.structs.replace(SCORES, reasks=0)
+    given(STYLE, never).when(says()).then(Turned, Warned, Ended)
+    story = given(STYLE, SCORES, AgentReplied(text="no JSON"))
+    story.when(says()).then(Turned, Warned, Ended), "the protocol error was the one question"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "decisions", "seen"),
+    [
+        (("x",), {"x": False}, "x is false"),
+        (("x",), {"y": 1}, "x is missing"),
+        (("done AND score >= 8",), {"done": False}, "done is false; score is missing"),
+        (('verdict == "pass"',), {"verdict": "Pass"}, 'verdict is the text "Pass" (did you mean "pass"?)'),
+        (('turns == "1"',), {}, "turns is the number 1"),
+    ],
+)
+def test_values_that_asking_again_would_not_mend_end_the_run_with_a_warning(
+    conditions: tuple[str, ...], decisions: dict[str, Any], seen: str
+) -> None:
+    ways = graph(state("a", *((END, each) for each in conditions)))
+    told = given(STYLE, ways).when(says(**decisions)).then(Turned, Warned, Ended)
+    assert seen in told.decided[1].text  # type: ignore[attr-defined]
+
+
+def test_a_misspelt_decision_is_asked_for_again() -> None:
+    told = given(STYLE, graph(state("a", (END, "is_done")))).when(says(isDone=True)).then(Corrected, Asked)
+    assert '(did you mean "is_done"?)' in told.decided[0].problem  # type: ignore[attr-defined]
+
+
+def test_a_state_without_transitions_ends_without_a_warning() -> None:
+    given(STYLE, graph(state("a"))).when(says()).then(Turned, Ended)
+
+
+def test_a_wrong_type_changes_nothing_where_a_transition_holds() -> None:
+    covered = graph(state("a", (END, "score >= 8"), ("b", "always")), state("b"))
+    given(STYLE, covered).when(says(score="9")).then(turned("b", 1, score="9"), Asked)
+
+
+@pytest.mark.parametrize("name", ["turn_count_a", "turns", "turn_count"])
+def test_a_decision_cannot_defeat_a_condition_on_the_engines_own_name(name: str) -> None:
+    ending = graph(state("a", (END, f"{name} >= 2"), ("a", "always")))
+    story, shadowing = given(STYLE, ending), AgentReplied(text=f'{{"decisions": {{"{name}": 0}}}}')
+    told = story.when(shadowing).then(Turned, Warned, Asked)
+    assert repr(name) in told.decided[1].text  # type: ignore[attr-defined]
+    story.when(shadowing).then_ends("completed", f"{name} >= 2")
+
+
+def test_decisions_do_not_hide_an_error_or_the_turn_limit_from_exit_conditions() -> None:
+    saves = (ExitCondition(condition="error_occurred", action="save_and_end"),)
+    story = given(STYLE, graph(state("a", ("a", "always")), exit_conditions=saves), says(error_occurred=False))
+    story.when(Failed(reason="no key")).then_ends("failed", "error_occurred → save_and_end")
+    exits = (ExitCondition(condition="max_turns_exceeded", action="force_end"),)
+    going = graph(state("a", ("a", "always")), exit_conditions=exits)
+    given(STYLE, going).when(says(max_turns_exceeded=True)).then_asks(AskAgent)
+
+
+def test_a_decision_named_like_the_turns_of_no_state_is_a_decision() -> None:
+    given(STYLE, graph(state("a", (END, "turn_count_x > 3")))).when(says(turn_count_x=9)).then(Turned, Ended)
+
+
 @pytest.mark.req("S1-71")
 def test_a_missing_decision_is_false_and_warned_of_by_name() -> None:
     (warning,) = [e for e in given(STYLE, LOOP).when(says()).decided if isinstance(e, Warned)]
@@ -338,6 +435,21 @@ def test_an_agent_that_asks_writes_nothing() -> None:
     assert "may not call 'write_file'" in last.text
 
 
+@pytest.mark.req("S1-16", "S1-17")
+def test_an_agent_that_asks_writes_nothing_even_with_writing_tools_listed() -> None:
+    tools = ("write_file", "edit_file", "read_file", "deploy")
+    asking = msgspec.structs.replace(graph(state("a")), agents=(Agent(name="agent_a", type="ask", tools=tools),))
+    story = given(STYLE, asking)
+    assert story.run is not None
+    (opened,) = story.run.open.values()
+    assert isinstance(opened.command, AskAgent)
+    assert STYLE.render(opened.state, opened.command).tools == ("read_file", "deploy")
+    calls = (ToolCall(id="1", tool="edit_file", arguments={}),)
+    given(STYLE, asking).when(AgentReplied(calls=calls)).then(Denied, Asked)
+    told = given(STYLE, asking).when(AgentReplied(text=FILES + says().text)).then_ends("completed")
+    assert not told.commands
+
+
 @pytest.mark.req("S1-13", "S1-14", "S1-15", "S1-16", "S1-17")
 def test_the_types_of_agents_really_differ() -> None:
     seen = {}
@@ -437,6 +549,14 @@ def test_reasks_can_be_switched_off_and_raised() -> None:
     story = given(STYLE, twice, AgentReplied(text="hm"))
     story.when(AgentReplied(text="hm")).then_asks(AskAgent)
     story.when(AgentReplied(text="hm")).then_ends("failed")
+
+
+def test_a_debate_that_a_guard_stopped_is_told_how_to_switch_the_guard_off() -> None:
+    debate = graph(state("a", ("b", "always")), state("b", ("a", "always")), guards={"patience": 2})
+    story = given(STYLE, debate, *[says(f"argument {n}") for n in range(3)])
+    story.when(says("argument 4")).then_ends("stopped", "`patience: 0`")
+    alone = graph(state("a", ("a", "always")), guards={"patience": 2})
+    given(STYLE, alone, says("one")).when(says("two")).then_ends("stopped", "`patience: 0`")
 
 
 @pytest.mark.req("S1-37")

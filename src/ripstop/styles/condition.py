@@ -280,10 +280,8 @@ def trace(node: Node, lookup: Callable[[str], Any]) -> Trace:
 
 
 def compare(symbol: str, left: Any, right: Any) -> bool:
-    if left is MISSING or right is MISSING:
-        return False
-    if not _same_kind(left, right):
-        return symbol == "!="
+    if not comparable(left, right):
+        return symbol == "!=" and left is not MISSING and right is not MISSING
     if symbol not in ("==", "!=") and not isinstance(left, int | float | str):
         return False
     if isinstance(left, bool) and symbol not in ("==", "!="):
@@ -291,12 +289,13 @@ def compare(symbol: str, left: Any, right: Any) -> bool:
     return bool(COMPARISONS[symbol](left, right))
 
 
-def _same_kind(left: Any, right: Any) -> bool:
+def comparable(left: Any, right: Any) -> bool:
+    """Whether two values are there and of one kind. A boolean is not a number."""
     if isinstance(left, bool) or isinstance(right, bool):
         return isinstance(left, bool) and isinstance(right, bool)
     if isinstance(left, int | float):
         return isinstance(right, int | float)
-    return type(left) is type(right)
+    return type(left) is type(right) and left is not MISSING
 
 
 def names(node: Node) -> list[Name]:

@@ -14,7 +14,7 @@ from ripstop.kernel.effects import AskAgent
 from .. import condition, template
 from ..condition import Node
 from ..template import Piece
-from .roles import MODELS, TOOLS
+from .roles import MODELS, allowed_tools
 from .schema import reply_schema
 
 END = "END"
@@ -43,11 +43,11 @@ class Agent(Definition, frozen=True, dict=True):
     model: str = ""
     """A model's SPEC or the name of a role; empty for the run's model."""
     tools: tuple[str, ...] | None = None
-    """The tools it may call; none named: those of its type."""
+    """The tools it may call; `None`: those of its type. What its type never may, it may not here either."""
 
     @cached_property
     def may_call(self) -> tuple[str, ...]:
-        return TOOLS[self.type] if self.tools is None else self.tools
+        return allowed_tools(self.type, self.tools)
 
     @cached_property
     def question(self) -> AskAgent:
@@ -79,6 +79,11 @@ class State(Definition, frozen=True, dict=True):
     def ways(self) -> tuple[tuple[int, Transition, Node], ...]:
         """The transitions in order: index, transition, and its condition, read."""
         return tuple((index, way, condition.parse(way.condition)) for index, way in enumerate(self.transitions))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name in the conditions of its transitions."""
+        return frozenset(name.name for _, _, node in self.ways for name in condition.names(node))
 
     @cached_property
     def brief(self) -> Brief:

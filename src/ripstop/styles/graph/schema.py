@@ -10,10 +10,16 @@ from .. import condition, reply
 from ..condition import Compare, Literal, Name, Node
 
 ENGINE_NAMES = ("max_turns_exceeded", "error_occurred", "turns", "turn_count")
-"""Names in conditions that the engine knows by itself."""
+"""Names in conditions that the engine knows by itself, beside `turn_count_<state>`."""
+TURNS_OF = "turn_count_"
 
 LONGEST_CONTENT = 2000
 BOOLEAN = {"type": "boolean"}
+
+
+def is_engine_name(name: str) -> bool:
+    """Whether the engine gives this name its value, or would if there were such a state."""
+    return name in ENGINE_NAMES or name.startswith(TURNS_OF)
 
 
 def reply_schema(prompt: str, conditions: Sequence[Node]) -> dict[str, Any]:
@@ -41,7 +47,7 @@ def _fields(prompt: str, conditions: Sequence[Node]) -> dict[str, dict[str, Any]
     for node in conditions:
         _collect(node, found)
     for name, value in _shown(prompt).items():
-        if isinstance(value, bool | int | float | str):
+        if isinstance(value, bool | int | float | str) and not is_engine_name(name):
             found.setdefault(name, _type_of(value))
     return found
 
@@ -72,7 +78,7 @@ def _collect(node: Node, found: dict[str, dict[str, Any]]) -> None:
 
 
 def _add(name: str, schema: dict[str, Any], found: dict[str, dict[str, Any]]) -> None:
-    if name in ENGINE_NAMES or name.startswith("turn_count_"):
+    if is_engine_name(name):
         return
     if found.get(name, BOOLEAN) == BOOLEAN:
         found[name] = schema

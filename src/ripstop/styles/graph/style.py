@@ -6,7 +6,9 @@ After every turn, in this order:
    asked once more and told what was wrong, then the run has an error.
 2. Exit conditions are checked, the turn limit always among them. After the last allowed turn a
    transition to `END` that holds still counts as completed.
-3. Transitions are tried in order; the first that holds is taken. None at all, or none that holds: the end.
+3. Transitions are tried in order; the first that holds is taken. A state without transitions is the end. Where
+   there are some and none holds because a decision is missing or of the wrong type, the agent is asked once more;
+   otherwise, and after that, it is the end as well, with a warning.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,11 +30,13 @@ from ripstop.kernel.step import News, Picture, Settled, Step
 from .. import condition, reply, template
 from .. import turn as turns
 from ..turn import Finished, Turn
+from .dead_end import MOST_NAMED, DeadEnd, explain_dead_end
 from .definition import END, SAVE, Agent, ExitCondition, Graph, State, Transition
 from .events import Saved, Turned
 from .explanation import explain_turn
 from .guide import GUIDES
 from .roles import instructions_for
+from .schema import TURNS_OF, is_engine_name
 
 NOT_THERE = -1
 """The line of a state that a fork's new definition no longer has."""
@@ -78,7 +82,10 @@ VALUES: dict[str, Callable[[Position], str]] = {
 
 
 class Known(Struct, frozen=True, gc=False):
-    """What names in conditions stand for: the agent's decisions first, then what the engine knows."""
+    """What names in conditions stand for: what the engine knows, then the agent's decisions.
+
+    In this order, because an agent must not be able to defeat the conditions with which its author ends a run.
+    """
 
     state: Position
     decisions: dict[str, Any]
@@ -87,20 +94,25 @@ class Known(Struct, frozen=True, gc=False):
     """The names that stood for nothing, in the order in which they were asked for."""
 
     def value(self, name: str) -> Any:
+        state = self.state
+        if is_engine_name(name) and self.overrules(name):
+            match name:
+                case "max_turns_exceeded":
+                    return state.turns >= state.most_turns
+                case "error_occurred":
+                    return self.error
+                case "turns" | "turn_count":
+                    return state.turns
+            return state.counts.get(name.removeprefix(TURNS_OF), 0)
         if name in self.decisions:
             return self.decisions[name]
-        state = self.state
-        match name:
-            case "max_turns_exceeded":
-                return state.turns >= state.most_turns
-            case "error_occurred":
-                return self.error
-            case "turns" | "turn_count":
-                return state.turns
-        if name.startswith("turn_count_"):
-            return state.counts.get(name.removeprefix("turn_count_"), 0)
         self.missing[name] = None
         return condition.MISSING
+
+    def overrules(self, name: str) -> bool:
+        """Whether the engine's own value hides a decision of this name; `turn_count_x` without a state x is free."""
+        of = name.removeprefix(TURNS_OF)
+        return of == name or of in self.state.graph.places or name not in self.decisions
 
 
 class GraphStyle:
@@ -239,7 +251,7 @@ def _after_turn(step: Step[Position], finished: Finished) -> None:
         return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
     for reason in finished.undelivered:
         step.warn(f"a file was not delivered: {reason}")
-    _follow(step, turn, finished.number, content, decisions)
+    _follow(step, turn, finished, content, decisions)
 
 
 def _correction(problem: str) -> str:
@@ -249,8 +261,8 @@ def _correction(problem: str) -> str:
     )
 
 
-def _follow(step: Step[Position], turn: Turn, number: int, content: str, decisions: dict[str, Any]) -> None:
-    """Go where the turn leads, whose last reply is record `number`."""
+def _follow(step: Step[Position], turn: Turn, finished: Finished, content: str, decisions: dict[str, Any]) -> None:
+    """Go where the turn leads."""
     state = step.state
     graph, here = state.graph, state.here
     known = Known(state, decisions)
@@ -259,10 +271,18 @@ def _follow(step: Step[Position], turn: Turn, number: int, content: str, decisio
     if known.missing and graph.strict_decisions:
         names = ", ".join(repr(name) for name in known.missing)
         return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
+    exceeded = state.turns >= state.most_turns
+    leaves = exit_condition is not None and not exceeded
+    dead_end = None
+    if transition is None and here.transitions and not leaves:
+        dead_end = explain_dead_end(here, decisions, known.value)
+        asks_again = finished.corrections < graph.reasks and not turn.exchanges[-1].reply.recorded
+        if dead_end.problems and asks_again:
+            return turns.correct(step, turn, finished, _undecided(dead_end))
     done, guards = turns.deeds(turn), step.run.guards
     step.record(
         Turned(
-            reply=number,
+            reply=finished.number,
             to=transition.to if transition else "",
             via=index,
             agent=turn.ask.agent,
@@ -271,10 +291,8 @@ def _follow(step: Step[Position], turn: Turn, number: int, content: str, decisio
             marked=progress.marked(content, guards),
         )
     )
-    for name in known.missing:
-        step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
-    exceeded = state.turns >= state.most_turns
-    if exit_condition and not exceeded:
+    _warn(step, known, dead_end)
+    if exit_condition and leaves:
         reason = f"exit condition {exit_condition.condition!r} holds ({exit_condition.action})"
         return _leave(step, "stopped", reason, exit_condition)
     if transition is None:
@@ -284,6 +302,27 @@ def _follow(step: Step[Position], turn: Turn, number: int, content: str, decisio
     if exceeded:
         return _leave_at_limit(step, state, exit_condition)
     _give_turn(step)
+
+
+def _undecided(dead_end: DeadEnd) -> str:
+    return (
+        f"Your decisions do not choose a next step: {dead_end}. Answer again: the same JSON object with its decisions "
+        "put right, and nothing after it. Files that you have delivered are kept; do not repeat them."
+    )
+
+
+def _warn(step: Step[Position], known: Known, dead_end: DeadEnd | None) -> None:
+    """Record what is odd about the decisions of a turn that has just ended."""
+    here = known.state.here
+    overruled = [name for name in known.decisions if is_engine_name(name) and known.overrules(name)]
+    if overruled:
+        names = ", ".join(map(repr, overruled[:MOST_NAMED]))
+        step.warn(f"a decision cannot have a name that the engine gives its own value: {names}; the engine's is used")
+    if dead_end:
+        step.warn(f"{_why_no_transition(here)}: {dead_end}")
+    for name in known.missing:
+        if dead_end is None or name not in here.names:
+            step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
 
 
 def _leave(step: Step[Position], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
