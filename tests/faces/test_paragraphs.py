@@ -22,7 +22,7 @@ def console(terminal: bool, width: int = 40) -> tuple[Console, io.StringIO]:
 
 def test_in_a_terminal_text_keeps_its_indent() -> None:
     shown, out = console(terminal=True)
-    print_indented(shown, LONG, 4)
+    print_indented(shown, 4, LONG)
     lines = out.getvalue().splitlines()
     assert len(lines) > 1
     assert all(line.startswith("    ") and cell_len(line) <= 40 for line in lines)
@@ -39,7 +39,7 @@ def test_beside_a_label_text_keeps_its_column() -> None:
 
 def test_for_a_program_a_line_is_a_line() -> None:
     shown, out = console(terminal=False)
-    print_indented(shown, LONG, 4)
+    print_indented(shown, 4, LONG)
     print_labelled(shown, "last", LONG)
     assert out.getvalue() == f"    {LONG}\nlast    {LONG}\n"
 
@@ -48,7 +48,7 @@ def test_for_a_program_a_line_is_a_line() -> None:
 def test_words_of_agents_are_never_taken_for_markup(text: str) -> None:
     shown, out = console(terminal=False)
     print_labelled(shown, "last", text, "dim")
-    print_indented(shown, text, 2)
+    print_indented(shown, 2, text)
     assert out.getvalue() == f"last    {text}\n  {text}\n"
 
 

@@ -4,13 +4,13 @@ An error keeps a definition from running. A warning does not: it is what an auth
 """
 
 import difflib
-import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
 from ripstop.kernel.errors import DefinitionError
+from ripstop.visible_text import visible_line
 
 ERROR, WARNING = "error", "warning"
 WIDEST = 160
@@ -39,17 +39,18 @@ class Problem(Struct, frozen=True):
 
     def __str__(self) -> str:
         head = f"{self.place}: {self.severity}: {self.text}{f'; {self.hint}' if self.hint else ''}"
-        return f"{head}\n{self.excerpt}" if self.source else head
+        return f"{visible_line(head)}\n{self.excerpt}" if self.source else visible_line(head)
 
     @property
     def excerpt(self) -> str:
-        """The source line with a caret below the place."""
+        """The source line with a caret below the place, both as a terminal shows them."""
+        from rich.cells import cell_len
+
         start = max(0, self.place.column - 1 - WIDEST // 2)
         line = self.source[start : start + WIDEST].expandtabs(1)
-        before = line[: self.place.column - 1 - start]
-        # a full-width character takes two columns of a terminal, and the caret must still fit
-        width = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in before)
-        return f"    {line}\n    {' ' * width}^"
+        before, after = line[: self.place.column - 1 - start], line[self.place.column - 1 - start :]
+        shown = visible_line(before)
+        return f"    {shown}{visible_line(after)}\n    {' ' * cell_len(shown)}^"
 
     def as_json(self) -> dict[str, Any]:
         return {

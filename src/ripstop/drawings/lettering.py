@@ -8,18 +8,19 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from ripstop.visible_text import visible_line
+
 WIDE, EMOJI, MONOSPACED = 1.0, 1.35, 0.61
 MOST = 1000
 """Characters that are looked at; no label shows more."""
 _NARROW = frozenset("ijl.,:;|!'`()[]{}/\\ftrI ")
 _BROAD = frozenset("mwMW@%&")
-_UNDRAWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _CLAUSE = re.compile(r" (?=(?:AND|OR)\b)")
 
 
 def clean(text: str) -> str:
-    """On one line, and without characters that XML or a terminal cannot take."""
-    return " ".join(_UNDRAWABLE.sub("\ufffd", text).split())
+    """On one line; what XML or a terminal cannot take is written out."""
+    return visible_line(" ".join(text.split()))
 
 
 @lru_cache(maxsize=4096)

@@ -1,12 +1,12 @@
 """`check` and `schema`: the commands for those who write definitions."""
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from .options import Options, shared_options
+from .terminal import say, say_json, say_text
 
 if TYPE_CHECKING:
     from ripstop.definitions.problems import Problem
@@ -40,7 +40,7 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
     wrong = bool(problems) if strict else any(problem.severity == "error" for problem in problems)
     if options.as_json:
         document = {"ok": not wrong, "problems": [problem.as_json() for problem in problems]}
-        click.echo(json.dumps(document, ensure_ascii=False))
+        say_json(document)
     else:
         _tell(files)
     sys.exit(WRONG if wrong else 0)
@@ -65,16 +65,16 @@ def _checked(named: str, any_name: bool) -> "dict[str, list[Problem]]":
 def _tell(files: "dict[str, list[Problem]]") -> None:
     for found in files.values():
         for problem in found:
-            severity = click.style(problem.severity, fg=COLOURS[problem.severity], bold=True)
             hint = f"; {problem.hint}" if problem.hint else ""
-            click.echo(f"{problem.place}: {severity}: {problem.text}{hint}")
+            severity = (problem.severity, f"{COLOURS[problem.severity]} bold")
+            say(f"{problem.place}: ", severity, f": {problem.text}{hint}")
             if problem.source:
-                click.echo(problem.excerpt)
+                say_text(problem.excerpt)
         if found:
-            click.echo()
+            say()
     kinds = [problem.severity for found in files.values() for problem in found]
     counts = ", ".join(_count(kinds.count(kind), kind) for kind in COLOURS if kind in kinds) or "nothing wrong"
-    click.echo(f"{_count(len(files), 'file')} checked: {counts}.")
+    say(f"{_count(len(files), 'file')} checked: {counts}.")
 
 
 def _count(number: int, what: str) -> str:
@@ -96,4 +96,4 @@ def schema(style: str) -> None:
     from ripstop.definitions.graph_schema import GRAPH
 
     assert style == "graph", style
-    click.echo(json.dumps(GRAPH, indent=2, ensure_ascii=False))
+    say_json(GRAPH, indent=2)

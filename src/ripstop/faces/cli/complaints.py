@@ -6,17 +6,19 @@
 | definition  | 2         | a workflow's definition is wrong                               |
 | journal     | 1         | the store cannot do its work                                   |
 | failed      | 1         | anything else that was foreseen                                |
-| internal    | 1         | a bug of ours; stderr has the traceback                        |
+| internal    | 1         | a bug in ripstop; stderr has the traceback                     |
 | interrupted | 130       | Ctrl-C                                                         |
 """
 
-import json
+import traceback
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import click
 
 from ripstop.kernel.errors import DefinitionError, JournalError, RipstopError, UsageError
+
+from .terminal import say, say_json, say_text
 
 
 class Complaint(NamedTuple):
@@ -51,17 +53,38 @@ def complaint_about(error: BaseException) -> Complaint:
 
 
 def tell_person(error: BaseException) -> None:
-    if isinstance(error, click.ClickException):
-        return error.show()
-    prefix = "" if isinstance(error, DefinitionError) else "ripstop: "
-    click.echo(f"{prefix}{complaint_about(error).error}", err=True)
+    about = complaint_about(error)
+    if about.kind == "internal":
+        say_text("".join(traceback.format_exception(error)), err=True)
+        say("ripstop: This is a bug in ripstop, not in your workflow; please report it with the lines above.", err=True)
+    elif isinstance(error, click.exceptions.NoArgsIsHelpError):
+        say_text(error.format_message(), err=True)
+    elif isinstance(error, click.ClickException):
+        _tell_usage(error)
+    elif isinstance(error, DefinitionError):
+        say_text(about.error, err=True)  # a line for each problem, and its source
+    else:
+        first, *others = about.error.split("\n")
+        say(f"ripstop: {first}", err=True)
+        for line in others:
+            say(f"  {line}", err=True)  # so that no text from outside begins a line as we do
     if isinstance(error, JournalError) and not str(error).endswith("."):
-        click.echo("Nothing that was acknowledged is lost.", err=True)
-    return None
+        say("Nothing that was acknowledged is lost.", err=True)
+
+
+def _tell_usage(error: click.ClickException) -> None:
+    """What click would print."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is not None:
+        say_text(context.get_usage(), err=True)
+        if context.command.get_help_option(context) is not None:
+            say(f"Try '{context.command_path} {context.help_option_names[0]}' for help.", err=True)
+        say(err=True)
+    say(f"Error: {error.format_message()}", err=True)
 
 
 def tell_program(error: BaseException) -> None:
-    click.echo(json.dumps(complaint_about(error)._asdict(), ensure_ascii=False))
+    say_json(complaint_about(error)._asdict())
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

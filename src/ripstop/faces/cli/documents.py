@@ -1,7 +1,6 @@
 """`ripstop docs …`: hand-off documents, for people and for other programs."""
 
 import asyncio
-import json
 import math
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import click
 
 from .options import Family, Options, shared_options
 from .running import EXIT, WAITING
+from .terminal import say, say_json, say_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -59,7 +59,7 @@ def _open(options: Options, folder: Path, work: "Callable[[Documents], Awaitable
 
     result = asyncio.run(go())
     for trouble in troubles:
-        click.echo(f"{trouble.file}: {trouble.text}", err=True)
+        say(f"{trouble.file}: {trouble.text}", err=True)
     return result, troubles
 
 
@@ -105,9 +105,9 @@ def _show_one(options: Options, document: "Document", line: str) -> None:
     from ripstop.office.document import plain
 
     if options.as_json:
-        click.echo(json.dumps(plain(document), ensure_ascii=False))
+        say_json(plain(document))
     else:
-        click.echo(f"{line}  {click.style(document.file, dim=True)}")
+        say(f"{line}  ", (document.file, "dim"))
 
 
 @docs.command("list", short_help="List the documents.")
@@ -135,11 +135,11 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
             "documents": [plain(document) for document in shown],
             "problems": [{"file": trouble.file, "text": trouble.text} for trouble in troubles],
         }
-        return click.echo(json.dumps(listed, ensure_ascii=False))
+        return say_json(listed)
     if not shown:
         if found:
-            return click.echo(f"None of the {len(found)} documents is such a one.")
-        return click.echo('No documents here. Make one:  ripstop docs new "TASK" --to NAME')
+            return say(f"None of the {len(found)} documents is such a one.")
+        return say('No documents here. Make one:  ripstop docs new "TASK" --to NAME')
     from .tables import show_documents
 
     return show_documents(shown)
@@ -165,11 +165,11 @@ def show(options: Options, document: str, folder: Path) -> None:
 
     (found, run), _ = _open(options, folder, look)
     if options.as_json:
-        return click.echo(json.dumps(plain(found, run), ensure_ascii=False))
-    click.echo(text_of(found).rstrip("\n"))
+        return say_json(plain(found, run))
+    say_text(text_of(found).rstrip("\n"))
     for odd in found.oddities:
-        click.echo(click.style(f"odd: {odd}", fg="yellow"), err=True)
-    return click.echo(click.style(f"closer: ripstop log {found.run}   ·   ripstop why {found.run}", dim=True), err=True)
+        say((f"odd: {odd}", "yellow"), err=True)
+    return say((f"closer: ripstop log {found.run}   ·   ripstop why {found.run}", "dim"), err=True)
 
 
 def _act(options: Options, folder: Path, named: str, action: str, by: str, **given: str) -> None:
@@ -187,11 +187,12 @@ def _act(options: Options, folder: Path, named: str, action: str, by: str, **giv
     whose = "" if paper.status in ("completed", "terminated") else f", with {paper.owner}"
     _show_one(options, document, f"{document.id}  {paper.status}{whose}")
     for question in document.questions:
-        click.echo(f"A person is asked: {question}\n  ripstop desk", err=True)
+        say(f"A person is asked: {question}", err=True)
+        say("  ripstop desk", err=True)
     if document.questions:
         sys.exit(WAITING)
     if run.verdict is not None and action != "terminate":
-        click.echo(f"A guard terminated it: {run.verdict.text}", err=True)
+        say(f"A guard terminated it: {run.verdict.text}", err=True)
         sys.exit(EXIT["stopped"])
 
 
@@ -287,11 +288,11 @@ def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> 
     old, _ = _open(options, folder, lambda docs: docs.clean(age, dry_run))
     if options.as_json:
         listed = [{"id": document.id, "file": document.file} for document in old]
-        return click.echo(json.dumps({"deleted": [] if dry_run else listed, "old": listed}, ensure_ascii=False))
+        return say_json({"deleted": [] if dry_run else listed, "old": listed})
     for document in old:
-        click.echo(f"{document.id}  {document.paper.updated}  {document.file}")
+        say(f"{document.id}  {document.paper.updated}  {document.file}")
     verb = "would be deleted" if dry_run else "deleted"
-    return click.echo(f"{count(len(old), 'document')} {verb}.")
+    return say(f"{count(len(old), 'document')} {verb}.")
 
 
 @docs.command(short_help="Show the messages in the inboxes.")
@@ -316,9 +317,9 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
     found, _ = _open(options, folder, look)
     if options.as_json:
         listed = [{**plain_letter(letter), "became": became} for letter, became in found]
-        return click.echo(json.dumps(listed, ensure_ascii=False))
+        return say_json(listed)
     if not found:
-        return click.echo("No messages.")
+        return say("No messages.")
     from .words import first_line
 
     for letter, became in found:
@@ -327,7 +328,9 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
         what = (
             f"{letter.file}: {said['problem']}" if said["problem"] else first_line(said["document"] or said["body"], 80)
         )
-        click.echo(f"{who}  {said['type']}  {what}" + (f"\n    {became}" if became else ""))
+        say(f"{who}  {said['type']}  {what}")
+        if became:
+            say(f"    {became}")
     return None
 
 

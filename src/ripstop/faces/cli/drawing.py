@@ -1,13 +1,13 @@
 """`graph`: a picture of a workflow, or of a run with the path it took."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .options import Options, shared_options
+from .terminal import say, say_json, say_text
 
 if TYPE_CHECKING:
     from ripstop.drawings.diagram import Diagram
@@ -52,8 +52,10 @@ def graph(options: Options, what: str, format: str | None, output: Path | None) 
         except OSError as error:
             raise UsageError(f"{output} cannot be written: {error.strerror}.") from error
     if options.as_json:
-        return click.echo(json.dumps({"format": chosen, "text": text}, ensure_ascii=False))
-    click.echo(f"{output} is written ({chosen})." if output else text, nl=bool(output), err=bool(output))
+        return say_json({"format": chosen, "text": text})
+    if output:
+        return say(f"{output} is written ({chosen}).", err=True)
+    return say_text(text)
 
 
 def _format_of(output: Path) -> str:

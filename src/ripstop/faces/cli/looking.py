@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import Options, shared_options
+from .terminal import console_for, say, say_json
 
 if TYPE_CHECKING:
     from ripstop.kernel.run import Run
@@ -52,9 +53,9 @@ def runs(options: Options) -> None:
             }
             for info in infos
         ]
-        return click.echo(json.dumps(listed, ensure_ascii=False))
+        return say_json(listed)
     if not infos:
-        return click.echo("No runs yet. Start one:  ripstop run WORKFLOW")
+        return say("No runs yet. Start one:  ripstop run WORKFLOW")
     from .tables import show_runs
 
     show_runs(infos)
@@ -93,7 +94,7 @@ def show(options: Options, named: str) -> None:
     from ripstop.app import open_engine
     from ripstop.kernel.run import fingerprint
 
-    from .paragraphs import console_for, print_labelled
+    from .paragraphs import print_labelled
     from .running import summary
     from .words import first_line
 
@@ -107,7 +108,7 @@ def show(options: Options, named: str) -> None:
     more = {"where": picture.where, "whose_turn": picture.whose_turn, "progress": picture.progress}
     if options.as_json:
         pinned = {"records": view.run.length, "definition": view.run.definition, "fingerprint": fingerprint(view.run)}
-        return click.echo(json.dumps({**result, **more, **pinned}, ensure_ascii=False))
+        return say_json({**result, **more, **pinned})
     usage = result["usage"]
     lines = [
         ("status", f"{view.status}{'  ' + result['because'] if result['because'] else ''}"),
@@ -156,7 +157,7 @@ def log(options: Options, named: str, follow: bool) -> None:
                 story = await tell_story(engine, run_id)
                 for one in story[told:]:
                     if options.as_json:
-                        click.echo(json.dumps(plain(one), ensure_ascii=False))
+                        say_json(plain(one))
                     else:
                         _tell(one)
                 told = len(story)
@@ -192,15 +193,13 @@ def _tell(told: "Told") -> None:
     ]
     head = f"{number:>5}  {local_time(told.record.at)}"
     if not sys.stdout.isatty():
-        return click.echo(f"{head}  {kind:{WIDEST_KIND}}  " + "  ".join(f"{name} {text}" for name, text in shown))
-    click.echo(f"{head}  {click.style(kind, bold=True)}")
+        return say(f"{head}  {kind:{WIDEST_KIND}}  " + "  ".join(f"{name} {text}" for name, text in shown))
+    say(f"{head}  ", (kind, "bold"))
     if shown:
-        from rich.text import Text
+        from .paragraphs import print_indented
 
-        from .paragraphs import console_for, print_indented
-
-        words = Text("  ").join(Text.assemble((name, "dim"), " ", text) for name, text in shown)
-        print_indented(console_for(), words, 7)
+        parts = [part for name, text in shown for part in ("  ", (name, "dim"), f" {text}")]
+        print_indented(console_for(), 7, *parts[1:])
     return None
 
 
@@ -247,13 +246,11 @@ def why(options: Options, where: str) -> None:
     if options.as_json:
         from ripstop.runtime.story import plain
 
-        return click.echo(
-            json.dumps([{**plain(one), "explanation": lines} for one, lines in reasons], ensure_ascii=False)
-        )
+        return say_json([{**plain(one), "explanation": lines} for one, lines in reasons])
     for one, lines in reasons:
         _tell(one)
         for line in lines:
-            click.echo(f"         {line}")
+            say(f"         {line}")
 
 
 def _to_answer(run: "Run[Any]", within: set[int] | None) -> list[str]:
@@ -301,12 +298,12 @@ def verify(options: Options, run_id: str | None) -> None:
     checked = [info for info in infos if run_id in (None, info.run_id)]
     if options.as_json:
         found = [{"run": d.run_id, "number": d.number, "damage": d.text} for d in damage]
-        click.echo(json.dumps({"sound": not damage, "runs": len(checked), "damage": found}, ensure_ascii=False))
+        say_json({"sound": not damage, "runs": len(checked), "damage": found})
     elif damage:
         for one in damage:
-            click.echo(f"{one.run_id or 'journal'}{f'@{one.number}' if one.number else ''}: {one.text}")
-        click.echo("This journal is not what was written. Restore it from a backup.", err=True)
+            say(f"{one.run_id or 'journal'}{f'@{one.number}' if one.number else ''}: {one.text}")
+        say("This journal is not what was written. Restore it from a backup.", err=True)
     else:
         records = sum(info.length for info in checked)
-        click.echo(f"Sound: {count(len(checked), 'run')}, {count(records, 'record')}.")
+        say(f"Sound: {count(len(checked), 'run')}, {count(records, 'record')}.")
     sys.exit(1 if damage else 0)

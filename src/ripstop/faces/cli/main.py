@@ -3,7 +3,9 @@
 Commands import what they need when they run, so that `--help` answers at once.
 """
 
-import io
+import contextlib
+import logging
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -19,9 +21,10 @@ from .drawing import graph
 from .looking import log, runs, show, verify, why
 from .models import model
 from .options import Options
-from .output import OutputLost, tell_of_lost_output, use_output
+from .output import OutputLost, discard_output, use_output
 from .running import resume, run
 from .steering import answer, cancel, desk, fork
+from .terminal import log_to_stderr, say
 
 FAILED = 1
 
@@ -39,24 +42,23 @@ class _Commands(click.Group):
                     sys.stdout.flush()  # now, while what goes wrong with it can still be told
         except BrokenPipeError:
             # whoever read our output has gone (`ripstop log | head`); nothing is left to say
-            sys.stderr.close()
+            discard_output()
             sys.exit(FAILED)
         except OutputLost as error:
-            tell_of_lost_output(error)
+            _tell_of_lost_output(error)
             sys.exit(FAILED)
         sys.exit(code if isinstance(code, int) else 0)
 
     def _run(self, arguments: list[str], *more: Any, **kwargs: Any) -> Any:
         try:
+            _check_encoding(arguments)
             return super().main(arguments, *more, **{**kwargs, "standalone_mode": False})
         except (BrokenPipeError, OutputLost):
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # a bug in ripstop is told, too
             about = complaint_about(error)
             if wants_json(arguments):
                 tell_program(error)
-            if about.kind == "internal":
-                raise
             tell_person(error)
             return about.exit_code
 
@@ -105,10 +107,25 @@ for _section in SECTIONS.values():
         cli.add_command(_command)
 
 
+def _check_encoding(arguments: list[str]) -> None:
+    """Names of runs and all that is recorded is text. Only a file can have a name that is not."""
+    for argument in arguments:
+        if not argument.isprintable() and not os.path.lexists(argument):
+            try:
+                argument.encode()
+            except UnicodeEncodeError:
+                raise click.UsageError(f"The argument {argument!r} is not UTF-8 text.") from None
+
+
+def _tell_of_lost_output(error: OutputLost) -> None:
+    """Say so on stderr, unless that has gone the same way."""
+    lost = f"ripstop: The output cannot be written: {error.strerror}. The journal is not affected."
+    with contextlib.suppress(OSError):
+        say(lost, err=True)
+    discard_output()
+
+
 def main() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # a terminal that cannot show a character must not stop the story
-            stream.reconfigure(errors="backslashreplace")
     use_output()
+    log_to_stderr(logging.WARNING)
     cli(prog_name="ripstop")

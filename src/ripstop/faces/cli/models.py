@@ -1,10 +1,9 @@
 """`model`: the local model."""
 
-import json
-
 import click
 
 from .options import Family, Options, shared_options
+from .terminal import say, say_json
 
 
 @click.group(cls=Family)
@@ -25,6 +24,6 @@ def install(options: Options) -> None:
     """
     from ripstop.app import install_model
 
-    found = install_model(lambda line: click.echo(line, err=options.as_json))
+    found = install_model(lambda line: say(line, err=options.as_json))
     if options.as_json:
-        click.echo(json.dumps({"model": str(found)}, ensure_ascii=False))
+        say_json({"model": str(found)})

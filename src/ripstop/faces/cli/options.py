@@ -1,9 +1,10 @@
 """What is common to all commands: the journal, the model, and how to print."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from .terminal import log_to_stderr
 
 if TYPE_CHECKING:
     from ripstop.settings import Settings
@@ -31,7 +32,7 @@ class Options:
         if self.verbose:
             import logging
 
-            logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+            log_to_stderr(logging.DEBUG)
         return read_settings(Path.cwd(), store=self.store, model=self.model, base_url=self.base_url)
 
 

@@ -1,50 +1,78 @@
-"""Stdout, whose troubles can be told from those with other files: a full disk, a quota.
+"""Stdout and stderr: streams that show every text as it is and let none of it act on the terminal.
 
-A reader that has gone (`ripstop log | head`) is no trouble; that stays a `BrokenPipeError`.
+- `write` makes control characters visible, whoever calls it: a traceback, a warning, a library.
+- `write_rendered` is the one way past that, for `terminal.py`, which filters texts before it styles them.
+- A reader that has gone (`ripstop log | head`) is a `BrokenPipeError`; for a command that works it is nothing
+  (`work_goes_on`). What else goes wrong with stdout (a full disk, a quota) is `OutputLost`.
 """
 
-import contextlib
+import errno
 import io
 import os
 import sys
 
-import click
+from ripstop.visible_text import visible
 
 
 class OutputLost(OSError):
-    """What was to be shown cannot be written."""
+    """Raised when what was to be shown cannot be written."""
 
 
 class Output(io.TextIOWrapper):
+    work_goes_on = False
+    """Whether a reader that has gone is no reason to stop."""
+
     def write(self, text: str, /) -> int:
+        self.write_rendered(visible(text))
+        return len(text)
+
+    def write_rendered(self, text: str) -> int:
         try:
             return super().write(text)
-        except BrokenPipeError:
-            raise
         except OSError as error:
-            raise OutputLost(error.errno, error.strerror) from error
+            self._failed(error)
+            return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
-        except BrokenPipeError:
-            raise
         except OSError as error:
+            self._failed(error)
+
+    def _failed(self, error: OSError) -> None:
+        has_reader = not isinstance(error, BrokenPipeError) and error.errno != errno.EIO  # EIO: the terminal was closed
+        if self.work_goes_on and not (has_reader and self is sys.stdout):
+            self.discard()
+        elif has_reader:
             raise OutputLost(error.errno, error.strerror) from error
+        else:
+            raise BrokenPipeError(error.errno, error.strerror) from error
+
+    def discard(self) -> None:
+        """Write nowhere from now on, what still waits to be written included: Python would try again as it ends."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
 
 
 def use_output() -> None:
-    """From now on stdout is an `Output`, if it is a file at all."""
-    stream = sys.stdout
-    if isinstance(stream, io.TextIOWrapper):
-        encoding, errors, by_line = stream.encoding, stream.errors, stream.line_buffering
-        sys.stdout = Output(stream.detach(), encoding, errors, line_buffering=by_line)
+    """From now on stdout and stderr are `Output`s, if they are files at all."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and not isinstance(stream, Output):
+            encoding, by_line = stream.encoding, stream.line_buffering
+            # "backslashreplace": a terminal that cannot show a character must not stop the story
+            setattr(sys, name, Output(stream.detach(), encoding, "backslashreplace", line_buffering=by_line))
 
 
-def tell_of_lost_output(error: OutputLost) -> None:
-    """One line on stderr. What still waits to be written is given up, or Python would try again as it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-    with contextlib.suppress(OSError):  # if stderr goes to the same place, there is nobody to tell
-        click.echo(f"ripstop: The output cannot be written: {error.strerror}. The journal is not affected.", err=True)
+def keep_working_without_readers() -> None:
+    """Work matters more than its picture: a reader that goes away does not stop this command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, Output):
+            stream.work_goes_on = True
+
+
+def discard_output() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, Output):
+            stream.discard()

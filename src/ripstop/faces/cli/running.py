@@ -1,7 +1,6 @@
 """`run` and `resume`: the commands that work."""
 
 import asyncio
-import json
 import math
 import signal
 import sys
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import Options, shared_options
+from .terminal import say_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -201,11 +201,11 @@ async def _follow(options: Options, settings: "Settings", start: "Callable[[App]
                 if not view.run.ended:
                     screen.interrupted(run_id)
                     if options.as_json:
-                        click.echo(json.dumps(await summary(app.engine, view), ensure_ascii=False))
+                        say_json(await summary(app.engine, view))
                     return 128 + interrupted.result()
         result = await summary(app.engine, view)
         if options.as_json:
-            click.echo(json.dumps(result, ensure_ascii=False))
+            say_json(result)
         else:
             screen.result(view, result)
     return WAITING if view.status in ("waiting", "listening") else EXIT[view.status]

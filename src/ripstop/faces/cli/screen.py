@@ -9,16 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.status import Status
-from rich.text import Text
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed
 from ripstop.kernel.events import Answered, Asked, Ended, Guarded, Record, Warned
 from ripstop.kernel.step import Picture
 from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
 
-from .paragraphs import console_for, print_indented, print_labelled
+from .paragraphs import print_indented, print_labelled
+from .terminal import Part, console_for, line_of, live_line, text_of
 from .words import COLOURS, command_for, count, first_line, one_of, seconds
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ class Screen:
         self._began: dict[int, tuple[float, str]] = {}
         self._words: dict[int, int] = {}
         self._places: dict[int, str] = {}
-        self._spoken: list[tuple[str, str]] = []
-        """Replies of the turn under way: what to print before them, and their text."""
+        self._spoken: list[tuple[list[Part], str]] = []
+        """Replies of the turn under way: the line to print before them, and their text."""
         self._start = time.monotonic()
 
     @contextmanager
@@ -49,7 +48,7 @@ class Screen:
         stop = self._app.live.watch(self._see)
         try:
             if self._err.is_terminal:
-                with self._err.status("starting …") as self._status:
+                with live_line(self._err, text_of("starting …")) as self._status:
                     yield
             else:
                 yield
@@ -63,7 +62,7 @@ class Screen:
             if isinstance(opened.command, AskAgent):  # asked before we looked on
                 self._places.setdefault(number, view.picture.where)
         if not self._quiet:
-            self._err.print(f"[bold]{escape(run_id)}[/]  [dim]({escape(self._app.settings.store)})[/]")
+            self._err.print(line_of((run_id, "bold"), "  ", (f"({self._app.settings.store})", "dim")))
 
     def _mine(self, run_id: str) -> bool:
         # before the run has a name, all that can be seen is its own beginning
@@ -95,8 +94,8 @@ class Screen:
             return
         began, who = self._began[number]
         spent = f"{self._words[number]} tokens, " if self._words[number] else ""
-        place = f"[bold]{escape(self._places.get(number, ''))}[/] {escape(who)}"
-        self._status.update(f"{place}  [dim]{spent}{seconds(time.monotonic() - began)}[/]")
+        place = (self._places.get(number, ""), "bold")
+        self._status.update(line_of(place, f" {who}  ", (f"{spent}{seconds(time.monotonic() - began)}", "dim")))
 
     def _tell(self, record: Record, picture: Picture) -> None:
         match record.event:
@@ -108,8 +107,9 @@ class Screen:
                 began, who = self._began.pop(to, (time.monotonic(), "agent"))
                 again = f", attempt {attempt}" if attempt > 1 else ""
                 cost = f"{reply.usage.tokens} tokens, " if reply.usage.tokens else ""
-                place = f"[bold]{escape(self._places.pop(to, ''))}[/] {escape(who)}"
-                head = f"  [green]●[/] {place}  [dim]{cost}{seconds(time.monotonic() - began)}{again}[/]"
+                effort = f"{cost}{seconds(time.monotonic() - began)}{again}"
+                place = (self._places.pop(to, ""), "bold")
+                head: list[Part] = ["  ", ("●", "green"), " ", place, f" {who}  ", (effort, "dim")]
                 tools = ", ".join(call.tool for call in reply.calls)
                 self._spoken.append((head, reply.text.strip() or (f"calls {tools}" if tools else "")))
             case Answered(answer=Failed(reason=reason)):
@@ -120,27 +120,28 @@ class Screen:
                 self._note(f"guard {guard}:", "yellow", text)
 
     def _note(self, label: str, colour: str, text: str) -> None:
-        print_indented(self._err, Text.assemble((label, colour), " ", text), 2)
+        print_indented(self._err, 2, (label, colour), f" {text}")
 
     def _turn_is_over(self, picture: Picture) -> None:
         """Show what was said in the turn. Only now do we know what it came to."""
         for index, (head, text) in enumerate(self._spoken):
             last = index == len(self._spoken) - 1
             said = picture.document if last and picture.document else text
-            self._err.print(head)
+            self._err.print(line_of(*head))
             if said:
-                print_indented(self._err, first_line(said, 160), 4)
+                print_indented(self._err, 4, first_line(said, 160))
         self._spoken.clear()
 
     def stopping(self) -> None:
         if self._status:
-            self._status.update("stopping …")
+            self._status.update(text_of("stopping …"))
 
     def interrupted(self, run_id: str) -> None:
-        self._err.print(f"\nInterrupted. Nothing is lost; go on with:  {self._command()} resume {escape(run_id)}")
+        self._err.print()
+        self._err.print(line_of(f"Interrupted. Nothing is lost; go on with:  {self._command()} resume {run_id}"))
 
     def result(self, view: "View", result: dict[str, Any]) -> None:
-        run_id, usage, out = escape(result["run"]), result["usage"], self._out
+        run_id, usage, out = result["run"], result["usage"], self._out
         took = seconds(time.monotonic() - self._start)
         out.print()
         print_labelled(out, f"{view.status} ", result["because"], f"{COLOURS[view.status]} bold")
@@ -155,15 +156,15 @@ class Screen:
         for question in result["waiting"]:
             print_labelled(out, "waits", question["question"], "magenta")
             choices = one_of(question["choices"])
-            out.print(f"        {self._command()} answer {escape(question['id'])} {escape(choices)}")
+            out.print(line_of(f"        {self._command()} answer {question['id']} {choices}"))
         ways = result.get("guard", result).get("ways_on", ())
         for way in ways if not result["waiting"] else ():
-            out.print(f"go on   {escape(way.replace('ripstop', self._command(), 1))}")
+            out.print(line_of(f"go on   {way.replace('ripstop', self._command(), 1)}"))
         closer = "   ·   ".join(f"{self._command()} {verb} {run_id}" for verb in ("log", "why"))
-        out.print(f"[dim]closer  {closer}[/]")
+        out.print(line_of((f"closer  {closer}", "dim")))
 
     def _command(self) -> str:
-        return escape(command_for(self._app.settings.store))
+        return command_for(self._app.settings.store)
 
 
 def _ends_turn(event: object) -> bool:

@@ -2,13 +2,13 @@
 
 import asyncio
 import getpass
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from .options import Options, shared_options
+from .terminal import console_for, say, say_json
 
 
 def _me() -> str:
@@ -31,7 +31,7 @@ def desk(options: Options) -> None:
     from ripstop.app import open_engine
     from ripstop.runtime.story import iso
 
-    from .paragraphs import console_for, print_indented
+    from .paragraphs import print_indented
     from .words import local_time, one_of
 
     async def look() -> Any:
@@ -50,15 +50,15 @@ def desk(options: Options) -> None:
             }
             for q in questions
         ]
-        return click.echo(json.dumps(listed, ensure_ascii=False))
+        return say_json(listed)
     if not questions:
-        return click.echo("Nothing waits for you.")
+        return say("Nothing waits for you.")
     console = console_for()
     for q in questions:
-        click.echo(f"{click.style(f'{q.run_id}/{q.number}', bold=True)}  {local_time(q.at)}")
-        print_indented(console, q.command.question, 2)
-        choices = one_of(q.command.choices)
-        click.echo(click.style(f"  ripstop answer {q.run_id}/{q.number} {choices}\n", dim=True))
+        say((f"{q.run_id}/{q.number}", "bold"), f"  {local_time(q.at)}")
+        print_indented(console, 2, q.command.question)
+        say((f"  ripstop answer {q.run_id}/{q.number} {one_of(q.command.choices)}", "dim"))
+        say()
 
 
 @click.command(short_help="Answer a question of the desk.")
@@ -93,10 +93,8 @@ def answer(options: Options, question: str, choice: str, text: str, file: Path |
 
     status = asyncio.run(tell())
     if options.as_json:
-        return click.echo(json.dumps({"run": run_id, "status": status}))
-    click.echo(
-        f"Answered. {run_id} is {status}." + (f"  Go on:  ripstop resume {run_id}" if status == "working" else "")
-    )
+        return say_json({"run": run_id, "status": status})
+    say(f"Answered. {run_id} is {status}." + (f"  Go on:  ripstop resume {run_id}" if status == "working" else ""))
 
 
 @click.command()
@@ -124,8 +122,8 @@ def cancel(options: Options, run_id: str) -> None:
     view = asyncio.run(tell())
     because = view.run.ended.because if view.run.ended else "a person is asked: ripstop desk"
     if options.as_json:
-        return click.echo(json.dumps({"run": run_id, "outcome": view.status, "because": because}, ensure_ascii=False))
-    click.echo(f"{run_id}: {view.status}, {because}.")
+        return say_json({"run": run_id, "outcome": view.status, "because": because})
+    say(f"{run_id}: {view.status}, {because}.")
 
 
 @click.command(short_help="Go on from any record, under a new name.")
@@ -167,10 +165,10 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None, 
     folder = run.settings.get("workspace")
     if options.as_json:
         told = {"run": run.id, "from": run_id, "records": run.length, "status": status, "workspace": folder}
-        return click.echo(json.dumps(told, ensure_ascii=False))
-    click.echo(f"{run.id} goes on from {run_id} ({status}).")
+        return say_json(told)
+    say(f"{run.id} goes on from {run_id} ({status}).")
     if folder:
-        click.echo(f"Files:  {folder}")
+        say(f"Files:  {folder}")
     if not run.ended:
-        click.echo(f"Go on:  ripstop resume {run.id}")
+        say(f"Go on:  ripstop resume {run.id}")
     return None

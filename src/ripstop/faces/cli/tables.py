@@ -1,13 +1,17 @@
 """Lists of things, as people see them."""
 
-from rich.console import Console
-from rich.markup import escape
+from typing import TYPE_CHECKING
+
 from rich.table import Table
 
 from ripstop.office.document import Document
 from ripstop.runtime.ports import RunInfo
 
+from .terminal import console_for, line_of
 from .words import COLOURS, STATUS_COLOURS, first_line, local_time
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 ROOMY = 110
 """Columns of a terminal in which every column of a table has its place."""
@@ -18,9 +22,9 @@ def show_runs(infos: list[RunInfo]) -> None:
     roomy = console.width >= ROOMY
     table = _table("run", "status", "style", *(("records", "begun") if roomy else ()), "last")
     for info in infos:
-        status = f"[{COLOURS.get(info.status, 'white')}]{info.status}[/]"
+        status = line_of((info.status, COLOURS.get(info.status, "white")))
         more = (str(info.length), local_time(info.created)) if roomy else ()
-        table.add_row(escape(info.run_id), status, info.style, *more, local_time(info.updated))
+        table.add_row(line_of(info.run_id), status, line_of(info.style), *more, local_time(info.updated))
     console.print(table)
 
 
@@ -30,14 +34,15 @@ def show_documents(documents: list[Document]) -> None:
     table = _table("document", "status", "owner", *(("since",) if roomy else ()), "task")
     for one in documents:
         paper = one.paper
-        status = f"[{STATUS_COLOURS[paper.status]}]{paper.status}[/]"
-        since = (paper.updated,) if roomy else ()
-        table.add_row(escape(one.id), status, escape(paper.owner), *since, escape(first_line(paper.task, 60)))
+        status = line_of((paper.status, STATUS_COLOURS[paper.status]))
+        since = (line_of(paper.updated),) if roomy else ()
+        table.add_row(line_of(one.id), status, line_of(paper.owner), *since, line_of(first_line(paper.task, 60)))
     console.print(table)
 
 
-def _console() -> Console:
-    console = Console(highlight=False)
+def _console() -> "Console":
+    console = console_for()
+    console.soft_wrap = False
     if not console.is_terminal:
         console.width = 10_000  # whoever reads it is a program or a file, and needs whole names
     return console

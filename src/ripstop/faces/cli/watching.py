@@ -1,7 +1,6 @@
 """What a person sees while agents work on documents: one line for every change."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from ripstop.kernel.events import Asked, Guarded, Warned
 from ripstop.runtime.live import Appended, Began, Retrying, Sight
 
 from .running import EXIT, GRACE, WAITING, interruption
+from .terminal import say, say_json
 
 if TYPE_CHECKING:
     from ripstop.office.document import Document, Trouble
@@ -76,7 +76,7 @@ class _Lines:
         self._say(f"inbox {mail.agent}", f"{mail.file}: {mail.became}")
 
     def _say(self, name: str, text: str, colour: str = "") -> None:
-        click.echo(f"{click.style(name, bold=True)}  {click.style(text, fg=colour) if colour else text}", err=True)
+        say((name, "bold"), "  ", (text, colour), err=True)
 
 
 async def watch_documents(options: "Options", folder: Path, once: bool, only: tuple[str, ...]) -> int:
@@ -95,7 +95,7 @@ async def watch_documents(options: "Options", folder: Path, once: bool, only: tu
         watch = Watch(documents, roles, lines.mail)
         interrupted = interruption()
         if not once:
-            click.echo(f"Watching {folder} for {', '.join(roles)}. Ctrl-C stops; nothing is lost.", err=True)
+            say(f"Watching {folder} for {', '.join(roles)}. Ctrl-C stops; nothing is lost.", err=True)
         working = asyncio.ensure_future(watch.once() if once else watch.for_ever())
         waited: list[asyncio.Future[Any]] = [working, interrupted]
         try:
@@ -140,10 +140,10 @@ def _result(options: "Options", stock: "list[Document]", stopped: bool) -> int:
     from .tables import show_documents
 
     if options.as_json:
-        click.echo(json.dumps({"documents": [plain(document) for document in stock]}, ensure_ascii=False))
+        say_json({"documents": [plain(document) for document in stock]})
     elif stock:
         show_documents(stock)
     if any(document.questions for document in stock):
-        click.echo("A person is asked: ripstop desk", err=True)
+        say("A person is asked: ripstop desk", err=True)
         return WAITING
     return STOPPED if stopped else 0

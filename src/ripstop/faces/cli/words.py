@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from ripstop.settings import DEFAULT_STORE
+from ripstop.visible_text import visible_line
 
 COLOURS = {
     "completed": "green",
@@ -28,7 +29,7 @@ def command_for(store: str) -> str:
 
 
 def first_line(text: str, most: int = 200) -> str:
-    line = " ".join(text.split())
+    line = visible_line(" ".join(text.split()))
     return line if len(line) <= most else line[: most - 1] + "…"
 
 

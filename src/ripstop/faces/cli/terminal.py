@@ -1,0 +1,158 @@
+"""The one way out: everything that the commands print is printed here.
+
+A text is data wherever it comes from: it is made visible first and styled then, so what reaches the terminal is
+text, newlines and our own styles. Other modules call neither `print` nor `click.echo` nor a `Console` of rich
+(a test keeps it so); what gets out in another way, `output.py` filters.
+"""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import click
+
+from ripstop.visible_text import visible, visible_json, visible_line
+
+from .output import Output
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+    from rich.text import Text
+
+Part = str | tuple[str, str]
+"""A text, or a text and its style: a colour, `bold`, `dim`, or several of these words."""
+
+
+def say(*parts: Part, err: bool = False) -> None:
+    """Print one line. A newline in it is shown as `\\n`, so a text cannot pass for a line of ours."""
+    stream = sys.stderr if err else sys.stdout
+    coloured = _coloured(stream)
+    pieces = [_styled(part, coloured) for part in parts]
+    _write(stream, "".join(pieces) + "\n")
+
+
+def say_text(text: str, err: bool = False) -> None:
+    """Print a text that can have several lines."""
+    _write(sys.stderr if err else sys.stdout, visible(text).removesuffix("\n") + "\n")
+
+
+def say_json(value: Any, indent: int | None = None) -> None:
+    """Print a JSON document. Letters stay readable; what would act on a terminal is escaped, as JSON does it."""
+    _write(sys.stdout, visible_json(json.dumps(value, ensure_ascii=False, indent=indent)) + "\n")
+
+
+def text_of(*parts: Part) -> "Text":
+    """A text for rich that can have several lines."""
+    from rich.text import Text
+
+    return Text.assemble(*((visible(text), style) for text, style in map(_with_style, parts)))
+
+
+def line_of(*parts: Part) -> "Text":
+    """A text for rich on one line, as in a cell of a table."""
+    return text_of(*((visible_line(text), style) for text, style in map(_with_style, parts)))
+
+
+def console_for(stderr: bool = False) -> "Console":
+    """A console of rich that shows texts as they are: no markup, no `:name:` becomes a picture, no number a colour."""
+    from .safe_console import SafeConsole
+
+    stream = sys.stderr if stderr else sys.stdout
+    file = cast(IO[str], _Rendered(stream)) if isinstance(stream, Output) else stream
+    return SafeConsole(file=file, stderr=stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def live_line(console: "Console", text: "Text") -> "Iterator[Status]":
+    """A line below everything else while something goes on. What others write to stdout and stderr appears above it."""
+    with console.status(text) as status:
+        # rich has put proxies in place of the streams, which obey the escape sequences of what is written to them
+        sys.stdout, sys.stderr = (cast(Any, _Filtered(stream)) for stream in (sys.stdout, sys.stderr))
+        yield status
+
+
+def log_to_stderr(level: int) -> None:
+    """Show log messages from this level on; those of asyncio and of libraries, too."""
+    handler = _LogLines()
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    for old in [one for one in root.handlers if isinstance(one, _LogLines)]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level)
+
+
+class _LogLines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            say_text(self.format(record), err=True)
+        except OSError:
+            raise
+        except Exception:  # noqa: BLE001  # what a handler of the standard library does with a message it cannot format
+            self.handleError(record)
+
+
+class _Rendered:
+    """A stream for rich, whose output is filtered already."""
+
+    def __init__(self, stream: Output) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write_rendered(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Filtered:
+    """A stand-in for a stream that does not filter by itself."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(visible(text))
+        return len(text)
+
+    def write_rendered(self, text: str) -> int:
+        return cast(int, self._stream.write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _write(stream: Any, rendered: str) -> None:
+    if stream is None:  # as it is where a program was started without one
+        return
+    write = getattr(stream, "write_rendered", stream.write)
+    write(rendered)
+    stream.flush()
+
+
+def _with_style(part: Part) -> tuple[str, str]:
+    return (part, "") if isinstance(part, str) else part
+
+
+def _styled(part: Part, coloured: bool) -> str:
+    text, style = _with_style(part)
+    if not style or not coloured:
+        return visible_line(text)
+    words = set(style.split())
+    colour = next(iter(words - {"bold", "dim"}), None)
+    return click.style(visible_line(text), fg=colour, bold="bold" in words or None, dim="dim" in words or None)
+
+
+def _coloured(stream: Any) -> bool:
+    return bool(
+        stream is not None
+        and stream.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+        and sys.platform != "win32"  # where only rich knows which consoles take styles
+    )
