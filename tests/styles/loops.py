@@ -113,10 +113,10 @@ def says(content: str = "Over to you.", usage: Usage = Usage(), **decisions: Any
     return AgentReplied(text=json.dumps({"content": content, "decisions": decisions}), usage=usage)
 
 
-def writes(path: str, text: str, *results: Answer, **reply: Any) -> Round:
+def writes(path: str, text: str, *results: Answer, recorded: bool = False, **reply: Any) -> Round:
     """A reply with a file in it, and what came of writing it."""
     text = f"{path}\n```\n{text}\n```\n\n{says(**reply).text}"
-    return (AgentReplied(text=text), *(results or (ToolReturned(value="written"),)))
+    return (AgentReplied(text=text, recorded=recorded), *(results or (ToolReturned(value="written"),)))
 
 
 def calls(tool: str, arguments: dict[str, Any], result: Answer, **decisions: Any) -> Round:
@@ -180,7 +180,7 @@ COURTESIES = {
 }
 """By language: thanks, welcome, and a report of work that begins politely."""
 READ = calls("read_file", {"path": "collab/a.md"}, ToolReturned(value="# A"), go=True)
-FAILS = calls("write_file", {"path": "/etc/x", "content": "y"}, Failed(reason="outside"), go=True)
+FAILS = calls("write_file", {"path": "/etc/x", "content": "y"}, Failed(reason="outside", fault="agent"), go=True)
 DONE_ALREADY = writes("collab/a.md", "# A", go=True)
 FLIP, FLOP = writes("collab/a.md", "tabs", go=True), writes("collab/a.md", "blanks", go=True)
 COSTLY = Usage(input_tokens=40_000, output_tokens=10_000, money=0.25)
@@ -217,12 +217,13 @@ GRAPH_LOOPS = [
          "no_progress", progress=1),
     Loop("tool-calls-that-fail", ring(2), lambda n: FAILS, 10, "circle", progress=2),
     Loop("tool-calls-that-fail-each-time-otherwise", ring(1),
-         lambda n: calls("write_file", {"path": f"/etc/{n}", "content": "y"}, Failed(reason=f"no {n}"), go=True), 5,
-         "no_progress", progress=1),
+         lambda n: calls("write_file", {"path": f"/{n}", "content": "y"}, Failed(reason="no", fault="agent"), go=True),
+         5, "no_progress", progress=1),
     Loop("tool-calls-that-are-denied", ring(1),
          lambda n: (*calls("rm", {"n": n}, says(go=True))[:1], says(go=True)), 5, "no_progress", progress=1),
-    Loop("files-that-are-never-delivered", ring(1),
-         lambda n: writes("collab/a.md", f"# {n}", Failed(reason="disk full"), go=True), 5, "no_progress", progress=1),
+    Loop("files-of-a-recording-that-are-never-delivered", ring(1),
+         lambda n: writes("collab/a.md", f"# {n}", Failed(reason="disk full"), recorded=True, go=True), 5,
+         "no_progress", progress=1),
     Loop("patience-of-two", ring(2, guards={"patience": 2}), same(go=True), 4, "circle", progress=2),
     Loop("patience-of-ten", ring(2, guards={"patience": 10}), same(go=True), 20, "circle", progress=2),
     Loop("one-other-deed-only-puts-it-off", ring(1), after(5, same(go=True), until(5, same(go=True), counting(5))),

@@ -7,10 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.styles.deliveries import Delivery, Edit, WholeFile, deliveries
+from ripstop.styles import deliveries as reading
+from ripstop.styles.deliveries import Delivery, Edit, WholeFile
 from ripstop.styles.naming import named_path
 
 CONTROL = '{"content": "done", "decisions": {"approved": true}}'
+
+
+def deliveries(text: str) -> list[Delivery]:
+    return list(reading.deliveries(text))
 
 
 def files(text: str) -> dict[str, str]:

@@ -17,6 +17,7 @@
 import re
 from bisect import bisect_right, insort
 from collections.abc import Generator, Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -37,6 +38,9 @@ MAX_INNER = 100
 MAX_OBJECTS = 50
 """Lines from the end at which the control object behind an unclosed file is looked for."""
 
+MAX_REMEMBERED = 64
+"""Replies whose files are kept: at least one for every command that a worker performs at a time."""
+
 
 class WholeFile(Struct, frozen=True):
     path: str
@@ -55,12 +59,19 @@ class Edit(Struct, frozen=True):
 Delivery = WholeFile | Edit
 
 
-def deliveries(text: str) -> list[Delivery]:
+def deliveries(text: str) -> tuple[Delivery, ...]:
     """What a reply delivers, in order. Any text will do."""
     fenced = "\n" in text and ("```" in text or "~~~" in text)  # a block takes more than one line
     if not fenced and ("<" not in text or "<<<<<" not in text):  # one character is found much faster than five
-        return []  # the usual case: only words, or only the control object
-    return list(_Reading(text).found())
+        return ()  # the usual case: only words, or only the control object
+    return _read(text)
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _read(text: str) -> tuple[Delivery, ...]:
+    """Every file of a reply is written in a step of its own, and each step asks. A text remembers its hash, so only
+    the first question costs more than a look."""
+    return tuple(_Reading(text).found())
 
 
 class _Fence(NamedTuple):

@@ -2,6 +2,9 @@
 
 Every model call and every tool call is a command of its own, so each is durable. A style begins a
 turn, hands every event and every settled command to it, and sees only the finished turn.
+
+The operations of a reply (`exchange.py`) take effect in their order: the next one is asked for when the one before is
+answered, however that went. Only adjacent calls of tools that change nothing are open side by side.
 """
 
 from typing import Any, TypeVar
@@ -14,30 +17,26 @@ from ripstop.kernel.events import Answered, Asked, Event
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.step import Settled, Step
 
-from .deliveries import Delivery, Edit, WholeFile, deliveries
+from .deliveries import Edit, deliveries
+from .exchange import (
+    ERROR,
+    MAX_TOOL_CALLS,
+    Exchange,
+    Operation,
+    calls_beyond,
+    in_order,
+    operation,
+    operation_after,
+)
+from .undelivered import FileResults, correction, failed_files, repeated_edit
 
 S = TypeVar("S")
 
-WRITE, EDIT = "write_file", "edit_file"
-"""The tools that write what a reply's text delivers."""
-LOOKING = ("list_files", "read_file", "search_files")
-"""The tools that change nothing."""
-ERROR = "Error: "
-"""How a result begins that tells an agent what went wrong."""
 MAX_CALLS = 40
 """Model calls in one turn. An agent that has not finished by then never will."""
 
-
-class Exchange(Struct, frozen=True, gc=False):
-    """A reply that did not end the turn, and what came back to the agent."""
-
-    number: int
-    """Of the record that holds the reply."""
-    reply: AgentReplied
-    results: tuple[tuple[int, str], ...] = ()
-    """(index of the call, its result as text), in the order in which they came."""
-    correction: str = ""
-    """What was wrong with the reply, if the agent was asked again."""
+MAX_NAMED = 10
+"""Missing files that the error of a turn names."""
 
 
 class Turn(Struct, frozen=True, gc=False):
@@ -47,7 +46,7 @@ class Turn(Struct, frozen=True, gc=False):
     ask: AskAgent
     exchanges: tuple[Exchange, ...] = ()
     pending: dict[int, tuple[int, int]] = {}
-    """Open tool commands → (exchange, index of the call)."""
+    """Open tool commands → (exchange, index of the operation)."""
 
 
 class Finished(Struct, frozen=True, gc=False):
@@ -59,7 +58,26 @@ class Finished(Struct, frozen=True, gc=False):
     failure: Failed | None = None
     corrections: int = 0
     undelivered: tuple[str, ...] = ()
-    """What is wrong with files that the reply meant to deliver."""
+    """Files that could not be written, each with the reason."""
+    written: tuple[str, ...] = ()
+    """Paths of the files in the text of replies that were written."""
+    left_undone: tuple[str, ...] = ()
+    """Tool calls to write a file that failed, and that the agent has not made good although it knows."""
+    recorded: bool = False
+    """The reply comes from a recording, so asking again cannot change it."""
+
+    @property
+    def must_be_repeated(self) -> bool:
+        """Whether files are missing that the agent can still send."""
+        return bool(self.undelivered) and not self.recorded
+
+    def about_files(self) -> str:
+        """What the agent is told about its files if it is asked again; empty if it has sent none."""
+        return correction(self.undelivered, self.written)
+
+    def why_incomplete(self, agent: str) -> str:
+        """The error of a turn whose files are still missing."""
+        return f"agent {agent!r} did not deliver all its files: {'; '.join(self.undelivered[:MAX_NAMED])}"
 
 
 class Corrected(Event, tag="corrected", frozen=True):
@@ -88,6 +106,8 @@ def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
         if type(command) is AskAgent and command.continues is None:
             return Turn(number, command)
         if type(command) is CallTool and turn is not None and command.source is not None:
+            reply, index = command.source
+            turn = _with_exchange(turn, reply, last=index)
             return replace(turn, pending={**turn.pending, number: command.source})
     elif turn is None:
         return None
@@ -96,26 +116,38 @@ def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
             said = (Exchange(number, event.answer),)
             return replace(turn, exchanges=turn.exchanges + said)
         if event.to in turn.pending:
-            return _with_result(turn, event.to, event.answer)
+            return _with_answer(turn, event.to, event.answer)
     elif type(event) is Denied:
-        return _with_text(turn, event.reply, event.index, f"{ERROR}{event.reason}")
+        return _with_denial(turn, event)
     elif type(event) is Corrected:
         last = replace(turn.exchanges[-1], correction=event.problem)
         return replace(turn, exchanges=(*turn.exchanges[:-1], last))
     return turn
 
 
-def _with_result(turn: Turn, to: int, answer: Answer) -> Turn:
+def _with_answer(turn: Turn, to: int, answer: Answer) -> Turn:
     reply, index = turn.pending[to]
-    said = f"{ERROR}{answer.reason}" if isinstance(answer, Failed) else text_of(answer)
+    exchange = _exchange(turn, reply)
+    said, unable = text_of(answer), exchange.unable
+    if isinstance(answer, Failed):
+        said = f"{ERROR}{answer.reason}"
+        unable = unable if answer.fault == "agent" else (*unable, index)
     pending = {number: source for number, source in turn.pending.items() if number != to}
-    return replace(_with_text(turn, reply, index, said), pending=pending)
+    turn = _with_exchange(turn, reply, results=(*exchange.results, (index, said)), unable=unable)
+    return replace(turn, pending=pending)
 
 
-def _with_text(turn: Turn, reply: int, index: int, said: str) -> Turn:
-    exchanges = tuple(
-        replace(e, results=(*e.results, (index, said))) if e.number == reply else e for e in turn.exchanges
-    )
+def _with_denial(turn: Turn, denied: Denied) -> Turn:
+    results = (*_exchange(turn, denied.reply).results, (denied.index, f"{ERROR}{denied.reason}"))
+    return _with_exchange(turn, denied.reply, results=results, last=denied.index)
+
+
+def _exchange(turn: Turn, number: int) -> Exchange:
+    return next(exchange for exchange in reversed(turn.exchanges) if exchange.number == number)
+
+
+def _with_exchange(turn: Turn, number: int, **changes: Any) -> Turn:
+    exchanges = tuple([replace(e, **changes) if e.number == number else e for e in turn.exchanges])
     return replace(turn, exchanges=exchanges)
 
 
@@ -128,73 +160,95 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
         return None
     answer = news.answer
     if type(news.command) is CallTool:
-        return None if turn.pending else _after_tools(step, turn)
+        return None if turn.pending else _carry_on(step, turn, tools)
     if type(answer) is Failed:
         return Finished(0, failure=answer)
     if type(answer) is not AgentReplied:
         return None
-    if not answer.calls:
-        found = deliveries(answer.text)
-        return None if found and _deliver(step, turn, found, tools) else _finished(turn)
-    if len(turn.exchanges) >= MAX_CALLS:
+    if answer.calls and len(turn.exchanges) >= MAX_CALLS:
         problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
         return Finished(0, failure=Failed(reason=problem, fault="agent"))
-    _call_tools(step, turn, answer, tools)
-    return None
+    if not answer.calls and not deliveries(answer.text):  # the usual case
+        return _finished(turn, tools)
+    return _carry_on(step, turn, tools)
 
 
-def _call_tools(step: Step[S], turn: Turn, reply: AgentReplied, tools: tuple[str, ...]) -> None:
-    number = turn.exchanges[-1].number  # not the step's: a fork decides on a reply that stands before its own record
-    asked = False
-    for index, call in enumerate(reply.calls):
-        if call.tool in tools:
-            step.ask(CallTool(tool=call.tool, agent=turn.ask.agent, source=(number, index)))
+def _carry_on(step: Step[S], turn: Turn, tools: tuple[str, ...]) -> Finished | None:
+    """Ask for what is next in the last reply. When nothing is left, the turn goes on or is finished."""
+    exchange = turn.exchanges[-1]
+    last, asked = exchange.last, False
+    while (following := operation_after(exchange, last)) and not (asked and not following.looks):
+        last = following.index
+        reason = _why_not(turn, following, tools)
+        if reason:
+            turn = _deny(step, turn, following, reason, warn=following.file is not None and following.tool not in tools)
+        elif not (following.file and repeated_edit(turn.exchanges, following.file)):
+            if following.file and not following.file.complete:
+                step.warn(f"the reply ends in the middle of {following.file.path!r}")
+            # the exchange's number, not the step's: a fork decides on a reply that is before its own record
+            step.ask(CallTool(tool=following.tool, agent=turn.ask.agent, source=(exchange.number, last)))
             asked = True
-        else:
-            may = ", ".join(tools) or "none"
-            reason = f"agent {turn.ask.agent!r} may not call {call.tool!r}; it may call: {may}"
-            step.record(Denied(reply=number, index=index, reason=reason))
-    if not asked:
-        ask_on(step, turn)
-
-
-def _deliver(step: Step[S], turn: Turn, found: list[Delivery], tools: tuple[str, ...]) -> bool:
-    """Have the files written that a reply's text delivers; false if none of them may be."""
-    number, asked = turn.exchanges[-1].number, False
-    for index, item in enumerate(found):
-        tool = WRITE if isinstance(item, WholeFile) else EDIT
-        if not item.complete:
-            step.warn(f"the reply ends in the middle of {item.path!r}")
-        if isinstance(item, Edit) and not item.complete:
-            reason = f"the edit of {item.path!r} is cut off, so it was not made"
-            step.record(Denied(reply=number, index=index, reason=reason))
-        elif tool in tools:
-            step.ask(CallTool(tool=tool, agent=turn.ask.agent, source=(number, index)))
-            asked = True
-        else:
-            reason = f"agent {turn.ask.agent!r} may not write files, so {item.path!r} was not written"
-            step.record(Denied(reply=number, index=index, reason=reason))
-            step.warn(reason)
-    return asked
-
-
-def _after_tools(step: Step[S], turn: Turn) -> Finished | None:
-    if turn.exchanges[-1].reply.calls:
+            if not following.looks:
+                break
+    if asked:
+        return None
+    if exchange.reply.calls:
         ask_on(step, turn)
         return None
-    return _finished(turn)
+    return _finished(turn, tools)
 
 
-def _finished(turn: Turn) -> Finished:
+def _why_not(turn: Turn, wanted: Operation, tools: tuple[str, ...]) -> str:
+    """Why an operation is not carried out; empty if it is."""
+    agent, file = turn.ask.agent, wanted.file
+    if wanted.tool not in tools:
+        if file is not None:
+            return f"agent {agent!r} may not write files, so {file.path!r} was not written"
+        return f"agent {agent!r} may not call {wanted.tool!r}; it may call: {', '.join(tools) or 'none'}"
+    if wanted.beyond:
+        return wanted.beyond
+    if isinstance(file, Edit) and not file.complete:
+        return f"the reply ends in the middle of the edit of {file.path!r}, so it was not made"
+    return ""
+
+
+def _deny(step: Step[S], turn: Turn, wanted: Operation, reason: str, warn: bool) -> Turn:
+    denied = Denied(reply=turn.exchanges[-1].number, index=wanted.index, reason=reason)
+    step.record(denied)
+    if warn:
+        step.warn(reason)
+    return _with_denial(turn, denied)
+
+
+def _finished(turn: Turn, tools: tuple[str, ...]) -> Finished:
     last = turn.exchanges[-1]
-    wrong: tuple[str, ...] = ()
-    if last.results:
-        wrong = tuple([said.removeprefix(ERROR) for _, said in last.results if said.startswith(ERROR)])
-    corrections = 0
+    corrections, operated = 0, False
     for exchange in turn.exchanges:
         if exchange.correction:
             corrections += 1
-    return Finished(last.number, last.reply.text, None, corrections, wrong)
+        if exchange.results:
+            operated = True
+    if not operated:  # the usual case
+        return Finished(last.number, last.reply.text, None, corrections, recorded=last.reply.recorded)
+    files = FileResults(turn.exchanges, tools)
+    return Finished(
+        last.number,
+        last.reply.text,
+        None,
+        corrections,
+        files.missing,
+        tuple(files.written),
+        files.left_undone,
+        last.reply.recorded,
+    )
+
+
+def warn_about_files(step: Step[S], finished: Finished) -> None:
+    """Record what is missing although the turn counts."""
+    for reason in finished.undelivered:
+        step.warn(f"a file was not delivered: {reason}")
+    for reason in finished.left_undone:
+        step.warn(f"a call to write a file failed and was not made good: {reason}")
 
 
 def correct(step: Step[S], turn: Turn, finished: Finished, problem: str) -> None:
@@ -209,14 +263,10 @@ def deeds(turn: Turn) -> list[tuple[str, Any]]:
     for exchange in turn.exchanges:
         if not exchange.results:
             continue
-        for index, result in sorted(exchange.results):
-            if result.startswith(ERROR):
-                continue
-            calls = exchange.reply.calls
-            if not calls:
-                done.append(_delivery(exchange.reply.text, index))
-            elif calls[index].tool not in LOOKING:
-                done.append((calls[index].tool, calls[index].arguments))
+        for index, result in in_order(exchange):
+            made = operation(exchange, index)
+            if not made.looks and not result.startswith(ERROR):
+                done.append((made.tool, made.arguments))
     return done
 
 
@@ -231,13 +281,27 @@ def render(turn: Turn | None, ask: AskAgent, first: Prompt) -> Prompt:
         return first
     messages = list(first.messages)
     for exchange in turn.exchanges:
-        messages.append(Message(role="assistant", text=exchange.reply.text, calls=exchange.reply.calls))
-        if exchange.reply.calls:  # files in the text were written too, but nobody called a tool for them
-            for index, result in sorted(exchange.results):
-                messages.append(Message(role="tool", text=result, call_id=exchange.reply.calls[index].id))
+        reply = exchange.reply
+        messages.append(Message(role="assistant", text=reply.text, calls=reply.calls))
+        if reply.calls:
+            messages += _results_of_calls(exchange)
         if exchange.correction:
             messages.append(Message(role="user", text=exchange.correction))
     return replace(first, messages=tuple(messages))
+
+
+def _results_of_calls(exchange: Exchange) -> list[Message]:
+    """What came back to a reply with tool calls: a message for every call, and one about files in its text."""
+    calls, results = exchange.reply.calls, dict(exchange.results)
+    beyond = f"{ERROR}{calls_beyond(len(calls))}"
+    messages = [
+        Message(role="tool", text=results.get(index, beyond), call_id=call.id)
+        for index, call in enumerate(calls)
+        if index in results or index > MAX_TOOL_CALLS
+    ]
+    if failed := failed_files(exchange):
+        messages.append(Message(role="user", text=correction(failed, ())))
+    return messages
 
 
 def arguments(turn: Turn | None, command: CallTool) -> dict[str, Any]:
@@ -247,15 +311,4 @@ def arguments(turn: Turn | None, command: CallTool) -> dict[str, Any]:
     assert turn is not None
     assert command.source is not None
     number, index = command.source
-    reply = next(exchange.reply for exchange in turn.exchanges if exchange.number == number)
-    if reply.calls:
-        return reply.calls[index].arguments
-    return _delivery(reply.text, index)[1]
-
-
-def _delivery(text: str, index: int) -> tuple[str, dict[str, Any]]:
-    """The tool that a file in the text of a reply is written with, and what with."""
-    item = deliveries(text)[index]
-    if isinstance(item, WholeFile):
-        return WRITE, {"path": item.path, "content": item.content}
-    return EDIT, {"path": item.path, "search": item.search, "replace": item.replace}
+    return operation(_exchange(turn, number), index).arguments

@@ -8,7 +8,7 @@
 
 from ripstop.kernel.prompt import Message
 
-from ..turn import EDIT, LOOKING, WRITE
+from ..exchange import EDIT, LOOKING, WRITE
 
 WRITING = (*LOOKING, WRITE, EDIT)
 

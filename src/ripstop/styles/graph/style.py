@@ -2,8 +2,9 @@
 
 After every turn, in this order:
 
-1. The reply is read ("files first, JSON last"). One without `decisions` breaks the protocol: the agent is
-   asked once more and told what was wrong, then the run has an error.
+1. The reply is read ("files first, JSON last"). If it has no `decisions`, or if files of it could not be written,
+   the agent is asked again and told what was wrong; still so after `reasks` times, the run has an error. A recording
+   cannot answer otherwise, so there files that are missing are warnings.
 2. Exit conditions are checked, the turn limit always among them. After the last allowed turn a
    transition to `END` that holds still counts as completed.
 3. Transitions are tried in order; the first that holds is taken. A state without transitions is the end. Where
@@ -247,17 +248,23 @@ def _after_turn(step: Step[Position], finished: Finished) -> None:
         content, decisions = reply.decided(finished.text)
     except reply.NoReply as problem:
         if finished.corrections < step.state.graph.reasks:
-            return turns.correct(step, turn, finished, _correction(str(problem)))
+            return turns.correct(step, turn, finished, _correction(str(problem)) + finished.about_files())
         return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
-    for reason in finished.undelivered:
-        step.warn(f"a file was not delivered: {reason}")
+    if finished.must_be_repeated:
+        if finished.corrections < step.state.graph.reasks:
+            return turns.correct(step, turn, finished, finished.about_files() + _JSON_AGAIN)
+        return _error(step, finished.why_incomplete(turn.ask.agent))
+    turns.warn_about_files(step, finished)
     _follow(step, turn, finished, content, decisions)
+
+
+_JSON_AGAIN = "End with the same JSON object as before."
 
 
 def _correction(problem: str) -> str:
     return (
         f"Your reply could not be used: {problem}. Answer again. End with one JSON object and nothing after it, "
-        'like {"content": "what you did", "decisions": {…}}, with the decision fields that the task asks for.'
+        'like {"content": "what you did", "decisions": {…}}, with the decision fields that the task asks for.\n'
     )
 
 

@@ -24,7 +24,8 @@ from ripstop.kernel.step import News, Picture, Settled, Step
 
 from .. import reply
 from .. import turn as turns
-from ..turn import EDIT, LOOKING, WRITE, Finished
+from ..exchange import EDIT, LOOKING, WRITE
+from ..turn import Finished
 from . import standing, transitions
 from .edits import Refusal, read_edit
 from .events import Edited, Heeded, Moved, Refused, Stumbled
@@ -279,15 +280,17 @@ def _after_turn(step: Step[Standing], finished: Finished) -> None:
             assert verdict is not None
             step.stop(verdict)
         if finished.corrections < 1:
-            return turns.correct(step, turn, finished, f"Your reply changes nothing: {problem}. Answer again.")
+            told = f"Your reply changes nothing: {problem}. Answer again.\n{finished.about_files()}"
+            return turns.correct(step, turn, finished, told)
         return _failed(step, agent, f"{agent} broke the protocol: {problem}")
     if step.state.edited_since_asked:
         return turns.correct(step, turn, finished, CHANGED)
-    for reason in finished.undelivered:
-        step.warn(f"a file was not delivered: {reason}")
-    if finished.undelivered and finished.corrections < 1:
-        reasons = "; ".join(finished.undelivered)
-        return turns.correct(step, turn, finished, f"A file was not delivered: {reasons}. Mend that and answer again.")
+    if finished.must_be_repeated:
+        if finished.corrections < 1:
+            told = f"{finished.about_files()}End with the same JSON object as before."
+            return turns.correct(step, turn, finished, told)
+        return _failed(step, agent, finished.why_incomplete(agent))
+    turns.warn_about_files(step, finished)
     action = decisions["action"]
     refusal = transitions.order(step, action, agent, decisions.get("to", "").strip() if action == "pass" else "")
     if refusal:
