@@ -3,6 +3,7 @@
 import asyncio
 
 from ripstop.kernel.effects import StartRun
+from ripstop.kernel.errors import RunNotFound
 from ripstop.kernel.events import Asked, Doubted, Ended
 from ripstop.kernel.run import waits_for
 
@@ -10,8 +11,10 @@ from .engine import Engine, View
 from .live import Appended, Sight
 from .worker import Worker
 
-LOOK = 1.0
-"""Seconds between two looks, in case another process works on the run."""
+POLL_INTERVAL = 1.0
+"""Seconds between two checks whether another process has written."""
+LONGEST_BLIND = 30.0
+"""Seconds after which the run is read again, even if no other process seems to have written."""
 
 
 async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
@@ -22,22 +25,30 @@ async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
         if isinstance(sight, Appended) and any(_matters(record.event) for record in sight.records):
             turned.set()
 
-    stop = engine.live.watch(watch)
+    stop = engine.live.watch(watch, run_id)
     try:
         while True:
             turned.clear()
             if worker.failure:
                 raise worker.failure
+            seen = worker.foreign_writes
             view = await engine.look(run_id)
             if not await _moving(engine, view):
                 return view
-            try:
-                async with asyncio.timeout(LOOK):  # wait_for can swallow a cancellation
-                    await turned.wait()
-            except TimeoutError:
-                continue
+            await _until_news(turned, worker, seen)
     finally:
         stop()
+
+
+async def _until_news(turned: asyncio.Event, worker: Worker, seen: int) -> None:
+    """Return when the run should be looked at again: reading it every second costs too much with thousands of runs."""
+    waited = 0.0
+    while waited < LONGEST_BLIND and worker.foreign_writes == seen and not worker.failure:
+        try:
+            async with asyncio.timeout(POLL_INTERVAL):  # wait_for can swallow a cancellation
+                return await turned.wait()
+        except TimeoutError:
+            waited += POLL_INTERVAL
 
 
 def _matters(event: object) -> bool:
@@ -45,16 +56,16 @@ def _matters(event: object) -> bool:
 
 
 async def _moving(engine: Engine, view: View) -> bool:
-    """Whether somebody works on the run or on one of its children."""
+    """Whether a worker has something to do for the run or for one of its children."""
     if view.status == "working":
         return True
     for number, opened in view.run.open.items():
         if isinstance(opened.command, StartRun):
             # the child may be starting just now, or have ended just now: look again in a moment
-            infos = {info.run_id: info for info in await engine.runs()}
-            child = infos.get(f"{view.run.id}.{number}")
-            if child is None or await _moving(engine, await engine.look(child.run_id)):
+            try:
+                child = await engine.look(f"{view.run.id}.{number}")
+            except RunNotFound:
                 return True
-            if (await engine.look(child.run_id)).run.ended:
+            if child.run.ended or await _moving(engine, child):
                 return True
     return False

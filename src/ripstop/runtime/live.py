@@ -53,24 +53,46 @@ Watcher = Callable[[Sight], None]
 
 
 class Live:
+    """Shows live events to watchers: of all runs, or of one run and its children."""
+
     def __init__(self) -> None:
         self._watchers: list[Watcher] = []
+        self._family_watchers: dict[str, list[Watcher]] = {}
         self.watched = False
 
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Call `watcher` with everything that happens; returns how to stop it."""
-        self._watchers.append(watcher)
-        self.watched = True
-        return lambda: self._forget(watcher)
+    def watch(self, watcher: Watcher, run_id: str | None = None) -> Callable[[], None]:
+        """Call `watcher` with everything that happens; returns how to stop it.
 
-    def _forget(self, watcher: Watcher) -> None:
-        self._watchers.remove(watcher)
-        self.watched = bool(self._watchers)
+        Args:
+            run_id: Only what happens to this run and its children. What others do costs such a watcher nothing.
+        """
+        watchers = self._watchers if run_id is None else self._family_watchers.setdefault(run_id, [])
+        watchers.append(watcher)
+        self.watched = True
+        return lambda: self._forget(watcher, run_id)
+
+    def _forget(self, watcher: Watcher, run_id: str | None) -> None:
+        watchers = self._watchers if run_id is None else self._family_watchers.get(run_id, [])
+        if watcher in watchers:
+            watchers.remove(watcher)
+        if run_id is not None and not watchers:
+            self._family_watchers.pop(run_id, None)
+        self.watched = bool(self._watchers or self._family_watchers)
 
     def show(self, sight: Sight) -> None:
         for watcher in tuple(self._watchers):
-            try:
-                watcher(sight)
-            except Exception:
-                log.exception("a watcher fell over and is not shown anything more")
-                self._forget(watcher)
+            self._show(watcher, None, sight)
+        if not self._family_watchers:
+            return
+        run_id = sight.run_id
+        while run_id:  # a child's id is its parent's, a dot and a number
+            for watcher in tuple(self._family_watchers.get(run_id, ())):
+                self._show(watcher, run_id, sight)
+            run_id = run_id.rpartition(".")[0]
+
+    def _show(self, watcher: Watcher, run_id: str | None, sight: Sight) -> None:
+        try:
+            watcher(sight)
+        except Exception:
+            log.exception("Live watcher failed; unsubscribed")
+            self._forget(watcher, run_id)

@@ -76,6 +76,8 @@ class Worker:
         self._stopping = False
         self._full = False
         """The sweeper found no room; it is to look again when there is some."""
+        self.foreign_writes = 0
+        """How often the worker has noticed that another process may have written."""
         self.failure: BaseException | None = None
         """Why the worker gave up, if it did: the journal cannot be written, say."""
 
@@ -372,7 +374,10 @@ class Worker:
                 until = min(until, due)
         while not self._stopping:
             left = (until - self._clock()) / MICROS
-            if left <= 0 or self._journal.changed():
+            if self._journal.changed():
+                self.foreign_writes += 1
+                return
+            if left <= 0:
                 return
             try:
                 async with asyncio.timeout(min(left, TICK)):  # wait_for can swallow a cancellation
