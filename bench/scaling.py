@@ -25,7 +25,9 @@ def follow(folder: Path, runs: int) -> float:
     """Seconds to start so many runs at once and to follow each until it has ended."""
 
     async def work() -> float:
-        settings = read_settings(folder, store=f"sqlite:{folder / 'journal.db'}", model=f"script:{EXAMPLE / 'script.jsonl'}")
+        settings = read_settings(
+            folder, store=f"sqlite:{folder / 'journal.db'}", model=f"script:{EXAMPLE / 'script.jsonl'}"
+        )
         workflow = find(str(EXAMPLE))
         async with open_app(settings) as app:
             began = time.perf_counter()

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
-from ripstop.runtime.live import Appended, Began, Sight, Token
+from ripstop.runtime.live import Appended, Began, Live, Sight, Token
 from ripstop.runtime.ports import Request
 from tests.runtime.world import Does, a_world
 
@@ -51,3 +51,16 @@ def test_a_watcher_that_falls_over_does_not_hold_up_a_run(tmp_path: Path) -> Non
             assert view.run.ended is not None and view.run.ended.outcome == "completed"
 
     asyncio.run(story())
+
+
+def test_a_watcher_of_one_run_sees_it_and_its_children_only() -> None:
+    live, seen = Live(), list[str]()
+    stop = live.watch(lambda sight: seen.append(sight.run_id), "a")
+    for run_id in ("a", "a.3", "a.3.7", "ab", "b", "b.3"):
+        live.show(Token(run_id, 1, "word"))
+    assert seen == ["a", "a.3", "a.3.7"]
+    stop()
+    stop()
+    live.show(Token("a", 1, "word"))
+    assert len(seen) == 3
+    assert not live.watched

@@ -46,7 +46,8 @@ async def _until_news(turned: asyncio.Event, worker: Worker, seen: int) -> None:
     while waited < LONGEST_BLIND and worker.foreign_writes == seen and not worker.failure:
         try:
             async with asyncio.timeout(POLL_INTERVAL):  # wait_for can swallow a cancellation
-                return await turned.wait()
+                await turned.wait()
+            return
         except TimeoutError:
             waited += POLL_INTERVAL
 

@@ -50,12 +50,12 @@ def text_of(*parts: Part) -> "Text":
     """A text for rich that can have several lines."""
     from rich.text import Text
 
-    return Text.assemble(*((visible(text), style) for text, style in map(_with_style, parts)))
+    return Text.assemble(*((visible(text), style) for text, style in map(with_style, parts)))
 
 
 def line_of(*parts: Part) -> "Text":
     """A text for rich on one line, as in a cell of a table."""
-    return text_of(*((visible_line(text), style) for text, style in map(_with_style, parts)))
+    return text_of(*((visible_line(text), style) for text, style in map(with_style, parts)))
 
 
 def console_for(stderr: bool = False) -> "Console":
@@ -135,12 +135,13 @@ def _write(stream: Any, rendered: str) -> None:
     stream.flush()
 
 
-def _with_style(part: Part) -> tuple[str, str]:
+def with_style(part: Part) -> tuple[str, str]:
+    """A part as a text and its style."""
     return (part, "") if isinstance(part, str) else part
 
 
 def _styled(part: Part, coloured: bool) -> str:
-    text, style = _with_style(part)
+    text, style = with_style(part)
     if not style or not coloured:
         return visible_line(text)
     words = set(style.split())
