@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import shutil
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ripstop.definitions.finding import Workflow, find, load
 from ripstop.definitions.graph_outside import Objection, Outside
+from ripstop.definitions.problems import nearest
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
@@ -92,7 +93,9 @@ class App(Struct, frozen=True):
         _usable_workspace(folder)
         check_model(model)
         self.check_roles()
-        _check_agents(workflow)
+        definition = load(workflow.style, workflow.content)
+        _check_agents(workflow, definition)
+        _check_values(workflow, definition, values or {})
         settings: dict[str, Any] = {"model": absolute_script(model), "workspace": str(folder)}
         if self.settings.models.base_url:
             settings["base_url"] = self.settings.models.base_url
@@ -174,8 +177,25 @@ def _usable_workspace(workspace: Path) -> None:
         raise UsageError(f"The workspace {workspace} cannot be a folder, because {above} is a file.")
 
 
-def _check_agents(workflow: Workflow) -> None:
-    definition = load(workflow.style, workflow.content)
+def _check_values(workflow: Workflow, definition: Any, values: Mapping[str, str]) -> None:
+    declared = definition.values if isinstance(definition, Graph) else {}
+    for name, value in values.items():
+        if name not in declared:
+            near = nearest(name, declared)
+            hint = f" Did you mean {near!r}?" if near else ""
+            have = f"it declares: {', '.join(declared)}" if declared else "it declares none (`values:`)"
+            raise UsageError(f"The workflow {workflow.name!r} declares no value {name!r}; {have}.{hint}")
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"The value of {name!r} is not UTF-8 text.") from error
+    unset = definition.unset(values) if isinstance(definition, Graph) else []
+    if unset:
+        ways = " ".join(f"--set {name}=…" for name in unset)
+        raise UsageError(f"The workflow {workflow.name!r} requires values that are not set: {ways}")
+
+
+def _check_agents(workflow: Workflow, definition: Any) -> None:
     for agent in definition.agents if isinstance(definition, Graph) else ():
         if agent.model and agent.model not in ROLES:
             _check_spec(agent.model, f"{workflow.path}: the model of {agent.name!r}: ")

@@ -23,7 +23,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 UNDERSTOOD = {
     "$schema", "$defs", "$ref", "title", "description", "default", "type", "enum", "const", "not", "properties",
     "required", "additionalProperties", "items", "minItems", "uniqueItems", "minLength", "pattern", "minimum",
-    "maximum",
+    "maximum", "propertyNames", "maxProperties", "maxLength",
 }  # fmt: skip
 
 
@@ -44,15 +44,21 @@ def accepts(schema: dict[str, Any], value: Any) -> bool:
         "not" not in schema or value != schema["not"]["const"],
     ]
     if isinstance(value, str):
-        fits += [len(value) >= schema.get("minLength", 0), bool(re.search(schema.get("pattern", ""), value))]
+        fits += [
+            schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)),
+            bool(re.search(schema.get("pattern", ""), value)),
+        ]
     if isinstance(value, int) and not isinstance(value, bool):
         fits.append(schema.get("minimum", value) <= value <= schema.get("maximum", value))
     if isinstance(value, list):
-        fits += [accepts(schema["items"], item) for item in value]
+        fits += [accepts(schema.get("items", {}), item) for item in value]
         fits += [len(value) >= schema.get("minItems", 0), not schema.get("uniqueItems") or len({*value}) == len(value)]
     if isinstance(value, dict):
-        fits.append(value.keys() >= {*schema["required"]})
-        fits += [key in schema["properties"] and accepts(schema["properties"][key], v) for key, v in value.items()]
+        fits.append(value.keys() >= {*schema.get("required", ())})
+        fits.append(len(value) <= schema.get("maxProperties", len(value)))
+        for key, v in value.items():
+            known = schema.get("properties", {}).get(key, schema["additionalProperties"])
+            fits.append(accepts(schema.get("propertyNames", {}), key) and known is not False and accepts(known, v))
     return all(fits)
 
 
@@ -63,6 +69,10 @@ def fits(text: str) -> bool:
 @pytest.mark.parametrize("text", [RIGHT, *WORKFLOWS.values()], ids=["right", *WORKFLOWS])
 def test_accepts_what_is_right(text: str) -> None:
     assert fits(text)
+
+
+def test_accepts_values_with_and_without_a_default() -> None:
+    assert fits(ok("max_turns: 5", "values: {tone: friendly, 客户: }"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
@@ -81,6 +91,9 @@ def test_accepts_the_examples(path: Path) -> None:
         ("max_turns: 5", "max_turn: 5"),
         ("max_turns: 5", "reasks: 6"),
         ("max_turns: 5", "language: fr"),
+        ("max_turns: 5", "values: {tone: 3}"),
+        ("max_turns: 5", "values: {'a b': c}"),
+        ("max_turns: 5", "values: [tone]"),
         ("max_turns: 5", "strict_decisions: 1"),
         ("type: ask", "type: asker"),
         ("    type: ask\n", ""),

@@ -46,6 +46,10 @@ def guarded(guards: str) -> str:
     return ok("max_turns: 5\n", f"max_turns: 5\nguards: {guards}\n")
 
 
+def valued(values: str) -> str:
+    return ok("max_turns: 5\n", f"max_turns: 5\nvalues: {values}\n")
+
+
 DONE = "        condition: done\n"
 EXIT = "  - condition: error_occurred\n    action: force_end\n"
 PROMPT = '    prompt: |\n      {{COLLABORATION_GUIDE}} Do it; decide "done" and "score".\n      Second line.\n'
@@ -62,6 +66,15 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ('a phrase that is a number', guarded("{phrases: [3]}"), 4, 20, 'a phrase must be text'),
     ('a phrase of nothing but marks', guarded("{phrases: ['!!!']}"), 4, 20, 'phrase'),
     ('a blank end marker', guarded("{end_marker: ' '}"), 4, 22, 'is blank'),
+    ('values that are a list', valued("[tone]"), 4, 9, 'must be a mapping'),
+    ('a value that is a number', valued("{tone: 3}"), 4, 16, 'put it in quotes: "3"'),
+    ('a value that is a mapping', valued("{tone: {a: b}}"), 4, 16, "must be text"),
+    ('a value with a name of the engine', valued("{turn_count: x}"), 4, 10, "every prompt has"),
+    ('a value with a blank in its name', valued("{'a b': x}"), 4, 10, "cannot be the name of a value"),
+    ('a value with an empty name', valued("{'': x}"), 4, 10, "cannot be the name of a value"),
+    ('a value with a long name', valued(f"{{{'x' * 61}: x}}"), 4, 10, "cannot be the name of a value"),
+    ('too many values', valued(f"{{{', '.join(f'v{n}: x' for n in range(101))}}}"), 4, 9, "at most 100"),
+    ('an undeclared value', ok("Second line.", "In a {{tone}} tone."), 15, 12, "or declare it under `values`"),
     # YAML itself
     ("empty", "", 1, 1, "the file is empty"),
     ("only a comment", "# nothing\n", 1, 1, "the file is empty"),

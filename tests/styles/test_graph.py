@@ -8,7 +8,7 @@ import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, TimerFired, ToolCall, ToolReturned
 from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.events import Answered, Asked, Ended, Forked, Guarded, Ordered, Warned, Withdrawn
+from ripstop.kernel.events import Answered, Asked, Ended, Forked, Guarded, Ordered, Started, Warned, Withdrawn
 from ripstop.kernel.progress import NOTHING, mark
 from ripstop.kernel.run import fingerprint
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
@@ -16,6 +16,7 @@ from ripstop.styles.graph.events import Turned
 from ripstop.styles.graph.style import VALUES, GraphStyle
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
+from ripstop.testing.stories import Given
 
 STYLE = GraphStyle()
 TOOLS = ("add", "write_file", "edit_file")
@@ -534,6 +535,46 @@ def test_a_debate_that_a_guard_stopped_is_told_how_to_switch_the_guard_off() -> 
     story.when(says("argument 4")).then_ends("stopped", "`patience: 0`")
     alone = graph(state("a", ("a", "always")), guards={"patience": 2})
     given(STYLE, alone, says("one")).when(says("two")).then_ends("stopped", "`patience: 0`")
+
+
+def told_to(story: Given) -> str:
+    """What the agent whose turn it is was told."""
+    assert story.run is not None
+    (opened,) = story.run.open.values()
+    assert isinstance(opened.command, AskAgent)
+    return STYLE.render(opened.state, opened.command).text
+
+
+VALUED = graph(
+    state("a", ("a", "NOT done"), (END, "done"), prompt="{{tone}} to {{customer}}, about {{initial_message}}"),
+    values={"tone": "friendly", "customer": None},
+)
+
+
+def begun(values: Any, definition: Graph = VALUED) -> Given:
+    return given(STYLE, definition, Started(style="graph", definition="definition", settings={"values": values}))
+
+
+def test_values_take_their_places_in_prompts_in_one_pass() -> None:
+    assert told_to(begun({"customer": "Ms Ito"})) == "friendly to Ms Ito, about the goal"
+    assert told_to(begun({"customer": "{{tone}}", "tone": "{% if x %}"})) == "{% if x %} to {{tone}}, about the goal"
+    assert told_to(begun({"customer": "", "tone": "x"})) == "x to , about the goal"
+
+
+@pytest.mark.parametrize("values", [{}, None, 3, {"customer": 5}, {"tone": "x"}])
+def test_a_run_without_a_value_that_it_requires_does_not_start(values: Any) -> None:
+    story = begun(values)
+    assert story.run is not None and story.run.ended is not None and not story.run.spent.calls
+    assert (story.run.ended.outcome, "customer" in story.run.ended.because) == ("failed", True)
+
+
+def test_values_survive_a_fork_and_new_defaults_hold_for_what_was_not_set() -> None:
+    story = begun({"customer": "Ms Ito"})
+    story.definitions["other"] = msgspec.structs.replace(VALUED, values={"tone": "formal", "customer": "nobody"})
+    story.when(Forked(run="story", at=2, definition="other")).then_asks(AskAgent)
+    assert told_to(story) == "formal to Ms Ito, about the goal"
+    story.definitions["more"] = msgspec.structs.replace(VALUED, values={**VALUED.values, "sender": None})
+    story.when(Forked(run="story", at=2, definition="more")).then_ends("failed", "sender")
 
 
 @pytest.mark.req("S1-37")

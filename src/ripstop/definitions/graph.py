@@ -20,9 +20,11 @@ from .graph_schema import (
     GRAPH,
     GUARDS,
     LANGUAGES,
+    LONGEST_NAME,
     MOST_PATIENCE,
     MOST_REASKS,
     MOST_TURNS,
+    MOST_VALUES,
     STATE,
     THEN,
     TRANSITION,
@@ -85,6 +87,9 @@ def _guide(path: Path, problems: list[Problem]) -> str:
 
 
 class _GraphReader(Reader):
+    _variables = VARIABLES
+    """What prompts may use: with the values that the graph declares, once they are read."""
+
     def graph(self, tree: Value, source: str, guide: str, goal: str) -> Graph:
         top = self.mapping(tree, "a workflow", fields_of(GRAPH))
         if not isinstance(tree.value, dict):
@@ -95,6 +100,8 @@ class _GraphReader(Reader):
         if not goal and (top.get("initial_message") is None or self._blank(top["initial_message"].value)):
             place = top["initial_message"].value.place if "initial_message" in top else tree.place
             self.problem(place, "the workflow has no 'initial_message'", "add one, or give the goal with --input")
+        values = self._values(top.get("values"))
+        self._variables = VARIABLES.union(values)
         agents = [self._agent(item) for item in self._some(top, "agents", tree)]
         self._unique(top.get("agents"), "agent")
         states = [self._state(item, {a.name for a in agents}) for item in self._some(top, "states", tree)]
@@ -116,6 +123,7 @@ class _GraphReader(Reader):
             reasks=self._whole(top, "reasks", 1, 0, MOST_REASKS),
             source=source,
             guards=self._guards(top.get("guards")),
+            values=values,
         )
 
     # Fields
@@ -160,6 +168,27 @@ class _GraphReader(Reader):
             "then": self._one_of(fields, "then", THEN, "end"),
         }
         return {key: value for key, value in read.items() if key in fields and fields[key].value.value is not None}
+
+    def _values(self, entry: Entry | None) -> dict[str, str | None]:
+        if entry is None or entry.value.value is None:
+            return {}
+        if not isinstance(entry.value.value, dict):
+            text = f"'values' must be a mapping, but this is {entry.value.kind}"
+            self.problem(entry.value.place, text, "of names to default texts")
+            return {}
+        fields: dict[str, Entry] = entry.value.value
+        if len(fields) > MOST_VALUES:
+            self.problem(entry.value.place, f"there are {len(fields)} values; at most {MOST_VALUES} can be declared")
+        for name, field in fields.items():
+            if name in VARIABLES:
+                self.problem(field.key, f"{name!r} is a variable that every prompt has", "use another name")
+            elif not name.isidentifier() or len(name) > LONGEST_NAME:
+                hint = f"use up to {LONGEST_NAME} letters, digits and _, and begin with a letter"
+                self.problem(field.key, f"{name[:LONGEST_NAME]!r} cannot be the name of a value", hint)
+        return {name: self._default(fields, name) for name in fields}
+
+    def _default(self, fields: dict[str, Entry], name: str) -> str | None:
+        return None if fields[name].value.value is None else self.field(fields, name, str, "")
 
     def _marker(self, fields: dict[str, Entry]) -> str:
         marker = self.field(fields, "end_marker", str, "")
@@ -242,10 +271,11 @@ class _GraphReader(Reader):
         text: str = value.value
         for _ in range(MOST_TEMPLATE_PROBLEMS):
             try:
-                template.parse(text, VARIABLES)
+                template.parse(text, self._variables)
             except template.TemplateError as error:
                 place, source = value.inside(error.offset)
-                self.problem(place, str(error), source=source)
+                hint = "or declare it under `values`" if text.startswith("{{", error.offset) else ""
+                self.problem(place, str(error), hint, source=source)
                 end = text.find("}}", error.offset)
                 if not text.startswith("{{", error.offset) or end < 0:
                     return

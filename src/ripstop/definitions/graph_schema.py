@@ -11,6 +11,8 @@ LANGUAGES = ("en", "zh")
 MOST_TURNS = 1_000_000
 MOST_REASKS = 5
 MOST_PATIENCE = 1000
+MOST_VALUES = 100
+LONGEST_NAME = 60
 COURTESY = ("terminate", "ignore")
 THEN = ("end", "ask")
 
@@ -65,7 +67,7 @@ STATE: dict[str, Any] = {
         "prompt": {
             **_TEXT,
             "description": "What the agent is told. {{initial_message}}, {{last_agent_name}}, "
-            "{{last_agent_content}}, {{last_agent_decisions}} and {{COLLABORATION_GUIDE}} are filled in, and "
+            "{{last_agent_content}}, {{last_agent_decisions}}, {{COLLABORATION_GUIDE}} and `values` are filled in, and "
             '{% if last_agent_name == "x" %} … {% else %} … {% endif %} chooses.',
         },
         "transitions": {
@@ -128,6 +130,15 @@ GUARDS: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+VALUES: dict[str, Any] = {
+    "type": ["object", "null"],
+    "description": "Texts that prompts use as {{name}}, and that `ripstop run --set name=TEXT` sets: each with its "
+    "default. Without a default (null) a run must set it.",
+    "propertyNames": {"pattern": r"^[^\s\d{}%][^\s{}%]*$", "maxLength": LONGEST_NAME},
+    "maxProperties": MOST_VALUES,
+    "additionalProperties": {"type": ["string", "null"]},
+}
+
 GRAPH: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "ripstop graph workflow",
@@ -162,6 +173,7 @@ GRAPH: dict[str, Any] = {
             "description": "How often an agent is asked again when its reply cannot be read.",
         },
         "guards": {"$ref": "#/$defs/guards", "description": "How the run is watched for loops and idle talk."},
+        "values": VALUES,
         "agents": {
             "type": "array",
             "minItems": 1,

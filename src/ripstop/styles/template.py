@@ -1,8 +1,8 @@
 """Prompts with variables: `{{name}}` and `{% if last_agent_name == "x" %}…{% else %}…{% endif %}`.
 
-Rendered in one pass: text that a variable brings in is never looked at again, so nothing an agent
-says can expand. Whatever else stands in `{% %}`, and every unknown variable, is an error when the
-template is read, never text that silently reaches an agent.
+Rendered in one pass: text that a variable brings in is never looked at again, so nothing that an agent says, or
+that a value of the run holds, can expand. Whatever else stands in `{% %}`, and every unknown variable, is an error
+when the template is read, never text that silently reaches an agent.
 """
 
 import re
@@ -13,6 +13,7 @@ from msgspec import Struct
 
 T = TypeVar("T")
 
+NONE: Mapping[str, str] = {}
 MAX_DEPTH = 32
 SPEAKER = "last_agent_name"
 """The variable that a choice looks at."""
@@ -68,7 +69,8 @@ def _tags(source: str) -> Iterator[_Tag]:
 Piece = str | Variable | Choice
 
 
-def parse(source: str, variables: frozenset[str]) -> tuple[Piece, ...]:
+def parse(source: str, variables: frozenset[str] | None = None) -> tuple[Piece, ...]:
+    """Read a template. `variables` are the names that it may use; `None` for one that was checked before."""
     reader = _Reader(source, variables)
     pieces, stop = reader.until()
     if stop:
@@ -76,22 +78,28 @@ def parse(source: str, variables: frozenset[str]) -> tuple[Piece, ...]:
     return pieces
 
 
-def render(pieces: tuple[Piece, ...], values: Mapping[str, Callable[[T], str]], of: T) -> str:
-    """The text, with the `values` `of` something: each is worked out only where the template uses it."""
+def render(
+    pieces: tuple[Piece, ...], values: Mapping[str, Callable[[T], str]], of: T, given: Mapping[str, str] = NONE
+) -> str:
+    """The text, with the `values` `of` something: each is worked out only where the template uses it.
+
+    Names that have no such value are looked up in `given`.
+    """
     texts: list[str] = []
     for piece in pieces:
         if type(piece) is str:
             texts.append(piece)
         elif type(piece) is Variable:
-            texts.append(values[piece.name](of))
+            value = values.get(piece.name)
+            texts.append(value(of) if value else given[piece.name])
         elif type(piece) is Choice:
             holds = values[SPEAKER](of) == piece.agent
-            texts.append(render(piece.then if holds else piece.otherwise, values, of))
+            texts.append(render(piece.then if holds else piece.otherwise, values, of, given))
     return "".join(texts)
 
 
 class _Reader:
-    def __init__(self, source: str, variables: Collection[str]) -> None:
+    def __init__(self, source: str, variables: Collection[str] | None) -> None:
         self._source = source
         self._variables = variables
         self._tags = _tags(source)
@@ -120,7 +128,7 @@ class _Reader:
 
     def _variable(self, tag: _Tag) -> Variable:
         name = tag.text
-        if name not in self._variables:
+        if self._variables is not None and name not in self._variables:
             known = ", ".join(sorted(self._variables))
             raise TemplateError(f"there is no variable {name[:60]!r}; known are {known}", tag.start)
         return Variable(name)

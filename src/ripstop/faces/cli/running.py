@@ -31,7 +31,7 @@ GRACE = 3.0
 @click.argument("workflow")
 @click.option("--input", "goal", default="", metavar="TEXT", help="The goal; takes the place of initial_message.")
 @click.option("--workspace", type=click.Path(path_type=Path), help="Where agents put their files.")
-@click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="A value for the run; may be repeated.")
+@click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="Set a declared value; may be repeated.")
 @click.option("--any-name", is_flag=True, help="A workflow.yaml given by path need not have its folder's name.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Stop before this many tokens are spent.")
 @click.option("--max-money", type=ABOVE_NOTHING, metavar="AMOUNT", help="Stop before this much money is spent.")

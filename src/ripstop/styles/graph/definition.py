@@ -4,6 +4,7 @@ What follows from a definition alone is worked out once, when it is first needed
 structs have a `__dict__`). It is no part of the definition: it is neither written nor compared.
 """
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +31,7 @@ VARIABLES = frozenset(
         "turn_count",
     }
 )
-"""What a prompt may use."""
+"""What a prompt may use, beside the values that its graph declares."""
 
 
 class Definition(Struct, frozen=True, omit_defaults=True):
@@ -88,7 +89,7 @@ class State(Definition, frozen=True, dict=True):
     @cached_property
     def brief(self) -> Brief:
         schema = reply_schema(self.prompt, [node for _, _, node in self.ways])
-        return Brief(template.parse(self.prompt, VARIABLES), schema)
+        return Brief(template.parse(self.prompt), schema)
 
 
 class ExitCondition(Definition, frozen=True):
@@ -116,12 +117,18 @@ class Graph(Definition, frozen=True, dict=True):
     """Name of the file, for messages."""
     guards: dict[str, Any] = {}
     """Guards that are set otherwise than by default (`kernel.effects.Guards`)."""
+    values: dict[str, str | None] = {}
+    """Texts that prompts use as `{{name}}` and that a run can set, with their defaults; `None`: a run must set it."""
 
     @cached_property
     def places(self) -> dict[str, tuple[State, Agent]]:
         """Every state with the agent whose turn it is there."""
         agents = {agent.name: agent for agent in self.agents}
         return {state.name: (state, agents[state.agent]) for state in self.states}
+
+    def unset(self, given: Collection[str]) -> list[str]:
+        """The values that a run must set and that are not `given`."""
+        return [name for name, default in self.values.items() if default is None and name not in given]
 
     def state(self, name: str) -> State | None:
         for state in self.states:

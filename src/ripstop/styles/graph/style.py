@@ -63,6 +63,8 @@ class Position(Struct, frozen=True, gc=False):
     last: Word = Word()
     turn: Turn | None = None
     saved: bool = False
+    given: dict[str, str] = {}
+    """The values that the run was started with; those that it was not have the graph's default."""
     allowance: int = 0
     """Turns that may have been taken in all, once a saved run was resumed; 0: as many as `max_turns`."""
 
@@ -127,7 +129,8 @@ class GraphStyle:
 
     def begin(self, definition: Graph, started: Started) -> Position:
         start, agent = definition.places[definition.start]
-        return Position(definition, started.input or definition.initial_message, start, agent)
+        goal, given = started.input or definition.initial_message, given_values(started.settings)
+        return Position(definition, goal, start, agent, given=given)
 
     def rebase(self, state: Position, definition: Graph) -> Position:
         here = definition.state(state.here.name) or replace(state.here, line=NOT_THERE)
@@ -172,11 +175,13 @@ class GraphStyle:
                 if finished:
                     _after_turn(step, finished)
             case Started():
+                _need_values(step.state)
                 _give_turn(step)
             case Forked():
                 name = step.state.here.name
                 if step.state.here.line == NOT_THERE:
                     raise Unworkable(f"The new definition has no state {name!r}, in which the forked run stands.")
+                _need_values(step.state)
                 _give_turn_anew(step)
             case Ordered(order=order) if order == RESUME:
                 _give_turn_anew(step)
@@ -191,7 +196,8 @@ class GraphStyle:
 
     def render(self, state: Position, command: AskAgent) -> Prompt:
         brief, agent = state.here.brief, state.agent
-        task = Message("user", template.render(brief.template, VALUES, state))
+        values = {name: state.given.get(name, default) or "" for name, default in state.graph.values.items()}
+        task = Message("user", template.render(brief.template, VALUES, state, values))
         told = instructions_for(agent.type, state.graph.language)
         return turns.render(state.turn, command, Prompt((told, task), agent.may_call, brief.reply_schema))
 
@@ -218,6 +224,19 @@ class GraphStyle:
             return []
         word = _word(before.turn, event.reply)
         return explain_turn(before.graph, before.here, event, Known(before, word.decisions).value)
+
+
+def given_values(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The values that a run was started with. Whatever else is in its settings is not a text, and is left out."""
+    values = settings.get("values")
+    pairs = values.items() if isinstance(values, dict) else ()
+    return {name: text for name, text in pairs if isinstance(text, str)}
+
+
+def _need_values(state: Position) -> None:
+    unset = state.graph.unset(state.given)
+    if unset:
+        raise Unworkable(f"The workflow requires values that were not set: {', '.join(unset)}.")
 
 
 def _word(turn: Turn, number: int) -> Word:
