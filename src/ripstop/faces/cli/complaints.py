@@ -11,7 +11,6 @@
 """
 
 import traceback
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import click
@@ -85,9 +84,3 @@ def _tell_usage(error: click.ClickException) -> None:
 
 def tell_program(error: BaseException) -> None:
     say_json(complaint_about(error)._asdict())
-
-
-def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether `--json` was asked for. The arguments may be the very thing that is wrong, so nobody has read them."""
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--json" in options

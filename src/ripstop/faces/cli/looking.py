@@ -166,10 +166,7 @@ def log(options: Options, named: str, follow: bool) -> None:
                     return
                 await asyncio.sleep(0.5)
 
-    try:
-        asyncio.run(tell())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    asyncio.run(tell())
 
 
 def _tell(told: "Told") -> None:

@@ -15,7 +15,7 @@ import click
 from ripstop import __version__
 
 from .checking import check, schema
-from .complaints import complaint_about, tell_person, tell_program, wants_json
+from .complaints import complaint_about, tell_person, tell_program
 from .documents import docs
 from .drawing import graph
 from .looking import log, runs, show, verify, why
@@ -23,6 +23,7 @@ from .models import model
 from .options import Options
 from .output import OutputLost, discard_output, use_output
 from .running import resume, run
+from .signals import finishing, take_signals, wants_json
 from .steering import answer, cancel, desk, fork
 from .terminal import log_to_stderr, say
 
@@ -73,7 +74,7 @@ class _Commands(click.Group):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 completed, 1 failed, 2 bad usage or definition, 3 limit or stopped, "
-    "4 waiting for a person or a timer, 5 restart required, 130 or 143 interrupted.",
+    "4 waiting for a person or a timer, 5 restart required, 129, 130 or 143 interrupted.",
 )
 @click.option("--store", metavar="sqlite:PATH", help="The journal. Default: sqlite:.ripstop/journal.db")
 @click.option("--model", metavar="SPEC", help="local, script:PATH, openai:NAME or PROVIDER:NAME. Default: local")
@@ -126,6 +127,11 @@ def _tell_of_lost_output(error: OutputLost) -> None:
 
 
 def main() -> None:
+    take_signals()
     use_output()
     log_to_stderr(logging.WARNING)
-    cli(prog_name="ripstop")
+    try:
+        cli(prog_name="ripstop")
+    except SystemExit as end:
+        finishing(end.code if isinstance(end.code, int) else 0)
+        raise

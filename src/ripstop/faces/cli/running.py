@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import Options, shared_options
+from .output import keep_working_without_readers
+from .signals import resume_with, stop_requested
 from .terminal import say_json
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def run(
     async def start(app: "App") -> str:
         return (await app.start(found, goal, workspace, _pairs(values), limits)).id
 
-    sys.exit(_work(options, settings, start))
+    sys.exit(asyncio.run(_follow(options, settings, start)))
 
 
 @click.command(short_help="Go on with a run that was interrupted or stopped.")
@@ -121,7 +122,7 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
                 await app.engine.resume(run_id, raised)
         return found
 
-    sys.exit(_work(options, options.settings(), start))
+    sys.exit(asyncio.run(_follow(options, options.settings(), start)))
 
 
 async def _latest_unfinished(app: "App") -> str:
@@ -152,39 +153,22 @@ def _pairs(values: tuple[str, ...], option: str = "--set") -> dict[str, str]:
     return pairs
 
 
-def _work(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
-    """Start or find a run, and follow it. Whoever is too impatient for an orderly stop is told how to go on, too."""
-    under_way = ""
-
-    async def begin(app: "App") -> str:
-        nonlocal under_way
-        under_way = await start(app)
-        return under_way
-
-    try:
-        return asyncio.run(_follow(options, settings, begin))
-    except KeyboardInterrupt:
-        from .words import command_for
-
-        if not under_way:
-            raise
-        how = f"Nothing is lost; go on with:  {command_for(settings.store)} resume {under_way}"
-        raise click.Abort(how) from None
-
-
 async def _follow(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
     from ripstop.app import open_app
     from ripstop.runtime.following import until_settled
 
     from .screen import Screen
+    from .words import command_for
 
+    interrupted = stop_requested()
+    keep_working_without_readers()
     async with open_app(settings) as app:
         screen = Screen(app, quiet=options.as_json)
-        interrupted = interruption()
         app.worker.only = ""  # nothing is swept up before we know which run is meant
         with screen.following():
             run_id = await start(app)
+            resume_with(f"{command_for(settings.store)} resume {run_id}")
             screen.begins(await app.engine.look(run_id))
             app.worker.only = run_id
             app.worker.wake()
@@ -209,22 +193,6 @@ async def _follow(options: Options, settings: "Settings", start: "Callable[[App]
         else:
             screen.result(view, result)
     return WAITING if view.status in ("waiting", "listening") else EXIT[view.status]
-
-
-def interruption() -> "asyncio.Future[int]":
-    """Done when SIGINT or SIGTERM arrives; a second one ends the process as usual."""
-    loop = asyncio.get_running_loop()
-    arrived: asyncio.Future[int] = loop.create_future()
-
-    def on_signal(number: int) -> None:
-        if not arrived.done():
-            arrived.set_result(number)
-        for known in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(known)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, on_signal, number)
-    return arrived
 
 
 def _guard_of(run: "Run[Any]") -> dict[str, Any]:

@@ -17,6 +17,7 @@ from ripstop.kernel.step import Picture
 from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
 
 from .paragraphs import print_indented, print_labelled
+from .signals import interruption
 from .terminal import Part, console_for, line_of, live_line, text_of
 from .words import COLOURS, command_for, count, first_line, one_of, seconds
 
@@ -33,6 +34,8 @@ class Screen:
         self._err = console_for(stderr=True)
         self._status: Status | None = None
         self._run_id = ""
+        self._before: list[Sight] = []
+        """What happened before the run had a name here; shown below its name."""
         self._began: dict[int, tuple[float, str]] = {}
         self._words: dict[int, int] = {}
         self._places: dict[int, str] = {}
@@ -63,12 +66,17 @@ class Screen:
                 self._places.setdefault(number, view.picture.where)
         if not self._quiet:
             self._err.print(line_of((run_id, "bold"), "  ", (f"({self._app.settings.store})", "dim")))
+        before, self._before = self._before, []
+        for sight in before:
+            self._see(sight)
 
     def _mine(self, run_id: str) -> bool:
-        # before the run has a name, all that can be seen is its own beginning
-        return not self._run_id or run_id == self._run_id or run_id.startswith(f"{self._run_id}.")
+        return run_id == self._run_id or run_id.startswith(f"{self._run_id}.")
 
     def _see(self, sight: Sight) -> None:
+        if not self._run_id:
+            self._before.append(sight)
+            return
         if not self._mine(sight.run_id):
             return
         match sight:
@@ -138,7 +146,7 @@ class Screen:
 
     def interrupted(self, run_id: str) -> None:
         self._err.print()
-        self._err.print(line_of(f"Interrupted. Nothing is lost; go on with:  {self._command()} resume {run_id}"))
+        self._err.print(line_of(interruption(f"{self._command()} resume {run_id}")))
 
     def result(self, view: "View", result: dict[str, Any]) -> None:
         run_id, usage, out = result["run"], result["usage"], self._out

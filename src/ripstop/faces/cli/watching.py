@@ -10,7 +10,9 @@ from ripstop.kernel.effects import AskAgent, AskPerson
 from ripstop.kernel.events import Asked, Guarded, Warned
 from ripstop.runtime.live import Appended, Began, Retrying, Sight
 
-from .running import EXIT, GRACE, WAITING, interruption
+from .output import keep_working_without_readers
+from .running import EXIT, GRACE, WAITING
+from .signals import interruption, stop_requested
 from .terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -93,7 +95,8 @@ async def watch_documents(options: "Options", folder: Path, once: bool, only: tu
         lines.prefix = f"{documents.prefix}."
         stop = app.live.watch(lines.see)
         watch = Watch(documents, roles, lines.mail)
-        interrupted = interruption()
+        interrupted = stop_requested()
+        keep_working_without_readers()
         if not once:
             say(f"Watching {folder} for {', '.join(roles)}. Ctrl-C stops; nothing is lost.", err=True)
         working = asyncio.ensure_future(watch.once() if once else watch.for_ever())
@@ -103,6 +106,7 @@ async def watch_documents(options: "Options", folder: Path, once: bool, only: tu
             if not working.done():
                 working.cancel()
                 await app.worker.stop(GRACE)
+                say(interruption(), err=True)
                 return INTERRUPTED + interrupted.result()
             working.result()
             stock = await documents.take_stock()

@@ -1,0 +1,123 @@
+"""Ctrl-C, SIGTERM and SIGHUP, from the first moment of the process to its last, never with a traceback.
+
+- A command that works is asked to stop in order, once (`stop_requested`).
+- The next signal, or the first for any other command, ends the process at once: the journal is made for that.
+- Both say that nothing is lost and how to resume. The exit code is 128 + the signal's number.
+- Once the result is known (`finishing`), a signal only shortens the end.
+
+A handler runs between any two instructions, in the middle of a write or an import, too. So it imports nothing and
+writes past Python's streams.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from ripstop.visible_text import visible_line
+
+if TYPE_CHECKING:
+    import asyncio
+
+NOTHING_LOST = "Interrupted. Nothing is lost"
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
+"""Erases the line that was shown while something went on, and shows the cursor that it hid."""
+
+
+class _State:
+    request: Callable[[int], None] | None = None
+    """Asks the command to stop in order."""
+    resume: str = ""
+    """The command that resumes what is under way."""
+    told: bool = False
+    """Whether a person knows how to resume."""
+    leaving: bool = False
+    exit_code: int | None = None
+    """The exit code, once it is known."""
+
+
+_state = _State()
+
+
+def take_signals() -> None:
+    for name in _NAMES:
+        number = getattr(signal, name, None)  # Windows knows no SIGHUP
+        if number is not None and not (name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN):  # nohup
+            signal.signal(number, _on_signal)
+
+
+def stop_requested() -> "asyncio.Future[int]":
+    """Done, with the signal's number, when the command is to stop in order."""
+    import asyncio
+
+    take_signals()
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Future[int] = loop.create_future()
+
+    def stop(number: int) -> None:
+        if not arrived.done():
+            arrived.set_result(number)
+
+    def request(number: int) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has just been closed: the command has ended
+            loop.call_soon_threadsafe(stop, number)
+
+    _state.request = request
+    return arrived
+
+
+def resume_with(command: str) -> None:
+    """Say this, if the process is to end before the command could say it."""
+    _state.resume = command
+
+
+def interruption(resume: str = "") -> str:
+    """What a person is told; only once."""
+    _state.told = True
+    return f"{NOTHING_LOST}; resume with:  {resume}" if resume else f"{NOTHING_LOST}."
+
+
+def finishing(exit_code: int) -> None:
+    _state.exit_code = exit_code
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether `--json` was asked for. The arguments may be the very thing that is wrong, so nobody has read them."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options
+
+
+def _on_signal(number: int, _: FrameType | None) -> None:
+    if _state.exit_code is not None:
+        _leave(_state.exit_code)
+    elif _state.request is not None and not _state.told:
+        request, _state.request = _state.request, None
+        request(number)
+    else:
+        code = 128 + number
+        text = "" if _state.told else interruption(_state.resume)
+        _leave(code, text)
+
+
+def _leave(code: int, text: str = "") -> None:
+    if _state.leaving:  # what is written below is not read by anybody
+        os._exit(code)
+    _state.leaving = True
+    for stream in (sys.stdout, sys.stderr):
+        # RuntimeError: we are in the middle of a write to it; ValueError: it is closed; AttributeError: there is none
+        with contextlib.suppress(OSError, RuntimeError, ValueError, AttributeError):
+            stream.flush()
+    with contextlib.suppress(OSError):
+        if os.isatty(2):
+            os.write(2, _SHOW_CURSOR.encode())
+        if text:
+            os.write(2, f"{visible_line(text)}\n".encode())
+            if wants_json(sys.argv[1:]):
+                said = {"error": text, "kind": "interrupted", "exit_code": code}
+                os.write(1, f"{json.dumps(said)}\n".encode())
+    os._exit(code)
