@@ -10,9 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import AgentReplied, CallTool, ToolCall, ToolReturned, Usage
+from ripstop.kernel.effects import AgentReplied, Answer, CallTool, Failed, ToolCall, ToolReturned, Usage
 from ripstop.kernel.errors import UnknownRecord, Unwritable
 from ripstop.kernel.events import DECISIONS, FACTS, FORMAT, Answered, Asked, Event, Ordered, Started
+from ripstop.kernel.plain import is_plain, plain
 from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.testing import ERRAND_EVENTS
 
@@ -122,6 +123,71 @@ def test_a_field_that_a_later_version_added_does_not_stop_an_earlier_one() -> No
 def test_a_number_that_json_has_not_is_refused_before_it_is_written(number: float) -> None:
     with pytest.raises(Unwritable, match="not JSON"):
         CODEC.dump(Answered(to=1, answer=AgentReplied(usage=Usage(money=number))))
+
+
+def nested(levels: int) -> object:
+    value: object = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        AgentReplied(usage=Usage(input_tokens=1.5)),  # type: ignore[arg-type]
+        AgentReplied(usage=Usage(output_tokens=True)),
+        AgentReplied(usage=Usage(money="9")),  # type: ignore[arg-type]
+        AgentReplied(text=7),  # type: ignore[arg-type]
+        AgentReplied(model={}),  # type: ignore[arg-type]
+        AgentReplied(recorded=1),  # type: ignore[arg-type]
+        AgentReplied(calls=(ToolCall(id=7, tool="t"),)),  # type: ignore[arg-type]
+        AgentReplied(calls=(ToolCall(id="c", tool={}),)),  # type: ignore[arg-type]
+        AgentReplied(calls=(ToolCall(id="c", tool="t", arguments=[]),)),  # type: ignore[arg-type]
+        AgentReplied(calls=(ToolCall(id="c", tool="t", arguments={"a": nested(300)}),)),
+        ToolReturned(value=nested(300)),
+        Failed(reason=None),  # type: ignore[arg-type]
+    ],
+)
+def test_an_answer_that_could_not_be_read_back_is_refused(answer: Answer) -> None:
+    with pytest.raises(Unwritable, match="This Answered cannot be recorded"):
+        CODEC.dump_step([Answered(to=1, answer=answer)])
+
+
+def test_settings_of_a_wrong_type_are_refused_before_they_are_written() -> None:
+    with pytest.raises(Unwritable):
+        CODEC.dump(Started(style="s", definition="d", input=7))  # type: ignore[arg-type]
+    with pytest.raises(Unwritable, match="levels deep"):
+        CODEC.dump(Started(style="s", definition="d", settings={"x": nested(300)}))
+
+
+@for_all(json_values | st.tuples(json_values) | st.frozensets(numbers))
+def test_a_plain_value_is_read_back_as_it_is(value: object) -> None:
+    made = plain(value)
+    assert is_plain(made)
+    event = Answered(to=1, answer=ToolReturned(value=made))
+    assert CODEC.load(CODEC.dump(event)) == event
+
+
+@pytest.mark.parametrize(
+    ("value", "made"),
+    [
+        ((1, {2}), [1, [2]]),
+        ({"a": float("nan")}, {"a": None}),
+        ({1: "\ud800"}, {"1": "\ufffd"}),
+        (b"x", "eA=="),
+        (2**70, 2**70),
+    ],
+)
+def test_a_value_is_made_what_it_is_after_reading(value: object, made: object) -> None:
+    assert plain(value) == made
+    assert is_plain(plain(value))
+
+
+@pytest.mark.parametrize("value", [object(), nested(101), nested(5000), [10**5000], {None: 1}])
+def test_a_value_without_a_plain_form_is_refused(value: object) -> None:
+    with pytest.raises(Unwritable):
+        plain(value)
 
 
 @pytest.mark.parametrize("value", [object(), "\ud800", {"deep": [object()]}])

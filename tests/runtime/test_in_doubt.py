@@ -150,7 +150,14 @@ def cyclic() -> list[Any]:
     return value
 
 
-RESULTS: dict[str, Callable[[], Any]] = {"object": object, "cycle": cyclic, "surrogate": lambda: "half: \ud800"}
+def deep() -> list[Any]:
+    value: list[Any] = []
+    for _ in range(300):
+        value = [value]
+    return value
+
+
+RESULTS: dict[str, Callable[[], Any]] = {"object": object, "cycle": cyclic, "deep": deep}
 
 
 def paying(kind: str, result: Callable[[], Any], paid: list[int]) -> Tool:
@@ -183,6 +190,11 @@ def test_a_result_that_cannot_be_recorded_does_not_hide_the_effect(
 def test_a_pure_tool_whose_result_cannot_be_recorded_has_failed(tmp_path: Path, result: Callable[[], Any]) -> None:
     events, _ = settle(tmp_path, Toolbox([paying("pure", result, [])]))
     assert [type(fact.answer) for fact in answers(events)] == [Failed]
+
+
+def test_half_a_character_in_a_result_is_replaced(tmp_path: Path) -> None:
+    events, _ = settle(tmp_path, Toolbox([paying("unsafe", lambda: "half: \ud800", [])]))
+    assert [fact.answer for fact in answers(events)] == [ToolReturned(value="half: \ufffd")]
 
 
 def test_a_tool_that_raises_stop_iteration_does_not_hang(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """One pace per provider, shared by all runs."""
 
 import asyncio
+import math
 from pathlib import Path
 
+import pytest
+
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
-from ripstop.runtime.pace import Pace
+from ripstop.runtime.pace import LONGEST_PAUSE, Pace, pause_before_retry
 from ripstop.runtime.ports import Request, TryAgain
 from tests.runtime.world import Does, a_world, until
 
@@ -60,3 +63,21 @@ def test_a_provider_that_says_too_many_is_left_alone_by_all_runs(tmp_path: Path)
         assert min(at for _, at in calls[1:]) - calls[0][1] >= 0.15
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "attempt", "seconds"),
+    [
+        (None, 1, 1.0),
+        (None, 3, 4.0),
+        (None, 5000, LONGEST_PAUSE),
+        (7.5, 3, 7.5),
+        (0.0, 3, 0.0),
+        (1e300, 1, LONGEST_PAUSE),
+        (math.inf, 2, 2.0),
+        (math.nan, 2, 2.0),
+        (-5.0, 2, 2.0),
+    ],
+)
+def test_the_pause_before_a_retry_is_bounded(wanted: float | None, attempt: int, seconds: float) -> None:
+    assert pause_before_retry(wanted, 1.0, attempt) == seconds

@@ -5,17 +5,24 @@ fold with holes in it would be a lie. Free-form dictionaries pass through untouc
 they happen to have a key named "type".
 
 One event is a JSON object. All events of a step are a JSON array of such objects.
+
+Nothing is written that could not be read back. msgspec encodes a field without looking at its type, so a fact, which
+comes from outside, must be of a shape that is known to be good, or is read back before it is written. Decisions are
+made by styles, from facts that went through here.
 """
 
 import functools
 import operator
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
+from .effects import AgentReplied, Failed, Said, TimerFired, ToolCall, ToolReturned, Usage
 from .errors import UnknownRecord, Unwritable
-from .events import DECISIONS, FACTS, FORMAT, Event, Started
+from .events import DECISIONS, FACTS, FORMAT, Answered, Event, Started
+from .plain import DEEPEST, is_plain
 
 
 class Codec:
@@ -57,15 +64,76 @@ class Codec:
 def _dumped(value: Any, events: list[Event], encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> bytes:
     try:
         data = encode(value)
-        if data.find(b":null") >= 0:  # `in` would first try to take it for a number, at ten times the price
-            decode(data)  # NaN is written as null; where a number must stand, it could never be read again
+        # `find`, because `in` would first try to take it for a number, at ten times the price. NaN is written as null.
+        if data.find(b":null") >= 0 or not (events and _is_known_good(events[0])):
+            _check_depth(data)
+            decode(data)
         return data
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         kinds = " or ".join(type(event).__name__ for event in events)
         raise Unwritable(
-            f"This {kinds} cannot be recorded, because part of it is not JSON: {error}. "
+            f"This {kinds} cannot be recorded, because part of it is not JSON or not of its type: {error}. "
             "Answer with texts, numbers, lists and dictionaries."
         ) from error
+
+
+def _is_known_good(event: Event) -> bool:
+    """Whether an event is surely read back. Every step asks, so it is cheap; `False` means that it must be tried."""
+    if type(event) is not Answered:
+        return False
+    answer = event.answer
+    if type(answer) is AgentReplied:
+        return (
+            type(answer.text) is str
+            and type(answer.sent) is str
+            and type(answer.model) is str
+            and type(answer.recorded) is bool
+            and _is_good_usage(answer.usage)
+            and type(answer.calls) is tuple
+            and all(_is_good_call(call) for call in answer.calls)
+        )
+    if type(answer) is ToolReturned:
+        return is_plain(answer.value)
+    if type(answer) is Failed:
+        return type(answer.reason) is str and type(answer.fault) is str
+    return type(answer) is Said or type(answer) is TimerFired
+
+
+def _is_good_usage(usage: Usage) -> bool:
+    return (
+        type(usage) is Usage
+        and type(usage.input_tokens) is int
+        and type(usage.output_tokens) is int
+        and type(usage.money) is float
+    )
+
+
+def _is_good_call(call: ToolCall) -> bool:
+    return (
+        type(call) is ToolCall
+        and type(call.id) is str
+        and type(call.tool) is str
+        and type(call.arguments) is dict
+        and is_plain(call.arguments)
+    )
+
+
+MOST_NESTED = DEEPEST + 20
+"""Levels in one step: a free-form value, and the events around it."""
+_BRACKETS_AND_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]')
+
+
+def _check_depth(data: bytes) -> None:
+    """A reader further up the stack has less room than we have, so the depth must not depend on it."""
+    depth = 0
+    for token in _BRACKETS_AND_STRINGS.finditer(data):
+        first = data[token.start()]
+        if first in b"[{":
+            depth += 1
+            if depth > MOST_NESTED:
+                raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+        elif first in b"]}":
+            depth -= 1
 
 
 def _unknown(data: bytes | str, error: msgspec.MsgspecError) -> UnknownRecord:

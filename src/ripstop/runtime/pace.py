@@ -4,6 +4,7 @@ Shared by all runs of a process, because the provider counts them together.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping
 
@@ -36,3 +37,14 @@ class Pace:
         if not provider:
             return
         self._free[provider] = max(self._free.get(provider, 0.0), self._now() + seconds)
+
+
+LONGEST_PAUSE = 600.0
+"""Seconds between two attempts, whatever a server asks for. A run's own limit in seconds ends it earlier."""
+
+
+def pause_before_retry(wanted: float | None, backoff: float, attempt: int) -> float:
+    """Seconds until the next attempt: `wanted` if that is a time at all, else `backoff`, doubled for every attempt."""
+    if wanted is None or not 0 <= wanted < math.inf:
+        wanted = backoff * 2.0 ** min(attempt - 1, 30)
+    return min(wanted, LONGEST_PAUSE)

@@ -30,7 +30,7 @@ from .engine import Engine
 from .failpoints import reach
 from .jobs import Job
 from .live import Began, Retrying
-from .pace import Pace
+from .pace import Pace, pause_before_retry
 from .ports import Clock, InDoubt, Kind, Performer, Refused, Request, TryAgain
 
 log = logging.getLogger("ripstop.worker")
@@ -294,7 +294,7 @@ class Worker:
         return doubted
 
     async def _later(self, job: Job, provider: str, trouble: TryAgain) -> None:
-        seconds = trouble.after if trouble.after is not None else self._backoff * 2.0 ** (job.attempt - 1)
+        seconds = pause_before_retry(trouble.after, self._backoff, job.attempt)
         if trouble.provider_wide:
             self._pace.pause(provider, seconds)
         reach("worker.before_retry")

@@ -281,3 +281,122 @@ def test_nobody_at_the_address_may_pass_but_no_address_does_not():
         asyncio.run(play())
     with pytest.raises(Refused, match="no address"):
         asyncio.run(OpenAICompatibleAgent("m", "localhost:80").perform(ask()))
+
+
+# Bounds
+
+
+def heard_endlessly(head, piece, pause=0.0, timeout=60.0):
+    """What comes of a server that sends `piece` again and again, as long as somebody reads."""
+
+    async def play():
+        talking: set[Any] = set()
+
+        async def handle(reader, writer):
+            talking.add((asyncio.current_task(), writer))
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(head)
+            while True:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(pause)
+
+        listening = await asyncio.start_server(handle, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+        agent = OpenAICompatibleAgent("m", url, timeout=timeout)
+        try:
+            return await agent.perform(ask())
+        finally:
+            await agent.close()
+            listening.close()
+            for task, writer in talking:
+                task.cancel()
+                writer.transport.abort()
+            await asyncio.gather(*(task for task, _ in talking), return_exceptions=True)
+
+    return asyncio.run(play())
+
+
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "piece", "problem"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", b" " * 65536, "more than 4 MiB"),
+        (STREAM, b"data: " + b"x" * 65536, "more than 4 MiB"),
+        (STREAM, b": still here" * 5000 + b"\n", "more than 64 MiB"),
+        (STREAM, b'data: {"choices": [{"delta": {"content": "' + b"x" * 65536 + b'"}}]}\n\n', "longer than 8 MiB"),
+        (STREAM, b"data: {}\n\n" * 2000, "500,000 pieces"),
+        (b"HTTP/1.1 503 No\r\n\r\n", b"x" * 65536, "answered 503: xxx"),
+        (b"HTTP/1.1 200 OK\r\n", b"A: b\r\n" * 5000, "cannot be reached"),
+    ],
+    ids=["body", "line", "comments", "text", "events", "error", "headers"],
+)
+def test_a_reply_without_end_is_given_up(head, piece, problem):
+    with pytest.raises(TryAgain, match=problem) as trouble:
+        heard_endlessly(head, piece)
+    assert len(str(trouble.value)) < 800
+
+
+@pytest.mark.parametrize(("head", "piece"), [(STREAM, b":"), (b"", b"HTTP/1.1 102 Wait\r\n\r\n"), (b"H", b"")])
+def test_a_call_has_an_end_however_alive_the_server_is(head, piece):
+    with pytest.raises(TryAgain, match=r"a call has 0\.3 s|did not answer in time"):
+        heard_endlessly(head, piece, pause=0.02, timeout=0.3)
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e300", "-5", "9" * 90, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_an_absurd_retry_after_is_bounded(value):
+    headers = (f"Retry-After: {value}", "Date: Mon, 16 Nov 2026 10:00:00 GMT")
+    with pytest.raises(TryAgain) as again:
+        heard(response(503, b"later", *headers))
+    assert again.value.after is None or 0 <= again.value.after <= 600
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_refused_and_the_key_does_not_follow(status, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    seen: list[Any] = []
+    with pytest.raises(Refused, match=r"a redirect to http://127\.0\.0\.2:9/v1") as refused:
+        heard(response(status, b"", "Location: http://127.0.0.2:9/v1"), seen=seen)
+    assert refused.value.fault == "definition"
+    assert len(seen) == 1
+
+
+def test_compression_is_not_asked_for_and_not_read():
+    seen: list[Any] = []
+    with pytest.raises(Refused, match=r"compresses its reply \(gzip\)"):
+        heard(response(200, b"\x1f\x8b", "Content-Encoding: gzip"), seen=seen)
+    assert "accept-encoding: identity" in seen[0][0].lower()
+    with pytest.raises(TryAgain, match="compressed with gzip"):
+        heard(response(503, b"\x1f\x8b", "Content-Encoding: gzip"))
+
+
+def test_cookies_are_not_sent_back():
+    seen: list[Any] = []
+
+    async def play():
+        whole = {"choices": [{"message": {"content": "hi"}}]}
+        async with server(*[response(200, whole, "Set-Cookie: a=b; Path=/")] * 2, seen=seen) as url:
+            agent = OpenAICompatibleAgent("m", url)
+            for _ in range(2):
+                await agent.perform(ask())
+            await agent.close()
+
+    asyncio.run(play())
+    assert "cookie" not in seen[1][0].lower()
+
+
+def test_a_reply_without_choices_is_tried_again():
+    with pytest.raises(TryAgain, match="no `choices`"):
+        heard(response(200, {}, "Content-Type: application/json"))
+    with pytest.raises(TryAgain, match="no `choices`"):
+        heard(events())
+
+
+def test_a_server_that_says_the_key_back_in_garbage_does_not_get_it_recorded(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for garbage in (response(200, KEY.encode()), f"HTTP/1.1 200 OK\r\n{KEY}\r\n\r\n".encode(), KEY.encode() * 9):
+        with pytest.raises(TryAgain) as trouble:
+            heard(garbage)
+        assert KEY not in str(trouble.value)

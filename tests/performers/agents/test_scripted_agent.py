@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolCall, Usage
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
+from ripstop.performers.agents.script_file import read_script
 from ripstop.performers.agents.scripted import ScriptedAgent
 from ripstop.runtime.ports import Refused, TryAgain
 from tests.performers.agents.asking import ask
@@ -315,3 +316,26 @@ def test_lines_that_another_process_used_after_an_error_are_not_handed_out_again
     assert reply.text == "one"
     records += [Record(2, 0, Answered(to=1, answer=reply, attempt=2)), Record(3, 0, Asked(command=AskAgent(agent="x")))]
     assert asyncio.run(here.perform(ask(number=3, ordinal=2, records=records))).text == "two"
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"reply": "\\ud800"}', "half a character"),
+        ('{"calls": [{"tool": "t", "args": {"a": NaN}}]}', "NaN"),
+        ('{"calls": [{"tool": "t", "args": {"a": 1e999}}]}', "1e999"),
+        ('{"calls": [{"tool": "t", "args": {"a": ' + "[" * 200 + "]" * 200 + "}}]}", "levels deep"),
+        ('{"reply": "x", "extra": ' + "[" * 5000 + "]" * 5000 + "}", "cannot be kept"),
+        ('{"reply": "x", "usage": {"input_tokens": 9223372036854775808}}', "from 0 to"),
+        ('{"reply": "x", "usage": {"input_tokens": true}}', "it must be a number"),
+        ('{"reply": "x", "delay": 1e300}', "from 0 to 86400"),
+        ("[" + "1," * 90_000 + "1]", "is not an object"),
+    ],
+)
+def test_a_line_that_no_journal_can_hold_is_refused_with_its_place(tmp_path, line, problem):
+    path = tmp_path / "script.jsonl"
+    path.write_text(f'{{"reply": "fine"}}\n{line}\n')
+    with pytest.raises(DefinitionError, match=problem) as wrong:
+        read_script(path)
+    assert str(wrong.value).startswith(f"{path}:2: ")
+    assert len(str(wrong.value)) < 500

@@ -24,7 +24,8 @@ from ripstop.performers.tools.spec import ToolSpecs, no_tools
 from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request
 
-from .chat_format import Reply, messages_of, tools_of
+from .chat_format import messages_of, tools_of
+from .chat_reply import Reply
 from .json_grammar import BYTES_A_CHARACTER, grammar
 from .model_files import carried_model, is_model
 

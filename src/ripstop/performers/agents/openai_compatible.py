@@ -1,24 +1,32 @@
 """Any server that speaks OpenAI's chat completions: tools, JSON schema, streaming.
 
+- What it says is typed in `chat_reply` and bounded in `bounded_response`; a call takes `timeout` seconds at most.
+- Redirects are not followed, and cookies are not kept.
 - The key comes from the environment, is read for every call, and never appears in an error.
 - Too many requests, timeouts, a broken connection and the server's own faults may pass: `TryAgain`.
   What the server refuses for good is `Refused`, with the server's words and what to do next.
 """
 
+import asyncio
+import json
 import os
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
+from contextlib import aclosing
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ripstop.kernel.effects import AgentReplied, AskAgent
+from ripstop.kernel.plain import whole_characters
 from ripstop.kernel.prompt import Prompt
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
 from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request, TryAgain
 
-from .chat_format import Reply, messages_of, tools_of
+from .bounded_response import UNCOMPRESSED, documents, error_body, retry_after
+from .chat_format import messages_of, tools_of
+from .chat_reply import Reply, decoded
 
 if TYPE_CHECKING:
     import httpx2
@@ -26,8 +34,16 @@ if TYPE_CHECKING:
 OPENAI = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 120.0
-"""Without a sign of life from the server; a long reply that keeps coming may take longer."""
+"""Without a sign of life from the server."""
+CALL_SECONDS = 900.0
+"""For one call from its beginning to its end, however alive the server is."""
 LONGEST_COMPLAINT = 500
+HEADERS = {
+    "Accept": "text/event-stream",
+    "Cache-Control": "no-store",
+    "Content-Type": "application/json",
+    **UNCOMPRESSED,
+}
 PASSING = (408, 409, 425)
 """Statuses below 500 that may be gone next time, besides 429."""
 
@@ -40,7 +56,7 @@ class OpenAICompatibleAgent:
         live: Live | None = None,
         *,
         tools: ToolSpecs = no_tools,
-        timeout: float = READ_SECONDS,
+        timeout: float = CALL_SECONDS,
         key_name: str = "OPENAI_API_KEY",
     ) -> None:
         self._model = model
@@ -58,7 +74,13 @@ class OpenAICompatibleAgent:
         assert request.prompt is not None, request
         body = self._body(request.prompt, request.command)
         try:
-            return (await self._stream(request, body)).answer()
+            async with asyncio.timeout(self._timeout):
+                return (await self._stream(request, body)).answer()
+        except TimeoutError:
+            raise TryAgain(
+                f"{self._base_url} did not finish its reply in time: a call has {self._timeout:g} s "
+                "(`timeout` under [models] in ripstop.toml)."
+            ) from None
         except httpx2.TimeoutException as error:
             raise TryAgain(f"{self._base_url} did not answer in time ({type(error).__name__}).") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
@@ -66,8 +88,9 @@ class OpenAICompatibleAgent:
                 f"{self._base_url!r} is no address of a server ({error}). Give one like http://127.0.0.1:8080/v1.",
                 fault="definition",
             ) from error
-        except httpx2.TransportError as error:
-            raise TryAgain(f"{self._base_url} cannot be reached ({type(error).__name__}: {error}).") from error
+        except httpx2.RequestError as error:
+            said = _redacted(str(error), self._key())[:LONGEST_COMPLAINT]
+            raise TryAgain(f"{self._base_url} cannot be reached ({type(error).__name__}: {said}).") from error
 
     async def close(self) -> None:
         if self._client is not None:
@@ -92,29 +115,46 @@ class OpenAICompatibleAgent:
         return body
 
     async def _stream(self, request: Request, body: dict[str, Any]) -> Reply:
-        key = os.environ.get(self._key_name, "")
+        key = self._key()
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        reply = Reply()
+        try:
+            return await self._exchange(request, body, headers, key)
+        except (TryAgain, Refused) as error:
+            # what a server says can end up in a journal, and it has seen the key
+            error.args = (_redacted(str(error), key),)
+            raise
+
+    def _key(self) -> str:
+        return os.environ.get(self._key_name, "")
+
+    async def _exchange(self, request: Request, body: dict[str, Any], headers: dict[str, str], key: str) -> Reply:
+        reply = Reply(key)
         url = f"{self._base_url}/chat/completions"
-        async with self._connection().sse(url, method="POST", json=body, headers=headers) as source:
-            response = source.response
+        async with self._connection().stream(
+            "POST", url, content=msgspec.json.encode(body), headers={**HEADERS, **headers}
+        ) as response:
             if response.status_code != 200:
-                raise self._complaint(response.status_code, response.headers, await response.aread(), key)
-            if "text/event-stream" not in response.headers.get("content-type", ""):
-                self._take(request, reply, _decode(await response.aread()), key)
-                return reply
-            async for event in source:
-                if event.data == "[DONE]":
-                    return reply
-                self._take(request, reply, _decode(event.data.encode()), key)
-        if not reply.finish:
+                raise self._complaint(response.status_code, response.headers, await error_body(response), key)
+            streamed = "text/event-stream" in response.headers.get("content-type", "").lower()
+            async with aclosing(documents(response, streamed)) as found:
+                async for document in found:
+                    if document.strip() == b"[DONE]":
+                        return self._finished(reply)
+                    self._take(request, reply, decoded(document), key)
+        if streamed and not reply.finish:
             raise TryAgain(f"{self._base_url} broke off in the middle of its reply.")
+        return self._finished(reply)
+
+    def _finished(self, reply: Reply) -> Reply:
+        if not reply.started:
+            raise TryAgain(f"{self._base_url} sent a reply with nothing in it (it has no `choices`).")
         return reply
 
-    def _take(self, request: Request, reply: Reply, chunk: dict[str, Any], key: str) -> None:
-        if chunk.get("error"):
+    def _take(self, request: Request, reply: Reply, chunk: object, key: str) -> None:
+        if isinstance(chunk, dict) and chunk.get("error"):
             code = chunk["error"].get("code") if isinstance(chunk["error"], dict) else None
-            raise self._complaint(code if isinstance(code, int) else 500, {}, msgspec.json.encode(chunk), key)
+            status = code if isinstance(code, int) and 400 <= code < 600 else 500
+            raise self._complaint(status, {}, _written(chunk["error"]).encode(), key)
         new = reply.add(chunk)
         if new and self._live and self._live.watched:
             self._live.show(Token(request.run_id, request.number, new))
@@ -123,18 +163,29 @@ class OpenAICompatibleAgent:
         if self._client is None:
             import httpx2
 
-            self._client = httpx2.AsyncClient(timeout=httpx2.Timeout(self._timeout, connect=CONNECT_SECONDS))
+            silence = min(READ_SECONDS, self._timeout)
+            self._client = httpx2.AsyncClient(
+                timeout=httpx2.Timeout(silence, connect=min(CONNECT_SECONDS, silence)),
+                follow_redirects=False,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            )
         return self._client
 
     def _complaint(self, status: int, headers: Mapping[str, str], body: bytes, key: str) -> TryAgain | Refused:
-        said = _message(body)
-        if key:
-            said = said.replace(key, "…")
-        told = f"{self._base_url} answered {status}: {said[:LONGEST_COMPLAINT]}"
+        said = _redacted(_message(body), key)[:LONGEST_COMPLAINT]  # in this order, so that no part of the key is left
+        told = f"{self._base_url} answered {status}: {said}"
+        if 300 <= status < 400:
+            where = headers.get("location", "")
+            where = f" to {where[:LONGEST_COMPLAINT]}" if where else ""
+            return Refused(
+                f"{self._base_url} answered {status}, a redirect{where}. Redirects are not followed, because the key "
+                "would follow. Give the address itself as the base URL.",
+                fault="definition",
+            )
         if status == 429:
-            return TryAgain(told, after=_retry_after(headers), provider_wide=True)
+            return TryAgain(told, after=retry_after(headers), provider_wide=True)
         if status >= 500 or status in PASSING:
-            return TryAgain(told, after=_retry_after(headers))
+            return TryAgain(told, after=retry_after(headers))
         match status:
             case 401 | 403:
                 state = "is set, but not accepted" if key else "is not set"
@@ -147,38 +198,25 @@ class OpenAICompatibleAgent:
         return Refused(f"{told}. Check what the model {self._model!r} supports.", fault="agent")
 
 
-def _decode(data: bytes) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(data, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TryAgain(f"The server sent something that is not a JSON object ({error}).") from error
-
-
 def _message(body: bytes) -> str:
     """The server's own words, wherever it puts them."""
     text = body.decode("utf-8", "replace")
     try:
-        found = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
         return text.strip() or "(no text)"
     error = found.get("error", found) if isinstance(found, dict) else found
     if isinstance(error, dict):
-        return str(error.get("message") or error.get("detail") or error)
-    return str(error)
+        error = error.get("message") or error.get("detail") or error
+    return whole_characters(error if isinstance(error, str) else _written(error))
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from a header that gives seconds or a date; `None` if it says neither.
-
-    A date is compared with the server's own, so that a clock that is wrong on either side does no harm.
-    """
-    value = headers.get("retry-after", "")
+def _written(error: object) -> str:
     try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("date", ""))
-    except (ValueError, TypeError):
-        return None
-    return max(0.0, wait.total_seconds())
+        return json.dumps(error)
+    except RecursionError:
+        return "(its error is nested too deeply to be shown)"
+
+
+def _redacted(text: str, key: str) -> str:
+    return text.replace(key, "…") if key else text

@@ -7,11 +7,13 @@ library reads.
 
 from typing import TYPE_CHECKING, Any
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall, Usage
+from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
 from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request, TryAgain
+
+from .chat_reply import Reply
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import (
@@ -165,18 +167,17 @@ def _words(event: "ModelResponseStreamEvent") -> str:
 
 
 def _answer(response: "ModelResponse") -> AgentReplied:
+    """Through the same border as every other server's reply, because the libraries pass on much as it came."""
     from pydantic_ai.messages import ToolCallPart
 
-    calls = []
-    for part in response.parts:
-        if isinstance(part, ToolCallPart):
-            try:
-                arguments = part.args_as_dict(raise_if_invalid=True)
-            except (ValueError, AssertionError) as error:
-                raise TryAgain(f"The agent called {part.tool_name!r} with bad arguments: {error}") from error
-            calls.append(ToolCall(id=part.tool_call_id, tool=part.tool_name, arguments=arguments))
-    usage = Usage(input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens)
-    return AgentReplied(text=response.text or "", calls=tuple(calls), usage=usage)
+    calls = [
+        {"index": index, "id": part.tool_call_id, "function": {"name": part.tool_name, "arguments": part.args}}
+        for index, part in enumerate(part for part in response.parts if isinstance(part, ToolCallPart))
+    ]
+    usage = {"input_tokens": response.usage.input_tokens, "output_tokens": response.usage.output_tokens}
+    reply = Reply()
+    reply.add({"choices": [{"message": {"content": response.text, "tool_calls": calls}}], "usage": usage})
+    return reply.answer()
 
 
 def _trouble(error: Any) -> TryAgain | Refused:

@@ -8,7 +8,6 @@ a style does not ask the agent to correct one. The lines of a JSONL file are not
 """
 
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from typing import Any
 from msgspec import Struct
 
 from ripstop.kernel.effects import AgentReplied, Usage
-from ripstop.kernel.errors import DefinitionError
+from ripstop.kernel.errors import DefinitionError, Unwritable
+from ripstop.kernel.plain import plain
 from ripstop.plain_file import read_plain_file
 
 KEYS = ("agent", "reply", "calls", "error", "delay", "usage")
@@ -25,6 +25,11 @@ PASSING = ("rate_limit", "timeout")
 """Errors that another attempt gets over."""
 USAGE_KEYS = ("input_tokens", "output_tokens", "money")
 MAX_BYTES = 64_000_000
+LONGEST_DELAY = 86_400
+"""Seconds that a line can have an agent wait."""
+MOST_USED = 2**53
+"""Tokens, or money, of one line."""
+LONGEST_SHOWN = 80
 REPLY_FILE = re.compile(r"(\d+)_reply\.txt")
 
 
@@ -124,24 +129,30 @@ class _Reader:
     def line(self, text: str) -> Line:
         try:
             found = json.loads(text)
+            made = plain(found)
+        except (Unwritable, RecursionError) as error:
+            raise self._wrong(f"this cannot be kept in a journal: {error}") from error
         except ValueError as error:
             raise self._wrong(f'not JSON ({error}); a line is an object like {{"agent": "x", "reply": "…"}}') from error
         if not isinstance(found, dict):
-            raise self._wrong(f'{found!r} is not an object; write {{"agent": "x", "reply": "…"}}')
+            raise self._wrong(f'{_shown(found)} is not an object; write {{"agent": "x", "reply": "…"}}')
         self._known(found, KEYS, "key")
         if not any(key in found for key in ("reply", "calls", "error")):
             raise self._wrong("the line says nothing; give it `reply`, `calls` or `error`")
         trouble = self._string(found, "error")
         if "error" in found and trouble not in ERRORS:
             raise self._wrong(f"`error` is {trouble!r}; it can be {', '.join(ERRORS)}")
-        return Line(
+        line = Line(
             where=self._where,
             agent=self._string(found, "agent"),
             reply=AgentReplied(text=self._string(found, "reply"), usage=self._usage(found.get("usage", {}))),
             calls=self._calls(found.get("calls", [])),
             error=trouble,
-            delay=self._number(found.get("delay", 0), "delay"),
+            delay=self._number(found.get("delay", 0), "delay", LONGEST_DELAY),
         )
+        if made != found:
+            raise self._wrong("half a character (a lone surrogate such as \\ud800), or a number such as NaN or 1e999")
+        return line
 
     def _wrong(self, problem: str) -> DefinitionError:
         return DefinitionError(f"{self._where}: {problem}")
@@ -154,33 +165,42 @@ class _Reader:
     def _string(self, found: dict[str, Any], key: str) -> str:
         value = found.get(key, "")
         if not isinstance(value, str):
-            raise self._wrong(f'`{key}` is {value!r}; it must be a text in quotes, like "{key}": "…"')
+            raise self._wrong(f'`{key}` is {_shown(value)}; it must be a text in quotes, like "{key}": "…"')
         return value
 
-    def _number(self, value: Any, key: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise self._wrong(f"`{key}` is {value!r}; it must be a number, 0 or more")
+    def _number(self, value: Any, key: str, most: int) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+            raise self._wrong(f"`{key}` is {_shown(value)}; it must be a number, from 0 to {most}")
         return value
 
     def _calls(self, found: Any) -> tuple[Call, ...]:
         if not isinstance(found, list):
-            raise self._wrong(f'`calls` is {found!r}; it must be a list like [{{"tool": "read_file", "args": {{}}}}]')
+            raise self._wrong(
+                f'`calls` is {_shown(found)}; it must be a list like [{{"tool": "read_file", "args": {{}}}}]'
+            )
         calls = []
         for call in found:
             if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or not call["tool"]:
-                raise self._wrong(f'a call is {call!r}; it must be like {{"tool": "read_file", "args": {{}}}}')
+                raise self._wrong(f'a call is {_shown(call)}; it must be like {{"tool": "read_file", "args": {{}}}}')
             self._known(call, ("tool", "args"), "key of a call")
             args = call.get("args", {})
             if not isinstance(args, dict):
-                raise self._wrong(f'`args` of {call["tool"]!r} is {args!r}; it must be like {{"path": "a.txt"}}')
+                raise self._wrong(f'`args` of {call["tool"]!r} is {_shown(args)}; it must be like {{"path": "a.txt"}}')
             calls.append(Call(tool=call["tool"], args=args))
         return tuple(calls)
 
     def _usage(self, found: Any) -> Usage:
         if not isinstance(found, dict):
-            raise self._wrong(f'`usage` is {found!r}; it must be an object like {{"input_tokens": 10}}')
+            raise self._wrong(f'`usage` is {_shown(found)}; it must be an object like {{"input_tokens": 10}}')
         self._known(found, USAGE_KEYS, "key of `usage`")
         for key in ("input_tokens", "output_tokens"):
             if isinstance(found.get(key, 0), float):
                 raise self._wrong(f"`{key}` is {found[key]!r}; tokens are whole numbers")
-        return Usage(**{key: self._number(value, key) for key, value in found.items()})  # type: ignore[arg-type]  # checked above
+        numbers = {key: self._number(found.get(key, 0), key, MOST_USED) for key in USAGE_KEYS}
+        return Usage(int(numbers["input_tokens"]), int(numbers["output_tokens"]), float(numbers["money"]))
+
+
+def _shown(value: object) -> str:
+    """A wrong value as a message shows it, however large it is."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"

@@ -24,6 +24,7 @@ import msgspec
 
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.kernel.errors import DefinitionError
+from ripstop.kernel.plain import plain
 from ripstop.runtime.doubts import done_but_unreadable
 from ripstop.runtime.ports import Kind, Performer, Refused, Request
 
@@ -211,7 +212,7 @@ def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 def _returned(called: Tool, value: Any) -> ToolReturned:
     try:
-        return ToolReturned(value=msgspec.to_builtins(value))
+        return ToolReturned(value=plain(value))
     except Exception as error:  # objects of the tool's own may raise anything
         problem = f"A tool must return what JSON can hold, but {called.name} returned {type(value).__name__}."
         if called.kind is Kind.PURE:
