@@ -8,7 +8,6 @@
 """
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -30,6 +29,7 @@ from ripstop.performers.documents.placing import settings_in
 from ripstop.performers.documents.publisher import sha_of
 from ripstop.runtime.live import Appended, Sight
 from ripstop.styles.handoff.drafts import draft
+from ripstop.styles.handoff.language import language_of
 from ripstop.styles.handoff.paper import Malformed, Paper, oddities, read, write
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.rules import TERMINATED
@@ -43,7 +43,6 @@ from .stock import Stocktaking
 
 STALE = 3.0
 """Seconds after which a file that somebody else is to write is written by us: that one may be dead."""
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 class Documents:
@@ -111,7 +110,7 @@ class Documents:
     ) -> Document:
         """Make a document and its file. The file comes first, whole and under a name of its own; so if this process
         dies before the run is begun, whoever looks next takes the document in."""
-        at, language, named = _local_time(), self._language(task + owner), as_id(named)
+        at, language, named = _local_time(), self._language(task), as_id(named)
         limit = max_interactions or self.app.settings.docs.max_interactions
         if named and await self._exists(named):
             raise _taken(named)
@@ -132,9 +131,7 @@ class Documents:
     def task(self, document: str, creator: str, owner: str, task: str) -> str:
         """The text of a document that somebody asks for in a message."""
         limit = self.app.settings.docs.max_interactions
-        return write(
-            draft(document, creator, owner, task, _local_time(), language=self._language(task + owner), limit=limit)
-        )
+        return write(draft(document, creator, owner, task, _local_time(), language=self._language(task), limit=limit))
 
     async def take(self, text: str, kind: str, sender: str) -> Document:
         """Take in a document that somebody sent. Raises `Malformed`.
@@ -151,7 +148,9 @@ class Documents:
         """Begin the run of a document; `sender`: who sent it in."""
         docs, root = self.app.settings.docs, self.folder.root
         most = max_interactions or docs.max_interactions
-        policy = Policy(max_interactions=most, attempts=docs.attempts, language=self._language(text))
+        policy = Policy(
+            max_interactions=most, attempts=docs.attempts, language=self._language(paper.task, paper.next_action)
+        )
         settings: dict[str, Any] = {
             **settings_in(root),
             "file": name,
@@ -256,8 +255,8 @@ class Documents:
             return any(_id_of(one) == document for one in found)
         return True
 
-    def _language(self, text: str) -> str:
-        return self.app.settings.docs.language or ("zh" if _CHINESE.search(text) else "en")
+    def _language(self, *texts: str) -> str:
+        return self.app.settings.docs.language or language_of(*texts)
 
 
 def know_this_place(app: App, root: Path) -> None:

@@ -80,9 +80,6 @@ def test_free_text_may_be_edited_without_a_move() -> None:
         (PAPER, [("Status: pending", "Status: done")], 2, "pending"),
         (ACCEPTED, [("Current_Owner: ann", "Current_Owner: bob")], 3, "with a hand-over"),
         (ACCEPTED, [("Status: in_progress", "Status: pending")], 2, "say to whom"),
-        (PAPER, [(f"Created_At: {AT}", f"Created_At: {LATER}")], 5, "never changes"),
-        (PAPER, [("Previous_Owner: boss", "Previous_Owner: eve")], 4, "Previous_Owner"),
-        (PAPER, [("Interaction_Count: 0", "Interaction_Count: 9")], 7, "Interaction_Count"),
         (PAPER, [("# Workflow: calc", "# Workflow: other")], 1, "cannot be changed"),
         (PAPER, [(f"- {AT} boss created pending→pending\n", "")], 13, "only be added to"),
         (PAPER, [("boss created", "boss invented")], 13, "only be added to"),
@@ -104,6 +101,56 @@ def test_what_only_the_engine_keeps_is_refused_with_its_line(
 ) -> None:
     refused = refusal(paper, *changes)
     assert words in refused.reason and refused.line == line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        (f"Created_At: {AT}", f"Created_At: {LATER}", 5),
+        ("Previous_Owner: boss", "Previous_Owner: eve", 4),
+        ("Interaction_Count: 0", "Interaction_Count: 9", 7),
+        ("Interaction_Count: 0", "Interaction_Count: 1/10", 7),
+    ],
+)
+def test_puts_engine_headers_right_and_takes_the_transition(old: str, new: str, line: int) -> None:
+    result = edit(PAPER, (old, new), ("Status: pending", "Status: in_progress"))
+    assert [move.action for move in result.moves] == ["accept"]
+    (note,) = result.notes
+    assert note.startswith(f"line {line}: ") and new.partition(":")[0] in note
+
+
+def test_a_line_appended_to_the_file_is_history() -> None:
+    line = f"- {LATER} ann took it pending→in_progress"
+    for end in ("", "\n", "\n\n"):
+        text = f"{write(PAPER)}{line}{end}"
+        assert read(text).conditions == PAPER.conditions and write(read(text)) == text
+        assert [move.action for move in read_edit(text, [PAPER]).moves] == ["accept"]
+        assert read(text).gathered().history[-1].raw == line and not read(text).gathered().appended
+
+
+def test_text_of_ours_never_becomes_a_history_record() -> None:
+    line = f"- {LATER} ann took it pending→completed"
+    for paper in (PAPER.with_section("Result", line), PAPER.with_section("Notes", f"a\n{line}")):
+        assert [bullet.raw for bullet in paper.history] == [bullet.raw for bullet in PAPER.history]
+    paper = PAPER.with_conditions([line.removeprefix("- ")])
+    assert (len(paper.history), paper.conditions) == (len(PAPER.history), (line.removeprefix("- "),))
+
+
+FOREIGN = write(PAPER).replace("Status: pending", "Status: completed")
+FOREIGN = FOREIGN.replace("## Next_Action", f"- {LATER} ann answered 4 pending→completed\n\n## Next_Action")
+
+
+def test_a_senders_illegal_history_is_taken_at_its_word_and_flagged() -> None:
+    result = read_edit(FOREIGN, [PAPER], sender="ann")
+    assert [(move.action, move.written) for move in result.moves] == [("accept", True), ("complete", True)]
+    assert any("pending→completed" in note for note in result.notes)
+    with pytest.raises(Refusal):
+        read_edit(FOREIGN, [PAPER])
+
+
+def test_a_sender_who_is_not_the_owner_cannot_complete_it() -> None:
+    with pytest.raises(Refusal, match="pending→completed"):
+        read_edit(FOREIGN.replace("ann answered", "eve answered"), [PAPER], sender="eve")
 
 
 # Two sides at once

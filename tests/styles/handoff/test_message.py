@@ -265,6 +265,7 @@ def test_what_is_no_document_is_not_sent_as_one() -> None:
 
 def values(paper: Paper) -> dict[str, object]:
     """All that a paper says, without where it stands."""
+    paper = paper.gathered()
     names = (
         "bom",
         "id",
@@ -342,7 +343,7 @@ def test_any_text_reads_back_and_changes_nothing_else(what: str, text: str, fore
 @pytest.mark.req("S0-66")
 @given(documents(), noise)
 def test_a_text_that_is_there_is_replaced_and_every_other_line_stays(foreign: str, text: str) -> None:
-    paper = read(foreign)
+    paper = read(foreign).gathered()  # records at the end go into the history first
     for section in paper.sections:
         if section.name not in ("Task", "Next_Action"):
             continue

@@ -1,6 +1,8 @@
 """The hand-off style: given a document and what people and agents want with it, what becomes of it."""
 
 import json
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -227,6 +229,74 @@ def test_the_end_marker_counts_wherever_it_stands_in_a_message() -> None:
     assert read(published(result)["text"]).status == "terminated"
 
 
+ANSWER = "The answer is 4. [WORKFLOW_END]"
+
+
+def by_pass(story: Given) -> None:
+    story.tell(order("pass", "ann", to="bob", message=ANSWER))
+
+
+def by_message(story: Given) -> None:
+    story.tell(Heard(text=ANSWER, by="ann"))
+
+
+def by_reply(story: Given) -> None:
+    story.tell(order("work", "ann", brief="You are ann.", team=["ann", "bob"]))
+    story.tell(says("pass", "bob", content=ANSWER))
+
+
+def by_reply_without_decisions(story: Given) -> None:
+    story.tell(order("work", "ann", brief="You are ann.", team=["ann", "bob"]))
+    story.tell(AgentReplied(text=f"<think>2 + 2</think>{ANSWER}"))
+
+
+def by_edit(story: Given) -> None:
+    text = write(now(story).with_next_action(ANSWER)).replace("Status: in_progress", "Status: pending")
+    story.tell(order("edit", found=text.replace("Owner: ann", "Owner: bob", 1), base=0))
+
+
+@pytest.mark.req("S0-45", "S0-47")
+@pytest.mark.parametrize("said", [by_pass, by_message, by_reply, by_reply_without_decisions, by_edit])
+def test_words_said_with_the_end_marker_are_kept_and_reach_the_asker(said: Callable[[Given], None]) -> None:
+    story = sent_in()
+    said(story)
+    assert now(story).status == "terminated" and guards(story)[-1].guard == "end_marker"
+    assert now(story).section("Result") == "The answer is 4."
+    assert "The answer is 4." in letter(story.when(DONE)).body
+
+
+def test_words_said_with_the_end_marker_do_not_replace_an_earlier_result() -> None:
+    story = document()
+    told(story, order("accept", "ann"), order("pass", "ann", to="bob", result="half"), order("accept", "bob"))
+    story.tell(DONE)
+    story.tell(Heard(text=ANSWER, by="bob"))
+    assert now(story).section("Result") == "half\n\nThe answer is 4."
+
+
+@pytest.mark.parametrize("said", ["谢谢！", "答案是4 [WORKFLOW_END]"])
+def test_a_guard_speaks_the_language_of_the_document(said: str) -> None:
+    story = document(language="zh")
+    story.tell(Heard(text=said, by="bob"))
+    words = now(story).history[-1].action
+    assert not re.search("[a-z]", words.replace("bob", "")), words
+
+
+def test_no_progress_is_told_in_the_language_of_the_document() -> None:
+    story = document(language="zh")
+    again = (order("accept", "ann"), order("pass", "ann", to="ann", next_action="想一想"))
+    told(story, *again, *again)
+    assert "没有任何变化" in now(story).history[-1].action
+
+
+@pytest.mark.req("S0-36", "S0-38")
+def test_case_and_spaces_in_the_next_action_are_not_progress() -> None:
+    story = document()
+    for words in ("Think about it", "think  ABOUT it"):
+        told(story, order("accept", "ann"), order("pass", "ann", to="ann", next_action=words))
+        story.tell(DONE)
+    assert guards(story)[0].guard == "no_progress"
+
+
 @pytest.mark.req("S0-45")
 def test_the_end_marker_in_the_document_itself_ends_nothing() -> None:
     text = write(paper(conditions=["a message says [WORKFLOW_END]"]))
@@ -298,6 +368,56 @@ def test_an_edit_of_the_status_becomes_the_transition_it_means() -> None:
     after = read(published(result)["text"])
     assert (after.status, after.count, len(after.history)) == ("in_progress", 1, 3)
     assert published(result)["over"] == sha(text) and not published(result)["keep"]
+
+
+def test_an_edit_that_two_processes_report_has_one_verdict() -> None:
+    story = document()
+    text = write(now(story)).replace("Status: pending", "Status: in_progress")
+    edited(story, text)
+    edited(story, text).then()
+    story.tell(DONE)
+    edited(story, text).then()
+    assert now(story).status == "in_progress" and now(story).count == 1
+
+
+def test_a_refused_edit_that_two_processes_report_is_refused_once() -> None:
+    story = document()
+    text = write(now(story)).replace("Status: pending", "Status: completed")
+    edited(story, text).then(Refused, Asked)
+    edited(story, text).then()
+    result = story.when(order("edit", found=text, base=9))
+    assert any(isinstance(event, Refused) for event in result.decided), "the same text saved again is another edit"
+
+
+def test_an_edit_with_wrong_engine_headers_is_taken_over_with_notes() -> None:
+    story = document()
+    text = write(now(story)).replace("Status: pending", "Status: in_progress")
+    text = text.replace("Interaction_Count: 0", "Interaction_Count: 7").replace(
+        "2026-01-01 10:00:00\nUp", "2020-01-01 10:00:00\nUp"
+    )
+    result = edited(story, text)
+    edit = result.decided[0]
+    assert isinstance(edit, Edited) and len(edit.notes) == 2
+    after = read(published(result)["text"])
+    assert (after.status, after.count, after.created) == ("in_progress", 1, "2026-01-01 10:00:00")
+
+
+def test_a_history_line_appended_to_the_file_moves_into_the_history() -> None:
+    story = document()
+    result = edited(story, write(now(story)) + "- 2026-01-02 10:00:00 ann took it pending→in_progress\n")
+    text = published(result)["text"]
+    assert read(text).status == "in_progress" and text.index("ann took it") < text.index("## Next_Action")
+
+
+@pytest.mark.req("S0-26")
+def test_a_senders_illegal_history_completes_a_known_document_and_is_flagged() -> None:
+    story = document()
+    line = "- 2026-01-02 10:00:00 ann answered 4 pending→completed\n"
+    text = write(now(story)).replace("Status: pending", "Status: completed").replace("## Next", f"{line}\n## Next")
+    result = story.when(order("edit", found=text, base=2, sender="ann"))
+    edit = result.decided[0]
+    assert isinstance(edit, Edited) and any("pending→completed" in note for note in edit.notes)
+    assert (now(story).status, now(story).history[-1].raw) == ("completed", line.rstrip())
 
 
 def test_an_illegal_edit_is_refused_with_its_line_and_kept() -> None:

@@ -4,8 +4,12 @@
   editor that was opened before the last hand-over undoes nothing when it saves.
 - What may be changed by hand: the status (legally), the owner (with a hand-over or an assignment), the task, the
   next action, the end conditions, new history lines, sections and headers of one's own.
-- What the engine keeps (id, times, count, the history so far) may not. Such an edit is refused as a whole, with
-  the line that is wrong, because half of it would be a third version that nobody wrote.
+- Headers that the engine keeps (times, count, previous owner) are put right, with a note: many agents were told to
+  write them. The id and the history so far cannot be changed. Such an edit is refused as a whole, with the line
+  that is wrong, because half of it would be a third version that nobody wrote.
+- New history lines count even if the header was left as it was: an agent can append a line and do nothing else.
+- A document that came in a message is its sender's own text. Where its history is not legal (`pending→completed`),
+  it is taken at its word if the legal transitions that lead to the same end can be made, and the lines are flagged.
 - Where both sides changed the same thing differently, the edit is refused; its text is kept beside the file.
 """
 
@@ -13,9 +17,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from .paper import Bullet, Malformed, Paper, agent_word, interactions, line_of, read, write
-from .rules import RULES, action_for, legal_from
+from .paper import HEADERS, Bullet, Malformed, Paper, agent_word, interactions, line_of, oddities, read, write
+from .rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, TERMINATED, action_for, legal_from
 
+_COUNT = HEADERS[-1]
 TEXTS = {"task": "Task", "next_action": "Next_Action", "conditions": "Termination_Conditions"}
 """Fields that anybody may edit → the section they stand in."""
 
@@ -45,24 +50,46 @@ class Edit(Struct, frozen=True):
     moves: tuple[Move, ...]
     text: str
     """The document with the edit in it, the transitions left out; empty if that is the text as found."""
+    notes: tuple[str, ...] = ()
+    """What was put right in it, and what is odd about it."""
 
 
-def read_edit(text: str, views: Sequence[Paper]) -> Edit:
-    """What an edit means, made in one of the last views of the document. Raises `Refusal`."""
+def read_edit(text: str, views: Sequence[Paper], sender: str = "") -> Edit:
+    """What an edit means, made in one of the last views of the document. Raises `Refusal`.
+
+    `sender`: who sent the text in a message; empty if it was found in the document's file.
+    """
     current = views[-1]
-    try:
-        edited = read(text)
-    except Malformed as problem:
-        raise Refusal(problem.line, problem.reason) from problem
+    edited, notes = _readable(text, current)
     if edited.id != current.id:
         raise Refusal(1, f"the id is {current.id!r} and cannot be changed; this says {edited.id!r}")
     base = _base(edited, views)
-    _untouched(edited, base)
-    moves = tuple(_moves(edited, base))
+    try:
+        moves = tuple(_moves(edited, base))
+    except Refusal:
+        moves = _foreign_moves(edited, base, sender) if sender else ()
+        if not moves:
+            raise
+    notes = (*notes, *_kept_by_engine(edited, base, moves), *(_flagged(edited, base) if sender else ()))
     if base is current:
-        return Edit(moves, "")
+        return Edit(moves, "" if write(edited) == text else write(edited), notes)
     _no_conflict(edited, base, current, moves)
-    return Edit(moves, _joined(edited, base, current))
+    return Edit(moves, _joined(edited, base, current), notes)
+
+
+def _readable(text: str, current: Paper) -> tuple[Paper, tuple[str, ...]]:
+    """The edited paper. A count that is not a number is put right, because the engine counts."""
+    try:
+        return read(text), ()
+    except Malformed as problem:
+        lines = text.split("\n")
+        if not lines[problem.line - 1].lstrip().startswith(_COUNT):
+            raise Refusal(problem.line, problem.reason) from problem
+        lines[problem.line - 1] = f"{_COUNT}: {interactions(current)}"
+        try:
+            return read("\n".join(lines)), (f"line {problem.line}: {_COUNT} was not a number; the engine keeps it",)
+        except Malformed:
+            raise Refusal(problem.line, problem.reason) from problem
 
 
 def is_of(edited: Paper, paper: Paper) -> bool:
@@ -101,17 +128,17 @@ def _say_what_history_lacks(edited: Paper, current: Paper) -> None:
     raise Refusal(line_of(edited, "History"), f"the history can only be added to; {lost!r} is missing")
 
 
-def _untouched(edited: Paper, base: Paper) -> None:
-    """What the engine keeps is as it was, or as the engine would set it."""
+def _kept_by_engine(edited: Paper, base: Paper, moves: Sequence[Move]) -> Iterator[str]:
+    """Notes on headers that the engine keeps, where they are neither as they were nor as the engine sets them."""
+    count = interactions(base) + sum(RULES[move.action].counts for move in moves)
+    owners = (base.previous, base.owner, edited.owner)
     if edited.created != base.created:
-        raise Refusal(line_of(edited, "Created_At"), f"Created_At never changes; it was {base.created!r}")
-    if edited.previous not in (base.previous, base.owner):
+        yield f"line {line_of(edited, 'Created_At')}: Created_At never changes; put back to {base.created!r}"
+    if edited.previous not in owners:
         line = line_of(edited, "Previous_Owner")
-        raise Refusal(line, f"Previous_Owner can only become the owner before, {base.owner!r}")
-    added = len(edited.history) - len(base.history)
-    if edited.count is not None and not 0 <= edited.count - interactions(base) <= max(added, 1):
-        line = line_of(edited, "Interaction_Count")
-        raise Refusal(line, f"Interaction_Count is kept by the engine; it was {interactions(base)}")
+        yield f"line {line}: Previous_Owner is kept by the engine; {edited.previous!r} did not hand it over"
+    if edited.count is not None and edited.count not in (interactions(base), count):
+        yield f"line {line_of(edited, _COUNT)}: {_COUNT} is kept by the engine; it is {count}, not {edited.count}"
 
 
 def _moves(edited: Paper, base: Paper) -> Iterator[Move]:
@@ -128,7 +155,8 @@ def _moves(edited: Paper, base: Paper) -> Iterator[Move]:
         to = edited.owner if last and edited.owner != owner else ""
         yield _move(bullet.line, bullet.agent, status, bullet.before, bullet.after, owner, to, written=True)
         status, owner = bullet.after, to or owner
-    if edited.status != status or edited.owner != owner:
+    header_changed = (edited.status, edited.owner) != (base.status, base.owner)
+    if header_changed and (edited.status, edited.owner) != (status, owner):
         line = line_of(edited, "Status" if edited.status != status else "Current_Owner")
         to = edited.owner if edited.owner != owner else ""
         yield _move(line, agent_word(owner), status, status, edited.status, owner, to, written=False)
@@ -150,6 +178,57 @@ def _move(line: int, by: str, status: str, before: str, after: str, owner: str, 
     if rule.by_owner and by != agent_word(owner):
         raise Refusal(line, f"{by!r} may not {action} it, because it belongs to {owner!r}")
     return Move(action, owner if by == agent_word(owner) else by, before, after, to, written)
+
+
+# A document in a message
+
+_WAYS: dict[tuple[str, bool], dict[str, tuple[str, ...]]] = {
+    (PENDING, False): {IN_PROGRESS: ("accept",), COMPLETED: ("accept", "complete")},
+    (PENDING, True): {
+        PENDING: ("assign",),
+        IN_PROGRESS: ("assign", "accept"),
+        COMPLETED: ("assign", "accept", "complete"),
+    },
+    (IN_PROGRESS, False): {COMPLETED: ("complete",)},
+    (IN_PROGRESS, True): {
+        PENDING: ("pass",),
+        IN_PROGRESS: ("pass", "accept"),
+        COMPLETED: ("pass", "accept", "complete"),
+    },
+}
+"""By status and whether there is another owner: the transitions that lead to a status, whatever the history says."""
+
+
+def _foreign_moves(edited: Paper, base: Paper, sender: str) -> tuple[Move, ...]:
+    """The legal transitions to where somebody else's history has led; none if there are none that the sender can make.
+
+    The sender, or an agent that a new history line names, must be the owner: a message must not take a document away.
+    """
+    moved = edited.owner != base.owner
+    if base.status in FINAL:
+        return ()
+    ways = {**_WAYS.get((base.status, moved), {}), TERMINATED: ("terminate",)}
+    agents = {agent_word(sender), *(bullet.agent for bullet in edited.history[len(base.history) :])}
+    actions = ways.get(edited.status, ())
+    if any(RULES[action].by_owner for action in actions) and not agents & {
+        agent_word(base.owner),
+        agent_word(edited.owner),
+    }:
+        return ()
+    moves, status, owner = [], base.status, base.owner
+    for action in actions:
+        to = edited.owner if RULES[action].names_owner else ""
+        moves.append(Move(action, owner, status, RULES[action].after, to, written=True))
+        status, owner = RULES[action].after, to or owner
+    return tuple(moves)
+
+
+def _flagged(edited: Paper, base: Paper) -> Iterator[str]:
+    """What is odd about the history lines that are new."""
+    new = {bullet.line for bullet in edited.history[len(base.history) :]}
+    for odd in oddities(edited):
+        if odd.line in new:
+            yield f"line {odd.line}: {odd.text}"
 
 
 def _no_conflict(edited: Paper, base: Paper, current: Paper, moves: Sequence[Move]) -> None:

@@ -22,6 +22,8 @@ class Moved(Worked, tag="handoff.moved", frozen=True):
     """Whether it is an interaction."""
     written: bool = False
     """Whoever edited the document has written the history line already."""
+    result: str = ""
+    """The text for the section `Result`, where that is not what was said with the transition."""
 
 
 class Edited(Event, tag="handoff.edited", frozen=True):
@@ -31,6 +33,8 @@ class Edited(Event, tag="handoff.edited", frozen=True):
     """The time as it stands in the document."""
     text: str = ""
     """The document, if the change had to be joined with others; empty: as it was found."""
+    notes: tuple[str, ...] = ()
+    """What was put right in it, and what is odd about it."""
 
 
 class Refused(Event, tag="handoff.refused", frozen=True):
@@ -41,6 +45,8 @@ class Refused(Event, tag="handoff.refused", frozen=True):
     reason: str
     line: int = 0
     """For an edit: the line of the edited text that the reason is about."""
+    at: str = ""
+    """For an edit: the time as a document writes it; empty in journals of version 0.1."""
 
 
 class Heeded(Event, tag="handoff.heeded", frozen=True):

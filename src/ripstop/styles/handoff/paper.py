@@ -28,6 +28,8 @@ from .sections import (
     Malformed,
     Section,
     agent_word,
+    appended_records,
+    bullet_of,
     bullets_in,
     clean,
     conditions_in,
@@ -36,6 +38,7 @@ from .sections import (
     escaped,
     fences,
     first_line,
+    guarded,
     header_of,
     header_values,
     is_header,
@@ -95,13 +98,23 @@ class Paper(Struct, frozen=True, gc=False):
     history: tuple[Bullet, ...]
     next_action: str
     conditions: tuple[str, ...]
+    appended: int = 0
+    """How many records of `history`, the last ones, are at the end of the text instead of in its section."""
 
     def section(self, name: str) -> str:
         """The text of any section, known or not; empty if there is none."""
         found = self._find(name)
-        return unescaped(*_body(self.lines, fences(self.lines), found)) if found else ""
+        lines = self.lines[: self._end()]
+        return unescaped(*_body(lines, fences(self.lines), found)) if found else ""
 
     # Changes; each gives a new paper
+
+    def gathered(self) -> "Paper":
+        """The paper with every record in the section for history."""
+        if not self.appended:
+            return self
+        paper = read(_BOM * self.bom + "".join(self.lines[: self._end()]))
+        return paper._with_records([bullet.raw for bullet in self.history[-self.appended :]])
 
     def with_headers(self, values: Mapping[str, str]) -> "Paper":
         """Several headers at once; those that are there already are changed in one go."""
@@ -137,12 +150,7 @@ class Paper(Struct, frozen=True, gc=False):
         if before not in STATUSES or after not in STATUSES:
             raise UsageError(f"{before!r}→{after!r} is no status change; a status is {either(STATUSES)}.")
         words = [at, agent_word(agent), one_line(action), f"{before}→{after}"]
-        bullet = "- " + " ".join(word for word in words if word)
-        found = self._find("History")
-        if found is None:
-            return self._created("History", [bullet])
-        place = self._behind_last_bullet(found)
-        return self._changed(place, place, [bullet + self._newline()])
+        return self.gathered()._with_records(["- " + " ".join(word for word in words if word)])
 
     def with_task(self, text: str) -> "Paper":
         return self.with_section("Task", text)
@@ -151,22 +159,34 @@ class Paper(Struct, frozen=True, gc=False):
         return self.with_section("Next_Action", text)
 
     def with_conditions(self, conditions: Sequence[str]) -> "Paper":
-        lines = [f"- {words}" for condition in conditions if (words := one_line(condition))]
-        return self._filled("Termination_Conditions", lines)
+        lines = [guarded(f"- {words}") for condition in conditions if (words := one_line(condition))]
+        return self.gathered()._filled("Termination_Conditions", lines)
 
     def with_section(self, name: str, text: str) -> "Paper":
         """Another text for a section; an unknown one that is missing is added at the end."""
         name = one_line(name)
         if not name:
             raise UsageError("A section needs a name.")
-        found = self._find(name)
-        above = self.lines[: found.start if found else self._place(name)]
-        return self._filled(name, escaped(clean(text), fences_before=LOOSE in fences(above)))
+        paper = self.gathered()
+        found = paper._find(name)
+        above = paper.lines[: found.start if found else paper._place(name)]
+        return paper._filled(name, escaped(clean(text), fences_before=LOOSE in fences(above)))
 
     # How
 
     def _find(self, name: str) -> Section | None:
         return next((section for section in reversed(self.sections) if section.name == name), None)
+
+    def _with_records(self, records: list[str]) -> "Paper":
+        found = self._find("History")
+        if found is None:
+            return self._created("History", records)
+        place, newline = self._behind_last_bullet(found), self._newline()
+        return self._changed(place, place, [record + newline for record in records])
+
+    def _end(self) -> int:
+        """The index behind the last line that is not an appended record."""
+        return self.history[-self.appended].line - 1 if self.appended else len(self.lines)
 
     def _newline(self) -> str:
         """The end that most lines have."""
@@ -247,7 +267,11 @@ def read(text: str) -> Paper:
     count = count_of(known)
     marks = fences(lines)
     sections = sections_of(lines, marks, end)
-    texts = {s.name: unescaped(*_body(lines, marks, s)) for s in sections if s.name in SECTIONS and s.name != "History"}
+    appended = appended_records(lines, marks, sections)
+    own = lines[: appended[0]] if appended else lines
+    texts = {s.name: unescaped(*_body(own, marks, s)) for s in sections if s.name in SECTIONS and s.name != "History"}
+    history = [*bullets_in(lines, marks, next((s for s in sections if s.name == "History"), None))]
+    history += [bullet_of(lines[index], index + 1) for index in appended]
     values = {key: header.value for key, header in known.items()}
     return Paper(
         bom=bom,
@@ -262,9 +286,10 @@ def read(text: str) -> Paper:
         updated=values.get("Updated_At", ""),
         count=count,
         task=texts.get("Task", ""),
-        history=tuple(bullets_in(lines, marks, next((s for s in sections if s.name == "History"), None))),
+        history=tuple(history),
         next_action=texts.get("Next_Action", ""),
         conditions=conditions_in(texts.get("Termination_Conditions", "")),
+        appended=len(appended),
     )
 
 
@@ -273,7 +298,8 @@ def write(paper: Paper) -> str:
 
 
 def _body(lines: Sequence[str], marks: bytearray, section: Section) -> tuple[Sequence[str], bytearray]:
-    return lines[section.start + 1 : section.end], marks[section.start + 1 : section.end]
+    body = lines[section.start + 1 : section.end]
+    return body, marks[section.start + 1 : section.start + 1 + len(body)]
 
 
 # What a document amounts to

@@ -32,7 +32,10 @@ def _text(state: Standing) -> str:
 
 
 def _outcome(paper: Paper) -> str:
-    """What came out of it, or else the last thing that happened to it."""
+    """What came out of it. If nothing did, or it was terminated, the last thing that happened to it."""
     last = paper.history[-1] if paper.history else None
     happened = f"{last.agent} {last.action}" if last else ""
-    return paper.section(RESULT) or happened if paper.status == COMPLETED else happened
+    result = paper.section(RESULT)
+    if paper.status == COMPLETED:
+        return result or happened
+    return "\n\n".join(text for text in (result, happened) if text)

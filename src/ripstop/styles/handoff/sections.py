@@ -8,8 +8,11 @@
 - The known sections may be named in the text of others. Where a known heading occurs more than once, `Task` is
   the first; of the others it is the last one that stands before the section that should follow, and for
   `History` one with nothing but bullets is preferred. All the rest are text of the section they stand in.
-- Text that we write never makes a heading or an open fence: outside fenced code, such a line gets a backslash
-  before its mark (`\\## x`), and so does a line that has backslashes there already. Reading takes one off again.
+- A history record at the very end of the text belongs to the history, whatever section it is in: that is where
+  `echo … >> FILE` puts it. It must have a status change, because an end condition can begin with a time.
+- Text that we write never makes a heading, an open fence or a history record: outside fenced code, such a line gets
+  a backslash before its mark (`\\## x`), and so does a line that has backslashes there already. Reading takes one
+  off again.
 """
 
 import re
@@ -37,7 +40,7 @@ _TITLE = re.compile(r"(#{1,3}+)[ \t]++Workflow[ \t]*+[:：]")
 _HEADER = re.compile(r"[ \t]*+([^\W\d][\w-]*+(?: [\w-]++){0,3})[ \t]*+[:：]")
 _HEADING = re.compile(r"##[ \t]++(.*)", re.DOTALL)
 _FENCE = re.compile(r"[ \t]*+(`{3,}+(?!.*`)|~{3,}+)(.*)", re.DOTALL)
-_GUARDED = re.compile(r"(?:[ \t]*+(?=\\*+(?:```|~~~))|(?=\\*+#))(\\*+)")
+_GUARDED = re.compile(rf"(?:[ \t]*+(?=\\*+(?:```|~~~))|(?=\\*+#)|(?=\\*+[-*+][ \t]++{TIMESTAMP.pattern}))(\\*+)")
 _BULLET = re.compile(r"[-*+](?:[ \t]++|\r?$)")
 _EVENT = re.compile(rf"[-*+][ \t]++({TIMESTAMP.pattern})[ \t]++(\S++)(.*)", re.DOTALL)
 _STATUS_WORD = re.compile(r"[A-Za-z_]+")
@@ -237,12 +240,12 @@ def escaped(text: str, fences_before: bool = False) -> list[str]:
         return []
     lines = text.split("\n")
     marks = bytearray(len(lines)) if fences_before else fences(lines)
-    return [line if mark == FENCED else _guarded(line) for line, mark in zip(lines, marks, strict=True)]
+    return [line if mark == FENCED else guarded(line) for line, mark in zip(lines, marks, strict=True)]
 
 
-def _guarded(line: str) -> str:
+def guarded(line: str) -> str:
     match = _GUARDED.match(line)
-    if match is None or not (match[1] or heading_of(line) or _FENCE.match(line)):
+    if match is None or not (match[1] or heading_of(line) or _FENCE.match(line) or is_record(line)):
         return line
     return line[: match.start(1)] + "\\" + line[match.start(1) :]
 
@@ -377,6 +380,24 @@ def bullets_in(lines: Sequence[str], marks: bytearray, history: Section | None) 
     for index in range(history.start + 1, history.end) if history else ():
         if marks[index] != FENCED and is_bullet(lines[index]):
             yield bullet_of(lines[index], index + 1)
+
+
+def is_record(line: str) -> bool:
+    """Whether the line is a history record with a status change."""
+    return line[:1] in ("-", "*", "+") and bool(bullet_of(line, 0).after)
+
+
+def appended_records(lines: Sequence[str], marks: Sequence[int], sections: Sequence[Section]) -> list[int]:
+    """Indexes of the history records that end the text, if its last section is neither the history nor the task."""
+    if not sections or sections[-1].name in ("Task", "History"):
+        return []
+    found = []
+    for index in range(len(lines) - 1, sections[-1].start, -1):
+        if marks[index] == FENCED or not (is_record(lines[index]) or not lines[index].strip()):
+            break
+        if lines[index].strip():
+            found.append(index)
+    return found[::-1]
 
 
 def conditions_in(text: str) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ OWED = tuple(_TOOLS.values())
 """What kinds of things the engine itself owes the world."""
 UNWRITTEN = ("retry", "terminate")
 """What a person may say when the file cannot be written."""
+LONGEST_RESULT = 100_000
+"""Characters of last words that are kept as a result: a document must fit into its file."""
 VIEWS = 20
 """How many of the last views of the document are remembered, for edits that were made in an older one."""
 
@@ -69,6 +71,16 @@ class Standing(Struct, frozen=True, gc=False):
     """The papers that were published, by the number of the command."""
     found: str = ""
     """The text that was last found in the file and is not ours."""
+    found_key: tuple[int, str] = (0, "")
+    """The number of the view in which that edit was made, and the text's SHA-256."""
+    sender: str = ""
+    """Who sent that text in a message; empty if it was in the file."""
+    judged: tuple[tuple[int, str], ...] = ()
+    """The keys of the last edits that were taken over or refused. Two processes can find the same edit."""
+    repeated: bool = False
+    """The edit that was reported last has its verdict already."""
+    notes: tuple[str, ...] = ()
+    """What was put right in the last edit that was taken over."""
     over: str = ""
     """SHA-256 of the text in the file that may be replaced though it is not ours."""
     keep: str = ""
@@ -104,7 +116,8 @@ def begin(policy: Policy, started: Started) -> Standing:
     settings = started.settings
     file, offset = settings.get("file", ""), settings.get("utc_offset", 0)
     reply_to = settings.get("reply_to", "")
-    return Standing(policy, read(started.input), file, offset, over=sha(started.input), reply_to=reply_to)
+    paper = read(started.input).gathered()
+    return Standing(policy, paper, file, offset, over=sha(started.input), reply_to=reply_to)
 
 
 def sha(text: str) -> str:
@@ -115,8 +128,8 @@ def evolve(state: Standing, number: int, event: Event) -> Standing:
     if isinstance(event, Moved):
         return _moved(state, event)
     if isinstance(event, Refused):
-        keep = str(number) if event.order == "edit" else state.keep
-        return replace(state, refusal=event, refused_at=number, keep=keep, wish=None)
+        state = replace(state, refusal=event, refused_at=number, wish=None)
+        return _judged(replace(state, keep=_tag(number, event))) if event.order == "edit" else state
     if isinstance(event, Edited):
         return _edited(state, event)
     if isinstance(event, Ordered):
@@ -133,6 +146,17 @@ def evolve(state: Standing, number: int, event: Event) -> Standing:
         state = _settled(state, event)
     turn = turns.evolve(state.turn, number, event)
     return state if turn is state.turn else replace(state, turn=turn)
+
+
+def _tag(number: int, refused: Refused) -> str:
+    """What the file is called that keeps a refused edit: when that was, and the line that was wrong."""
+    if not refused.at:
+        return str(number)
+    return f"{refused.at.replace('-', '').replace(':', '').replace(' ', '-')}-line-{refused.line}"
+
+
+def _judged(state: Standing) -> Standing:
+    return replace(state, judged=(*state.judged[-VIEWS + 1 :], state.found_key))
 
 
 def _asked(state: Standing, number: int, event: Asked) -> Standing:
@@ -160,13 +184,14 @@ def _settled(state: Standing, event: Withdrawn | Answered) -> Standing:
 
 
 def _edited(state: Standing, event: Edited) -> Standing:
-    found, was = read(event.text or state.found), state.paper
+    found, was = read(event.text or state.found).gathered(), state.paper
     paper = _as_kept(state, found).with_header("Updated_At", event.at)
     new = found.history[len(was.history) :]
     said = Said(
         next_action=paper.next_action if paper.next_action != was.next_action else "",
         text="\n".join(bullet.action for bullet in new),
     )
+    state = _judged(replace(state, refusal=None, keep="", notes=event.notes))
     return replace(state, paper=paper, said=said, edited_since_asked=state.turn is not None)
 
 
@@ -176,6 +201,8 @@ def _as_kept(state: Standing, edited: Paper) -> Paper:
     kept = {"Status": was.status, "Current_Owner": was.owner}
     if edited.previous != was.previous:
         kept["Previous_Owner"] = was.previous
+    if edited.created != was.created:
+        kept["Created_At"] = was.created
     if edited.count is not None:
         kept["Interaction_Count"] = str(state.count)
     return edited.with_headers(kept)
@@ -186,7 +213,10 @@ def _answered(state: Standing, number: int, event: Answered) -> Standing:
     if isinstance(answer, AgentReplied):
         return replace(state, said=replace(said_by_agent(answer.text), number=number, text=answer.text))
     if isinstance(answer, ToolReturned) and any(event.to == view for view, _ in state.views):
-        return _found(state, answer.value) if "found" in answer.value else replace(state, over="", keep="")
+        if "found" not in answer.value:
+            return replace(state, over="", keep="")
+        # an edit that has its verdict may be replaced: it was taken over, or it is kept
+        return replace(_found(state, answer.value), over=sha(answer.value["found"]))
     return state
 
 
@@ -214,7 +244,13 @@ def _ordered(state: Standing, order: Ordered) -> Standing:
 
 def _found(state: Standing, given: dict[str, Any]) -> Standing:
     text = given.get("found", "")
-    return replace(state, found=text, over=sha(text), keep="", said=Said())
+    key = (given.get("base", 0), sha(text))
+    if key in state.judged:
+        return replace(state, repeated=True)
+    sender = given.get("sender", "")
+    return replace(
+        state, found=text, found_key=key, sender=sender, repeated=False, over=sha(text), keep="", notes=(), said=Said()
+    )
 
 
 def said_by_agent(text: str) -> Said:
@@ -254,7 +290,7 @@ def after_move(state: Standing, event: Moved) -> Paper:
         upcoming = upcoming or next_words(state.policy.language, event.action, event.to)
         if upcoming.strip():
             paper = paper.with_next_action(upcoming)
-        result = said.result or (said.message if event.action == "complete" else "")
+        result = event.result or said.result or (said.message if event.action == "complete" else "")
         if result.strip():
             paper = paper.with_section(RESULT, result)
     changes = {"Status": event.after, "Updated_At": event.at}
@@ -263,6 +299,17 @@ def after_move(state: Standing, event: Moved) -> Paper:
     if event.counts or paper.count is None:
         changes["Interaction_Count"] = str(state.count + event.counts)
     return paper.with_headers(changes)
+
+
+def last_words(state: Standing, end_marker: str) -> str:
+    """What was said with the end marker, below what had come out of the document before; empty if nothing was."""
+    said = state.said
+    texts = [text for text in (said.message, said.next_action, said.result) if text.strip()]
+    texts = texts or [reply.without_thinking(said.text)]
+    words = [text.replace(end_marker, "").strip() for text in texts]
+    before = state.paper.section(RESULT)
+    kept = [before] if before and before not in words else []
+    return "\n\n".join(text for text in dict.fromkeys([*kept, *words]) if text)[:LONGEST_RESULT]
 
 
 def publishing(state: Standing) -> dict[str, Any]:

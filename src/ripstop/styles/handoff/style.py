@@ -95,7 +95,7 @@ class HandoffStyle:
 
     def stopped(self, step: Step[Standing], verdict: Guarded) -> None:
         if step.state.paper.status not in FINAL:  # else the run ends when its last view is written
-            transitions.move(step, "terminate", ENGINE, reason=verdict.text)
+            transitions.terminate(step, verdict)
 
     # Looking
 
@@ -129,6 +129,8 @@ class HandoffStyle:
                 return [f"refused{where}: {reason}", f"the document stayed {before.paper.status}"]
             case Moved(action=action, before=old, after=new, by=by):
                 return [f"{action} by {by}: {old}→{new} is legal, and {by} may"]
+            case Edited(notes=notes):
+                return [*notes]
             case Heeded(because=because):
                 return [because]
         return []
@@ -140,24 +142,24 @@ class HandoffStyle:
 def _edit(step: Step[Standing]) -> None:
     """A text was found in the file that is not ours: take it over, or refuse it and keep it."""
     state = step.state
+    if state.repeated:
+        return None  # another process has reported it first
     if state.found == write(state.paper):
         return transitions.publish(step)  # it is what we would write; let that be noted
     views = [paper for _, paper in state.views if paper is not state.paper]
     stale = next((view for view in reversed(views) if write(view) == state.found), None)
     if stale:
         reason = f"this is how it stood at {stale.updated}, with nothing new in it; change it as it is now"
-        step.record(Refused(order="edit", by="", reason=reason, line=1))
-        return transitions.publish(step)
+        return _refuse_edit(step, 1, reason)
     try:
-        edit = read_edit(state.found, [*views, state.paper])
+        edit = read_edit(state.found, [*views, state.paper], state.sender)
     except Refusal as refusal:
-        step.record(Refused(order="edit", by="", reason=refusal.reason, line=refusal.line))
-        return transitions.publish(step)
+        return _refuse_edit(step, refusal.line, refusal.reason)
     if state.count + sum(RULES[move.action].counts for move in edit.moves) > state.most_interactions:
         reason = f"{state.most_interactions} interactions are all that are allowed; this would be one more"
-        step.record(Refused(order="edit", by="", reason=reason, line=1))  # so the text is kept beside the file
+        step.record(_refused_edit(step, 1, reason))  # so the text is kept beside the file
         step.stop(transitions.too_many(state))
-    step.record(Edited(at=timestamp(step.at, state.offset), text=edit.text))
+    step.record(Edited(at=timestamp(step.at, state.offset), text=edit.text, notes=edit.notes))
     for move in edit.moves:
         verdict = transitions.verdict_on(step, move.by) if move.action in ("pass", "assign") else None
         if verdict:
@@ -165,6 +167,16 @@ def _edit(step: Step[Standing]) -> None:
         transitions.move(step, move.action, move.by, move.to, written=move.written)
     transitions.publish(step)
     return transitions.review(step)
+
+
+def _refuse_edit(step: Step[Standing], line: int, reason: str) -> None:
+    step.record(_refused_edit(step, line, reason))
+    transitions.publish(step)
+
+
+def _refused_edit(step: Step[Standing], line: int, reason: str) -> Refused:
+    at = timestamp(step.at, step.state.offset)
+    return Refused(order="edit", by=step.state.sender, reason=reason, line=line, at=at)
 
 
 def _settled(step: Step[Standing], news: Settled) -> None:
@@ -196,7 +208,11 @@ def _after_publishing(step: Step[Standing], news: Settled) -> None:
         kept = answer.value["kept"]
         step.warn(f"the file was edited when a process was killed that wrote it; that edit is in {kept}")
     if "found" in answer.value:
+        if step.state.repeated:
+            return transitions.publish(step)
         _edit(step)
+        for note in step.state.notes:
+            step.warn(f"an edit was taken over, {note}")
         if step.state.keep and step.state.refusal:
             refused = step.state.refusal
             step.warn(f"an edit was refused, line {refused.line}: {refused.reason}; its text is kept beside the file")

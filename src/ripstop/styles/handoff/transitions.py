@@ -4,6 +4,8 @@ Four guards terminate a document: more interactions than allowed, the same owner
 progress, a message of nothing but courtesy, the end marker. After every change the file is written anew.
 """
 
+from unicodedata import normalize
+
 from msgspec.structs import replace
 
 from ripstop.kernel import progress
@@ -14,8 +16,8 @@ from ripstop.kernel.step import Step
 from .. import turn as turns
 from .events import Moved, Refused
 from .rules import FINAL, RULES, TERMINATED, why_not
-from .standing import PUBLISH, RESULT, Standing, after_move, asked_of
-from .words import ENGINE, action_words, timestamp
+from .standing import PUBLISH, RESULT, Standing, after_move, asked_of, last_words
+from .words import ENGINE, action_words, guard_words, timestamp
 
 
 def order(step: Step[Standing], action: str, by: str, to: str, forgiven: bool = False) -> str:
@@ -52,10 +54,10 @@ def verdict_on(step: Step[Standing], by: str) -> Guarded | None:
     said, guards = step.state.said, step.run.guards
     evidence = (said.number or step.number,)
     if any(progress.marked(text, guards) for text in (said.message, said.next_action, said.result, said.text)):
-        text = f"{by} ended it with {guards.end_marker}."
+        text = guard_words(step.state.policy.language, "end_marker", by=by, marker=guards.end_marker)
         return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=evidence)
     if guards.courtesy == "terminate" and only_courtesy(step):
-        text = f"{by} said nothing but a courtesy."
+        text = guard_words(step.state.policy.language, "courtesy", by=by)
         return Guarded(guard="courtesy", limit=0, value=1, text=text, evidence=evidence)
     return None
 
@@ -68,11 +70,36 @@ def only_courtesy(step: Step[Standing]) -> bool:
 
 def too_many(state: Standing) -> Guarded:
     most = state.most_interactions
-    text = f"{most} interactions were made, which is all that are allowed."
+    text = guard_words(state.policy.language, "interactions", limit=most)
     return Guarded(guard="interactions", limit=most, value=most + 1, text=text)
 
 
-def move(step: Step[Standing], action: str, by: str, to: str = "", reason: str = "", written: bool = False) -> None:
+def terminate(step: Step[Standing], verdict: Guarded) -> None:
+    """Have a guard's verdict. What was said with the end marker is kept: real agents end every answer with it."""
+    state = step.state
+    result = last_words(state, step.run.guards.end_marker) if verdict.guard == "end_marker" else ""
+    move(step, "terminate", ENGINE, reason=_reason(step, verdict), result=result)
+
+
+def _reason(step: Step[Standing], verdict: Guarded) -> str:
+    """A verdict in the language of the document. Those of the kernel are in English."""
+    language = step.state.policy.language
+    if language == "en" or verdict.guard in ("end_marker", "courtesy", "interactions"):
+        return verdict.text
+    agents = [deed.agent for deed in step.run.trail if deed.number in verdict.evidence]
+    names = " → ".join(dict.fromkeys(agents))
+    return guard_words(language, verdict.guard, names=names, value=f"{verdict.value:g}", limit=f"{verdict.limit:g}")
+
+
+def move(
+    step: Step[Standing],
+    action: str,
+    by: str,
+    to: str = "",
+    reason: str = "",
+    written: bool = False,
+    result: str = "",
+) -> None:
     state = step.state
     message = reason or state.said.message
     moved = Moved(
@@ -85,6 +112,7 @@ def move(step: Step[Standing], action: str, by: str, to: str = "", reason: str =
         words=action_words(state.policy.language, action, to, message),
         counts=RULES[action].counts,
         written=written,
+        result=result,
     )
     if action in ("pass", "complete"):
         moved = replace(moved, agent=by, deed=_deed(state, moved))
@@ -97,7 +125,13 @@ def _deed(state: Standing, moved: Moved) -> str:
     """All that a handling may change, as it stands after it. History and times are not in it."""
     paper = after_move(state, moved)
     files = turns.deeds(state.turn) if state.turn else []
-    return progress.mark(paper.task, paper.next_action, paper.status, paper.section(RESULT), paper.owner, files)
+    texts = [_compared(text) for text in (paper.task, paper.next_action, paper.section(RESULT))]
+    return progress.mark(texts, paper.status, paper.owner, files)
+
+
+def _compared(text: str) -> str:
+    """A text without what changes nothing: case, spaces, full-width forms."""
+    return "".join(normalize("NFKC", text).casefold().split())
 
 
 def reopen(step: Step[Standing], by: str) -> None:

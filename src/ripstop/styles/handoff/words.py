@@ -31,6 +31,28 @@ _WORDS = {
     },
 }
 
+_GUARDS = {
+    "en": {
+        "end_marker": "$by ended it with $marker.",
+        "courtesy": "$by said nothing but a courtesy.",
+        "interactions": "$limit interactions were made, which is all that are allowed.",
+    },
+    "zh": {
+        "end_marker": "$by用$marker结束了任务。",
+        "courtesy": "$by只说了客套话。",
+        "interactions": "已有$limit次交互，不能再多。",
+        "no_progress": "$names连续处理了$value次，没有任何变化。",
+        "circle": "$names来回传递了$value轮，没有任何变化。",
+        "calls": "模型调用达到上限（$limit次）。",
+        "tokens": "词元用量达到上限（$limit）。",
+        "money": "费用达到上限（$limit）。",
+        "seconds": "时间达到上限（$limit秒）。",
+        "turns": "轮次达到上限（$limit）。",
+        "": "守卫“$guard”终止了任务（上限$limit）。",
+    },
+}
+"""Why a guard terminated a document. The kernel's own guards have English texts already."""
+
 REOPENED = tuple(words["reopen"] for words in _WORDS.values())
 """How a history says that a person has reopened what a guard terminated."""
 
@@ -41,6 +63,12 @@ def action_words(language: str, action: str, to: str, message: str) -> str:
     said = said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
     words = string.Template(_WORDS[language][action]).substitute(to=to)
     return f"{words}: {said}" if said else words
+
+
+def guard_words(language: str, guard: str, **values: object) -> str:
+    """Why a guard terminated the document, as its history says it."""
+    words = _GUARDS[language].get(guard) or _GUARDS[language][""]
+    return string.Template(words).safe_substitute(values, guard=guard)
 
 
 def next_words(language: str, action: str, to: str) -> str:
