@@ -16,10 +16,11 @@ from msgspec.structs import replace
 from ripstop.definitions.finding import Workflow, find, load
 from ripstop.definitions.graph_outside import Objection, Outside
 from ripstop.definitions.problems import nearest
+from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
-from ripstop.kernel.errors import UsageError
+from ripstop.kernel.errors import JournalNotFound, UsageError
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
 from ripstop.performers.agents.model_files import install_model as install_model
@@ -38,9 +39,9 @@ from ripstop.performers.tools.workspace_copy import copy_workspace
 from ripstop.runtime.engine import Engine
 from ripstop.runtime.live import Live
 from ripstop.runtime.pace import Pace
-from ripstop.runtime.ports import Performer, Request
+from ripstop.runtime.ports import Journal, Performer, Request
 from ripstop.runtime.worker import Worker
-from ripstop.settings import Settings, store_path
+from ripstop.settings import DEFAULT_STORE, Settings, store_path
 from ripstop.styles.graph.definition import Graph
 from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.styles.graph.style import GraphStyle
@@ -247,10 +248,24 @@ def _folder(path: str) -> Folder:
     return Folder(Path(path))
 
 
+def open_journal(settings: Settings, create: bool) -> Journal:
+    """The journal that the settings name. Without `create` nothing is made.
+
+    In a folder where nothing was run yet, the default journal is an empty one. Any other that is missing was named by
+    somebody, perhaps wrongly: `JournalNotFound`.
+    """
+    try:
+        return SqliteJournal(store_path(settings.store), CODEC, create)
+    except JournalNotFound:
+        if settings.store != DEFAULT_STORE:
+            raise
+        return MemoryJournal(CODEC)
+
+
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
-    """Only look at and steer runs; what they ask for is carried out by whoever works on the journal."""
-    journal = SqliteJournal(store_path(settings.store), CODEC)
+    """Look at and steer the runs of a journal; a worker performs what they ask for. Looking never makes a journal."""
+    journal = open_journal(settings, create=False)
     try:
         yield Engine(journal, STYLES, load, now)
     finally:
@@ -258,11 +273,11 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, tools: Iterable[Tool] = ()) -> AsyncIterator[App]:
+async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool = True) -> AsyncIterator[App]:
     """Work on a journal: run what is open in it, too."""
     live, loudspeaker, places = Live(), Loudspeaker(), dict[str, Path]()
     toolbox = Toolbox(tools, files=FileTools(), own={PUBLISH: Publisher(_folder_of), SEND: Sender(_folder_of)})
-    journal = SqliteJournal(store_path(settings.store), CODEC)
+    journal = open_journal(settings, create)
     engine = Engine(journal, STYLES, load, now, live)
     agents = Agents(
         live,

@@ -17,6 +17,7 @@ from typing import Any
 from ripstop.kernel.errors import JournalError
 from ripstop.runtime.failpoints import reach
 
+from .bounded import BoundedConnection
 from .turnstile import Turnstile
 from .wal_room import WalRoom
 
@@ -36,7 +37,7 @@ PATIENCE = 30.0
 class GroupCommit:
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: BoundedConnection,
         turnstile: Turnstile,
         room: WalRoom,
         write_collected: Callable[[], None],
@@ -187,6 +188,7 @@ class GroupCommit:
                 time.sleep(random.uniform(0.0002, 0.001))
 
     def _begun(self, wait: bool, deadline: float) -> bool:
+        self._connection.renew()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:

@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+from ripstop.private_files import PRIVATE_FILE
 from ripstop.runtime.failpoints import reach
 
 if sys.platform != "win32":  # there, leases decide alone
@@ -28,7 +29,7 @@ class Liveness:
         if sys.platform == "win32":
             return
         reach("liveness.before_create")
-        handle = os.open(self._file(holder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(self._file(holder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
         reach("liveness.before_lock")
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._mine[holder] = handle

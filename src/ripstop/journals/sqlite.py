@@ -33,12 +33,13 @@ LEASE = 30_000_000
 
 
 class SqliteJournal:
-    def __init__(self, path: str | Path, codec: Codec) -> None:
+    def __init__(self, path: str | Path, codec: Codec, create: bool = True) -> None:
+        """Open the journal in a file. Without `create` raises `JournalNotFound` if there is none, and makes nothing."""
         self._path = Path(path)
         self._codec = codec
         self._sql = queries()
-        self._writing = connect(self._path)
-        self._reading = connect(self._path)
+        self._writing = connect(self._path, create)
+        self._reading = connect(self._path, create)
         self._liveness = Liveness(self._path)
         self._steps = Steps(self._writing)
         self._commit = GroupCommit(
@@ -62,7 +63,7 @@ class SqliteJournal:
 
     async def read(self, run_id: str, after: int = 0) -> list[Record]:
         with _Explained(self._path):
-            rows = self._reading.execute(self._sql["story"], {"run": run_id, "after": after}).fetchall()
+            rows = list(self._reading.rows(self._sql["story"], {"run": run_id, "after": after}))
         found: list[Record] = []
         for first, at, body in reversed(rows):
             if found:  # a fork may go on in the middle of a step
@@ -72,20 +73,20 @@ class SqliteJournal:
 
     async def blob(self, digest: str) -> bytes:
         with _Explained(self._path):
-            row = self._reading.execute(self._sql["blob"], (digest,)).fetchone()
+            row = next(self._reading.rows(self._sql["blob"], (digest,)), None)
         if row is None:
             raise JournalError(f"{self._path}: the content {digest[:12]}… is missing. `ripstop verify` tells more.")
         return genuine(row[0], digest, str(self._path))
 
     async def runs(self) -> list[RunInfo]:
         with _Explained(self._path):
-            rows = self._reading.execute(self._sql["runs"]).fetchall()
+            rows = list(self._reading.rows(self._sql["runs"]))
         names = ("run_id", "style", "status", "length", "created", "updated", "parent")
         return [RunInfo(**dict(zip(names, row, strict=True))) for row in rows]
 
     async def desk(self) -> list[Question]:
         with _Explained(self._path):
-            rows = self._reading.execute(self._sql["desk"]).fetchall()
+            rows = list(self._reading.rows(self._sql["desk"]))
         found = []
         for run_id, number, first, at, body in rows:
             asked = self._codec.load_step(body)[number - first]
@@ -97,7 +98,7 @@ class SqliteJournal:
     async def next_due(self, only: str | None = None) -> int | None:
         with _Explained(self._path):
             query, of = ("next_due", ()) if only is None else ("next_due_of", (only, only, only))
-            due: int | None = self._reading.execute(self._sql[query], of).fetchone()[0]
+            due: int | None = next(self._reading.rows(self._sql[query], of))[0]
         return due
 
     def changed(self) -> bool:
@@ -135,7 +136,7 @@ class SqliteJournal:
         """Workers that were killed with nothing in hand: nobody takes over from them, so nobody else buries them."""
         marks = self._liveness.marks()  # before the list, so that whoever enrols just now is in it
         with _Explained(self._path):
-            known = dict(self._reading.execute(self._sql["workers"]).fetchall())
+            known = dict(self._reading.rows(self._sql["workers"]))
         dead = [
             other
             for other, until in known.items()
@@ -164,10 +165,10 @@ class SqliteJournal:
         with _Explained(self._path):
             dead = [
                 other
-                for other, until in self._reading.execute(self._sql["holders"], (holder,)).fetchall()
+                for other, until in self._reading.rows(self._sql["holders"], (holder,))
                 if until is None or until < now or self._liveness.gone(other)
             ]
-            if not dead and not self._reading.execute(self._sql["due_now"], _due(now, 1, only)).fetchone():
+            if not dead and not next(self._reading.rows(self._sql["due_now"], _due(now, 1, only)), None):
                 return []  # the usual case costs no write
         tasks: list[Task] = await self._commit.submit(lambda db: self._claim(db, dead, holder, _due(now, room, only)))
         for other in dead:

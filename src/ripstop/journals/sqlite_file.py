@@ -8,27 +8,49 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ripstop.kernel.errors import JournalError
+from ripstop.kernel.errors import JournalError, JournalNotFound
+from ripstop.private_files import close_to_others, create_file, make_folder
 from ripstop.runtime.failpoints import reach
 
+from .bounded import BoundedConnection
 from .sql import migrations
+from .sqlite_schema import check_schema
 
 APPLICATION_ID = 0x52495053  # "RIPS"
 PATIENCE = 30.0
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open the file, create it or bring it up to date. Every trouble is a `JournalError`."""
+def connect(path: Path, create: bool = True) -> BoundedConnection:
+    """Open the file, or bring it up to date; with `create` also make it. Every trouble is a `JournalError`.
+
+    Without `create` nothing is made: `JournalNotFound` if there is no journal.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        found, is_uri = (f"{path.resolve().as_uri()}?immutable=1", True) if _only_to_look_at(path) else (path, False)
+        if create:
+            make_folder(path.parent)
+            create_file(path)
+        else:
+            os.stat(path)
+        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+            close_to_others(path.with_name(name))
+        way = "immutable=1" if _only_to_look_at(path) else "mode=rw"
         connection = sqlite3.connect(
-            found, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64, uri=is_uri
+            f"{Path(os.path.abspath(path)).as_uri()}?{way}",
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=64,
+            uri=True,
+            factory=BoundedConnection,
         )
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _cannot_open(path, error) if create else JournalNotFound(path) from error
     except (OSError, sqlite3.Error) as error:
         raise _cannot_open(path, error) from error
+    assert isinstance(connection, BoundedConnection)
     try:
-        _patiently(connection, lambda: _prepare(path, connection))
+        _distrust(path, connection)
+        _patiently(connection, lambda: _prepare(path, connection, create))
     except sqlite3.Error as error:
         connection.close()
         raise explain(path, error, opening=True) from error
@@ -36,6 +58,17 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _distrust(path: Path, db: BoundedConnection) -> None:
+    """The file may come from somebody else: nothing in it is run, and no query goes on for ever."""
+    db.bound(path)
+    for setting in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+        db.execute(f"PRAGMA {setting}")
+    if sys.version_info >= (3, 12):
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
 
 
 def _only_to_look_at(path: Path) -> bool:
@@ -53,20 +86,17 @@ def _only_to_look_at(path: Path) -> bool:
     return read_only and not os.path.exists(path.with_name(f"{path.name}-wal"))
 
 
-def _prepare(path: Path, db: sqlite3.Connection) -> None:
+def _prepare(path: Path, db: sqlite3.Connection, create: bool) -> None:
     known = migrations()
     version = _version(path, db)
-    if version > len(known):
-        raise JournalError(
-            f"{path} was written by a newer version of ripstop (journal version {version}; "
-            f"this one knows up to {len(known)}). Upgrade ripstop. Nothing was changed."
-        )
+    if not version and not create:
+        raise JournalNotFound(path)  # an empty file, or one that another process is about to make a journal of
     if version < len(known):
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN EXCLUSIVE")
         reach("sqlite.before_migration")
         try:
-            for number in range(_version(path, db), len(known)):
+            for number in range(_known_version(path, db), len(known)):
                 for statement in _statements(known[number]):
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {number + 1}")
@@ -81,7 +111,16 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
 
 
 def _version(path: Path, db: sqlite3.Connection) -> int:
-    # in this order: another process may be creating the journal just now, and whoever sees its tables sees its mark
+    """The version of a file that is a journal, or empty; 0 for an empty one."""
+    db.execute("BEGIN")  # one view of the file: another process may be creating the journal just now
+    try:
+        return _known_version(path, db)
+    finally:
+        if db.in_transaction:  # some errors end it
+            db.execute("ROLLBACK")
+
+
+def _known_version(path: Path, db: sqlite3.Connection) -> int:
     tables: int = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     application: int = db.execute("PRAGMA application_id").fetchone()[0]
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
@@ -90,7 +129,13 @@ def _version(path: Path, db: sqlite3.Connection) -> int:
             f"{path} is an SQLite database, but no ripstop journal. "
             "Name another file with --store. Nothing was changed."
         )
-    return version
+    if version > len(migrations()):
+        raise JournalError(
+            f"{path} was written by a newer version of ripstop (journal version {version}; "
+            f"this one knows up to {len(migrations())}). Upgrade ripstop. Nothing was changed."
+        )
+    check_schema(path, db, max(version, 0))
+    return max(version, 0)
 
 
 def _statements(script: str) -> list[str]:
@@ -139,6 +184,9 @@ def explain(path: Path, error: sqlite3.Error, opening: bool = False) -> JournalE
         sqlite3.SQLITE_CORRUPT: "is damaged. `ripstop verify` tells more; restore it from a backup",
         sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error. "
         "What was recorded before is safe. Check the disk, then `ripstop resume`",
+        sqlite3.SQLITE_INTERRUPT: "is damaged: reading it takes more work than a file of its size can need. "
+        "`ripstop verify` tells more; restore it from a backup",
+        sqlite3.SQLITE_TOOBIG: "has a value that is too large to be read or written",
         sqlite3.SQLITE_CANTOPEN: "cannot be opened. Is the folder there, and may you write to it?",
     }.get(code, "cannot be used")
     if code == sqlite3.SQLITE_CORRUPT and opening:

@@ -5,7 +5,7 @@
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ripstop.kernel.codec import Codec
@@ -15,13 +15,20 @@ from ripstop.runtime.ports import Damage
 
 from . import chain
 from .blobs import as_bytes, is_genuine
+from .bounded import BoundedConnection
 from .sql import queries
 from .sqlite_derived import Derived, RunRow
 
 MOST_TOLD = 20
 """Complaints of SQLite that are passed on; a file that was cut in half has thousands."""
-DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Errors of SQLite that the file is to blame for: a broken page, a missing table."""
+DAMAGED = (
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_TOOBIG,
+)
+"""Errors of SQLite that the file is to blame for: a broken page, a value without an end, pages that go round."""
 RUN_TYPES = (int, str, str, str, int, int, int, int | None, bytes, str | None, int | None, str | None, int)
 STEP_TYPES = (int, int, int, int, int | None, str | bytes, bytes)
 
@@ -45,7 +52,7 @@ class _Step(NamedTuple):
     stored: bytes
 
 
-def verify(db: sqlite3.Connection, codec: Codec, only: str | None) -> list[Damage]:
+def verify(db: BoundedConnection, codec: Codec, only: str | None) -> list[Damage]:
     db.execute("BEGIN")  # one view of the file, even while others write
     try:
         damage = _readable(lambda: _of_the_file(db))
@@ -68,14 +75,14 @@ def _readable(look: Callable[[], list[Damage]]) -> list[Damage]:
         return [Damage(run_id="", number=0, text=f"part of the file cannot be read (SQLite: {error})")]
 
 
-def _of_the_file(db: sqlite3.Connection) -> list[Damage]:
-    rows = db.execute(f"PRAGMA integrity_check({MOST_TOLD})").fetchall()
+def _of_the_file(db: BoundedConnection) -> list[Damage]:
+    rows = db.rows(f"PRAGMA integrity_check({MOST_TOLD})")
     lines = [line for (text,) in rows for line in str(text).splitlines() if line != "ok"]
     return [Damage(run_id="", number=0, text=f"the file is damaged (SQLite: {line})") for line in lines[:MOST_TOLD]]
 
 
 class _Check:
-    def __init__(self, db: sqlite3.Connection, codec: Codec, only: str | None) -> None:
+    def __init__(self, db: BoundedConnection, codec: Codec, only: str | None) -> None:
         self._db = db
         self._codec = codec
         self._only = only
@@ -91,7 +98,7 @@ class _Check:
     def runs(self) -> list[Damage]:
         """The list of runs, which everything else goes by."""
         damage = []
-        for row in self._db.execute(queries()["all_runs"]):
+        for row in _in_order(self._db.rows(queries()["all_runs"])):
             if _typed(row, RUN_TYPES):
                 self._runs[row[0]] = RunRow(*row)
             else:
@@ -107,7 +114,7 @@ class _Check:
     def records(self) -> list[Damage]:
         """Every row, in the order in which they were written."""
         damage: list[Damage] = []
-        for row in self._db.execute(queries()["all_records"]):
+        for row in _in_order(self._db.rows(queries()["all_records"])):
             run = self._runs.get(row[1])
             if run is None:
                 damage += self._strange(row[1], row[2], "a record belongs to a run")
@@ -193,7 +200,7 @@ class _Check:
         """The list of runs and the outbox, compared with the records of the runs that are sound."""
         damage: list[Damage] = []
         rows: dict[int, dict[int, tuple[Any, ...]]] = {}
-        for key, number, *row in self._db.execute(queries()["all_open"]):
+        for key, number, *row in self._db.rows(queries()["all_open"]):
             if key in self._runs:
                 rows.setdefault(key, {})[number] = tuple(row)
             else:
@@ -212,10 +219,20 @@ class _Check:
         if started != len(self._runs):
             text = f"{started} runs were started, and {len(self._runs)} are in the file: some are missing or were added"
             damage.append(Damage(run_id="", number=0, text=text))
-        for digest, body in self._db.execute(queries()["all_blobs"]):
+        for digest, body in self._db.rows(queries()["all_blobs"]):
             if not is_genuine(as_bytes(body), digest):
                 damage.append(Damage(run_id="", number=0, text=f"the definition {str(digest)[:12]}… was changed"))
         return damage
+
+
+def _in_order(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Rows of a table by their keys. A key that comes again is on a page that others refer to more than once."""
+    last = None
+    for row in rows:
+        if last is not None and not row[0] > last:
+            raise sqlite3.DatabaseError("rows come again or in the wrong order")
+        last = row[0]
+        yield row
 
 
 def _typed(row: tuple[Any, ...], types: tuple[Any, ...]) -> bool:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ripstop.private_files import PRIVATE_FILE
+
 if sys.platform != "win32":
     import fcntl
 
@@ -29,7 +31,7 @@ class Turnstile:
             yield
             return
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
         except OSError:
             yield
             return

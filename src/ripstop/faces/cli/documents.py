@@ -46,14 +46,31 @@ def docs() -> None:
     """
 
 
-def _open(options: Options, folder: Path, work: "Callable[[Documents], Awaitable[Any]]") -> tuple[Any, list["Trouble"]]:
+def _open(
+    options: Options, folder: Path, work: "Callable[[Documents], Awaitable[Any]]", named: str = "", create: bool = False
+) -> tuple[Any, list["Trouble"]]:
+    """Do something with the documents of a folder; returns its result, and what is wrong with some files.
+
+    With `create` a journal is made if there is none. So it is if there are files to take in, unless another than the
+    default was named: that may have been a mistake. Where nobody has ever worked nothing is made: there is no document
+    `named` so, and without a name the result is an empty list.
+    """
     from ripstop.app import open_app
+    from ripstop.kernel.errors import UsageError
     from ripstop.office.documents import Documents
+    from ripstop.settings import DEFAULT_STORE, store_path
 
     troubles: list[Trouble] = []
+    settings = options.settings()
+    takes_in = _is_used(folder)
+    create = create or (settings.store == DEFAULT_STORE and takes_in)
+    if not create and not takes_in and settings.store == DEFAULT_STORE and not store_path(settings.store).exists():
+        if named:
+            raise UsageError(f"There is no document {named!r} in {folder.resolve()}; there are no documents here yet.")
+        return [], []
 
     async def go() -> Any:
-        async with open_app(options.settings()) as app:
+        async with open_app(settings, create=create) as app:
             app.worker.only = ""  # agents work while somebody watches, not because somebody looks
             return await work(Documents(app, folder, troubles.append))
 
@@ -61,6 +78,11 @@ def _open(options: Options, folder: Path, work: "Callable[[Documents], Awaitable
     for trouble in troubles:
         say(f"{trouble.file}: {trouble.text}", err=True)
     return result, troubles
+
+
+def _is_used(folder: Path) -> bool:
+    """Whether there are documents or messages in a folder, or have been."""
+    return any((folder / name).is_dir() for name in (".workflows", ".inbox"))
 
 
 @docs.command(short_help="Make a document for somebody.")
@@ -89,7 +111,8 @@ def new(options: Options, /, task: str, folder: Path, owner: str, creator: str, 
     from getpass import getuser
 
     _plain_text(task, owner, creator, given["kind"], given["named"], given["next_action"], *given["conditions"])
-    document, _ = _open(options, folder, lambda docs: docs.new(task, owner, creator or getuser(), **given))
+    by = creator or getuser()
+    document, _ = _open(options, folder, lambda docs: docs.new(task, owner, by, **given), create=True)
     _show_one(options, document, f"{document.id}  {document.paper.status}, for {document.paper.owner}")
 
 
@@ -163,7 +186,7 @@ def show(options: Options, document: str, folder: Path) -> None:
         found = await documents.find(document)
         return found, await documents.state(found.run)
 
-    (found, run), _ = _open(options, folder, look)
+    (found, run), _ = _open(options, folder, look, named=document)
     if options.as_json:
         return say_json(plain(found, run))
     say_text(text_of(found).rstrip("\n"))
@@ -182,7 +205,7 @@ def _act(options: Options, folder: Path, named: str, action: str, by: str, **giv
         moved = await documents.act(found, asked, by, **given)
         return moved, await documents.state(moved.run)
 
-    (document, run), _ = _open(options, folder, act)
+    (document, run), _ = _open(options, folder, act, named=named)
     paper = document.paper
     whose = "" if paper.status in ("completed", "terminated") else f", with {paper.owner}"
     _show_one(options, document, f"{document.id}  {paper.status}{whose}")

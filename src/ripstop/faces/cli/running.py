@@ -77,7 +77,7 @@ def run(
     async def start(app: "App") -> str:
         return (await app.start(found, goal, workspace, _pairs(values), limits)).id
 
-    sys.exit(asyncio.run(_follow(options, settings, start)))
+    sys.exit(asyncio.run(_follow(options, settings, start, create=True)))
 
 
 @click.command(short_help="Go on with a run that was interrupted or stopped.")
@@ -103,13 +103,13 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
     from ripstop.app import check_model
     from ripstop.office.documents import know_this_place
 
+    if options.model:
+        check_model(options.model)
     raised = _amounts(raises)
     if raised and not run_id:
         raise click.UsageError("--raise needs the RUN whose limit is raised.")
 
     async def start(app: "App") -> str:
-        if options.model:
-            check_model(options.model)
         app.check_roles()
         found = run_id or await _latest_unfinished(app)
         run = (await app.engine.look(found)).run
@@ -153,7 +153,9 @@ def _pairs(values: tuple[str, ...], option: str = "--set") -> dict[str, str]:
     return pairs
 
 
-async def _follow(options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]") -> int:
+async def _follow(
+    options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]", create: bool = False
+) -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
     from ripstop.app import open_app
     from ripstop.runtime.following import until_settled
@@ -163,7 +165,7 @@ async def _follow(options: Options, settings: "Settings", start: "Callable[[App]
 
     interrupted = stop_requested()
     keep_working_without_readers()
-    async with open_app(settings) as app:
+    async with open_app(settings, create=create) as app:
         screen = Screen(app, quiet=options.as_json)
         app.worker.only = ""  # nothing is swept up before we know which run is meant
         with screen.following():

@@ -113,7 +113,7 @@ def cancel(options: Options, run_id: str) -> None:
     from ripstop.runtime.following import until_settled
 
     async def tell() -> Any:
-        async with open_app(options.settings()) as app:
+        async with open_app(options.settings(), create=False) as app:
             app.worker.only = ""
             know_this_place(app, Path.cwd())
             await app.engine.cancel(run_id, by=_me())

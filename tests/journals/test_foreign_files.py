@@ -1,0 +1,133 @@
+"""A journal that somebody else has made or changed: refused with the name of what is wrong, and never endless."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from ripstop.journals import bounded
+from ripstop.journals.sqlite import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.errors import JournalError
+from ripstop.runtime.ports import Damage
+from ripstop.testing.entries import start
+
+ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+
+
+def journal(path: Path, *runs: str) -> Path:
+    async def write() -> None:
+        opened = SqliteJournal(path, Codec())
+        for run in runs or ("a",):
+            await opened.append(start(run))
+        await opened.close()
+
+    asyncio.run(write())
+    return path
+
+
+def tampered(path: Path, *statements: str) -> Path:
+    db = sqlite3.connect(journal(path))
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        (["CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM runs; END"], "the trigger 't'"),
+        ([f"CREATE VIEW v AS {ENDLESS}"], "the view 'v'"),
+        (["CREATE TABLE notes (text)"], "the table 'notes'"),
+        (["CREATE INDEX extra ON records (at)"], "the index 'extra'"),
+        (["ALTER TABLE runs ADD COLUMN more TEXT"], "its table 'runs'"),
+        (["DROP INDEX outbox_due"], "the index 'outbox_due' is missing"),
+        (["DROP TABLE runs", f"CREATE VIEW runs AS {ENDLESS}"], "the view 'runs'"),
+        (
+            ["DROP INDEX outbox_due", "CREATE INDEX outbox_due ON outbox (due) WHERE due > 5"],
+            "outbox_due",
+        ),
+        (['CREATE TABLE "\x1b[31m" (a)'], r"\\x1b"),
+        (["PRAGMA user_version = 1"], "its table 'total'"),
+        (["PRAGMA user_version = -5"], "which ripstop did not make"),
+    ],
+)
+def test_an_object_that_is_not_ours_is_named_and_nothing_is_read(
+    tmp_path: Path, statements: list[str], named: str
+) -> None:
+    path = tampered(tmp_path / "j.db", *statements)
+    before = path.read_bytes()
+    for create in (True, False):
+        with pytest.raises(JournalError, match="is not a journal as ripstop writes it") as caught:
+            SqliteJournal(path, Codec(), create)
+        assert named.replace("\\\\", "\\") in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_comments_and_spaces_in_a_definition_make_no_difference(tmp_path: Path) -> None:
+    path = journal(tmp_path / "j.db")
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA writable_schema = ON")
+    db.execute("UPDATE sqlite_master SET sql = replace(sql, '(', '( -- a note\n  ') WHERE name = 'workers'")
+    db.commit()
+    db.close()
+    assert asyncio.run(_runs(path)) == ["a"]
+
+
+async def _runs(path: Path) -> list[str]:
+    opened = SqliteJournal(path, Codec())
+    try:
+        return [info.run_id for info in await opened.runs()]
+    finally:
+        await opened.close()
+
+
+def test_a_query_ends_when_it_needs_more_than_the_file_can(tmp_path: Path) -> None:
+    db = sqlite3.connect(journal(tmp_path / "j.db"), factory=bounded.BoundedConnection)
+    db.bound(tmp_path / "j.db")
+    with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        sum(1 for _ in db.rows(f"SELECT count(*) FROM ({ENDLESS})"))
+    with pytest.raises(sqlite3.DatabaseError, match="more is read than the file can hold"):
+        sum(1 for _ in db.rows(f"SELECT hex(zeroblob(9000000)) FROM ({ENDLESS})"))
+    with pytest.raises(sqlite3.DataError):
+        list(db.rows("SELECT zeroblob(200000000)"))
+    assert list(db.rows("SELECT count(*) FROM runs")) == [(1,)]
+    db.close()
+
+
+def test_pages_that_name_the_same_page_again_and_again_end(tmp_path: Path) -> None:
+    """Interior pages whose cells all name one child make a few pages look like billions of rows."""
+    path = journal(tmp_path / "j.db", *(f"r{number}" for number in range(500)))
+    db = sqlite3.connect(path)
+    (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'records'").fetchone()
+    (size,) = db.execute("PRAGMA page_size").fetchone()
+    db.close()
+    data = bytearray(path.read_bytes())
+    page = bytes(data[(root - 1) * size : root * size])
+    assert page[0] == 5, "an interior page"
+    cells = int.from_bytes(page[3:5])
+    leaf = page[8:12]
+    for _ in range(6):  # six more levels, each a copy whose cells all name the level below
+        below = len(data) // size + 1
+        level = bytearray(page)
+        level[8:12] = leaf
+        for cell in range(cells):
+            at = int.from_bytes(page[12 + 2 * cell : 14 + 2 * cell])
+            level[at : at + 4] = leaf
+        data += level
+        leaf = below.to_bytes(4)
+    data[(root - 1) * size : root * size] = data[-size:]
+    data[28:32] = (len(data) // size).to_bytes(4)
+    path.write_bytes(data)
+
+    async def verify() -> list[Damage]:
+        opened = SqliteJournal(path, Codec(), create=False)
+        try:
+            return await opened.verify()
+        finally:
+            await opened.close()
+
+    assert any("cannot be read" in found.text or "damaged" in found.text for found in asyncio.run(verify()))

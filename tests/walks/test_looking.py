@@ -1,0 +1,117 @@
+"""Commands that only look make nothing: no folder, no file, no journal."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ripstop.testing.commands import command
+from tests.walks.test_command_line import HAIKU, SCRIPT
+
+LOOKING = (
+    ("runs",),
+    ("show", "nobody"),
+    ("log", "nobody"),
+    ("why", "nobody"),
+    ("verify",),
+    ("graph", "nobody"),
+    ("desk",),
+    ("answer", "nobody/1", "yes"),
+    ("cancel", "nobody"),
+    ("fork", "nobody"),
+    ("resume",),
+    ("docs", "list"),
+    ("docs", "show", "nothing"),
+    ("docs", "inbox"),
+    ("docs", "accept", "nothing"),
+    ("docs", "clean", "--dry-run"),
+)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def a_run(*more: str) -> str:
+    done = command("run", str(HAIKU), "--model", SCRIPT, "--json", *more)
+    assert done.code == 0, done
+    return str(json.loads(done.out)["run"])
+
+
+@pytest.mark.parametrize("args", LOOKING, ids=" ".join)
+def test_a_missing_store_that_was_named_is_said_and_not_made(here: Path, args: tuple[str, ...]) -> None:
+    done = command("--store", "sqlite:wrong/place.db", *args)
+    assert (done.code, "wrong/place.db" in done.err) == (2, True), done
+    assert os.listdir(here) == []
+
+
+def test_a_missing_store_in_the_environment_or_settings_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("RIPSTOP_STORE", "sqlite:there.db")
+        done = command("runs")
+    assert (done.code, "There is no journal at there.db" in done.err) == (2, True)
+    (here / "ripstop.toml").write_text('store = "sqlite:there.db"\n', encoding="utf-8")
+    done = command("desk")
+    assert (done.code, "ripstop run WORKFLOW" in done.err) == (2, True)
+    assert os.listdir(here) == ["ripstop.toml"]
+
+
+@pytest.mark.parametrize("args", LOOKING, ids=" ".join)
+def test_looking_makes_nothing_in_a_fresh_folder(here: Path, args: tuple[str, ...]) -> None:
+    command(*args)
+    assert os.listdir(here) == []
+
+
+def test_a_fresh_folder_has_no_runs(here: Path) -> None:
+    assert "No runs yet" in command("runs").out
+    for args in (("runs",), ("desk",), ("docs", "inbox")):
+        done = command(*args, "--json")
+        assert (done.code, json.loads(done.out)) == (0, [])
+
+
+def test_an_empty_file_is_not_made_a_journal_by_looking(here: Path) -> None:
+    (here / "j.db").touch()
+    done = command("--store", "sqlite:j.db", "runs")
+    assert (done.code, "There is no journal at j.db" in done.err) == (2, True)
+    assert (here / "j.db").read_bytes() == b""
+
+
+def test_looking_leaves_no_files_beside_the_journal(here: Path) -> None:
+    run = a_run()
+    before = sorted(os.listdir(here / ".ripstop"))
+    for args in (("runs",), ("show", run), ("log", run), ("why", run), ("verify",), ("desk",)):
+        assert command(*args).code == 0
+    assert sorted(os.listdir(here / ".ripstop")) == before
+
+
+def test_running_makes_a_private_folder_that_git_ignores(here: Path) -> None:
+    before = os.umask(0)
+    try:
+        a_run()
+    finally:
+        os.umask(before)
+    folder = here / ".ripstop"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / ".gitignore").read_text() == "*\n"
+    assert [file for file in folder.iterdir() if file.is_file() and file.stat().st_mode & 0o077] == []
+
+
+def test_a_folder_and_journal_of_an_earlier_version_are_closed_to_others(here: Path) -> None:
+    a_run()
+    folder, journal = here / ".ripstop", here / ".ripstop" / "journal.db"
+    folder.chmod(0o755)
+    journal.chmod(0o644)
+    a_run()
+    assert (folder.stat().st_mode & 0o777, journal.stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+def test_a_named_store_is_private_and_its_folder_stays_as_it_is(here: Path) -> None:
+    (here / "shared").mkdir()
+    (here / "shared").chmod(0o755)
+    a_run("--store", "sqlite:shared/j.db")
+    assert (here / "shared").stat().st_mode & 0o777 == 0o755
+    assert (here / "shared" / "j.db").stat().st_mode & 0o777 == 0o600
