@@ -236,7 +236,7 @@ BAD = [
     (("resume", "nobody", "--model", "lcoal"), 2, "did you mean 'local'?"),
     (("run", str(HAIKU), "--model", "script:missing.jsonl"), 2, "missing.jsonl"),
     (("run", str(HAIKU), "--model", SCRIPT, "--workspace", str(HAIKU / "script.jsonl")), 2, "is a file"),
-    (("run", str(HAIKU), "--model", SCRIPT, "--max-seconds", "nan"), 2, "must be a number"),
+    (("run", str(HAIKU), "--model", SCRIPT, "--max-seconds", "nan"), 2, "not a number"),
     (("--store", "sqlite::memory:", "runs"), 2, "Name a file"),
     (("run", str(HAIKU), "--set", "nonsense"), 2, "KEY=VALUE"),
     (("run", str(HAIKU), "--max-calls", "0"), 2, "0"),

@@ -11,7 +11,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -42,9 +42,14 @@ def _delete(chance: random.Random, data: bytes) -> bytes:
     return data[:at] + data[at + chance.choice((1, 1, 2, 5, 40, 400)) :]
 
 
-def _insert(chance: random.Random, data: bytes) -> bytes:
-    at = chance.randrange(len(data) + 1)
-    return data[:at] + chance.choice(TOKENS) * chance.choice((1, 1, 1, 2, 50)) + data[at:]
+def inserting(tokens: Sequence[bytes]) -> Spoil:
+    """A way of spoiling that puts one of these pieces anywhere, sometimes many times."""
+
+    def insert(chance: random.Random, data: bytes) -> bytes:
+        at = chance.randrange(len(data) + 1)
+        return data[:at] + chance.choice(tokens) * chance.choice((1, 1, 1, 2, 50)) + data[at:]
+
+    return insert
 
 
 def _swap(chance: random.Random, data: bytes) -> bytes:
@@ -74,17 +79,19 @@ def _reword(chance: random.Random, data: bytes) -> bytes:
     return b" ".join(words)
 
 
-SPOILS: tuple[Spoil, ...] = (_flip, _delete, _insert, _swap, _indent, _repeat, _reword)
+SPOILS: tuple[Spoil, ...] = (_flip, _delete, _swap, _indent, _repeat, _reword)
 
 
-def spoilt(count: int, seed: int) -> Iterator[bytes]:
-    """Workflows, each spoilt one to four times."""
+def spoilt(
+    count: int, seed: int, samples: Iterable[str] = WORKFLOWS.values(), tokens: Sequence[bytes] = TOKENS
+) -> Iterator[bytes]:
+    """Samples, each spoilt one to four times."""
     chance = random.Random(seed)  # noqa: S311  # repeatable, not secret
-    samples = [text.encode() for text in WORKFLOWS.values()]
+    texts, spoils = [text.encode() for text in samples], (*SPOILS, inserting(tokens))
     for _ in range(count):
-        data = chance.choice(samples)
+        data = chance.choice(texts)
         for _ in range(chance.choice((1, 1, 2, 4))):
-            data = chance.choice(SPOILS)(chance, data) or b" "
+            data = chance.choice(spoils)(chance, data) or b" "
         yield data
 
 

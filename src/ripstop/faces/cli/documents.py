@@ -1,14 +1,13 @@
 """`ripstop docs …`: hand-off documents, for people and for other programs."""
 
 import asyncio
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Family, Options, shared_options
+from .options import Family, Options, number_type, shared_options
 from .running import EXIT, WAITING
 from .terminal import say, say_json, say_text
 
@@ -94,7 +93,11 @@ def _is_used(folder: Path) -> bool:
 )
 @click.option("--id", "named", default="", metavar="ID", help="Its id. Default: type and time.")
 @click.option("--until", "conditions", multiple=True, metavar="TEXT", help="When it ends; may be repeated.")
-@click.option("--max-interactions", type=click.IntRange(1), help="How often it may change hands. Default: 10.")
+@click.option(
+    "--max-interactions",
+    type=number_type("docs", "max_interactions"),
+    help="How often it may change hands. Default: 10.",
+)
 @_next
 @_folder
 @shared_options
@@ -291,7 +294,7 @@ def terminate(options: Options, document: str, folder: Path, by: str, message: s
 
 
 @docs.command(short_help="Delete old terminated documents.")
-@click.option("--older-than", "days", type=click.FloatRange(0, 36_500), metavar="DAYS", help="Default: 7 days.")
+@click.option("--older-than", "days", type=number_type("docs", "keep_days"), metavar="DAYS", help="Default: 7 days.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @_folder
 @shared_options
@@ -306,8 +309,6 @@ def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> 
     from .words import count
 
     age = options.settings().docs.keep_days if days is None else days
-    if not math.isfinite(age):
-        raise click.UsageError(f"--older-than must be a number of days, not {age}.")
     old, _ = _open(options, folder, lambda docs: docs.clean(age, dry_run))
     if options.as_json:
         listed = [{"id": document.id, "file": document.file} for document in old]

@@ -4,10 +4,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ripstop.number_ranges import NUMBERS
+
 from .terminal import log_to_stderr
 
 if TYPE_CHECKING:
     from ripstop.settings import Settings
+
+
+def number_type(*keys: str) -> click.IntRange | click.FloatRange:
+    """The type of an option that sets the same number as the setting with these keys: whole where its least is 1."""
+    range_ = NUMBERS[keys]
+    if range_.least == 1:
+        return click.IntRange(1, int(range_.most))
+    return _Number(range_.least, range_.most, min_open=range_.above)
+
+
+class _Number(click.FloatRange):
+    """A number in a range. NaN is in none, though no comparison with a bound finds it outside."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        return number if number == number else self.fail(f"{value!r} is not a number.", param, ctx)  # noqa: PLR0124
 
 
 class Options:

@@ -1,14 +1,13 @@
 """`run` and `resume`: the commands that work."""
 
 import asyncio
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Options, shared_options
+from .options import Options, number_type, shared_options
 from .output import keep_working_without_readers
 from .signals import resume_with, stop_requested
 from .terminal import say_json
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
 
 EXIT = {"completed": 0, "failed": 1, "limit": 3, "stopped": 3, "restart": 5, "transferred": 4, "stuck": 1}
 WAITING = 4
-ABOVE_NOTHING = click.FloatRange(0, min_open=True)
+MOST = 10**15
+"""What a limit can be raised by, so that it can still be compared and shown."""
 GRACE = 3.0
 """Seconds that calls under way get to finish when the process is interrupted."""
 
@@ -34,10 +34,16 @@ GRACE = 3.0
 @click.option("--workspace", type=click.Path(path_type=Path), help="Where agents put their files.")
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="Set a declared value; may be repeated.")
 @click.option("--any-name", is_flag=True, help="A workflow.yaml given by path need not have its folder's name.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Stop before this many tokens are spent.")
-@click.option("--max-money", type=ABOVE_NOTHING, metavar="AMOUNT", help="Stop before this much money is spent.")
-@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Stop before more model calls than this.")
-@click.option("--max-seconds", type=ABOVE_NOTHING, metavar="SECONDS", help="Stop after this long.")
+@click.option(
+    "--max-tokens", type=number_type("limits", "tokens"), metavar="N", help="Stop before this many tokens are spent."
+)
+@click.option(
+    "--max-money", type=number_type("limits", "money"), metavar="AMOUNT", help="Stop before this much money is spent."
+)
+@click.option(
+    "--max-calls", type=number_type("limits", "calls"), metavar="N", help="Stop before more model calls than this."
+)
+@click.option("--max-seconds", type=number_type("limits", "seconds"), metavar="SECONDS", help="Stop after this long.")
 @shared_options
 @click.pass_obj
 def run(
@@ -64,9 +70,6 @@ def run(
 
     settings = options.settings()
     given = {"tokens": max_tokens, "money": max_money, "calls": max_calls, "seconds": max_seconds}
-    for name, value in given.items():
-        if value is not None and not math.isfinite(value):
-            raise click.UsageError(f"--max-{name} must be a number, not {value}.")
     try:
         goal.encode()
     except UnicodeEncodeError as error:
@@ -140,6 +143,8 @@ def _amounts(values: tuple[str, ...]) -> dict[str, float]:
             amounts[name] = float(text) if "." in text else int(text)
         except ValueError:
             raise click.UsageError(f"--raise {name}={text}: {text!r} is no number.") from None
+        if not 0 < amounts[name] <= MOST:
+            raise click.UsageError(f"--raise {name}={text}: expected a number above 0 and at most {MOST}.")
     return amounts
 
 

@@ -1,0 +1,54 @@
+"""The range of every number that a user can set, in one table: settings files and command-line options use it.
+
+Without an upper bound a number can overflow where it is used, and NaN passes every comparison that is written as
+`value < least`. So a value is valid only if it is known to be inside its range.
+"""
+
+from typing import NamedTuple
+
+ANY_KEY = "*"
+"""Stands for the keys of a table that the user names, such as a provider's."""
+
+
+class Range(NamedTuple):
+    least: float
+    most: float
+    above: bool = False
+    """Whether the value must be above `least`, not equal to it."""
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is in the range; NaN never is."""
+        return (self.least < value if self.above else self.least <= value) and value <= self.most
+
+    def __str__(self) -> str:
+        if self.above:
+            return f"above {self.least:.15g} and at most {self.most:.15g}"
+        return f"from {self.least:.15g} to {self.most:.15g}"
+
+
+COUNT = Range(1, 10**12)
+PRICE = Range(0, 10**9)
+
+NUMBERS: dict[tuple[str, ...], Range] = {
+    ("concurrency",): Range(1, 10_000),
+    ("attempts",): Range(1, 1_000),
+    ("limits", "tokens"): COUNT,
+    ("limits", "money"): Range(0, 10**12, above=True),
+    ("limits", "calls"): COUNT,
+    ("limits", "seconds"): Range(0, 10**9, above=True),
+    ("limits", "turns"): COUNT,
+    ("limits", "depth"): Range(1, 1_000),
+    ("limits", "input_price"): PRICE,
+    ("limits", "output_price"): PRICE,
+    ("docs", "max_interactions"): Range(1, 1_000_000),
+    ("docs", "attempts"): Range(1, 1_000),
+    ("docs", "keep_days"): Range(0, 36_500),
+    ("pace", ANY_KEY): Range(0, 86_400),
+    ("prices", ANY_KEY, "input"): PRICE,
+    ("prices", ANY_KEY, "output"): PRICE,
+}
+
+
+def range_of(*keys: str) -> Range | None:
+    """The range of the setting with these keys; `None` if it is not a number."""
+    return NUMBERS.get(keys) or (NUMBERS.get((keys[0], ANY_KEY, *keys[2:])) if len(keys) > 1 else None)
