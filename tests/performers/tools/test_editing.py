@@ -75,3 +75,57 @@ def test_occurrences_do_not_overlap(text: str, piece: str) -> None:
     spans = occurrences(text, piece)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert all(0 <= start <= end <= len(text) for start, end in spans)
+
+
+def _naive(text: str, piece: str) -> list[tuple[int, int]]:
+    """As `occurrences`, in the plainest words."""
+    at_line = piece.endswith("\n")
+    found, position = [], 0
+    while position <= len(text) - len(piece):
+        fits = text.startswith(piece, position) and not (at_line and position and text[position - 1] != "\n")
+        if fits:
+            found.append((position, position + len(piece)))
+        position += len(piece) if fits else 1
+    if found:
+        return found
+    wanted = [line.rstrip() for line in piece.removesuffix("\n").split("\n")]
+    lines = text.split("\n")
+    number = 0
+    while any(wanted) and number + len(wanted) <= len(lines):
+        end = number + len(wanted)
+        if [line.rstrip() for line in lines[number:end]] == wanted:
+            begin = sum(len(line) + 1 for line in lines[:number])
+            after = sum(len(line) + 1 for line in lines[:end])
+            found.append((begin, min(after if at_line else after - 1, len(text))))
+            number = end
+        else:
+            number += 1
+    return found
+
+
+@settings(max_examples=300)
+@given(_lines, _lines.filter(bool))
+def test_finds_what_a_plain_search_finds(text: str, piece: str) -> None:
+    assert occurrences(text, piece) == _naive(text, piece)
+
+
+@pytest.mark.parametrize(
+    ("text", "search"),
+    [
+        ("a\n" * 450_000, "a\n" * 225_000 + "b\n"),
+        ("a \n" * 300_000, "a\n" * 150_000 + "b\n"),
+        ("aa\n" * 300_000, "a\n" + "aa\n" * 150_000),
+        ("a" * 900_000, "a" * 450_000 + "\n"),
+        ("".join(f"{n} {'xy' * 100}\n" for n in range(4_400)), "yx" * 100),
+    ],
+)
+def test_a_long_text_full_of_near_matches_is_searched(text: str, search: str) -> None:
+    """With a search that starts anew at every line, the first of these takes minutes."""
+    with pytest.raises(NotOnce):
+        edited(text, search, "x\n")
+    assert not is_edited(text, search, "x\n")
+
+
+def test_a_replacement_that_is_everywhere_leaves_open_whether_it_was_made() -> None:
+    with pytest.raises(Undecidable, match="more than"):
+        is_edited("b\nc\n" * 2 + "a\n" * 450_000, "b\nc\n", "a\n")

@@ -208,7 +208,7 @@ def test_an_edit_that_fails_says_why_and_changes_nothing(files: Files) -> None:
     text = "def soup():\n    return 'hot'\n\n\ndef tea():\n    return 'hot'\n"
     files.write("a.py", text)
     for search, why in (
-        ("    return 'hot'\n", "stands there 2 times"),
+        ("    return 'hot'\n", "is there 2 times"),
         ("    return 'hit'\n", r"line 2 is like its first line: \"return 'hot'\""),
         ("@@@@\n", "not there, nor any line like"),
         ("", "has content"),

@@ -1,20 +1,30 @@
 """Replacing a piece of a text that stands in it exactly once. Pure.
 
 The piece is looked for as it is; if it ends with a line break it has to begin at the beginning of a line, too.
-If it is not there, it is looked for once more with the ends of lines (blanks, CR, the last line break) left out
+If it is not there, it is looked for once more with the ends of lines (spaces, CR, the last line break) left out
 of account: whole lines then. Nothing else is guessed.
+
+Text and piece come from agents, so the work is linear in their length. All searching is left to `str.find`, which is
+linear for long pieces; it is called at most once per piece's length of text, because each call costs a piece's length.
 """
 
 import difflib
+from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate, islice
 
 NEAREST = 0.5
 """How alike a line must be to be named as the one that was meant."""
-MAX_LINES = 2000
-"""Lines among which the nearest is looked for."""
+MAX_LINES = 1000
+"""Different lines among which the nearest is looked for."""
+MAX_SHOWN = 200
+"""Characters of a line that are compared and shown."""
+MAX_COUNTED = 1000
+"""Occurrences of a piece that are counted; more are as wrong as these."""
 MAX_PLACEMENTS = 200
 """Places at which a replacement is taken for one that was made."""
+MAX_COMPARED = 10_000_000
+"""Characters that are compared at these places in all: a long text has fewer of them."""
 
 Span = tuple[int, int]
 
@@ -48,7 +58,9 @@ def is_edited(text: str, search: str, replace: str) -> bool:
     if not replace:
         return not pending
     doubtful = False
-    for start, end in islice(_placements(text, replace), MAX_PLACEMENTS):
+    most = min(MAX_PLACEMENTS, 2 + MAX_COMPARED // (len(text) + len(search)))
+    placements = list(islice(_placements(text, replace), most + 1))
+    for start, end in placements[:most]:
         before = text[:start] + search + text[end:]
         there = [(start, start + len(search))]
         if occurrences(before, search) == there or _by_lines(before, search) == there:
@@ -57,6 +69,8 @@ def is_edited(text: str, search: str, replace: str) -> bool:
             doubtful = True
     if doubtful:
         raise Undecidable("both the text to replace and its replacement are there")
+    if len(placements) > most:
+        raise Undecidable(f"the replacement is there more than {most} times")
     return False
 
 
@@ -75,19 +89,15 @@ def _with_line_ends(piece: str, like: str) -> str:
 
 
 def occurrences(text: str, piece: str) -> list[Span]:
-    """Where the piece stands; pieces that overlap count once."""
+    """Where the piece is, at most `MAX_COUNTED` times; pieces that overlap count once."""
     return _exact(text, piece) or _by_lines(text, piece)
 
 
 def _exact(text: str, piece: str) -> list[Span]:
-    found, position = [], 0
-    while (start := text.find(piece, position)) >= 0:
-        if piece.endswith("\n") and start > 0 and text[start - 1] != "\n":
-            position = start + 1
-        else:
-            position = start + len(piece)
-            found.append((start, position))
-    return found
+    if not piece.endswith("\n"):
+        return [(start, start + len(piece)) for start in _found(text, piece)]
+    # found together with the line break before it, as a piece of "\n" + text
+    return [(start, start + len(piece)) for start in _found("\n" + text, "\n" + piece, overlap=1)]
 
 
 def _by_lines(text: str, piece: str) -> list[Span]:
@@ -96,27 +106,38 @@ def _by_lines(text: str, piece: str) -> list[Span]:
         return []
     lines = text.split("\n")
     plain = [line.rstrip() for line in lines]
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    found, number = [], 0
-    while number + len(wanted) <= len(lines):
-        if plain[number] == wanted[0] and plain[number : number + len(wanted)] == wanted:
-            after = starts[number + len(wanted)]
-            found.append((starts[number], min(after if piece.endswith("\n") else after - 1, len(text))))
-            number += len(wanted)
-        else:
-            number += 1
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    plain_starts = [0, *accumulate(len(line) + 1 for line in plain)]
+    found = []
+    for position in _found("\n" + "\n".join(plain) + "\n", "\n" + "\n".join(wanted) + "\n", overlap=1):
+        number = bisect_right(plain_starts, position) - 1
+        after = starts[number + len(wanted)]
+        found.append((starts[number], min(after if piece.endswith("\n") else after - 1, len(text))))
     return found
+
+
+def _found(text: str, piece: str, overlap: int = 0) -> Iterator[int]:
+    """Where the piece begins; two may share `overlap` characters."""
+    position = text.find(piece)
+    for _ in range(MAX_COUNTED):
+        if position < 0:
+            return
+        yield position
+        position = text.find(piece, position + len(piece) - overlap)
 
 
 def _why(text: str, search: str, count: int) -> str:
     if count:
-        return f"the text to replace stands there {count} times; give more of the lines around it, so that it is once"
+        times = f"{count} times" if count < MAX_COUNTED else f"at least {count} times"
+        return f"the text to replace is there {times}; give more of the lines around it, so that it is there once"
     line = next((line.strip() for line in search.split("\n") if line.strip()), "")
-    lines = [candidate.strip() for candidate in text.split("\n")[:MAX_LINES]]
-    nearest = difflib.get_close_matches(line[:200], [candidate[:200] for candidate in lines], 1, NEAREST)
+    lines: dict[str, int] = {}
+    for number, candidate in enumerate(text.split("\n"), 1):
+        lines.setdefault(candidate.strip()[:MAX_SHOWN], number)
+        if len(lines) == MAX_LINES:
+            break
+    nearest = difflib.get_close_matches(line[:MAX_SHOWN], lines, 1, NEAREST)
     if not nearest:
         return "the text to replace is not there, nor any line like its first"
-    number = next(n for n, candidate in enumerate(lines, 1) if candidate[:200] == nearest[0])
+    number = lines[nearest[0]]
     return f"the text to replace is not there; line {number} is like its first line: {nearest[0]!r}"
