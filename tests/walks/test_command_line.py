@@ -44,7 +44,7 @@ def test_a_scripted_run_takes_the_path_that_its_decisions_choose(tmp_path: Path)
     assert result["outcome"] == "completed"
     assert result["path"] == ["write", "judge", "write", "judge"]
     assert (result["turns"], result["style"], result["waiting"]) == (4, "graph", [])
-    assert set(result) == {"run", "style", "outcome", "because", "turns", "path", "usage", "waiting"}
+    assert set(result) == {"run", "style", "outcome", "because", "turns", "path", "usage", "waiting", "warnings"}
 
 
 @pytest.mark.req("S1-33", "S1-35", "S1-40")

@@ -221,6 +221,7 @@ def _guard_of(run: "Run[Any]") -> dict[str, Any]:
 
 async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
     """How a run stands, as `--json` prints it."""
+    from ripstop.kernel.events import Warned
     from ripstop.runtime.story import path, tell_story, ways_after_failure
 
     run = view.run
@@ -249,6 +250,7 @@ async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
             }
             for q in questions
         ],
+        "warnings": [one.record.event.text for one in story if isinstance(one.record.event, Warned)],
         **_guard_of(run),
         **({"ways_on": ways} if ways else {}),
     }

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ripstop.app import App
     from ripstop.runtime.engine import View
 
+WARNINGS_SHOWN = 10
+"""At the end of a run; `--json` lists all of them."""
+
 
 class Screen:
     def __init__(self, app: "App", quiet: bool) -> None:
@@ -161,6 +164,11 @@ class Screen:
         print_labelled(out, "spent", f"{turns}, {calls}, {tokens}{money}, {took}")
         if view.picture.document:
             print_labelled(out, "last", first_line(view.picture.document, 300))
+        for warning in result["warnings"][:WARNINGS_SHOWN]:
+            print_labelled(out, "warning ", warning, "yellow")
+        if len(result["warnings"]) > WARNINGS_SHOWN:
+            more = count(len(result["warnings"]) - WARNINGS_SHOWN, "more warning")
+            print_labelled(out, "warning ", f"{more}: {self._command()} log {run_id}", "yellow")
         for question in result["waiting"]:
             print_labelled(out, "waits", question["question"], "magenta")
             choices = one_of(question["choices"])
