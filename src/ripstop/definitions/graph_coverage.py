@@ -6,19 +6,22 @@ it is compared with, or another. So all cases can be listed, and a condition bec
 large int with a bit for each case, which makes AND, OR and NOT single operations.
 
 - More than `MOST_CASES` cases are not looked at; `cover` says so by returning `None`.
-- A field that the agent leaves out is not a case: conditions take it as false, and the run warns about it.
+- A field that the agent leaves out, or gives another type, is not a case of `cover`: the run asks the agent again.
+  `uncovered_oddities` tells which fields need that.
 - Names that the engine knows are cases too, as far as they can be: `turns` counts from 1; `error_occurred` is
   false whenever transitions are looked at. A decision that bears an engine's name is not considered.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from ripstop.styles import condition
 from ripstop.styles.condition import And, Compare, Literal, Name, Node, Not, Or
-from ripstop.styles.graph.definition import SAVE, Graph, State
+from ripstop.styles.graph.dead_end import type_name
+from ripstop.styles.graph.definition import END, SAVE, Graph, State
+from ripstop.styles.graph.schema import is_engine_name
 
 from .graph_cases import Cases, Choices, choices
 
@@ -26,6 +29,14 @@ MOST_CASES = 65_536
 EXCEEDED, ERROR = "max_turns_exceeded", "error_occurred"
 TURNS, OLD_TURNS = "turns", "turn_count"
 Example = dict[str, Any]
+NOTHING_ODD: Mapping[str, Sequence[Any]] = {}
+
+
+class _OtherType:
+    """The type of a value that is neither a boolean nor a number nor a text."""
+
+
+OTHER_TYPE = _OtherType()
 
 
 class Dead(Struct, frozen=True):
@@ -35,6 +46,18 @@ class Dead(Struct, frozen=True):
     because: tuple[int, ...] = ()
     by_exit: bool = False
     """Whether exit conditions have a part in it."""
+    at_limit: bool = False
+    """It holds only when the turns are used up, and then only a transition to END counts."""
+
+
+class Oddity(Struct, frozen=True):
+    """A field with which no transition holds when it is `missing`, or of the `wrong` type."""
+
+    name: str
+    kind: str
+    """What the conditions compare it with: a number, a text, true or false; nothing if that differs."""
+    missing: bool
+    wrong: bool
 
 
 class Coverage(Struct, frozen=True):
@@ -55,10 +78,42 @@ def cover(graph: Graph, state: State) -> Coverage | None:
     # when the turns are used up, a transition to END still counts, whatever the exit conditions say
     left = _union(holds(node, cases) for node in exits) & everything & ~exceeded
     sets = [holds(node, cases) & everything for node in nodes]
-    dead = [found for index in range(len(sets)) if (found := _dead(index, sets, left))]
+    ends = [transition.to == END for transition in state.transitions]
+    own = [found if end else found & ~exceeded for found, end in zip(sets, ends, strict=True)]
+    dead = [found for index in range(len(sets)) if (found := _dead(index, own[index], sets, left))]
     possible = everything & ~exceeded & ~left
     uncovered = possible & ~_union(sets)
     return Coverage(cases.example(uncovered, cases.all & ~possible) if uncovered else None, tuple(dead))
+
+
+def uncovered_oddities(graph: Graph, state: State) -> list[Oddity]:
+    """The fields that must be there, and of the right type, for a transition of a state to hold.
+
+    For a state that covers everything else. Fields with too many cases to tell are left out.
+    """
+    nodes = [node for _, _, node in state.ways]
+    compared: dict[str, list[Any]] = {}
+    for compare in [compare for node in nodes for compare in condition.comparisons(node)]:
+        for side, other in ((compare.left, compare.right), (compare.right, compare.left)):
+            if isinstance(side, Name) and not is_engine_name(side.name):
+                compared.setdefault(side.name, []).extend([other.value] if isinstance(other, Literal) else [])
+    found = [_oddity(graph, nodes, name, literals) for name, literals in compared.items()]
+    return [oddity for oddity in found if oddity]
+
+
+def _oddity(graph: Graph, nodes: Sequence[Node], name: str, literals: Sequence[Any]) -> Oddity | None:
+    exits = [condition.parse(exit_condition.condition) for exit_condition in graph.exit_conditions]
+    cases = cases_of(graph, [*nodes, *exits], {name: (condition.MISSING, OTHER_TYPE)})
+    if cases is None:
+        return None
+    stopped = _union(holds(node, cases) for node in (*exits, Name(0, ERROR), Name(0, EXCEEDED)))
+    uncovered = cases.all & ~stopped & ~_union(holds(node, cases) for node in nodes)
+    missing, wrong = (
+        any(value is odd and uncovered & having for value, having in cases.values(name))
+        for odd in (condition.MISSING, OTHER_TYPE)
+    )
+    kinds = {type_name(literal) for literal in literals}
+    return Oddity(name, kinds.pop() if len(kinds) == 1 else "", missing, wrong) if missing or wrong else None
 
 
 def can_hold(graph: Graph, source: str) -> tuple[bool, bool]:
@@ -72,8 +127,8 @@ def can_hold(graph: Graph, source: str) -> tuple[bool, bool]:
     return found != 0, found != ordinary
 
 
-def cases_of(graph: Graph, nodes: Sequence[Node]) -> Cases | None:
-    """Every case that these conditions can tell apart."""
+def cases_of(graph: Graph, nodes: Sequence[Node], odd: Mapping[str, Sequence[Any]] = NOTHING_ODD) -> Cases | None:
+    """Every case that these conditions can tell apart; some fields may have `odd` values besides."""
     found = choices([*nodes, Name(0, ERROR), Name(0, EXCEEDED)])
     if found is None:
         return None
@@ -88,7 +143,7 @@ def cases_of(graph: Graph, nodes: Sequence[Node]) -> Cases | None:
         found[name] = Choices.whole(found[name].literals, 0, most)
     if counted and not saves:
         del found[EXCEEDED]
-    cases = Cases.build({name: each.values() for name, each in found.items()}, MOST_CASES)
+    cases = Cases.build({name: [*each.values(), *odd.get(name, ())] for name, each in found.items()}, MOST_CASES)
     if cases is not None and counted:
         cases.derived[OLD_TURNS] = turns = cases.fields[TURNS]
         if not saves:
@@ -128,10 +183,10 @@ def _values(node: Node, cases: Cases) -> list[tuple[Any, int]]:
     return [(True, found), (False, cases.all & ~found)]
 
 
-def _dead(index: int, sets: list[int], left: int) -> Dead | None:
-    own = sets[index]
+def _dead(index: int, own: int, sets: list[int], left: int) -> Dead | None:
+    """Whether a transition never fires: it could in the cases `own`, and holds in `sets[index]`."""
     if not own:
-        return Dead(index)
+        return Dead(index, at_limit=sets[index] != 0)
     if own & ~left & ~_union(sets[:index]):
         return None
     for earlier in range(index):

@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from ripstop.styles import condition
-from ripstop.styles.graph.definition import END, Graph, State
+from ripstop.styles.condition import And, Name, Node, Not, Or
+from ripstop.styles.graph.definition import END, Graph, State, Transition
 from ripstop.styles.graph.explanation import show
-from ripstop.styles.graph.schema import ENGINE_NAMES
+from ripstop.styles.graph.roles import NEVER_WRITES, allowed_tools
+from ripstop.styles.graph.schema import ENGINE_NAMES, is_engine_name
 
 from .graph import Written
-from .graph_coverage import Coverage, Dead, can_hold, cover
+from .graph_coverage import EXCEEDED, Coverage, Dead, Oddity, can_hold, cover, uncovered_oddities
+from .graph_warnings import warning, warning_inside
+from .graph_words import Comparisons, lint_engine_names, lint_speakers, lint_values, mentions
 from .problems import WARNING, Problem, in_order, nearest
 from .tree import Entry, Value
 
@@ -35,12 +39,15 @@ class _Linter:
         self._tree = written.tree
         self._top: dict[str, Entry] = written.tree.value
         self._states: list[Value] = self._top["states"].value.value
+        self._comparisons = Comparisons(self._graph)
         self._coverage = {state.name: cover(self._graph, state) for state in self._graph.states}
 
     def problems(self) -> Iterator[Problem]:
         yield from self._whole()
         for state, item in zip(self._graph.states, self._states, strict=True):
             yield from self._prompt(item.value["prompt"].value)
+            yield from lint_speakers(self._graph, item.value["prompt"].value)
+            yield from lint_engine_names(self._graph, item.value["prompt"].value)
             yield from self._conditions(state, item)
             yield from self._covered(state, item)
         yield from self._exits()
@@ -51,15 +58,17 @@ class _Linter:
     def _whole(self) -> Iterator[Problem]:
         if "max_turns" not in self._top:
             text = f"'max_turns' is not set, so {self._graph.max_turns} turns are allowed"
-            yield _warning(self._tree, text, f"add `max_turns: {self._graph.max_turns}`")
+            yield warning(self._tree, text, f"add `max_turns: {self._graph.max_turns}`")
         if not any(_true(item.value.get("start")) for item in self._states):
             text = f"no state has `start: true`, so the workflow begins with the first, {self._graph.start!r}"
-            yield _warning(self._states[0], text, "add `start: true` to it")
+            yield warning(self._states[0], text, "add `start: true` to it")
         used = {state.agent for state in self._graph.states}
         for item in self._top["agents"].value.value:
             name = item.value["name"].value
             if name.value not in used:
-                yield _warning(name, f"the agent {name.value!r} has no state", "give it one, or remove it")
+                yield warning(name, f"the agent {name.value!r} has no state", "give it one, or remove it")
+            yield from _never_writes(item.value)
+        yield from lint_values(self._graph, self._top)
 
     def _exits(self) -> Iterator[Problem]:
         entry = self._top.get("exit_conditions")
@@ -70,49 +79,59 @@ class _Linter:
             possible, avoidable = can_hold(self._graph, exit_condition.condition)
             if possible and not avoidable:
                 text = "this exit condition holds after every turn, so the first turn is the last"
-                yield _warning(written, text, "name a decision, or a name of the engine such as max_turns_exceeded")
-            for name in condition.names(condition.parse(exit_condition.condition)):
+                yield warning(written, text, "name a decision, or a name of the engine such as max_turns_exceeded")
+            node = condition.parse(exit_condition.condition)
+            yield from self._comparisons.lint(node, written, "", " ".join(map(self._told, self._graph.states)))
+            for name in condition.names(node):
                 yield from self._engine_name(name, written)
                 near = nearest(name.name, ENGINE_NAMES)
                 if near and name.name not in (*ENGINE_NAMES, *mentioned):
                     text = f"{name.name!r} is no name of the engine, so it is taken for a decision"
-                    yield _inside(written, name.column, text, f"did you mean {near!r}?")
+                    yield warning_inside(written, name.column, text, f"did you mean {near!r}?")
 
     # A state's words
 
     def _prompt(self, prompt: Value) -> Iterator[Problem]:
         text: str = prompt.value
         if not GUIDE.search(text):
-            yield _warning(prompt, "the prompt lacks {{COLLABORATION_GUIDE}}", "begin the prompt with it")
+            yield warning(prompt, "the prompt lacks {{COLLABORATION_GUIDE}}", "begin the prompt with it")
         for found in OLD_VARIABLE.finditer(text):
-            yield _inside(prompt, found.start(), "{{turn_count}} is deprecated", "leave it out")
+            yield warning_inside(prompt, found.start(), "{{turn_count}} is deprecated", "leave it out")
         for opening, start in _without_tags(text)[1].items():
             problem = f"{opening!r} is never closed, so the agent sees it as it stands"
-            yield _inside(prompt, start, problem, f"close it with {CLOSING[opening]}")
+            yield warning_inside(prompt, start, problem, f"close it with {CLOSING[opening]}")
 
     def _conditions(self, state: State, item: Value) -> Iterator[Problem]:
         entry = item.value.get("transitions")
-        told = _without_tags(state.prompt)[0] + (self._graph.guide if GUIDE.search(state.prompt) else "")
+        told = self._told(state)
         undescribed: set[str] = set()
-        for transition, written in zip(state.transitions, (entry.value.value or []) if entry else [], strict=True):
-            for name in condition.names(condition.parse(transition.condition)):
-                place = written.value["condition"].value
+        for (_, transition, node), written in zip(state.ways, (entry.value.value or []) if entry else [], strict=True):
+            if "condition" not in written.value:
+                continue
+            place = written.value["condition"].value
+            yield from self._comparisons.lint(node, place, state.prompt, told)
+            yield from _used_up(transition, node, place)
+            for name in condition.names(node):
                 yield from self._engine_name(name, place)
-                if _is_decision(name.name) and name.name not in undescribed and not _mentions(told, name.name):
+                if not is_engine_name(name.name) and name.name not in undescribed and not mentions(told, name.name):
                     undescribed.add(name.name)
                     near = nearest(name.name, [known for known in ENGINE_NAMES if known != OLD_COUNTER])
                     hint = f"did you mean {near!r}?" if near else "say in the prompt what it means"
                     text = f"the prompt of {state.name!r} does not describe the decision {name.name!r}"
-                    yield _inside(place, name.column, text, hint)
+                    yield warning_inside(place, name.column, text, hint)
+
+    def _told(self, state: State) -> str:
+        """All that an agent reads in a state, as far as it is written down before the run."""
+        return _without_tags(state.prompt)[0] + (self._graph.guide if GUIDE.search(state.prompt) else "")
 
     def _engine_name(self, name: condition.Name, written: Value) -> Iterator[Problem]:
         if name.name == OLD_COUNTER:
-            yield _inside(written, name.column, "turn_count is deprecated", "write turns")
+            yield warning_inside(written, name.column, "turn_count is deprecated", "write turns")
         of = name.name.removeprefix(f"{OLD_COUNTER}_")
         if of != name.name and self._graph.state(of) is None:
             near = nearest(of, [state.name for state in self._graph.states])
             hint = f"did you mean '{OLD_COUNTER}_{near}'?" if near else ""
-            yield _inside(written, name.column, f"there is no state {of!r} whose turns could be counted", hint)
+            yield warning_inside(written, name.column, f"there is no state {of!r} whose turns could be counted", hint)
 
     # A state's ways on
 
@@ -131,17 +150,27 @@ class _Linter:
         if coverage.gap is not None:
             text = f"no transition of {state.name!r} holds when {_example(coverage.gap)}; the workflow ends there"
             yield Problem(entry.key, text, _way_on(state), WARNING)
+            return
+        oddities = uncovered_oddities(self._graph, state)
+        if oddities:
+            when = ", or ".join(map(_odd, oddities))
+            then = "the agent is asked again, and then the workflow ends" if self._graph.reasks else "the workflow ends"
+            text = f"no transition of {state.name!r} holds when {when}; {then} there"
+            yield Problem(entry.key, text, "add a last transition without a condition", WARNING)
 
     def _dead(self, state: State, written: Value, dead: Dead) -> Problem:
         place: Value = written.value["condition"].value if "condition" in written.value else written
         to = f"the transition to {state.transitions[dead.index].to!r}"
+        if dead.at_limit:
+            text = f"{to} can never fire: it holds only after the last turn, when only a transition to {END} counts"
+            return warning(place, text, f"lead it to {END}, or let it hold earlier, such as `turns >= …`")
         if not dead.because and not dead.by_exit:
-            return _warning(place, f"{to} can never fire: its condition cannot hold", "change or remove it")
+            return warning(place, f"{to} can never fire: its condition cannot hold", "change or remove it")
         lines = [str(state.transitions[index].line) for index in dead.because]
         who = [f"the transition{'s' * (len(lines) > 1)} in line {' and '.join(lines)}"] if lines else []
         who += ["the exit conditions"] * dead.by_exit
         text = f"{to} can never fire: {' and '.join(who)} always come{'s' * (len(who) + len(lines) == 2)} first"
-        return _warning(place, text, "move it up, or remove it")
+        return warning(place, text, "move it up, or remove it")
 
     # The graph
 
@@ -152,14 +181,14 @@ class _Linter:
         for name, item in items.items():
             if name not in reached:
                 text = f"the state {name!r} can never be reached from {self._graph.start!r}"
-                yield _warning(item.value["name"].value, text, "lead a transition to it, or remove it")
+                yield warning(item.value["name"].value, text, "lead a transition to it, or remove it")
         if any(can_hold(self._graph, each.condition)[0] for each in self._graph.exit_conditions):
             return
         trapped = [name for name in ways if name in reached and END not in _closure({name}, ways)]
         while trapped:
             together = [name for name in trapped if name in _closure({trapped[0]}, ways)]
             text = f"from {', '.join(map(repr, together))} no way leads to END; only 'max_turns' ends it"
-            yield _warning(items[together[0]].value["name"].value, text, f"add a transition to {END}")
+            yield warning(items[together[0]].value["name"].value, text, f"add a transition to {END}")
             trapped = [name for name in trapped if name not in together and not _closure({name}, ways) & {*together}]
 
     def _onward(self, state: State) -> set[str]:
@@ -168,15 +197,6 @@ class _Linter:
         dead = {each.index for each in coverage.dead}
         onward = {each.to for index, each in enumerate(state.transitions) if index not in dead}
         return onward | {END} if not state.transitions or coverage.gap is not None else onward
-
-
-def _warning(value: Value, text: str, hint: str) -> Problem:
-    return Problem(value.place, text, hint, WARNING)
-
-
-def _inside(value: Value, offset: int, text: str, hint: str) -> Problem:
-    place, source = value.inside(offset)
-    return Problem(place, text, hint, WARNING, source)
 
 
 def _true(entry: Entry | None) -> bool:
@@ -202,13 +222,41 @@ def _without_tags(text: str) -> tuple[str, dict[str, int]]:
     return "".join([*words, text[at:]]), unclosed
 
 
-def _is_decision(name: str) -> bool:
-    return name not in ENGINE_NAMES and not name.startswith(f"{OLD_COUNTER}_")
+def _never_writes(agent: dict[str, Entry]) -> Iterator[Problem]:
+    """Tools in an agent's list that its type may not use."""
+    listed = (agent["tools"].value.value if "tools" in agent else None) or ()
+    if agent["type"].value.value != NEVER_WRITES:
+        return
+    for tool in listed:
+        if tool.value not in allowed_tools(NEVER_WRITES, (tool.value,)):
+            text = f"an agent of type {NEVER_WRITES!r} never writes, so it cannot call {tool.value!r}"
+            yield warning(tool, text, "remove it, or make the agent a coder")
 
 
-def _mentions(text: str, name: str) -> bool:
-    """Whether a text holds a name as a word. Chinese text may touch it; Latin letters and digits may not."""
-    return re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text) is not None
+def _used_up(transition: Transition, node: Node, written: Value) -> Iterator[Problem]:
+    """`done OR max_turns_exceeded` on the way to a state: the second part has no effect."""
+    names = [] if transition.to == END or isinstance(node, Name) else _affirmed(node)
+    for name in names:
+        if name.name == EXCEEDED:
+            text = f"{EXCEEDED} cannot lead to {transition.to!r}: after the last turn only a transition to {END} counts"
+            yield warning_inside(written, name.column, text, f"lead it to {END}, or compare turns")
+
+
+def _affirmed(node: Node, positive: bool = True) -> list[Name]:
+    """The names that make a condition hold by being true."""
+    match node:
+        case Name():
+            return [node] if positive else []
+        case Not(operand=operand):
+            return _affirmed(operand, not positive)
+        case And(left=left, right=right) | Or(left=left, right=right):
+            return _affirmed(left, positive) + _affirmed(right, positive)
+    return []
+
+
+def _odd(oddity: Oddity) -> str:
+    wrong = f"not {oddity.kind}" if oddity.kind else "of another type"
+    return f"{oddity.name} is {' or '.join(['missing'] * oddity.missing + [wrong] * oddity.wrong)}"
 
 
 def _example(gap: dict[str, Any]) -> str:

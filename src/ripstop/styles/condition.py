@@ -308,3 +308,15 @@ def names(node: Node) -> list[Name]:
         case And(left=left, right=right) | Or(left=left, right=right) | Compare(left=left, right=right):
             return names(left) + names(right)
     return []
+
+
+def comparisons(node: Node) -> list[Compare]:
+    """Every comparison in a condition, from left to right; those in brackets inside another one after it."""
+    match node:
+        case Not(operand=operand):
+            return comparisons(operand)
+        case Compare(left=left, right=right):
+            return [node, *comparisons(left), *comparisons(right)]
+        case And(left=left, right=right) | Or(left=left, right=right):
+            return comparisons(left) + comparisons(right)
+    return []

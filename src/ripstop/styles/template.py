@@ -98,6 +98,23 @@ def render(
     return "".join(texts)
 
 
+def variables(source: str) -> set[str]:
+    """The names of all variables that a template uses, in choices too."""
+    return {tag.text for tag in _tags(source) if tag.is_variable}
+
+
+def speakers(source: str) -> Iterator[tuple[int, str]]:
+    """Every choice of a template: where it begins, and the agent that it asks for."""
+    for tag in _tags(source):
+        wanted = None if tag.is_variable else _IF.fullmatch(tag.text)
+        if wanted:
+            yield tag.start, _agent(wanted)
+
+
+def _agent(wanted: re.Match[str]) -> str:
+    return wanted[1] if wanted[1] is not None else wanted[2]
+
+
 class _Reader:
     def __init__(self, source: str, variables: Collection[str] | None) -> None:
         self._source = source
@@ -151,4 +168,4 @@ class _Reader:
         if stop != "endif":
             raise TemplateError("this {% if %} has no {% endif %}", tag.start)
         self._depth -= 1
-        return Choice(wanted[1] if wanted[1] is not None else wanted[2], then, otherwise)
+        return Choice(_agent(wanted), then, otherwise)

@@ -118,10 +118,9 @@ states:
       乙方说：{{last_agent_content}}
       {"decisions": {"approved": false, "satisfaction_score": 7}}
     transitions:
-      - to: "制作"
-        condition: "satisfaction_score < 8 AND NOT approved"
       - to: "END"
         condition: "approved OR satisfaction_score >= 8"
+      - to: "制作"
 exit_conditions:
   - condition: "max_turns_exceeded"
     action: "force_end"

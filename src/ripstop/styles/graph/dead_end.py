@@ -111,8 +111,8 @@ def _problem(name: str, value: Any, against: Mapping[str, Any], decisions: Mappi
         if wrong:
             said += f", but {_shown(wrong)} is there (did you mean {_shown(name)}?)"
     else:
-        wanted = _type(next(iter(against.values()), True))
-        said = f"{name} is {_described(value)}" + (f", not {wanted}" if wanted not in ("", _type(value)) else "")
+        wanted = type_name(next(iter(against.values()), True))
+        said = f"{name} is {described(value)}" + (f", not {wanted}" if wanted not in ("", type_name(value)) else "")
     return f"{said}; the transitions compare it with {', '.join([*against][:MOST_NAMED])}" if against else said
 
 
@@ -127,7 +127,7 @@ def _plain(name: str) -> str:
 
 
 def _value(name: str, value: Any, against: Mapping[str, Any]) -> str:
-    said = f"{name} is {_described(value)}"
+    said = f"{name} is {described(value)}"
     near = _other_case(value, against.values())
     return f"{said} (did you mean {_shown(near)}?)" if near else said
 
@@ -140,8 +140,9 @@ def _other_case(value: Any, against: Any) -> str:
     return next((text for text in texts if text.casefold().strip() == value.casefold().strip()), "")
 
 
-def _described(value: Any) -> str:
-    kind = _type(value)
+def described(value: Any) -> str:
+    """A value as a message names it: `the text "9"`, `true`, `a list`."""
+    kind = type_name(value)
     if value is MISSING:
         return "missing"
     if value is None or isinstance(value, bool):
@@ -149,7 +150,7 @@ def _described(value: Any) -> str:
     return f"{kind.replace('a ', 'the ', 1)} {_shown(value)}" if isinstance(value, str | int | float) else kind
 
 
-def _type(value: Any) -> str:
+def type_name(value: Any) -> str:
     """What a value is, with its article; nothing for a value that is missing."""
     if isinstance(value, bool):
         return "true or false"

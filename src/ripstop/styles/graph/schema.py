@@ -46,13 +46,13 @@ def _fields(prompt: str, conditions: Sequence[Node]) -> dict[str, dict[str, Any]
     found: dict[str, dict[str, Any]] = {}
     for node in conditions:
         _collect(node, found)
-    for name, value in _shown(prompt).items():
+    for name, value in shown_decisions(prompt).items():
         if isinstance(value, bool | int | float | str) and not is_engine_name(name):
             found.setdefault(name, _type_of(value))
     return found
 
 
-def _shown(prompt: str) -> dict[str, Any]:
+def shown_decisions(prompt: str) -> dict[str, Any]:
     """The decisions of the JSON example in a prompt, if there is one that can be read."""
     try:
         example, _ = reply.last(prompt, "decisions")
