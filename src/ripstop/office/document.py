@@ -21,6 +21,16 @@ class Document(Struct, frozen=True):
     """What a person is asked about it."""
 
 
+class Verdict(Struct, frozen=True):
+    """What became of an edit."""
+
+    document: Document
+    refusal: str = ""
+    """Why it was refused, with the line; empty if it was taken over."""
+    notes: tuple[str, ...] = ()
+    """What was put right in it, and what is odd about it."""
+
+
 class Trouble(Struct, frozen=True):
     """Something about a file that a person should know."""
 

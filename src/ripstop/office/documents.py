@@ -8,6 +8,7 @@
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -37,10 +38,11 @@ from ripstop.styles.handoff.sections import TIMESTAMP, as_id
 from ripstop.styles.handoff.standing import OWED, Standing, asked_of
 from ripstop.styles.handoff.words import timestamp
 
-from .document import Document, Trouble
+from .document import Document, Trouble, Verdict
 from .run_names import prefix_of, run_of
 from .stock import Stocktaking
 
+_CODED = re.compile("-[0-9a-f]{6}$")
 STALE = 3.0
 """Seconds after which a file that somebody else is to write is written by us: that one may be dead."""
 
@@ -182,18 +184,33 @@ class Documents:
             raise UsageError(f"{document.id}: {told.state.refusal.reason}.")
         return self.document(await self.written(document.run))
 
-    async def offer(self, run: Run[Standing], text: str, base: int | None = None) -> tuple[Document, str]:
-        """Offer another text for a document, as if its file had been edited; returns why it was refused, if it was.
+    async def offer(self, run: Run[Standing], text: str, base: int | None = None, sender: str = "") -> Verdict:
+        """Offer another text for a document, as if its file had been edited.
 
-        `base`: the number of the view that was edited; none for the last one.
+        Args:
+            base: The number of the view that was edited; `None` for the last one.
+            sender: Who sent the text in a message; empty if it was in the file.
         """
         if base is None:
             base = run.state.views[-1][0] if run.state.views else 0
-        told: Run[Standing] = await self.app.engine.order(run.id, "edit", {"found": text, "base": base})
+        offered = {"found": text, "base": base, **({"sender": sender} if sender else {})}
+        told: Run[Standing] = await self.app.engine.order(run.id, "edit", offered)
         # as it stood right after the edit: later, others may have been refused something, or have moved it on
         refusal = told.state.refusal if told.state.keep else None
         reason = f"line {refusal.line}: {refusal.reason}" if refusal else ""
-        return self.document(await self.written(run.id)), reason
+        notes = () if told.state.repeated else told.state.notes
+        return Verdict(self.document(await self.written(run.id)), reason, notes)
+
+    async def ids(self) -> set[str]:
+        """The ids of all documents of this folder that the journal knows."""
+        mine, found = f"{self.prefix}.", set()
+        for info in await self.app.engine.runs():
+            if info.run_id.startswith(mine):
+                document = info.run_id.removeprefix(mine)
+                # the name of a run differs from the id where the id has signs that names cannot have
+                ambiguous = _CODED.search(document) is not None
+                found.add((await self.state(info.run_id)).state.paper.id if ambiguous else document)
+        return found
 
     async def written(self, run_id: str) -> Run[Standing]:
         """Wait until the document's file holds what the journal says, or a person is asked why it cannot.

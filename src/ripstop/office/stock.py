@@ -28,7 +28,7 @@ from ripstop.styles.handoff.paper import Malformed, Paper, read, write
 from ripstop.styles.handoff.rules import FINAL
 from ripstop.styles.handoff.standing import OWED, Standing, asked_of
 
-from .document import Document, Trouble
+from .document import Document, Trouble, Verdict
 
 SETTLED = 2_000_000
 """Microseconds after which a file that cannot be read is not just being written."""
@@ -57,7 +57,7 @@ class Desk(Protocol):
 
     async def adopt(self, name: str, text: str, paper: Paper) -> Document: ...
 
-    async def offer(self, run: Run[Standing], text: str, base: int | None = None) -> tuple[Document, str]: ...
+    async def offer(self, run: Run[Standing], text: str, base: int | None = None) -> Verdict: ...
 
     async def written(self, run_id: str) -> Run[Standing]: ...
 
@@ -172,12 +172,15 @@ class Stocktaking:
                 self._tell(file, f"{reason}; the file was put right, and what was written is in {kept}")
             return self._documents.document(run)
         try:
-            document, reason = await self._documents.offer(run, text, base)
+            verdict = await self._documents.offer(run, text, base)
         except RunHasEnded:  # somebody has ended it since we looked
             return await self._read_back(await self._documents.state(run.id))
-        if reason:
-            self._tell(file, f"{reason.rstrip('.')}; the file was put right, what was written is kept beside it")
-        return document
+        if verdict.refusal:
+            kept = f"what was written is kept beside it ({file}.refused-…)"
+            self._tell(file, f"{verdict.refusal.rstrip('.')}; the file was put right, {kept}")
+        for note in verdict.notes:
+            self._tell(file, f"the edit was taken over; {note}")
+        return verdict.document
 
     async def _unwritten(self, run: Run[Standing]) -> Document:
         """Nobody has edited it. If its file was not written the last time, it may be possible now."""

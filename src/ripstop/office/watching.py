@@ -23,7 +23,7 @@ from ripstop.styles.handoff.standing import Brief, Standing, asked_of
 
 from .document import Document, Trouble
 from .documents import Documents
-from .mail import handle, letters
+from .mail import Mailroom, letters
 from .roles import Role
 from .stock import settles
 
@@ -154,13 +154,14 @@ class Watch:
         except (Refused, TryAgain) as problem:
             self._documents.tell(Trouble(INBOX, str(problem)))
             return False
+        room = Mailroom(self._documents)
         for letter in found:
             if letter.agent not in self._roles:
                 continue
             if letter.message is None and (due := settles(letter.mtime)):  # somebody may still be writing it
                 self._documents.unsettled[f"{INBOX}/{letter.agent}/{letter.file}"] = due
                 continue
-            became, away = await handle(self._documents, letter)
+            became, away = await room.handle(letter)
             mail = Mail(letter.agent, letter.file, became)
             if away or mail not in self._stuck:
                 self._tell(mail)

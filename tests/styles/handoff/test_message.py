@@ -147,7 +147,7 @@ def test_reads_a_message() -> None:
     ],
 )
 def test_reads_messages_as_agents_really_write_them(text: str, body: str) -> None:
-    assert read_message(text) == Message("奥托", "米拉", body)
+    assert read_message(text) == Message("奥托", "米拉", body, answers="Answer" in text)
 
 
 @pytest.mark.parametrize(

@@ -332,11 +332,16 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
     Example:
       ripstop docs inbox secretary --handle
     """
-    from ripstop.office.mail import handle, letters, plain_letter
+    from ripstop.office.mail import Mailroom, letters, plain_letter
 
     async def look(documents: "Documents") -> Any:
         found = await letters(documents, agent)
-        return [(letter, (await handle(documents, letter))[0] if do_handle else "") for letter in found]
+        if not do_handle:
+            return [(letter, "") for letter in found]
+        if found:
+            await documents.take_stock()  # a message can be about a document that was not looked at yet
+        room = Mailroom(documents)
+        return [(letter, (await room.handle(letter))[0]) for letter in found]
 
     found, _ = _open(options, folder, look)
     if options.as_json:

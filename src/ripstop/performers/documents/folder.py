@@ -194,6 +194,11 @@ class Folder:
         """Every message that nobody has handled, in no order."""
         return self._all(INBOX, checked(agent, _NOBODY))
 
+    def has_message(self, agent: str, name: str) -> bool:
+        """Whether there is a message that nobody has handled."""
+        with self._opened(INBOX, checked(agent, _NOBODY)) as above:
+            return files.is_there(above, checked(name))
+
     def send(self, agent: str, stem: str, text: str) -> bool:
         """A new message `<stem>.md`, unless that was sent before, even if it is handled or set aside by now.
 

@@ -1,8 +1,10 @@
 """A message between agents: a header, a body, and perhaps a whole hand-off document.
 
-- `# Message` begins it, but may be missing. `From` and `To` may not. `Type` is one of `TYPES`.
+- `# Message` begins it, but may be missing. `From` and `To` may not. `Type` is one of `TYPES`. Labels are known in
+  any case, in bold, and in Chinese (`labels.py`).
 - The body is what follows the header, without the document. An `Answer:` or `Content:` header is its first line.
-  Header lines behind the last known one belong to the body, because agents forget the blank line.
+  Header lines behind the last known one belong to the body, because agents forget the blank line. What the body
+  says, without labels and quotations: `spoken.py`.
 - The document stands under `## Workflow Document`, its headings one level deeper (its title at any level from
   one to three); another heading of level two ends it. If its sections have their usual level, it goes on to the
   end of the message. Without its title it is text, but a message of type `workflow` may not have such a text.
@@ -15,17 +17,17 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from .labels import ENVELOPE, SPOKEN, labelled
 from .sections import (
     FENCED,
     SECTIONS,
+    Header,
     Malformed,
     clean,
     either,
     escaped,
     fences,
     first_line,
-    header_of,
-    header_values,
     heading_of,
     lines_of,
     one_line,
@@ -35,9 +37,8 @@ from .sections import (
 
 TYPES = ("workflow", "workflow_reply", "normal")
 
-_KEYS = ("From", "To", "Time", "Type", "Title", "Answer", "Content")
 _HEADING = "Workflow Document"
-_MESSAGE = re.compile(r"#[ \t]++Message\s*+$")
+_MESSAGE = re.compile(r"#{1,6}[ \t]++(?:Message|消息|信息)\s*+$", re.IGNORECASE)
 _DEEPER = re.compile(r"##++[ \t]")
 _BOM = "\ufeff"
 
@@ -51,6 +52,8 @@ class Message(Struct, frozen=True, gc=False):
     title: str = ""
     document: str = ""
     """The text of a hand-off document, as `paper.read` takes it; empty if there is none."""
+    answers: bool = False
+    """A header says that the body is an answer."""
 
 
 def read_message(text: str) -> Message:
@@ -59,8 +62,8 @@ def read_message(text: str) -> Message:
     start = first_line(lines)
     if start is None:
         raise Malformed(1, "the message is empty")
-    headers, _ = header_of(lines, start + 1 if _MESSAGE.match(lines[start]) else start)
-    known = header_values(headers, _KEYS)
+    headers = _headers(lines, start + 1 if _MESSAGE.match(lines[start]) else start)
+    known = _envelope(headers)
     values = {key: header.value for key, header in known.items()}
     for key in ("From", "To"):
         if not values.get(key):
@@ -69,16 +72,18 @@ def read_message(text: str) -> Message:
                 line + 1,
                 f"`{key}:` is missing or empty; a message begins with `# Message`, `From: <agent>`, `To: <agent>`.",
             )
-    kind = values.get("Type") or "normal"
+    kind = re.sub(r"[ -]+", "_", values.get("Type", "").lower()) or "normal"
     if kind not in TYPES:
-        raise Malformed(known["Type"].index + 1, f"{kind[:80]!r} is no type of message; it is {either(TYPES)}.")
-    below = max(header.index for header in known.values()) + 1
+        raise Malformed(
+            known["Type"].index + 1, f"{values['Type'][:80]!r} is not a type of message; it is {either(TYPES)}."
+        )
+    below = max(header.index for header in headers) + 1
     rest, document = _parted(lines[below:])
     if kind == "workflow" and not document and (untitled := _document_heading(lines[below:])) is not None:
         raise Malformed(
             below + untitled + 1, f"no document stands under `## {_HEADING}`; it begins with `### Workflow: <id>`."
         )
-    spoken = [header.value for key, header in known.items() if key in ("Answer", "Content")]
+    spoken = [header.value for header in headers if header.key in SPOKEN]
     return Message(
         sender=values["From"],
         to=values["To"],
@@ -87,7 +92,39 @@ def read_message(text: str) -> Message:
         type=kind,
         title=values.get("Title", ""),
         document=document,
+        answers=any(header.key == "Answer" for header in headers),
     )
+
+
+def _headers(lines: Sequence[str], start: int) -> list[Header]:
+    """The known headers in the block of labelled lines that begins at `start` or after blank lines there."""
+    found: list[Header] = []
+    began = False
+    for index in range(start, len(lines)):
+        label = labelled(lines[index])
+        if label is None and (began or lines[index].strip()):
+            break
+        if label is not None:
+            began = True
+            name, value = label
+            if name in ENVELOPE or name in SPOKEN:
+                found.append(Header(name, one_line(value), index))
+    return found
+
+
+def _envelope(headers: Sequence[Header]) -> dict[str, Header]:
+    """The headers by name; one that is there twice is refused, because nobody could say which holds."""
+    known: dict[str, Header] = {}
+    for header in headers:
+        if header.key not in ENVELOPE:
+            continue
+        if header.key in known and header.key != "Time":
+            first = known[header.key].index + 1
+            raise Malformed(
+                header.index + 1, f"`{header.key}:` is there twice, first in line {first}. Keep one of the two."
+            )
+        known.setdefault(header.key, header)
+    return known
 
 
 def write_message(message: Message) -> str:

@@ -1,11 +1,12 @@
-"""What whoever sent a document in is told when it is finished: a message of type `workflow_reply`."""
+"""What the sender of a document is told when it is finished or refused: a message of type `workflow_reply`."""
 
 from typing import Any
 
 from .message import Message, write_message
 from .paper import Paper
-from .rules import COMPLETED
+from .rules import COMPLETED, legal_from
 from .standing import RESULT, Standing
+from .words import ENGINE
 
 _SAID = {
     "en": {True: "{id} is completed.", False: "{id} is terminated."},
@@ -29,6 +30,28 @@ def _text(state: Standing) -> str:
             sender=paper.owner, to=state.reply_to, body=body, time=paper.updated, type="workflow_reply", title=paper.id
         )
     )
+
+
+_REFUSED = {
+    "en": "The document {id} that you sent was refused: {reason}.\n\nIt is {status} with {owner}. Legal now: {legal}."
+    "\n\nYour text is kept in {kept}. Nothing else was changed.",
+    "zh": "你发来的文档 {id} 未被接受：{reason}。\n\n它现在的状态是 {status}，负责人是 {owner}。"
+    "现在允许的变化：{legal}。\n\n你的文本保存在 {kept}，其他内容没有改变。",
+}
+
+
+def refusal(state: Standing, to: str, reason: str, kept: str, at: str) -> str:
+    """The message to somebody whose document was refused."""
+    paper = state.paper
+    body = _REFUSED[state.policy.language].format(
+        id=paper.id,
+        reason=reason.rstrip("."),
+        status=paper.status,
+        owner=paper.owner,
+        legal=legal_from(paper.status),
+        kept=kept,
+    )
+    return write_message(Message(sender=ENGINE, to=to, body=body, time=at, type="workflow_reply", title=paper.id))
 
 
 def _outcome(paper: Paper) -> str:
