@@ -80,4 +80,4 @@ def test_an_interrupted_run_says_where_it_stands(tmp_path: Path) -> None:
     said, words = process.communicate(timeout=30)
     assert process.returncode == 130, words
     told = json.loads(said)
-    assert (told["outcome"], told["turns"]) == ("working", 1)
+    assert (told["outcome"], told["turns"]) == ("interrupted", 1)

@@ -227,6 +227,9 @@ class MemoryJournal:
                     item.holder = None
                     item.state = 2 if item.state == 1 else item.state
 
+    async def has_workers(self, now: int) -> bool:
+        return any(until >= now for until in self._workers.values())
+
     async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
         holders = {item.holder for story in self._runs.values() for item in story.outbox.values()}
         for other in holders - {holder, None}:

@@ -161,6 +161,11 @@ class SqliteJournal:
             db.execute(self._sql["release_all"], (holder,))
             db.execute(self._sql["forget_worker"], (holder,))
 
+    async def has_workers(self, now: int) -> bool:
+        with _Explained(self._path):
+            workers = self._reading.execute(self._sql["workers"]).fetchall()
+        return any(until >= now and not self._liveness.gone(worker) for worker, until in workers)
+
     async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
         with _Explained(self._path):
             dead = [

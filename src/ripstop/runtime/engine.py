@@ -282,6 +282,10 @@ class Engine:
     async def runs(self) -> list[RunInfo]:
         return await self.journal.runs()
 
+    async def has_workers(self) -> bool:
+        """Whether a worker of any process is enrolled in the journal. Without one, a run that is at work is not."""
+        return await self.journal.has_workers(self._clock())
+
     async def desk(self) -> list[Question]:
         """Everything that waits for a person, over all runs."""
         return await self.journal.desk()

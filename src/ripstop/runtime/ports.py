@@ -122,6 +122,9 @@ class Journal(Protocol):
     async def leave(self, holder: int) -> None:
         """Give everything back. What was begun and not answered is doubtful from now on."""
 
+    async def has_workers(self, now: int) -> bool:
+        """Whether a worker is enrolled that can be alive. If not, no run is being worked on."""
+
     async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
         """Take up to `room` due commands that nobody living holds; `only` of this run and its children."""
 

@@ -250,6 +250,19 @@ class JournalConformance:
 
         self._with_journal(tmp_path, story)
 
+    def test_knows_whether_a_worker_can_be_alive(self, tmp_path: Path) -> None:
+        async def story(journal: Journal) -> None:
+            assert not await journal.has_workers(NOW)
+            first, second = await journal.enrol(NOW), await journal.enrol(NOW)
+            await journal.leave(first)
+            assert await journal.has_workers(NOW)
+            await journal.leave(second)
+            assert not await journal.has_workers(NOW)
+            await journal.enrol(NOW)
+            assert not await journal.has_workers(LATER)
+
+        self._with_journal(tmp_path, story)
+
     def test_leaves_everything_to_a_worker_that_gives_signs_of_life(self, tmp_path: Path) -> None:
         async def story(journal: Journal) -> None:
             old, new = await journal.enrol(NOW), await journal.enrol(LATER)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import Family, Options, number_type, shared_options
-from .running import EXIT, WAITING
+from .summary import EXIT, WAITING
 from .terminal import say, say_json, say_text
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import click
 
 from .options import Options, shared_options
 from .terminal import console_for, say, say_json
+from .words import COLOURS, count, first_line, local_time, one_of, shown_path, shown_status
 
 if TYPE_CHECKING:
     from ripstop.kernel.run import Run
@@ -22,24 +23,35 @@ UNSEEN = ("sent", "messages", "context", "deed")
 """Fields that tell a person nothing; `--json` has them."""
 
 
-@click.command()
+@click.command(short_help="List the runs of the journal.")
+@click.option("--status", type=click.Choice([*COLOURS]), metavar="STATUS", help=f"One of: {', '.join(COLOURS)}.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="List only the N runs that changed last.")
 @shared_options
 @click.pass_obj
-def runs(options: Options) -> None:
-    """List the runs of the journal.
+def runs(options: Options, status: str | None, last: int | None) -> None:
+    """List the runs of the journal, in the order in which they began.
+
+    A run is `interrupted` if it has work to do and no worker is alive in any process: `ripstop resume` goes on with it.
 
     \b
-    Example:
-      ripstop runs --json
+    Examples:
+      ripstop runs --last 20
+      ripstop runs --status interrupted --json
     """
+    from msgspec.structs import replace
+
     from ripstop.app import open_engine
     from ripstop.runtime.story import iso
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
-            return await engine.runs()
+            return await engine.runs(), await engine.has_workers()
 
-    infos = asyncio.run(look())
+    everything, has_workers = asyncio.run(look())
+    known = [replace(info, status=shown_status(info.status, has_workers)) for info in everything]
+    matching = [info for info in known if status in (None, info.status)]
+    kept = set(sorted((info.updated, info.run_id) for info in matching)[-last:]) if last else set()
+    infos = [info for info in matching if not last or (info.updated, info.run_id) in kept]
     if options.as_json:
         listed = [
             {
@@ -55,10 +67,14 @@ def runs(options: Options) -> None:
         ]
         return say_json(listed)
     if not infos:
+        if known:
+            return say(f"No runs are {status} ({count(len(known), 'run')} in this journal).")
         return say("No runs yet. Start one:  ripstop run WORKFLOW")
     from .tables import show_runs
 
     show_runs(infos)
+    if len(infos) < len(matching):
+        say((f"… {len(matching) - len(infos):,} more; leave out --last to list all of them.", "dim"))
 
 
 async def _meant(engine: "Engine", named: str) -> str:
@@ -95,13 +111,13 @@ def show(options: Options, named: str) -> None:
     from ripstop.kernel.run import fingerprint
 
     from .paragraphs import print_labelled
-    from .running import summary
-    from .words import first_line
+    from .summary import summary
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
             view = await engine.look(await _meant(engine, named))
-            return view, await summary(engine, view)
+            result = await summary(engine, view)
+            return view, {**result, "outcome": shown_status(view.status, await engine.has_workers())}
 
     view, result = asyncio.run(look())
     picture = view.picture
@@ -111,9 +127,9 @@ def show(options: Options, named: str) -> None:
         return say_json({**result, **more, **pinned})
     usage = result["usage"]
     lines = [
-        ("status", f"{view.status}{'  ' + result['because'] if result['because'] else ''}"),
+        ("status", f"{result['outcome']}{'  ' + result['because'] if result['because'] else ''}"),
         ("where", f"{picture.where}{f' ({picture.whose_turn})' if picture.whose_turn else ''}  {picture.progress}"),
-        ("path", " → ".join(result["path"])),
+        ("path", shown_path(result["path"])),
         ("spent", f"{usage['calls']} calls, {usage['input_tokens']} + {usage['output_tokens']} tokens"),
         ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
         ("last", first_line(picture.document, 400)),
@@ -123,6 +139,8 @@ def show(options: Options, named: str) -> None:
         lines.append(
             ("stuck", f"nothing can move this run any more; `ripstop fork {view.run.id} --at N` goes on from it")
         )
+    if result["outcome"] == "interrupted":
+        lines.append(("resume", f"ripstop resume {view.run.id}"))
     console = console_for()
     for name, text in lines:
         if text.strip():
@@ -172,8 +190,6 @@ def log(options: Options, named: str, follow: bool) -> None:
 def _tell(told: "Told") -> None:
     """A record in lines for a person: what it is, then what it holds; all on one line if no person reads it."""
     from ripstop.runtime.story import plain
-
-    from .words import first_line, local_time
 
     fields = plain(told)
     kind = fields.pop("type")
@@ -254,8 +270,6 @@ def _to_answer(run: "Run[Any]", within: set[int] | None) -> list[str]:
     """How to answer the questions that are still open: of the whole run, or only those in some records."""
     from ripstop.kernel.effects import AskPerson
 
-    from .words import one_of
-
     return [
         f"answer    ripstop answer {run.id}/{number} {one_of(opened.command.choices)}"
         for number, opened in run.open.items()
@@ -276,8 +290,6 @@ def verify(options: Options, run_id: str | None) -> None:
     """
     from ripstop.app import open_engine
     from ripstop.kernel.errors import JournalError
-
-    from .words import count
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:

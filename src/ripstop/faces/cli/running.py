@@ -3,29 +3,33 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from .options import Options, number_type, shared_options
 from .output import keep_working_without_readers
 from .signals import resume_with, stop_requested
+from .summary import GRACE, exit_code, summary
 from .terminal import say_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ripstop.app import App
-    from ripstop.kernel.run import Run
     from ripstop.runtime.engine import Engine, View
     from ripstop.settings import Settings
 
-EXIT = {"completed": 0, "failed": 1, "limit": 3, "stopped": 3, "restart": 5, "transferred": 4, "stuck": 1}
-WAITING = 4
 MOST = 10**15
 """What a limit can be raised by, so that it can still be compared and shown."""
-GRACE = 3.0
-"""Seconds that calls under way get to finish when the process is interrupted."""
+
+
+class Followed(NamedTuple):
+    """A run that a command follows."""
+
+    run_id: str
+    ended_before: bool = False
+    """It has nothing to resume."""
 
 
 @click.command(short_help="Run a workflow.")
@@ -77,31 +81,35 @@ def run(
     limits = replace(settings.limits, **{name: value for name, value in given.items() if value is not None})
     found = find(workflow, goal, any_name=any_name)
 
-    async def start(app: "App") -> str:
-        return (await app.start(found, goal, workspace, _pairs(values), limits)).id
+    async def start(app: "App") -> Followed:
+        return Followed((await app.start(found, goal, workspace, _pairs(values), limits)).id)
 
     sys.exit(asyncio.run(_follow(options, settings, start, create=True)))
 
 
-@click.command(short_help="Go on with a run that was interrupted or stopped.")
+@click.command(short_help="Resume an interrupted or stopped run.")
 @click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--all", "everything", is_flag=True, help="Resume every interrupted run, side by side.")
 @click.option("--raise", "raises", multiple=True, metavar="LIMIT=N", help="Raise a limit that was reached by N.")
 @shared_options
 @click.pass_obj
-def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> None:
-    """Go on with a run that was interrupted; without RUN, with the latest that is at work, or else waits.
+def resume(options: Options, run_id: str | None, everything: bool, raises: tuple[str, ...]) -> None:
+    """Resume an interrupted run; without RUN, the latest that is interrupted, or else waits.
 
-    A run that a guard stopped goes on, too. If it reached a limit, raise it: turns, calls, tokens, money,
-    seconds, depth, patience or interactions.
+    This also resumes a run that a guard stopped. If it reached a limit, raise it: turns, calls, tokens, money,
+    seconds, depth, patience or interactions. For a run that has ended otherwise, say how it ended and how to fork it.
 
     With --model all its agents use that model from now on, whatever the definition says, and so does a call
     that was under way.
+
+    With --all the exit code is that of the worst: 1 before 3, 4 and 0.
 
     \b
     Examples:
       ripstop resume haiku-k3f9x
       ripstop resume haiku-k3f9x --model openai:NAME
       ripstop resume haiku-k3f9x --raise turns=5
+      ripstop resume --all
     """
     from ripstop.app import check_model
     from ripstop.office.documents import know_this_place
@@ -111,8 +119,14 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
     raised = _amounts(raises)
     if raised and not run_id:
         raise click.UsageError("--raise needs the RUN whose limit is raised.")
+    if everything and run_id:
+        raise click.UsageError("Give either RUN or --all.")
+    if everything:
+        from .resuming import resume_all
 
-    async def start(app: "App") -> str:
+        sys.exit(asyncio.run(resume_all(options)))
+
+    async def start(app: "App") -> Followed:
         app.check_roles()
         found = run_id or await _latest_unfinished(app)
         run = (await app.engine.look(found)).run
@@ -123,7 +137,7 @@ def resume(options: Options, run_id: str | None, raises: tuple[str, ...]) -> Non
             know_this_place(app, Path.cwd())
             if raised or (run.ended and goes_on):
                 await app.engine.resume(run_id, raised)
-        return found
+        return Followed(found, ended_before=bool(run.ended) and not goes_on and not raised)
 
     sys.exit(asyncio.run(_follow(options, options.settings(), start)))
 
@@ -159,7 +173,7 @@ def _pairs(values: tuple[str, ...], option: str = "--set") -> dict[str, str]:
 
 
 async def _follow(
-    options: Options, settings: "Settings", start: "Callable[[App], Awaitable[str]]", create: bool = False
+    options: Options, settings: "Settings", start: "Callable[[App], Awaitable[Followed]]", create: bool = False
 ) -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
     from ripstop.app import open_app
@@ -174,7 +188,7 @@ async def _follow(
         screen = Screen(app, quiet=options.as_json)
         app.worker.only = ""  # nothing is swept up before we know which run is meant
         with screen.following():
-            run_id = await start(app)
+            run_id, ended_before = await start(app)
             resume_with(f"{command_for(settings.store)} resume {run_id}")
             screen.begins(await app.engine.look(run_id))
             app.worker.only = run_id
@@ -192,65 +206,26 @@ async def _follow(
                 if not view.run.ended:
                     screen.interrupted(run_id)
                     if options.as_json:
-                        say_json(await summary(app.engine, view))
+                        say_json({**await summary(app.engine, view), "outcome": "interrupted"})
                     return 128 + interrupted.result()
         result = await summary(app.engine, view)
+        if ended_before:
+            result = {**result, "resumed": False, "ways_on": _forks(app.engine, view)}
         if options.as_json:
             say_json(result)
         else:
             screen.result(view, result)
-    return WAITING if view.status in ("waiting", "listening") else EXIT[view.status]
+    return exit_code(view.status)
 
 
-def _guard_of(run: "Run[Any]") -> dict[str, Any]:
-    """The guard that stopped a run, if one did, with its evidence and how the run can go on."""
-    from ripstop.kernel.going_on import ways_on
-
-    if run.verdict is None:
-        return {}
-    verdict = run.verdict
-    shown = {
-        "name": verdict.guard,
-        "text": verdict.text,
-        "evidence": list(verdict.evidence),
-        "progress": verdict.progress or None,
-        "ways_on": ways_on(run.id, verdict),
-    }
-    return {"guard": shown}
-
-
-async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
-    """How a run stands, as `--json` prints it."""
-    from ripstop.kernel.events import Warned
-    from ripstop.runtime.story import path, tell_story, ways_after_failure
-
-    run = view.run
-    story = await tell_story(engine, run.id)
-    usage = run.spent.usage
-    ways = ways_after_failure(engine, story)
-    questions = [q for q in await engine.desk() if q.run_id == run.id or q.run_id.startswith(f"{run.id}.")]
-    return {
-        "run": run.id,
-        "style": run.started.style,
-        "outcome": view.status,
-        "because": run.ended.because if run.ended else "",
-        "turns": run.spent.turns,
-        "path": path(engine, story),
-        "usage": {
-            "calls": run.spent.calls,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "money": usage.money,
-        },
-        "waiting": [
-            {
-                "id": f"{q.run_id}/{q.number}",
-                "question": q.command.question,
-                "choices": list(q.command.choices),
-            }
-            for q in questions
-        ],
-        "warnings": [one.record.event.text for one in story if isinstance(one.record.event, Warned)],
-        **_guard_of(run),
-        **({"ways_on": ways} if ways else {}),
-    }
+def _forks(engine: "Engine", view: "View") -> list[str]:
+    """How to start a new run from one that has ended and cannot be resumed, as commands."""
+    run_id = view.run.id
+    if engine.style(view.run).unforkable:
+        return []
+    # a run that failed is forked where its last call can be made again; of others a person chooses the record
+    return (
+        [f"ripstop fork {run_id}"]
+        if view.status == "failed"
+        else [f"ripstop log {run_id}", f"ripstop fork {run_id} --at N"]
+    )

@@ -19,7 +19,7 @@ from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
 from .paragraphs import print_indented, print_labelled
 from .signals import interruption
 from .terminal import Part, console_for, line_of, live_line, text_of
-from .words import COLOURS, command_for, count, first_line, one_of, seconds
+from .words import COLOURS, command_for, count, first_line, one_of, seconds, shown_path
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -154,10 +154,12 @@ class Screen:
     def result(self, view: "View", result: dict[str, Any]) -> None:
         run_id, usage, out = result["run"], result["usage"], self._out
         took = seconds(time.monotonic() - self._start)
+        if not result.get("resumed", True):
+            self._err.print(line_of(f"{run_id} had already ended, so nothing was resumed."))
         out.print()
         print_labelled(out, f"{view.status} ", result["because"], f"{COLOURS[view.status]} bold")
         if result["path"]:
-            print_labelled(out, "path", " → ".join(result["path"]))
+            print_labelled(out, "path", shown_path(result["path"]))
         tokens = f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
         money = f", {usage['money']:.4f} spent" if usage["money"] else ""
         turns, calls = count(result["turns"], "turn"), count(usage["calls"], "call")
@@ -173,7 +175,7 @@ class Screen:
             print_labelled(out, "waits", question["question"], "magenta")
             choices = one_of(question["choices"])
             out.print(line_of(f"        {self._command()} answer {question['id']} {choices}"))
-        ways = result.get("guard", result).get("ways_on", ())
+        ways = result.get("ways_on") or result.get("guard", {}).get("ways_on", ())
         for way in ways if not result["waiting"] else ():
             out.print(line_of(f"go on   {way.replace('ripstop', self._command(), 1)}"))
         closer = "   ·   ".join(f"{self._command()} {verb} {run_id}" for verb in ("log", "why"))

@@ -9,6 +9,7 @@ import click
 
 from .options import Options, shared_options
 from .terminal import console_for, say, say_json
+from .words import local_time, one_of, shown_status
 
 
 def _me() -> str:
@@ -32,7 +33,6 @@ def desk(options: Options) -> None:
     from ripstop.runtime.story import iso
 
     from .paragraphs import print_indented
-    from .words import local_time, one_of
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
@@ -69,7 +69,7 @@ def desk(options: Options) -> None:
 @shared_options
 @click.pass_obj
 def answer(options: Options, question: str, choice: str, text: str, file: Path | None) -> None:
-    """Answer a question of the desk. `ripstop resume` then goes on, if nobody works on the journal.
+    """Answer a question of the desk. If no worker is alive, `ripstop resume` then resumes the run.
 
     \b
     Example:
@@ -89,12 +89,13 @@ def answer(options: Options, question: str, choice: str, text: str, file: Path |
     async def tell() -> Any:
         async with open_engine(options.settings()) as engine:
             await engine.answer(run_id, int(number), choice, text, by=_me())
-            return (await engine.look(run_id)).status
+            return (await engine.look(run_id)).status, await engine.has_workers()
 
-    status = asyncio.run(tell())
+    status, has_workers = asyncio.run(tell())
     if options.as_json:
         return say_json({"run": run_id, "status": status})
-    say(f"Answered. {run_id} is {status}." + (f"  Go on:  ripstop resume {run_id}" if status == "working" else ""))
+    resume = f"  Resume it:  ripstop resume {run_id}" if status == "working" and not has_workers else ""
+    return say(f"Answered. {run_id} is {shown_status(status, has_workers)}.{resume}")
 
 
 @click.command()
@@ -126,17 +127,15 @@ def cancel(options: Options, run_id: str) -> None:
     say(f"{run_id}: {view.status}, {because}.")
 
 
-@click.command(short_help="Go on from any record, under a new name.")
+@click.command(short_help="Start a new run from any record of another.")
 @click.argument("run_id", metavar="RUN")
-@click.option(
-    "--at", "at", type=click.IntRange(1), metavar="N", help="The last record to keep; see above for its default."
-)
+@click.option("--at", "at", type=click.IntRange(1), metavar="N", help="The last record to keep. Default: the last one.")
 @click.option("--definition", metavar="PATH", help="Go on with this workflow instead of the pinned one.")
 @click.option("--workspace", type=click.Path(path_type=Path), metavar="DIR", help="Where its agents put their files.")
 @shared_options
 @click.pass_obj
 def fork(options: Options, run_id: str, at: int | None, definition: str | None, workspace: Path | None) -> None:
-    """Go on from any record of a run under a new id; the old run stays as it is.
+    """Start a new run from any record of another; the old run stays as it is.
 
     At a fact (an answer, say) what was decided on it is decided anew; elsewhere the open question is
     asked anew. `ripstop log RUN` shows the numbers. Without --at it is the last record; of a run that failed through
@@ -170,5 +169,5 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None, 
     if folder:
         say(f"Files:  {folder}")
     if not run.ended:
-        say(f"Go on:  ripstop resume {run.id}")
+        say(f"Resume it:  ripstop resume {run.id}")
     return None

@@ -1,68 +1,80 @@
-"""Lists of things, as people see them."""
+"""Lists of things, as people see them.
 
-from typing import TYPE_CHECKING
+Columns are padded here and not by rich, whose tables take a millisecond a row.
+"""
 
-from rich.cells import cell_len
-from rich.table import Table
+import shutil
+import sys
+from collections.abc import Sequence
+
+from rich.cells import cell_len, set_cell_size
 
 from ripstop.office.document import Document
 from ripstop.runtime.ports import RunInfo
 from ripstop.visible_text import visible_line
 
-from .terminal import Part, console_for, line_of, say, with_style
+from .terminal import Part, say
 from .words import COLOURS, STATUS_COLOURS, first_line, local_time
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 ROOMY = 110
 """Columns of a terminal in which every column of a table has its place."""
+GAP = 2
+NARROWEST = 12
+"""Columns that are left to the last column of a table, however narrow the terminal is."""
 
 
 def show_runs(infos: list[RunInfo]) -> None:
-    """Print a line for each run. A table of rich costs ten times as much, which is seconds with thousands of runs."""
-    width = _console().width
-    headings = ("run", "status", "style", *(("records", "begun") if width >= ROOMY else ()), "last")
-    rows: list[tuple[Part, ...]] = [tuple((heading, "dim") for heading in headings)]
+    width = _width()
+    roomy = width >= ROOMY
+    headings = ("run", "status", "style", *(("records", "begun") if roomy else ()), "last")
+    rows = []
     for info in infos:
-        more = (f"{info.length:>7}", local_time(info.created)) if width >= ROOMY else ()
         status = (info.status, COLOURS.get(info.status, "white"))
+        more = (str(info.length), local_time(info.created)) if roomy else ()
         rows.append((info.run_id, status, info.style, *more, local_time(info.updated)))
-    _say_columns(rows)
-
-
-def _say_columns(rows: list[tuple[Part, ...]]) -> None:
-    shown = [[(visible_line(text), style) for text, style in map(with_style, row)] for row in rows]
-    widths = [max(cell_len(row[column][0]) for row in shown) for column in range(len(shown[0]))]
-    for row in shown:
-        gaps = [width - cell_len(text) + 1 for (text, _), width in zip(row, widths, strict=True)]
-        say(*(part for cell, gap in zip(row[:-1], gaps, strict=False) for part in (cell, " " * gap)), row[-1])
+    print_table(headings, rows, width)
 
 
 def show_documents(documents: list[Document]) -> None:
-    console = _console()
-    roomy = console.width >= ROOMY
-    table = _table("document", "status", "owner", *(("since",) if roomy else ()), "task")
+    width = _width()
+    roomy = width >= ROOMY
+    headings = ("document", "status", "owner", *(("since",) if roomy else ()), "task")
+    rows = []
     for one in documents:
         paper = one.paper
-        status = line_of((paper.status, STATUS_COLOURS[paper.status]))
-        since = (line_of(paper.updated),) if roomy else ()
-        table.add_row(line_of(one.id), status, line_of(paper.owner), *since, line_of(first_line(paper.task, 60)))
-    console.print(table)
+        status = (paper.status, STATUS_COLOURS[paper.status])
+        since = (paper.updated,) if roomy else ()
+        rows.append((one.id, status, paper.owner, *since, first_line(paper.task, 60)))
+    print_table(headings, rows, width)
 
 
-def _console() -> "Console":
-    console = console_for()
-    console.soft_wrap = False
-    if not console.is_terminal:
-        console.width = 10_000  # whoever reads it is a program or a file, and needs whole names
-    return console
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[Part]], width: int) -> None:
+    """Print rows in columns. Only the last column is cut; `records` are numbers and end below each other."""
+    cells = [[_cell(part) for part in row] for row in rows]
+    texts = [[text for text, _ in row] for row in cells]
+    widths = [max(map(cell_len, column)) for column in zip(headings, *texts, strict=True)]
+    widths[-1] = max(NARROWEST, min(widths[-1], width - sum(widths[:-1]) - GAP * (len(widths) - 1)))
+    for row in [[(heading, "dim") for heading in headings], *cells]:
+        *first, last = (
+            (_padded(text, wide, heading == "records"), style)
+            for (text, style), wide, heading in zip(row, widths, headings, strict=True)
+        )
+        parts: list[Part] = [part for cell in first for part in (cell, " " * GAP)]
+        say(*parts, (last[0].rstrip(), last[1]))
 
 
-def _table(name: str, *headings: str) -> Table:
-    """The first column is the thing's name, which is never cut."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(name, no_wrap=True, overflow="fold")
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading == "records" else "left", no_wrap=True)
-    return table
+def _cell(part: Part) -> tuple[str, str]:
+    text, style = (part, "") if isinstance(part, str) else part
+    return visible_line(text), style
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    room = width - cell_len(text)
+    if room < 0:
+        return set_cell_size(text, width - 1) + "…"
+    return " " * room + text if right else text + " " * room
+
+
+def _width() -> int:
+    """Of the terminal. A program or a file that reads the table needs whole texts."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000

@@ -11,8 +11,8 @@ from ripstop.kernel.events import Asked, Guarded, Warned
 from ripstop.runtime.live import Appended, Began, Retrying, Sight
 
 from .output import keep_working_without_readers
-from .running import EXIT, GRACE, WAITING
 from .signals import interruption, stop_requested
+from .summary import EXIT, GRACE, WAITING
 from .terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ INTERRUPTED = 128
 STOPPED = EXIT["stopped"]
 
 
-class _Lines:
+class Lines:
     """Prints what happens; with `--json` to stderr, because stdout is for the document at the end."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ async def watch_documents(options: "Options", folder: Path, once: bool, only: tu
     roles = _roles(options, settings, folder, only)
     async with open_app(settings) as app:
         app.worker.only = ""
-        lines = _Lines()
+        lines = Lines()
         documents = Documents(app, folder, lines.trouble)
         lines.prefix = f"{documents.prefix}."
         stop = app.live.watch(lines.see)

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from ripstop.settings import DEFAULT_STORE
 from ripstop.visible_text import visible_line
 
 COLOURS = {
@@ -15,6 +14,7 @@ COLOURS = {
     "restart": "yellow",
     "transferred": "magenta",
     "working": "cyan",
+    "interrupted": "yellow",
     "waiting": "magenta",
     "listening": "cyan",
     "stuck": "red",
@@ -23,8 +23,28 @@ COLOURS = {
 STATUS_COLOURS = {"pending": "cyan", "in_progress": "magenta", "completed": "green", "terminated": "yellow"}
 
 
+PATH_SHOWN = 40
+"""Turns of a path that are shown; `--json` has all of them."""
+
+
+def shown_status(status: str, has_workers: bool) -> str:
+    """The status of a run as people see it: one that would be at work, but has no worker, was interrupted."""
+    return "interrupted" if status == "working" and not has_workers else status
+
+
+def shown_path(turns: list[str]) -> str:
+    """The beginning and the end of a path."""
+    names = [first_line(turn, 80) for turn in turns]
+    if len(names) > PATH_SHOWN:
+        half = PATH_SHOWN // 2
+        names[half:-half] = [f"… {len(names) - PATH_SHOWN:,} more …"]
+    return " → ".join(names)
+
+
 def command_for(store: str) -> str:
     """How to call us again, for this journal."""
+    from ripstop.settings import DEFAULT_STORE
+
     return "ripstop" if store == DEFAULT_STORE else f"ripstop --store {shlex.quote(store)}"
 
 

@@ -1,0 +1,86 @@
+"""`resume --all`: every interrupted run at once, in one process."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .output import keep_working_without_readers
+from .signals import interruption, resume_with, stop_requested
+from .summary import EXIT, GRACE, WAITING, exit_code, summary
+from .terminal import say, say_json
+
+if TYPE_CHECKING:
+    from ripstop.app import App
+    from ripstop.runtime.engine import View
+
+    from .options import Options
+
+WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
+
+
+async def resume_all(options: "Options") -> int:
+    """Resume all runs that have work to do. Returns the worst exit code."""
+    from ripstop.app import open_app
+    from ripstop.office.documents import know_this_place
+
+    from .watching import Lines
+    from .words import command_for, count, shown_status
+
+    interrupted = stop_requested()
+    keep_working_without_readers()
+    settings = options.settings()
+    again = f"{command_for(settings.store)} resume --all"
+    async with open_app(settings, create=False) as app:
+        app.worker.only = ""
+        app.check_roles()
+        know_this_place(app, Path.cwd())
+        unfinished = await _unfinished(app)
+        if options.model or options.base_url:
+            for run_id in unfinished:
+                await app.use_model(run_id, options.model or "", options.base_url or "")
+        resume_with(again)
+        stop = app.live.watch(Lines().see)
+        if not options.as_json:
+            say(f"{count(len(unfinished), 'interrupted run')} to resume.", err=True)
+        try:
+            views = await _settled(app, unfinished, interrupted)
+        finally:
+            stop()
+        if interrupted.done():
+            say(interruption(again), err=True)
+        results = [await summary(app.engine, view) for view in views]
+        for result in results:
+            result["outcome"] = shown_status(result["outcome"], has_workers=not interrupted.done())
+        if options.as_json:
+            say_json({"runs": results})
+    if not options.as_json:
+        for result in results:
+            because = f"  {result['because']}" if result["because"] else ""
+            say((result["run"], "bold"), f"  {result['outcome']}{because}")
+    if interrupted.done():
+        return 128 + interrupted.result()
+    codes = {exit_code(view.status) for view in views}
+    return next((code for code in WORST_FIRST if code in codes), 0)
+
+
+async def _unfinished(app: "App") -> list[str]:
+    """The runs with work to do; children are resumed with the run that started them."""
+    return [info.run_id for info in await app.engine.runs() if info.parent is None and info.status == "working"]
+
+
+async def _settled(app: "App", run_ids: list[str], interrupted: "asyncio.Future[int]") -> "list[View]":
+    """Work on the runs until nothing more happens by itself in any of them, or until a signal."""
+    from ripstop.runtime.following import until_settled
+
+    if not run_ids:
+        return []
+    app.worker.only = None
+    app.worker.wake()
+    following = asyncio.gather(*(until_settled(app.engine, app.worker, run_id) for run_id in run_ids))
+    waited: list[asyncio.Future[Any]] = [following, interrupted]
+    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    if following.done():
+        return following.result()
+    following.cancel()
+    await app.worker.stop(GRACE)
+    return [await app.engine.look(run_id) for run_id in run_ids]
