@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ripstop.definitions.finding import Workflow, find, load
 from ripstop.definitions.graph_outside import Objection, Outside
@@ -23,6 +22,7 @@ from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, St
 from ripstop.kernel.errors import JournalNotFound, UsageError
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
+from ripstop.performers.agents.accounting import Prices, with_prices
 from ripstop.performers.agents.model_files import install_model as install_model
 from ripstop.performers.agents.model_spec import wrong
 from ripstop.performers.agents.router import FOR_ALL, ROLES, Agents
@@ -84,10 +84,6 @@ class App(Struct, frozen=True):
     ) -> Run[Any]:
         """Start a run of a workflow."""
         model = self.settings.models.default
-        price = self.settings.prices.get(model)
-        chosen = limits or self.settings.limits
-        if price and chosen.money is not None:
-            chosen = replace(chosen, input_price=price.input, output_price=price.output)
         run_id = new_id(workflow.name)
         # a run that is resumed from another folder finds its files again
         folder = (workspace or _own_workspace(run_id)).resolve()
@@ -97,6 +93,7 @@ class App(Struct, frozen=True):
         definition = load(workflow.style, workflow.content)
         _check_agents(workflow, definition)
         _check_values(workflow, definition, values or {})
+        chosen = self.with_prices(limits or self.settings.limits, _models_of(definition, self.settings))
         settings: dict[str, Any] = {"model": absolute_script(model), "workspace": str(folder)}
         if self.settings.models.base_url:
             settings["base_url"] = self.settings.models.base_url
@@ -105,6 +102,10 @@ class App(Struct, frozen=True):
         return await self.engine.start(
             run_id, workflow.style, workflow.content, input, chosen, settings, guards=self.settings.guards
         )
+
+    def with_prices(self, limits: Limits, models: Iterable[str]) -> Limits:
+        """Limits for a run of these models. Raises `UsageError` if money is limited and one of them has no price."""
+        return with_prices(limits, models, _prices(self.settings))
 
     def check_roles(self) -> None:
         """Say what is wrong with the models that the settings name for roles."""
@@ -120,6 +121,8 @@ class App(Struct, frozen=True):
         children = [info.run_id for info in await self.engine.runs() if info.run_id.startswith(f"{run_id}.")]
         for one in (run_id, *children):
             run = (await self.engine.look(one)).run
+            if model:
+                self.with_prices(run.limits, (model,))
             used = {**run.settings, FOR_ALL: run.settings.get(FOR_ALL) or run.settings.get("model")}
             if (one == run_id or not run.ended) and not settings.items() <= used.items():
                 await self.engine.use(one, settings)
@@ -200,6 +203,20 @@ def _check_agents(workflow: Workflow, definition: Any) -> None:
     for agent in definition.agents if isinstance(definition, Graph) else ():
         if agent.model and agent.model not in ROLES:
             _check_spec(agent.model, f"{workflow.path}: the model of {agent.name!r}: ")
+
+
+def _models_of(definition: object, settings: Settings) -> list[str]:
+    """The models that a run of a definition uses."""
+    if settings.model_for_all:
+        return [settings.model_for_all]
+    models = settings.models
+    agents = definition.agents if isinstance(definition, Graph) else ()
+    named = {"": models.default, "default": models.default, "strong": models.strong or models.default}
+    return [named.get(agent.model, agent.model) for agent in agents] or [models.default]
+
+
+def _prices(settings: Settings) -> Prices:
+    return {name: (price.input, price.output) for name, price in settings.prices.items()}
 
 
 def check_model(model: str, where: str = "") -> None:
@@ -284,8 +301,9 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool 
         toolbox.specs,
         default_model=settings.models.default,
         base_url=settings.models.base_url or None,
-        prices={name: (price.input, price.output) for name, price in settings.prices.items()},
+        prices=_prices(settings),
         roles={"strong": settings.models.strong} if settings.models.strong else {},
+        timeout=settings.models.timeout,
     )
     performers: dict[type, Performer] = {
         AskAgent: agents,

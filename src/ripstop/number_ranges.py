@@ -32,6 +32,7 @@ PRICE = Range(0, 10**9)
 NUMBERS: dict[tuple[str, ...], Range] = {
     ("concurrency",): Range(1, 10_000),
     ("attempts",): Range(1, 1_000),
+    ("models", "timeout"): Range(0, 86_400, above=True),
     ("limits", "tokens"): COUNT,
     ("limits", "money"): Range(0, 10**12, above=True),
     ("limits", "calls"): COUNT,

@@ -11,6 +11,7 @@ the project's names is not the user's choice: an address needs the user's consen
     default = "local"           # or "openai:NAME", "script:PATH", "<provider>:NAME"
     strong = "…"                # for architects; without it they get the default
     base_url = "…"              # for openai: and anything compatible
+    timeout = 900               # seconds for one call, from its beginning to its end
 
     [limits]                    # for every run: tokens, money, calls, seconds, turns
     tokens = 200000
@@ -77,6 +78,8 @@ class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default: str = "local"
     strong: str = ""
     base_url: str = ""
+    timeout: float = 900.0
+    """Seconds for one call of a model, from its beginning to its end."""
 
 
 class Docs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,6 +148,7 @@ def read_settings(
         # a model that is chosen for this command takes the place of both
         strong="" if chosen_model else found.models.strong,
         base_url=chosen_address or found.models.base_url,
+        timeout=found.models.timeout,
     )
     from_project = not chosen_address and bool(projects.get("models", {}).get("base_url"))
     return msgspec.structs.replace(

@@ -3,10 +3,11 @@
 import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ripstop.kernel.budget import SMALLEST_REPLY
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits, RunFinished, StartRun, ToolReturned, Usage
-from ripstop.kernel.events import Asked, Guarded, Started
+from ripstop.kernel.events import Asked, Guarded, Started, Warned
 from ripstop.kernel.prompt import estimate
 from ripstop.testing import Errands, ErrandStyle, Given, given
 
@@ -158,3 +159,67 @@ def test_no_agent_that_keeps_to_its_cap_can_break_a_limit(
         assert money is None or spent.usage.money <= money * (1 + 1e-9) + 1e-12
         assert calls is None or spent.calls <= calls
         assert turns is None or spent.turns <= turns
+
+
+# A server that reports less than a call must have taken
+
+
+def short(reported: Usage, counted: int) -> AgentReplied:
+    missing = counted - reported.tokens
+    return AgentReplied(text="x", model="openai:m", usage=replace(reported, unreported_output=missing))
+
+
+@pytest.mark.parametrize("reported", [Usage(), Usage(output_tokens=1)])
+def test_a_token_limit_counts_what_the_server_does_not_report(reported: Usage) -> None:
+    story = begun(agents(9), Limits(tokens=2000))
+    story.when(short(reported, 995)).then_asks(AskAgent)
+    story.when(short(reported, 995)).then_ends("limit", "tokens")
+    assert verdict(story).value > 2000
+
+
+def test_a_money_limit_counts_what_the_server_does_not_report() -> None:
+    story = begun(agents(9), Limits(money=0.02, input_price=1.0, output_price=1.0))
+    costly = replace(short(Usage(), 900), usage=Usage(unreported_output=900, unreported_money=0.02))
+    story.when(costly).then_ends("limit", "money")
+
+
+def test_negative_usage_gives_nothing_back() -> None:
+    story = begun(agents(9), Limits(tokens=2000))
+    story.when(AgentReplied(text="x", usage=Usage(output_tokens=1500))).then_asks(AskAgent)
+    story.when(AgentReplied(text="x", usage=Usage(output_tokens=-9000, money=-5.0)))
+    assert story.run is not None and story.run.spent.usage == Usage(output_tokens=1500)
+
+
+def test_a_child_hands_on_what_its_server_did_not_report() -> None:
+    story = begun(Errands(rounds=((StartRun(workflow="w"),), (AGENT,))), Limits(tokens=2000))
+    usage = Usage(unreported_output=1990)
+    story.when(RunFinished(run="c", outcome="completed", usage=usage)).then_ends("limit", "tokens")
+
+
+def warnings(story: Given) -> list[str]:
+    return [record.event.text for record in story.records if isinstance(record.event, Warned)]
+
+
+def test_a_missing_usage_is_said_once_for_every_model() -> None:
+    story = begun(agents(9), Limits())
+    for model in ("openai:m", "openai:m", "openai:n", "openai:m"):
+        story.when(replace(short(Usage(), 900), model=model))
+    first, second = warnings(story)
+    assert "'openai:m' does not report how many tokens a call takes; limits count 900" in first
+    assert "'openai:n'" in second
+
+
+def test_a_usage_that_is_much_too_small_is_said_and_an_honest_one_is_not() -> None:
+    story = begun(agents(9), Limits(tokens=100_000))
+    story.when(short(Usage(output_tokens=800), 900))
+    assert warnings(story) == []
+    story.when(short(Usage(output_tokens=3), 900))
+    assert "reports 3 tokens for a call; limits count 900" in warnings(story)[0]
+
+
+def test_a_cost_that_is_not_known_is_said_where_money_is_limited() -> None:
+    story = begun(agents(9), Limits(money=5.0))
+    for _ in range(2):
+        story.when(AgentReplied(text="x", model="openai:m", usage=Usage(output_tokens=3)))
+    (said,) = warnings(story)
+    assert "the money limit does not count" in said

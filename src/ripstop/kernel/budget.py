@@ -2,7 +2,8 @@
 
 A turn, a call and a moment are known beforehand. Tokens and money are not, so the prompt is
 estimated (rather too high) and the reply is capped at what is left: a limit is kept even if the
-agent uses every token it was given.
+agent uses every token it was given. What a server reports is not believed: a limit counts at least what the bytes
+that were sent and received must have cost (`Usage.counted_tokens`).
 """
 
 from msgspec.structs import replace
@@ -34,14 +35,15 @@ def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: i
     """The same call, its reply capped at what is left; or the verdict that nothing is left."""
     room = ask.max_tokens
     if limits.tokens is not None:
-        left = limits.tokens - spent.usage.tokens - prompt_tokens
+        counted = spent.usage.counted_tokens
+        left = limits.tokens - counted - prompt_tokens
         if left < SMALLEST_REPLY:
-            return _over("tokens", limits.tokens, spent.usage.tokens + prompt_tokens + SMALLEST_REPLY)
+            return _over("tokens", limits.tokens, counted + prompt_tokens + SMALLEST_REPLY)
         room = left if room is None else min(room, left)
     if limits.money is not None:
-        committed = spent.usage.money + prompt_tokens * limits.input_price / MILLION
+        committed = spent.usage.counted_money + prompt_tokens * limits.input_price / MILLION
         smallest = committed + SMALLEST_REPLY * limits.output_price / MILLION
-        if spent.usage.money >= limits.money or smallest > limits.money:
+        if spent.usage.counted_money >= limits.money or smallest > limits.money:
             return _over("money", limits.money, smallest)
         if limits.output_price > 0:
             left = int((limits.money - committed) * MILLION / limits.output_price)

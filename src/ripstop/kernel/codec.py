@@ -105,6 +105,9 @@ def _is_good_usage(usage: Usage) -> bool:
         and type(usage.input_tokens) is int
         and type(usage.output_tokens) is int
         and type(usage.money) is float
+        and type(usage.unreported_input) is int
+        and type(usage.unreported_output) is int
+        and type(usage.unreported_money) is float
     )
 
 

@@ -34,14 +34,44 @@ class Usage(Effect, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     money: float = 0.0
+    unreported_input: int = 0
+    """Tokens that the server did not report, although the bytes that were sent must have had them."""
+    unreported_output: int = 0
+    unreported_money: float = 0.0
+    """What the unreported tokens cost, at the model's price."""
 
     @property
     def tokens(self) -> int:
+        """As they were reported."""
         return self.input_tokens + self.output_tokens
 
+    @property
+    def counted_tokens(self) -> int:
+        """What a limit counts."""
+        return self.input_tokens + self.output_tokens + self.unreported_input + self.unreported_output
+
+    @property
+    def counted_money(self) -> float:
+        """What a limit counts."""
+        return self.money + self.unreported_money
+
+    @property
+    def is_short(self) -> bool:
+        """Whether at least as much is unreported as was reported."""
+        unreported = self.unreported_input + self.unreported_output
+        return unreported > 0 and unreported >= self.tokens
+
     def plus(self, other: "Usage") -> "Usage":
+        """Both together. A negative number, which an old journal may hold, gives nothing back."""
+        unreported = other.unreported_money
         return Usage(
-            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, self.money + other.money
+            self.input_tokens + max(0, other.input_tokens),
+            self.output_tokens + max(0, other.output_tokens),
+            self.money + max(0.0, other.money),
+            self.unreported_input + max(0, other.unreported_input),
+            self.unreported_output + max(0, other.unreported_output),
+            # the default itself, not another 0.0, or it would be written
+            self.unreported_money + unreported if unreported > 0 else self.unreported_money,
         )
 
 

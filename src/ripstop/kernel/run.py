@@ -50,6 +50,7 @@ from .events import (
 )
 from .going_on import GO_ON, STOP, raised
 from .progress import Deed, follow
+from .usage_gaps import Gap, gaps
 
 S = TypeVar("S")
 
@@ -93,6 +94,8 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """Why a guard stopped the run, as long as it has not gone on."""
     asks_about_verdict: int = 0
     """The question to a person whether the run may go on in spite of the verdict."""
+    gaps: frozenset[Gap] = frozenset()
+    """What models did not say about the cost of their replies."""
 
 
 class Folding(Protocol[S]):
@@ -146,6 +149,8 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
         state, spent, answer = style.evolve(run.state, number, event), run.spent, event.answer
         if type(answer) is AgentReplied or type(answer) is RunFinished:
             spent = Spent(spent.turns, spent.calls, spent.usage.plus(answer.usage))
+            if type(answer) is AgentReplied and (found := gaps(run.limits, answer)):
+                run = replace(run, gaps=run.gaps.union(found))
         return replace(run, state=state, length=number, open=_without(run.open, event.to), spent=spent)
     if isinstance(event, Worked):
         state = style.evolve(run.state, number, event)

@@ -60,6 +60,7 @@ from .going_on import GO_ON, STOP, limit_of, outcome_of, raises_of
 from .guards import review
 from .prompt import Prompt
 from .run import DEADLINE, Folding, Run, apply
+from .usage_gaps import about
 
 S = TypeVar("S")
 
@@ -313,6 +314,9 @@ def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Ans
     elif to in before.doubts and isinstance(answer, PersonAnswered):
         _resolve_doubt(style, step, before, before.doubts[to], answer)
     else:
+        if type(answer) is AgentReplied:
+            for gap in sorted(step.run.gaps - before.gaps):
+                step.warn(about(gap, answer))
         style.decide(step, Settled(to, command, answer))
 
 

@@ -164,6 +164,7 @@ class Documents:
         run_id = self.run_of(paper.id)
         # a document may wait for days, so the time limit of runs is not for it
         limits = replace(self.app.settings.limits, seconds=None, turns=None)
+        limits = self.app.with_prices(limits, (self.app.settings.models.default, *docs.models.values()))
         content = msgspec.json.encode(policy, order="deterministic")
         guards = self.app.settings.guards
         with suppress(RunAlreadyStarted):  # another process has taken it in at the same moment

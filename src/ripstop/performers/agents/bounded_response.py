@@ -25,6 +25,8 @@ LARGEST_DOCUMENT = 4 * MEBIBYTE
 MOST_EVENTS = 500_000
 LONGEST_ERROR = 8 * 1024
 """Bytes that are read of what a server says about an error."""
+CALL_SECONDS = 900.0
+"""For one call from its beginning to its end, however alive the server is."""
 LONGEST_WAIT = 600.0
 """Seconds that a `Retry-After` can have us wait."""
 UNCOMPRESSED = {"Accept-Encoding": "identity"}

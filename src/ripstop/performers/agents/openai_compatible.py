@@ -16,6 +16,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.plain import whole_characters
@@ -24,7 +25,8 @@ from ripstop.performers.tools.spec import ToolSpecs, no_tools
 from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request, TryAgain
 
-from .bounded_response import UNCOMPRESSED, documents, error_body, retry_after
+from .accounting import with_floor
+from .bounded_response import CALL_SECONDS, UNCOMPRESSED, documents, error_body, retry_after
 from .chat_format import messages_of, tools_of
 from .chat_reply import Reply, decoded
 
@@ -35,8 +37,6 @@ OPENAI = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 120.0
 """Without a sign of life from the server."""
-CALL_SECONDS = 900.0
-"""For one call from its beginning to its end, however alive the server is."""
 LONGEST_COMPLAINT = 500
 HEADERS = {
     "Accept": "text/event-stream",
@@ -75,7 +75,7 @@ class OpenAICompatibleAgent:
         body = self._body(request.prompt, request.command)
         try:
             async with asyncio.timeout(self._timeout):
-                return (await self._stream(request, body)).answer()
+                return await self._stream(request, body)
         except TimeoutError:
             raise TryAgain(
                 f"{self._base_url} did not finish its reply in time: a call has {self._timeout:g} s "
@@ -114,11 +114,14 @@ class OpenAICompatibleAgent:
             body[name] = command.max_tokens
         return body
 
-    async def _stream(self, request: Request, body: dict[str, Any]) -> Reply:
+    async def _stream(self, request: Request, body: dict[str, Any]) -> AgentReplied:
         key = self._key()
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         try:
-            return await self._exchange(request, body, headers, key)
+            reply = await self._exchange(request, body, headers, key)
+            answer = reply.answer()
+            sent = len(msgspec.json.encode((body["messages"], body.get("tools"))))
+            return replace(answer, usage=with_floor(answer.usage, sent, reply.received))
         except (TryAgain, Refused) as error:
             # what a server says can end up in a journal, and it has seen the key
             error.args = (_redacted(str(error), key),)
@@ -130,9 +133,9 @@ class OpenAICompatibleAgent:
     async def _exchange(self, request: Request, body: dict[str, Any], headers: dict[str, str], key: str) -> Reply:
         reply = Reply(key)
         url = f"{self._base_url}/chat/completions"
-        async with self._connection().stream(
-            "POST", url, content=msgspec.json.encode(body), headers={**HEADERS, **headers}
-        ) as response:
+        connection = self._connection()
+        content = msgspec.json.encode(body)
+        async with connection.stream("POST", url, content=content, headers={**HEADERS, **headers}) as response:
             if response.status_code != 200:
                 raise self._complaint(response.status_code, response.headers, await error_body(response), key)
             streamed = "text/event-stream" in response.headers.get("content-type", "").lower()

@@ -5,7 +5,11 @@ watches, the reply is streamed, if the model can. Keys come from the environment
 library reads.
 """
 
+import asyncio
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.prompt import Message, Prompt
@@ -13,6 +17,8 @@ from ripstop.performers.tools.spec import ToolSpecs, no_tools
 from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request, TryAgain
 
+from .accounting import with_floor
+from .bounded_response import CALL_SECONDS
 from .chat_reply import Reply
 
 if TYPE_CHECKING:
@@ -29,10 +35,18 @@ PASSING = (408, 409, 425)
 
 
 class ProviderAgent:
-    def __init__(self, spec: "str | Model[Any]", live: Live | None = None, *, tools: ToolSpecs = no_tools) -> None:
+    def __init__(
+        self,
+        spec: "str | Model[Any]",
+        live: Live | None = None,
+        *,
+        tools: ToolSpecs = no_tools,
+        timeout: float = CALL_SECONDS,
+    ) -> None:
         self._spec = spec
         self._live = live
         self._tools = tools
+        self._timeout = timeout
         self._model: Model[Any] | None = None
 
     async def perform(self, request: Request) -> AgentReplied:
@@ -43,7 +57,10 @@ class ProviderAgent:
         from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior, UserError
 
         try:
-            response = await self._respond(model, request, request.prompt, request.command)
+            async with asyncio.timeout(self._timeout):
+                response = await self._respond(model, request, request.prompt, request.command)
+        except TimeoutError:
+            raise TryAgain(f"{self._name} did not finish its reply in {self._timeout:g} s.") from None
         except ModelAPIError as error:
             raise _trouble(error) from error
         except httpx2.TransportError as error:  # in the middle of a stream, which not all of them look after
@@ -52,7 +69,7 @@ class ProviderAgent:
             raise TryAgain(f"{self._name} sent a reply that cannot be read: {error}") from error
         except UserError as error:
             raise Refused(f"{self._name} cannot be asked: {error}", fault="definition") from error
-        return _answer(response)
+        return _answer(response, request.prompt)
 
     async def _respond(
         self, model: "Model[Any]", request: Request, prompt: Prompt, command: AskAgent
@@ -166,7 +183,7 @@ def _words(event: "ModelResponseStreamEvent") -> str:
     return ""
 
 
-def _answer(response: "ModelResponse") -> AgentReplied:
+def _answer(response: "ModelResponse", prompt: Prompt) -> AgentReplied:
     """Through the same border as every other server's reply, because the libraries pass on much as it came."""
     from pydantic_ai.messages import ToolCallPart
 
@@ -177,7 +194,8 @@ def _answer(response: "ModelResponse") -> AgentReplied:
     usage = {"input_tokens": response.usage.input_tokens, "output_tokens": response.usage.output_tokens}
     reply = Reply()
     reply.add({"choices": [{"message": {"content": response.text, "tool_calls": calls}}], "usage": usage})
-    return reply.answer()
+    answer = reply.answer()
+    return replace(answer, usage=with_floor(answer.usage, len(msgspec.json.encode(prompt)), reply.received))
 
 
 def _trouble(error: Any) -> TryAgain | Refused:

@@ -11,24 +11,21 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, Command, Usage
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, Command
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.prompt import seal
 from ripstop.performers.tools.spec import ToolSpecs
 from ripstop.runtime.live import Live
 from ripstop.runtime.ports import Kind, Refused, Request
 
+from .accounting import Prices, priced
+from .bounded_response import CALL_SECONDS
 from .model_spec import FORMS, parts
 
-MILLION = 1_000_000
 FOR_ALL = "model_for_all"
 """The setting of a run that an operator gave another model."""
 ROLES = ("default", "strong")
 """Names that a definition may use instead of a model's SPEC."""
-
-
-Prices = Mapping[str, tuple[float, float]]
-"""SPEC → money per million tokens, (input, output)."""
 
 
 class Agent(Protocol):
@@ -46,6 +43,7 @@ class Agents:
         base_url: str | None = None,
         prices: Prices | None = None,
         roles: Mapping[str, str] | None = None,
+        timeout: float = CALL_SECONDS,
     ) -> None:
         """`roles`: the SPEC that stands for a role's name; a role that has none gets the run's model."""
         self._live = live
@@ -54,6 +52,7 @@ class Agents:
         self._base_url = base_url or ""
         self._prices = dict(prices or {})
         self._roles = dict(roles or {})
+        self._timeout = timeout
         self._agents: dict[tuple[str, str], Agent] = {}
 
     async def perform(self, request: Request) -> AgentReplied:
@@ -65,7 +64,7 @@ class Agents:
         if agent is None:
             agent = self._agents[spec, base_url] = self._make(spec, base_url)
         reply = await agent.perform(request)
-        return replace(reply, sent=seal(request.prompt), model=spec, usage=self._priced(spec, reply))
+        return replace(reply, sent=seal(request.prompt), model=spec, usage=priced(reply.usage, self._prices.get(spec)))
 
     def _spec(self, request: Request) -> str:
         assert isinstance(request.command, AskAgent)
@@ -87,13 +86,6 @@ class Agents:
             await agent.close()
         self._agents.clear()
 
-    def _priced(self, spec: str, reply: AgentReplied) -> Usage:
-        price = self._prices.get(spec)
-        if price is None or reply.usage.money:
-            return reply.usage
-        money = (reply.usage.input_tokens * price[0] + reply.usage.output_tokens * price[1]) / MILLION
-        return replace(reply.usage, money=money)
-
     def _make(self, spec: str, base_url: str) -> Agent:
         try:
             match parts(spec):
@@ -108,11 +100,13 @@ class Agents:
                 case "openai", name:
                     from .openai_compatible import OPENAI, OpenAICompatibleAgent
 
-                    return OpenAICompatibleAgent(name, base_url or OPENAI, self._live, tools=self._tools)
+                    return OpenAICompatibleAgent(
+                        name, base_url or OPENAI, self._live, tools=self._tools, timeout=self._timeout
+                    )
                 case kind, _ if kind:
                     from .providers import ProviderAgent
 
-                    return ProviderAgent(spec, self._live, tools=self._tools)
+                    return ProviderAgent(spec, self._live, tools=self._tools, timeout=self._timeout)
         except DefinitionError as error:
             raise Refused(str(error), fault="definition") from error
         what = f"{spec!r} names no model" if spec else "No model is named"
