@@ -14,12 +14,14 @@ from msgspec import Struct
 
 from ripstop.definitions.finding import Workflow, find, load
 from ripstop.definitions.graph_outside import Objection, Outside
+from ripstop.definitions.pinned import check_pinned
 from ripstop.definitions.problems import nearest
 from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
 from ripstop.kernel.errors import JournalNotFound, UsageError
+from ripstop.kernel.events import OUTCOMES
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
 from ripstop.performers.agents.accounting import Prices, with_prices
@@ -111,6 +113,13 @@ class App(Struct, frozen=True):
         """Say what is wrong with the models that the settings name for roles."""
         if self.settings.models.strong:
             check_model(self.settings.models.strong, "[models] strong: ")
+
+    async def check_resumable(self, run_id: str) -> None:
+        """Raise `RunDamaged` or `DefinitionError` unless a run, and all its children that have not ended, are sound."""
+        await self.engine.check(run_id)
+        for info in await self.engine.runs():
+            if info.run_id.startswith(f"{run_id}.") and info.status not in OUTCOMES:
+                await self.engine.check(info.run_id)
 
     async def use_model(self, run_id: str, model: str, base_url: str) -> None:
         """Have all agents of a run and of its children use another model from now on, in open calls, too."""
@@ -284,7 +293,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Look at and steer the runs of a journal; a worker performs what they ask for. Looking never makes a journal."""
     journal = open_journal(settings, create=False)
     try:
-        yield Engine(journal, STYLES, load, now)
+        yield Engine(journal, STYLES, load, now, check_definition=check_pinned)
     finally:
         await journal.close()
 
@@ -295,7 +304,7 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool 
     live, loudspeaker, places = Live(), Loudspeaker(), dict[str, Path]()
     toolbox = Toolbox(tools, files=FileTools(), own={PUBLISH: Publisher(_folder_of), SEND: Sender(_folder_of)})
     journal = open_journal(settings, create)
-    engine = Engine(journal, STYLES, load, now, live)
+    engine = Engine(journal, STYLES, load, now, live, check_definition=check_pinned)
     agents = Agents(
         live,
         toolbox.specs,

@@ -113,16 +113,28 @@ def test_a_limit_beyond_all_time_harms_nobody(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_whoever_can_sweep_no_more_says_so(tmp_path: Path) -> None:
-    def refuse(style: str, content: bytes) -> object:
-        raise DefinitionError(f"a {style} of {len(content)} bytes from a newer version")
+def refuse(style: str, content: bytes) -> object:
+    raise DefinitionError(f"a {style} of {len(content)} bytes from a newer version")
 
+
+def test_an_unreadable_run_does_not_stop_the_worker(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
             await world.start("r", (TOOL,))
-        async with a_world(tmp_path / "j.db") as world:
-            world.engine._load_definition = refuse
+        async with a_world(tmp_path / "j.db", load=refuse) as world:
             worker = await world.work({CallTool: Does()})
+            await asyncio.sleep(0.05)
+            assert worker.failure is None
+
+    asyncio.run(story())
+
+
+def test_a_worker_for_one_unreadable_run_says_so(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            await world.start("r", (TOOL,))
+        async with a_world(tmp_path / "j.db", load=refuse) as world:
+            worker = await world.work({CallTool: Does()}, only="r")
             async with asyncio.timeout(6):
                 while worker.failure is None:
                     await asyncio.sleep(0.01)

@@ -13,6 +13,7 @@ from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import Answer, Command, Limits, RunFinished, StartRun, TimerFired, ToolReturned
 from ripstop.kernel.events import Answered
 from ripstop.kernel.run import Run
+from ripstop.runtime.definitions import LoadDefinition
 from ripstop.runtime.engine import Engine, View
 from ripstop.runtime.ports import Clock, Kind, Performer, Request
 from ripstop.runtime.worker import Worker
@@ -82,10 +83,10 @@ def bears(engine: Engine, children: Mapping[str, Errands]) -> Does:
 
 
 class World:
-    def __init__(self, path: Path, clock: Clock = now) -> None:
+    def __init__(self, path: Path, clock: Clock = now, load: LoadDefinition = ErrandStyle.load) -> None:
         self.clock = clock
         self.journal = SqliteJournal(path, CODEC)
-        self.engine = Engine(self.journal, {"errands": ErrandStyle()}, ErrandStyle.load, clock)
+        self.engine = Engine(self.journal, {"errands": ErrandStyle()}, load, clock)
         self.worker: Worker | None = None
 
     async def work(self, performers: Mapping[type, Performer], **options: Any) -> Worker:
@@ -129,8 +130,8 @@ class World:
 
 
 @asynccontextmanager
-async def a_world(path: Path, clock: Clock = now) -> AsyncIterator[World]:
-    world = World(path, clock)
+async def a_world(path: Path, clock: Clock = now, load: LoadDefinition = ErrandStyle.load) -> AsyncIterator[World]:
+    world = World(path, clock, load)
     try:
         yield world
     finally:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ripstop.kernel.errors import UsageError
+from ripstop.kernel.errors import DefinitionError, UsageError
 from ripstop.styles.graph.definition import Graph
 from ripstop.styles.handoff.policy import Policy
 
@@ -54,8 +54,11 @@ _DEFINITIONS: dict[str, type] = {"graph": Graph, "handoff": Policy}
 
 
 def load(style: str, content: bytes) -> Any:
-    """The definition type of a style from its pinned content."""
-    return msgspec.json.decode(content, type=_DEFINITIONS[style])
+    """The definition type of a style from its pinned content. Raises `DefinitionError`."""
+    try:
+        return msgspec.json.decode(content, type=_DEFINITIONS[style])
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise DefinitionError(f"The pinned definition of a {style} workflow cannot be read: {error}.") from error
 
 
 def _path(named: str, beside: Path) -> Path:

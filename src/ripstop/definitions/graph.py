@@ -75,6 +75,13 @@ def read_written(path: Path, goal: str = "", any_name: bool = False) -> Written:
     return Written(graph, tree)
 
 
+def graph_problems(tree: Value) -> list[Problem]:
+    """What is wrong with a graph that was not read from a file."""
+    reader = _GraphReader([])
+    reader.graph(tree, "", "", goal="kept from the run")
+    return reader.problems
+
+
 def _guide(path: Path, problems: list[Problem]) -> str:
     if not path.is_file():
         return ""

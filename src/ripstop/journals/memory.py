@@ -123,6 +123,9 @@ class MemoryJournal:
                         damage.append(Damage(run_id=name, number=number, text="record changed"))
         return damage
 
+    async def check_run(self, run_id: str) -> list[Damage]:
+        return await self.verify(run_id)
+
     # Appending
 
     def append(self, entry: Entry) -> Awaitable[None]:

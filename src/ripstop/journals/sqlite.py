@@ -19,12 +19,13 @@ from ripstop.kernel.events import Asked, Record
 from ripstop.runtime.ports import Damage, Entry, Question, RunInfo, Task
 
 from .blobs import genuine
+from .columns import is_count, is_time
 from .group_commit import GroupCommit
 from .liveness import Liveness
 from .sql import queries
 from .sqlite_file import connect, explain
 from .sqlite_steps import Steps
-from .sqlite_verify import verify
+from .sqlite_verify import check_run, verify
 from .turnstile import Turnstile
 from .wal_room import WalRoom
 
@@ -66,6 +67,7 @@ class SqliteJournal:
             rows = list(self._reading.rows(self._sql["story"], {"run": run_id, "after": after}))
         found: list[Record] = []
         for first, at, body in reversed(rows):
+            self._expect(is_count(first) and is_time(at) and isinstance(body, (str, bytes)), f"a record of {run_id!r}")
             if found:  # a fork may go on in the middle of a step
                 del found[first - found[0].number :]
             found += [Record(number, at, event) for number, event in enumerate(self._codec.load_step(body), first)]
@@ -82,18 +84,36 @@ class SqliteJournal:
         with _Explained(self._path):
             rows = list(self._reading.rows(self._sql["runs"]))
         names = ("run_id", "style", "status", "length", "created", "updated", "parent")
-        return [RunInfo(**dict(zip(names, row, strict=True))) for row in rows]
+        infos = []
+        for row in rows:
+            run_id, style, status, length, created, updated, parent = row
+            texts = all(isinstance(text, str) for text in (run_id, style, status, parent or ""))
+            self._expect(
+                texts and is_count(length) and is_time(created) and is_time(updated), "a row in the list of runs"
+            )
+            infos.append(RunInfo(**dict(zip(names, row, strict=True))))
+        return infos
 
     async def desk(self) -> list[Question]:
         with _Explained(self._path):
             rows = list(self._reading.rows(self._sql["desk"]))
         found = []
         for run_id, number, first, at, body in rows:
-            asked = self._codec.load_step(body)[number - first]
-            assert isinstance(asked, Asked)
-            assert isinstance(asked.command, AskPerson)
+            typed = isinstance(run_id, str) and isinstance(body, (str, bytes))
+            self._expect(typed and is_count(number) and is_count(first) and is_time(at), "a question on the desk")
+            asked = dict(enumerate(self._codec.load_step(body), first)).get(number)
+            self._expect(isinstance(asked, Asked) and isinstance(asked.command, AskPerson), "a question on the desk")
+            assert isinstance(asked, Asked) and isinstance(asked.command, AskPerson)
             found.append(Question(run_id=run_id, number=number, at=at, command=asked.command))
         return found
+
+    def _expect(self, holds: bool, what: str) -> None:
+        """SQLite lets any type stand in any column; only what fits is handed out."""
+        if not holds:
+            raise JournalError(
+                f"The journal {self._path} is damaged: {what} is not one. `ripstop verify` tells more; "
+                "restore the journal from a backup."
+            )
 
     async def next_due(self, only: str | None = None) -> int | None:
         with _Explained(self._path):
@@ -114,6 +134,10 @@ class SqliteJournal:
     async def verify(self, run_id: str | None = None) -> list[Damage]:
         with _Explained(self._path):
             return verify(self._reading, self._codec, run_id)
+
+    async def check_run(self, run_id: str) -> list[Damage]:
+        with _Explained(self._path):
+            return check_run(self._reading, self._codec, run_id)
 
     # Appending
 

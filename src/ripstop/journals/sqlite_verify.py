@@ -65,6 +65,17 @@ def verify(db: BoundedConnection, codec: Codec, only: str | None) -> list[Damage
             db.execute("ROLLBACK")
 
 
+def check_run(db: BoundedConnection, codec: Codec, run_id: str) -> list[Damage]:
+    """What is wrong with one run, by its own rows and those it shares. Nothing else in the file is read."""
+    db.execute("BEGIN")
+    try:
+        check = _Check(db, codec, run_id, alone=True)
+        return [found for look in (check.runs, check.records, check.ends, check.derived) for found in _readable(look)]
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
 def _readable(look: Callable[[], list[Damage]]) -> list[Damage]:
     """What a look at the file finds; that it cannot be looked at is something found."""
     try:
@@ -82,10 +93,12 @@ def _of_the_file(db: BoundedConnection) -> list[Damage]:
 
 
 class _Check:
-    def __init__(self, db: BoundedConnection, codec: Codec, only: str | None) -> None:
+    def __init__(self, db: BoundedConnection, codec: Codec, only: str | None, alone: bool = False) -> None:
+        """`alone`: read nothing but what the run `only` needs; then the runs it shares records with are not whole."""
         self._db = db
         self._codec = codec
         self._only = only
+        self._alone = alone
         self._runs: dict[int, RunRow] = {}
         self._seen: dict[int, _Seen] = {}
         self._broken: set[str] = set()
@@ -98,7 +111,7 @@ class _Check:
     def runs(self) -> list[Damage]:
         """The list of runs, which everything else goes by."""
         damage = []
-        for row in _in_order(self._db.rows(queries()["all_runs"])):
+        for row in _in_order(self._rows("all_runs", "runs_behind")):
             if _typed(row, RUN_TYPES):
                 self._runs[row[0]] = RunRow(*row)
             else:
@@ -108,13 +121,17 @@ class _Check:
         self._followed = {source for run_id in wanted for source in self._derived.sources(run_id)}
         return damage
 
+    def _rows(self, of_all: str, of_one: str) -> Iterator[tuple[Any, ...]]:
+        query, given = (of_one, {"run": self._only}) if self._alone else (of_all, {})
+        return self._db.rows(queries()[query], given)
+
     def _wanted(self, run: RunRow) -> bool:
         return self._only in (None, run.run_id)
 
     def records(self) -> list[Damage]:
         """Every row, in the order in which they were written."""
         damage: list[Damage] = []
-        for row in _in_order(self._db.rows(queries()["all_records"])):
+        for row in _in_order(self._rows("all_records", "records_of")):
             run = self._runs.get(row[1])
             if run is None:
                 damage += self._strange(row[1], row[2], "a record belongs to a run")
@@ -122,7 +139,7 @@ class _Check:
                 found = self._damage_of(run, row)
                 if found:
                     self._broken.add(run.run_id)
-                damage += found if self._wanted(run) else []
+                damage += found if self._alone or self._wanted(run) else []
         return damage
 
     def _strange(self, key: Any, number: int, what: str) -> list[Damage]:
@@ -180,7 +197,7 @@ class _Check:
         """Is each run as long as it says, and its last record the one it names?"""
         damage = []
         for run in self._runs.values():
-            if run.run_id not in self._followed:
+            if run.run_id not in self._followed or (self._alone and not self._wanted(run)):
                 continue
             seen = self._seen.get(run.key) or self._beginning(run)
             if seen.number < run.length:
@@ -200,7 +217,7 @@ class _Check:
         """The list of runs and the outbox, compared with the records of the runs that are sound."""
         damage: list[Damage] = []
         rows: dict[int, dict[int, tuple[Any, ...]]] = {}
-        for key, number, *row in self._db.rows(queries()["all_open"]):
+        for key, number, *row in self._rows("all_open", "open_of"):
             if key in self._runs:
                 rows.setdefault(key, {})[number] = tuple(row)
             else:

@@ -43,7 +43,7 @@ class Codec:
     def load(self, data: bytes | str) -> Event:
         try:
             event: Event = self._decode(data)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise _unknown(data, error) from error
         _check_format(event)
         return event
@@ -54,7 +54,7 @@ class Codec:
             return [self.load(data)]
         try:
             events: list[Event] = self._decode_step(data)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise _unknown(data, error) from error
         if events:
             _check_format(events[0])
@@ -139,7 +139,7 @@ def _check_depth(data: bytes) -> None:
             depth -= 1
 
 
-def _unknown(data: bytes | str, error: msgspec.MsgspecError) -> UnknownRecord:
+def _unknown(data: bytes | str, error: Exception) -> UnknownRecord:
     return UnknownRecord(
         f"This record cannot be read: {error}. It was written by a newer version of ripstop, "
         f"or the journal is damaged (`ripstop verify` tells which). It begins {data[:80]!r}."

@@ -14,11 +14,13 @@ class Cell:
     Its own lock, because asyncio's costs three coroutines even where nobody waits.
     """
 
-    __slots__ = ("_line", "run", "style", "taken")
+    __slots__ = ("_line", "checked", "run", "style", "taken")
 
     def __init__(self) -> None:
         self.style: Style[Any] | None = None
         self.run: Run[Any] | None = None
+        self.checked = False
+        """Whether the run was found to be what was written, so that this process can act on it."""
         self.taken = False
         self._line: deque[asyncio.Future[None]] | None = None
         """Made for the first who waits: it is larger than all the rest, and few cells ever need one."""

@@ -6,8 +6,7 @@
 """
 
 import asyncio
-import hashlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -37,14 +36,13 @@ from ripstop.kernel.run import WAITS_FOR, Open, Run, apply, replay, status
 from ripstop.kernel.step import Picture, Style, advance, decide_again
 
 from .cells import Cell, Cells
+from .definitions import CheckDefinition, Definitions, LoadDefinition
 from .failpoints import reach
 from .forking import decides_nothing, last_shared, still_open
 from .jobs import Dispatcher, Job
 from .live import Appended, Live
 from .ports import Clock, Entry, Journal, Question, RunInfo
-
-LoadDefinition = Callable[[str, bytes], Any]
-"""(style, content) → the style's own definition type."""
+from .soundness import check_run, reading
 
 
 class View(Struct, frozen=True):
@@ -64,14 +62,14 @@ class Engine:
         clock: Clock,
         live: Live | None = None,
         remember: int = 1024,
+        check_definition: CheckDefinition | None = None,
     ) -> None:
         self.journal = journal
         self.live = live or Live()
         self.dispatcher: Dispatcher | None = None
         self._styles = styles
-        self._load_definition = load_definition
         self._clock = clock
-        self._definitions: dict[str, Any] = {}
+        self._definitions = Definitions(load_definition, check_definition)
         self._cells = Cells(remember)
         self._under_way: set[asyncio.Task[Run[Any]]] = set()
 
@@ -90,7 +88,7 @@ class Engine:
         guards: Mapping[str, Any] | None = None,
     ) -> Run[Any]:
         """Begin a run. Its definition is pinned by its content."""
-        digest = self._pin(style, definition)
+        digest = self._definitions.pin(style, definition)
         started = Started(
             style=style,
             definition=digest,
@@ -150,26 +148,27 @@ class Engine:
         At a fact: what was decided on it is decided anew. Anywhere else: at the end of that step,
         and what was open there is asked anew. Without `at`: see `forking`.
         """
+        await check_run(self.journal, run_id)
         records = await self.journal.read(run_id)
         if not records:
             raise RunNotFound(run_id)
         cut = last_shared(run_id, records, at, redefined=definition is not None)
-        style = self._style_of(records)
+        style = self._style(records[0].event)
         if style.unforkable:
             raise UsageError(style.unforkable)
-        await self._know_definitions(records[:cut], style)
-        digest = None if definition is None else self._pin(style.name, definition)
+        await self._definitions.know(self.journal, records[:cut], style.name)
+        digest = None if definition is None else self._definitions.pin(style.name, definition)
         blobs = {digest: definition} if digest and definition is not None else {}
         forked = Forked(run=run_id, at=cut, definition=digest, limits=limits, settings=dict(settings or {}))
         fact = records[cut - 1]
         now = self._clock()
         if isinstance(fact.event, FACTS) and not decides_nothing(fact.event):
-            before = replay(style, self._definitions, run_id, records[: cut - 1])
-            new, run = decide_again(style, self._definitions, before, fact, forked, new_id, now)
+            before = replay(style, self._definitions.known, run_id, records[: cut - 1])
+            new, run = decide_again(style, self._definitions.known, before, fact, forked, new_id, now)
             inherited = still_open(records[:cut], run)
         else:
-            shared = replay(style, self._definitions, run_id, records[:cut])
-            new, run = advance(style, self._definitions, shared, new_id, forked, now)
+            shared = replay(style, self._definitions.known, run_id, records[:cut])
+            new, run = advance(style, self._definitions.known, shared, new_id, forked, now)
             inherited = []
 
         async def append() -> Run[Any]:
@@ -181,7 +180,7 @@ class Engine:
                     await self.journal.append(entry)
                 except Conflict as error:
                     raise RunAlreadyStarted(new_id) from error
-                cell.style, cell.run = style, run
+                cell.style, cell.run, cell.checked = style, run, True
             self._after_append(style, run, new)
             if inherited and self.dispatcher:
                 self.dispatcher.wake()
@@ -207,14 +206,16 @@ class Engine:
         cell.taken = True  # as `async with cell` would, which costs two coroutines more with every step
         try:
             fresh = cell.run is None
-            if fresh:
+            if not cell.checked and type(fact) is not Started:
+                await self._check(run_id, cell)
+            elif fresh:
                 await self._catch_up(run_id, cell)
             if cell.run is None and not isinstance(fact, Started):
                 self._cells.drop(run_id)
                 raise RunNotFound(run_id)
             while True:
                 style = cell.style or self._style(fact)
-                records, run = advance(style, self._definitions, cell.run, run_id, fact, self._clock())
+                records, run = advance(style, self._definitions.known, cell.run, run_id, fact, self._clock())
                 if records:
                     entry, jobs = self._entry(run_id, style, records, run, blobs or {}, fence, None)
                     reach("engine.before_append")
@@ -224,7 +225,7 @@ class Engine:
                         pass
                     else:
                         reach("engine.after_append")
-                        cell.style, cell.run = style, run
+                        cell.style, cell.run, cell.checked = style, run, True
                         break
                 elif fresh:
                     return run, []
@@ -246,14 +247,20 @@ class Engine:
         if run is None or style is None:
             self._cells.drop(run_id)
             raise RunNotFound(run_id)
-        return View(run, status(run, style.listens(run.state)), style.picture(run))
+        with reading(run_id):
+            return View(run, status(run, style.listens(run.state)), style.picture(run))
+
+    async def check(self, run_id: str) -> None:
+        """Raise `RunDamaged` or `DefinitionError` unless this process can act on the run."""
+        cell = self._cells.use(run_id)
+        async with cell:
+            await (self._catch_up if cell.checked else self._check)(run_id, cell)
 
     async def opened(self, run_id: str, number: int) -> Open | None:
-        """A command of a run, if it is still open."""
+        """A command of a run that is to be performed now, if it is still open. Raises `RunDamaged`."""
         cell = self._cells.use(run_id)
-        if cell.run is None or number not in cell.run.open:
-            async with cell:
-                await self._catch_up(run_id, cell)
+        if not cell.checked or cell.run is None or number not in cell.run.open:
+            await self.check(run_id)
         return cell.run.open.get(number) if cell.run else None
 
     def known(self, run_id: str) -> Run[Any] | None:
@@ -270,13 +277,14 @@ class Engine:
         records = await self.journal.read(run_id)
         if not records:
             raise RunNotFound(run_id)
-        style = self._style_of(records)
-        await self._know_definitions(records, style)
+        style = self._style(records[0].event)
+        await self._definitions.know(self.journal, records, style.name)
         run: Run[Any] | None = None
         told: list[tuple[Record, Run[Any]]] = []
-        for record in records:
-            run = apply(style, self._definitions, run_id, run, record)
-            told.append((record, run))
+        with reading(run_id):
+            for record in records:
+                run = apply(style, self._definitions.known, run_id, run, record)
+                told.append((record, run))
         return told
 
     async def runs(self) -> list[RunInfo]:
@@ -294,7 +302,7 @@ class Engine:
         return self._styles[run.started.style]
 
     def definition(self, run: Run[Any]) -> Any:
-        return self._definitions[run.definition]
+        return self._definitions.known[run.definition]
 
     # Inside
 
@@ -317,12 +325,6 @@ class Engine:
         if jobs and self.dispatcher:
             self.dispatcher.dispatch(jobs)
 
-    def _pin(self, style: str, definition: bytes) -> str:
-        digest = hashlib.sha256(definition).hexdigest()
-        if digest not in self._definitions:
-            self._definitions[digest] = self._load_definition(style, definition)
-        return digest
-
     def _style(self, fact: object) -> Style[Any]:
         name = fact.style if isinstance(fact, Started) else ""
         try:
@@ -330,22 +332,21 @@ class Engine:
         except KeyError:
             raise UsageError(f"There is no style {name!r}; known are {', '.join(sorted(self._styles))}.") from None
 
-    def _style_of(self, records: list[Record]) -> Style[Any]:
-        return self._style(records[0].event)
-
     async def _catch_up(self, run_id: str, cell: Cell) -> None:
         records = await self.journal.read(run_id, after=cell.run.length if cell.run else 0)
         if not records:
             return
-        style = cell.style or self._style_of(records)
-        await self._know_definitions(records, style)
-        cell.style, cell.run = style, replay(style, self._definitions, run_id, records, cell.run)
+        style = cell.style or self._style(records[0].event)
+        await self._definitions.know(self.journal, records, style.name)
+        with reading(run_id):
+            cell.style, cell.run = style, replay(style, self._definitions.known, run_id, records, cell.run)
 
-    async def _know_definitions(self, records: list[Record], style: Style[Any]) -> None:
-        for record in records:
-            digest = record.event.definition if isinstance(record.event, (Started, Forked)) else None
-            if digest and digest not in self._definitions:
-                self._definitions[digest] = self._load_definition(style.name, await self.journal.blob(digest))
+    async def _check(self, run_id: str, cell: Cell) -> None:
+        await check_run(self.journal, run_id)
+        await self._catch_up(run_id, cell)
+        if cell.run:
+            self._definitions.check(cell.run.definition)
+        cell.checked = cell.run is not None
 
     def _entry(
         self,

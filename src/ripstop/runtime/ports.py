@@ -145,6 +145,9 @@ class Journal(Protocol):
 
     async def verify(self, run_id: str | None = None) -> list[Damage]: ...
 
+    async def check_run(self, run_id: str) -> list[Damage]:
+        """What is wrong with one run, from its own rows alone: quick enough to be done before acting on it."""
+
     async def close(self) -> None: ...
 
 

@@ -14,6 +14,7 @@ from ripstop.kernel.run import Run
 
 from .engine import Engine
 from .forking import question_before_failure
+from .soundness import reading
 
 OWN_NAMES = {"number": "of", "at": "event_at"}
 """What an event's own field is called where a record has one of the same name."""
@@ -34,10 +35,16 @@ class Told(Struct, frozen=True):
 
 
 async def tell_story(engine: Engine, run_id: str) -> list[Told]:
+    history = await engine.history(run_id)
+    with reading(run_id):
+        return _told(engine, history)
+
+
+def _told(engine: Engine, history: list[tuple[Record, Run[Any]]]) -> list[Told]:
     told: list[Told] = []
     prompts: dict[int, Prompt] = {}
     before: Run[Any] | None = None
-    for record, run in await engine.history(run_id):
+    for record, run in history:
         prompt, genuine = None, None
         event = record.event
         if isinstance(event, Asked) and isinstance(event.command, AskAgent):

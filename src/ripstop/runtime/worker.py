@@ -32,6 +32,7 @@ from .jobs import Job
 from .live import Began, Retrying
 from .pace import Pace, pause_before_retry
 from .ports import Clock, InDoubt, Kind, Performer, Refused, Request, TryAgain
+from .soundness import UNUSABLE
 
 log = logging.getLogger("ripstop.worker")
 
@@ -358,7 +359,13 @@ class Worker:
         holder = self.holder
         for task in await self._journal.claim(holder, self._clock(), room, self.only):
             reach("worker.after_claim")
-            opened = await self._engine.opened(task.run_id, task.number)
+            try:
+                opened = await self._engine.opened(task.run_id, task.number)
+            except UNUSABLE as error:
+                if self.only is not None:
+                    raise  # its caller waits for this very run
+                log.error("Skipping %s/%s: %s", task.run_id, task.number, error)  # it stays ours until we leave
+                continue
             if opened is None:
                 continue  # settled in the meantime; the journal has dropped it from the outbox
             jobs.append(Job(task.run_id, task.number, opened, holder, attempt=task.attempt, doubtful=task.doubtful))

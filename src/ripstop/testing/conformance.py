@@ -42,6 +42,8 @@ class JournalConformance:
             try:
                 await story(journal)
                 assert await journal.verify() == [], "an honest journal is reported as damaged"
+                for info in await journal.runs():
+                    assert await journal.check_run(info.run_id) == [], "an honest run is reported as damaged"
             finally:
                 await journal.close()
 

@@ -129,6 +129,7 @@ def resume(options: Options, run_id: str | None, everything: bool, raises: tuple
     async def start(app: "App") -> Followed:
         app.check_roles()
         found = run_id or await _latest_unfinished(app)
+        await app.check_resumable(found)
         run = (await app.engine.look(found)).run
         goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
         if (options.model or options.base_url) and (goes_on or not run.ended):

@@ -151,6 +151,28 @@ SELECT min(due) FROM outbox WHERE holder IS NULL AND due IS NOT NULL;
 SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at
 FROM runs ORDER BY key;
 
+-- name: runs_behind
+-- A run, the one that it shares records with, and so on; as `all_runs`.
+WITH RECURSIVE behind (id) AS (
+    SELECT :run UNION SELECT runs.fork_of FROM behind JOIN runs ON runs.id = behind.id WHERE runs.fork_of IS NOT NULL
+)
+SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at
+FROM runs WHERE id IN (SELECT id FROM behind) ORDER BY key;
+
+-- name: records_of
+-- The rows of a run, and of those it shares records with, as far as it does; as `all_records`.
+WITH RECURSIVE story (position, before) AS (
+    SELECT records.position, records.before FROM runs JOIN records ON records.position = runs.last WHERE runs.id = :run
+    UNION ALL
+    SELECT records.position, records.before FROM story
+    JOIN records ON records.position = story.before AND records.position < story.position
+)
+SELECT position, run, number, at, before, body, hash FROM records
+WHERE position IN (SELECT position FROM story) ORDER BY position;
+
+-- name: open_of
+SELECT run, number, record, waits, due, holder, attempt FROM outbox WHERE run = (SELECT key FROM runs WHERE id = :run);
+
 -- name: all_open
 SELECT run, number, record, waits, due, holder, attempt FROM outbox;
 
