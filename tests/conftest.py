@@ -4,12 +4,18 @@
 every requirement stands on a line of its own, `- S1-67 …`) carry a test, and which do not.
 """
 
+import os
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# no test depends on, or changes, what the user who runs it has set and agreed to; subprocesses inherit it
+_HOME = tempfile.TemporaryDirectory(prefix="ripstop-tests-")
+os.environ["XDG_CONFIG_HOME"], os.environ["XDG_STATE_HOME"] = f"{_HOME.name}/config", f"{_HOME.name}/state"
 
 # how long an example takes says something about the machine, not about the code
 settings.register_profile("ripstop", deadline=None, suppress_health_check=[HealthCheck.too_slow])

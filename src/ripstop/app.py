@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.definitions.finding import Workflow, find, load
 from ripstop.definitions.graph_outside import Objection, Outside
@@ -50,6 +51,7 @@ from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.handoff.events import HANDOFF_EVENTS
 from ripstop.styles.handoff.standing import PUBLISH, SEND
 from ripstop.styles.handoff.style import HandoffStyle
+from ripstop.trust import Trust
 
 STYLES: dict[str, Style[Any]] = {"graph": GraphStyle(), "handoff": HandoffStyle()}
 CODEC = Codec(tuple(dict.fromkeys((*GRAPH_EVENTS, *HANDOFF_EVENTS))))
@@ -75,6 +77,8 @@ class App(Struct, frozen=True):
     loudspeaker: Loudspeaker
     places: dict[str, Path]
     """Folders of documents that this process works in, by what the ids of their runs begin with."""
+    trust: Trust
+    """The addresses that may get prompts and keys."""
 
     async def start(
         self,
@@ -90,13 +94,19 @@ class App(Struct, frozen=True):
         # a run that is resumed from another folder finds its files again
         folder = (workspace or _own_workspace(run_id)).resolve()
         _usable_workspace(folder)
-        check_model(model)
-        self.check_roles()
+        for_all = self.settings.model_for_all
         definition = load(workflow.style, workflow.content)
-        _check_agents(workflow, definition)
+        check_model(model)
+        if not for_all:
+            self.check_roles()
+            _check_agents(workflow, definition)
+        models = _models_of(definition, self.settings)
+        self.trust.check_models(models)
         _check_values(workflow, definition, values or {})
-        chosen = self.with_prices(limits or self.settings.limits, _models_of(definition, self.settings))
+        chosen = self.with_prices(limits or self.settings.limits, models)
         settings: dict[str, Any] = {"model": absolute_script(model), "workspace": str(folder)}
+        if for_all:
+            settings[FOR_ALL] = absolute_script(for_all)
         if self.settings.models.base_url:
             settings["base_url"] = self.settings.models.base_url
         if values:
@@ -120,6 +130,21 @@ class App(Struct, frozen=True):
         for info in await self.engine.runs():
             if info.run_id.startswith(f"{run_id}.") and info.status not in OUTCOMES:
                 await self.engine.check(info.run_id)
+
+    def check_address(self, run: Run[Any], model: str = "", base_url: str = "") -> None:
+        """Check the address that a run would use now, whoever recorded it. Raises `NotTrusted`.
+
+        `model` and `base_url` are what the caller is about to give it, for all agents.
+        """
+        recorded = {name: str(run.settings.get(name) or "") for name in ("model", FOR_ALL, "base_url")}
+        default = recorded["model"] or self.settings.models.default
+        used = replace(
+            self.settings,
+            model_for_all=model or recorded[FOR_ALL],
+            models=replace(self.settings.models, default=default),
+        )
+        models = _models_of(self.engine.definition(run), used)
+        self.trust.check_models(models, base_url or recorded["base_url"], run.id)
 
     async def use_model(self, run_id: str, model: str, base_url: str) -> None:
         """Have all agents of a run and of its children use another model from now on, in open calls, too."""
@@ -301,7 +326,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
 @asynccontextmanager
 async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool = True) -> AsyncIterator[App]:
     """Work on a journal: run what is open in it, too."""
-    live, loudspeaker, places = Live(), Loudspeaker(), dict[str, Path]()
+    live, loudspeaker, places, trust = Live(), Loudspeaker(), dict[str, Path](), Trust(settings)
     toolbox = Toolbox(tools, files=FileTools(), own={PUBLISH: Publisher(_folder_of), SEND: Sender(_folder_of)})
     journal = open_journal(settings, create)
     engine = Engine(journal, STYLES, load, now, live, check_definition=check_pinned)
@@ -313,6 +338,8 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool 
         prices=_prices(settings),
         roles={"strong": settings.models.strong} if settings.models.strong else {},
         timeout=settings.models.timeout,
+        check_address=trust.check,
+        key_origins=trust.key_origins,
     )
     performers: dict[type, Performer] = {
         AskAgent: agents,
@@ -325,7 +352,7 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool 
     try:
         await worker.start()
         try:
-            yield App(settings, engine, worker, live, loudspeaker, places)
+            yield App(settings, engine, worker, live, loudspeaker, places, trust)
         finally:
             await asyncio.shield(worker.stop())
     finally:

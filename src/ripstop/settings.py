@@ -143,14 +143,18 @@ def read_settings(
     chosen_address = base_url or variables.get("RIPSTOP_BASE_URL") or ""
     if chosen_address:
         parse_address(chosen_address, "--base-url" if base_url else "RIPSTOP_BASE_URL")
-    models = Models(
+    models = msgspec.structs.replace(
+        found.models,
         default=chosen_model or found.models.default,
         # a model that is chosen for this command takes the place of both
         strong="" if chosen_model else found.models.strong,
         base_url=chosen_address or found.models.base_url,
-        timeout=found.models.timeout,
     )
-    from_project = not chosen_address and bool(projects.get("models", {}).get("base_url"))
+    theirs, mine = (table.get("models", {}).get("base_url", "") for table in (projects, users))
+    # an address of the project's that the user's own file has, too, is the user's choice
+    from_project = bool(theirs and not chosen_address) and not (
+        mine and parse_address(mine).origin == parse_address(theirs).origin
+    )
     return msgspec.structs.replace(
         found,
         store=store or variables.get("RIPSTOP_STORE") or found.store,

@@ -63,19 +63,28 @@ def test_the_model_that_it_has_already_is_nothing_to_record(slow: Any, tmp_path:
 
 def test_the_model_given_now_is_for_agents_that_the_definition_gives_another(tmp_path: Path) -> None:
     (tmp_path / "brief.yaml").write_text(BRIEF)
+    (tmp_path / "ripstop.toml").write_text('[models]\ndefault = "script:one.jsonl"\n')
     (tmp_path / "one.jsonl").write_text(json.dumps({"agent": "first", "reply": DONE}))
     (tmp_path / "two.jsonl").write_text(f"{json.dumps({'reply': DONE})}\n" * 2)
-    done = ripstop("run", "brief.yaml", "--any-name", "--model", "script:one.jsonl", "--json", cwd=tmp_path)
+    done = ripstop("run", "brief.yaml", "--any-name", "--json", cwd=tmp_path)
     failed = json.loads(done.stdout)
     assert failed["outcome"] == "failed"
     assert failed["ways_on"] == [f"ripstop fork {failed['run']}"]
     assert f"go on     ripstop fork {failed['run']}" in succeed("why", failed["run"], cwd=tmp_path)
-    again = ripstop("run", "brief.yaml", "--any-name", "--model", "script:one.jsonl", cwd=tmp_path)
+    again = ripstop("run", "brief.yaml", "--any-name", cwd=tmp_path)
     assert "\ngo on   ripstop fork brief-" in again.stdout
     forked = json.loads(succeed("fork", failed["run"], "--json", cwd=tmp_path))["run"]
     result = json.loads(succeed("resume", forked, "--model", "script:two.jsonl", "--json", cwd=tmp_path))
     assert result["outcome"] == "completed"
     assert models_that_answered(log_of(forked, tmp_path))[-1].endswith("two.jsonl")
+
+
+def test_the_model_of_the_command_line_is_for_all_agents_of_a_new_run(tmp_path: Path) -> None:
+    (tmp_path / "brief.yaml").write_text(BRIEF)
+    (tmp_path / "two.jsonl").write_text(f"{json.dumps({'reply': DONE})}\n" * 2)
+    run = json.loads(succeed("run", "brief.yaml", "--any-name", "--model", "script:two.jsonl", "--json", cwd=tmp_path))
+    answered = models_that_answered(log_of(run["run"], tmp_path))
+    assert len(answered) == 2 and all(model.endswith("two.jsonl") for model in answered)
 
 
 def test_a_script_that_is_not_there_is_refused_before_anything_is_recorded(slow: Any, tmp_path: Path) -> None:

@@ -380,6 +380,7 @@ def watch(options: Options, folder: Path, once: bool, only: tuple[str, ...]) -> 
     Example:
       ripstop docs watch --once --model script:script.jsonl
     """
+    from .trusting import with_consent
     from .watching import watch_documents
 
-    sys.exit(asyncio.run(watch_documents(options, folder, once, only)))
+    sys.exit(with_consent(options, lambda: asyncio.run(watch_documents(options, folder, once, only))))

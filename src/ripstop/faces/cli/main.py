@@ -26,6 +26,7 @@ from .running import resume, run
 from .signals import finishing, take_signals, wants_json
 from .steering import answer, cancel, desk, fork
 from .terminal import log_to_stderr, say
+from .trusting import trust
 
 FAILED = 1
 
@@ -101,7 +102,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Work": (run, resume, docs),
     "Look": (runs, show, log, why, graph, verify),
     "Steer": (desk, answer, cancel, fork),
-    "Prepare": (check, schema, model),
+    "Prepare": (check, schema, model, trust),
 }
 for _section in SECTIONS.values():
     for _command in _section:

@@ -12,6 +12,7 @@ from .output import keep_working_without_readers
 from .signals import resume_with, stop_requested
 from .summary import GRACE, exit_code, summary
 from .terminal import say_json
+from .trusting import with_consent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -84,7 +85,7 @@ def run(
     async def start(app: "App") -> Followed:
         return Followed((await app.start(found, goal, workspace, _pairs(values), limits)).id)
 
-    sys.exit(asyncio.run(_follow(options, settings, start, create=True)))
+    sys.exit(with_consent(options, lambda: asyncio.run(_follow(options, settings, start, create=True))))
 
 
 @click.command(short_help="Resume an interrupted or stopped run.")
@@ -132,6 +133,8 @@ def resume(options: Options, run_id: str | None, everything: bool, raises: tuple
         await app.check_resumable(found)
         run = (await app.engine.look(found)).run
         goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
+        if goes_on or not run.ended:
+            app.check_address(run, options.model or "", options.base_url or "")
         if (options.model or options.base_url) and (goes_on or not run.ended):
             await app.use_model(found, options.model or "", options.base_url or "")
         if run_id:
@@ -140,7 +143,7 @@ def resume(options: Options, run_id: str | None, everything: bool, raises: tuple
                 await app.engine.resume(run_id, raised)
         return Followed(found, ended_before=bool(run.ended) and not goes_on and not raised)
 
-    sys.exit(asyncio.run(_follow(options, options.settings(), start)))
+    sys.exit(with_consent(options, lambda: asyncio.run(_follow(options, options.settings(), start))))
 
 
 async def _latest_unfinished(app: "App") -> str:

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
+from ripstop.redaction import redacted, secrets_in
 from ripstop.visible_text import visible, visible_json, visible_line
 
 from .output import Output
@@ -90,7 +91,7 @@ def log_to_stderr(level: int) -> None:
 class _LogLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            say_text(self.format(record), err=True)
+            say_text(redacted(self.format(record), *secrets_in(os.environ)), err=True)
         except OSError:
             raise
         except Exception:  # noqa: BLE001  # what a handler of the standard library does with a message it cannot format

@@ -90,6 +90,7 @@ async def watch_documents(options: "Options", folder: Path, once: bool, only: tu
     roles = _roles(options, settings, folder, only)
     async with open_app(settings) as app:
         app.worker.only = ""
+        app.trust.check_models(role.model for role in roles.values())
         lines = Lines()
         documents = Documents(app, folder, lines.trouble)
         lines.prefix = f"{documents.prefix}."

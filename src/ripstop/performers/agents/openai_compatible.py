@@ -2,14 +2,14 @@
 
 - What it says is typed in `chat_reply` and bounded in `bounded_response`; a call takes `timeout` seconds at most.
 - Redirects are not followed, and cookies are not kept.
-- The key comes from the environment, is read for every call, and never appears in an error.
+- The key comes from the environment, is read for every call, goes only to the origins that may have it, and never
+  appears in an error.
 - Too many requests, timeouts, a broken connection and the server's own faults may pass: `TryAgain`.
   What the server refuses for good is `Refused`, with the server's words and what to do next.
 """
 
 import asyncio
 import json
-import os
 from collections.abc import Mapping
 from contextlib import aclosing
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -18,14 +18,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from ripstop.addresses import parse_address
 from ripstop.kernel.effects import AgentReplied, AskAgent
+from ripstop.kernel.errors import UsageError
 from ripstop.kernel.plain import whole_characters
 from ripstop.kernel.prompt import Prompt
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
+from ripstop.redaction import redacted
 from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request, TryAgain
 
 from .accounting import with_floor
+from .api_key import ApiKey
 from .bounded_response import CALL_SECONDS, UNCOMPRESSED, documents, error_body, retry_after
 from .chat_format import messages_of, tools_of
 from .chat_reply import Reply, decoded
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     import httpx2
 
 OPENAI = "https://api.openai.com/v1"
+KEY_NAME = "OPENAI_API_KEY"
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 120.0
 """Without a sign of life from the server."""
@@ -57,14 +62,21 @@ class OpenAICompatibleAgent:
         *,
         tools: ToolSpecs = no_tools,
         timeout: float = CALL_SECONDS,
-        key_name: str = "OPENAI_API_KEY",
+        key_name: str = KEY_NAME,
+        key_origins: frozenset[str] | None = None,
     ) -> None:
+        """`key_origins`: the origins that may get the key; `None` for that of `base_url`, which the caller chose."""
         self._model = model
         self._base_url = base_url.rstrip("/")
         self._live = live
         self._tools = tools
         self._timeout = timeout
+        try:
+            self._address = parse_address(base_url)
+        except UsageError as error:
+            raise Refused(str(error), fault="definition") from error
         self._key_name = key_name
+        self._api_key = ApiKey(key_name, frozenset({self._address.origin}) if key_origins is None else key_origins)
         self._client: httpx2.AsyncClient | None = None
 
     async def perform(self, request: Request) -> AgentReplied:
@@ -89,7 +101,7 @@ class OpenAICompatibleAgent:
                 fault="definition",
             ) from error
         except httpx2.RequestError as error:
-            said = _redacted(str(error), self._key())[:LONGEST_COMPLAINT]
+            said = redacted(str(error), self._key())[:LONGEST_COMPLAINT]
             raise TryAgain(f"{self._base_url} cannot be reached ({type(error).__name__}: {said}).") from error
 
     async def close(self) -> None:
@@ -124,11 +136,11 @@ class OpenAICompatibleAgent:
             return replace(answer, usage=with_floor(answer.usage, sent, reply.received))
         except (TryAgain, Refused) as error:
             # what a server says can end up in a journal, and it has seen the key
-            error.args = (_redacted(str(error), key),)
+            error.args = (redacted(str(error), key),)
             raise
 
     def _key(self) -> str:
-        return os.environ.get(self._key_name, "")
+        return self._api_key.value_for(self._address)
 
     async def _exchange(self, request: Request, body: dict[str, Any], headers: dict[str, str], key: str) -> Reply:
         reply = Reply(key)
@@ -170,12 +182,14 @@ class OpenAICompatibleAgent:
             self._client = httpx2.AsyncClient(
                 timeout=httpx2.Timeout(silence, connect=min(CONNECT_SECONDS, silence)),
                 follow_redirects=False,
+                # a transport of its own takes no proxy from the environment: what is for loopback stays on this machine
+                transport=httpx2.AsyncHTTPTransport() if self._address.is_loopback else None,
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             )
         return self._client
 
     def _complaint(self, status: int, headers: Mapping[str, str], body: bytes, key: str) -> TryAgain | Refused:
-        said = _redacted(_message(body), key)[:LONGEST_COMPLAINT]  # in this order, so that no part of the key is left
+        said = redacted(_message(body), key)[:LONGEST_COMPLAINT]  # in this order, so that no part of the key is left
         told = f"{self._base_url} answered {status}: {said}"
         if 300 <= status < 400:
             where = headers.get("location", "")
@@ -219,7 +233,3 @@ def _written(error: object) -> str:
         return json.dumps(error)
     except RecursionError:
         return "(its error is nested too deeply to be shown)"
-
-
-def _redacted(text: str, key: str) -> str:
-    return text.replace(key, "…") if key else text

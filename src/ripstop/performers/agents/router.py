@@ -1,18 +1,18 @@
 """The performer for `AskAgent`: finds the agent that a model's SPEC means, and signs what it says.
 
-SPEC is what the run was told to use for all agents (`resume --model`), else the command's own `model`, else the
-run's setting, else the default. Each agent is made once, when it is first needed. What every reply carries (`sent`,
-`model`, its price) is set here and nowhere else.
+SPEC is what the run was told to use for all agents (`--model` of `run` or `resume`), else the command's own `model`,
+else the run's setting, else the default. Each agent is made once, when it is first needed. What every reply carries
+(`sent`, `model`, its price) is set here and nowhere else. An address is checked before an agent is made for it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, Command
-from ripstop.kernel.errors import DefinitionError
+from ripstop.kernel.errors import DefinitionError, UsageError
 from ripstop.kernel.prompt import seal
 from ripstop.performers.tools.spec import ToolSpecs
 from ripstop.runtime.live import Live
@@ -44,8 +44,14 @@ class Agents:
         prices: Prices | None = None,
         roles: Mapping[str, str] | None = None,
         timeout: float = CALL_SECONDS,
+        check_address: Callable[[str], None] | None = None,
+        key_origins: frozenset[str] | None = None,
     ) -> None:
-        """`roles`: the SPEC that stands for a role's name; a role that has none gets the run's model."""
+        """Args:
+        roles: The SPEC for a role's name; a role that has none gets the run's model.
+        check_address: Raises `UsageError` for an address that must not get anything. A run's own settings name one.
+        key_origins: The origins that may get the key of `openai:`; `None` for whatever address is used.
+        """
         self._live = live
         self._tools = tools
         self._default_model = default_model or ""
@@ -53,6 +59,8 @@ class Agents:
         self._prices = dict(prices or {})
         self._roles = dict(roles or {})
         self._timeout = timeout
+        self._check_address = check_address
+        self._key_origins = key_origins
         self._agents: dict[tuple[str, str], Agent] = {}
 
     async def perform(self, request: Request) -> AgentReplied:
@@ -100,14 +108,21 @@ class Agents:
                 case "openai", name:
                     from .openai_compatible import OPENAI, OpenAICompatibleAgent
 
+                    if self._check_address and base_url:
+                        self._check_address(base_url)
                     return OpenAICompatibleAgent(
-                        name, base_url or OPENAI, self._live, tools=self._tools, timeout=self._timeout
+                        name,
+                        base_url or OPENAI,
+                        self._live,
+                        tools=self._tools,
+                        timeout=self._timeout,
+                        key_origins=self._key_origins,
                     )
                 case kind, _ if kind:
                     from .providers import ProviderAgent
 
                     return ProviderAgent(spec, self._live, tools=self._tools, timeout=self._timeout)
-        except DefinitionError as error:
+        except (DefinitionError, UsageError) as error:
             raise Refused(str(error), fault="definition") from error
         what = f"{spec!r} names no model" if spec else "No model is named"
         raise Refused(f"{what}. It can be {FORMS}; give it with `--model` or in the definition.", fault="definition")

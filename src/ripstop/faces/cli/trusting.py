@@ -1,0 +1,125 @@
+"""`trust`: what this project names, and what you have agreed to; and the question that other commands ask before work.
+
+The question is asked on a terminal only. Elsewhere nobody could answer it, so the command ends with exit code 2.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import Options, shared_options
+from .terminal import say, say_json
+
+if TYPE_CHECKING:
+    from ripstop.consent import Named
+    from ripstop.trust import NotTrusted
+
+DECLINED = 1
+
+
+def with_consent(options: Options, work: Callable[[], int]) -> int:
+    """Do the work; if it is refused for want of a consent, ask for it and begin again. Returns the exit code."""
+    from ripstop.consent import Consents
+    from ripstop.trust import NotTrusted
+
+    while True:
+        try:
+            return work()
+        except NotTrusted as refusal:
+            if options.as_json or not _is_terminal() or not _agrees([refusal]):
+                raise
+            Consents().remember([refusal.named])
+
+
+def _is_terminal() -> bool:
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def _agrees(refusals: "list[NotTrusted]") -> bool:
+    for refusal in refusals:
+        say(refusal.said, err=True)
+    return click.confirm("Do you agree?", default=False, err=True)
+
+
+@click.command(short_help="Agree to the addresses that this project names.")
+@click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--yes", is_flag=True, help="Agree without being asked.")
+@click.option("--list", "do_list", is_flag=True, help="List everything that you have agreed to.")
+@click.option("--revoke", "do_revoke", is_flag=True, help="Take back what you have agreed to in this folder.")
+@shared_options
+@click.pass_obj
+def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_revoke: bool) -> None:
+    """Show which addresses this project names for its models, and agree to them.
+
+    An address in the project's ripstop.toml, or in the journal of a RUN that somebody else began, gets no prompt and
+    no key before you have agreed to it. The consent is for this folder and this very address.
+
+    \b
+    Examples:
+      ripstop trust
+      ripstop trust haiku-k3f9x
+      ripstop trust --list
+      ripstop trust --revoke
+    """
+    from ripstop.consent import Consents
+
+    consents = Consents()
+    if do_list or do_revoke:
+        here = _project()
+        found = [one for one in consents.all() if do_list or one.project == here]
+        if do_revoke:
+            consents.revoke(found)
+        return _show(options, found, "revoked" if do_revoke else "agreed")
+    refusals = _refusals(options, run_id)
+    named = [refusal.named for refusal in refusals]
+    if named and not yes and (options.as_json or not _is_terminal()):
+        raise click.UsageError(f"{refusals[0].said} Agree on a terminal, or with --yes.")
+    if named and not yes and not _agrees(refusals):
+        say("Nothing was agreed to.", err=True)
+        sys.exit(DECLINED)
+    consents.remember(named)
+    return _show(options, named, "agreed")
+
+
+def _project() -> str:
+    from pathlib import Path
+
+    return str(Path.cwd().resolve())
+
+
+def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
+    """What would be refused in this folder: the address of the settings, and that of a run."""
+    from ripstop.app import open_engine
+    from ripstop.trust import NotTrusted, Trust
+
+    settings = options.settings()
+    trusted = Trust(settings)
+
+    async def recorded() -> str:
+        async with open_engine(settings) as engine:
+            return str((await engine.look(run_id or "")).run.settings.get("base_url") or "")
+
+    addresses = [(settings.models.base_url, "")]
+    if run_id:
+        addresses.append((asyncio.run(recorded()), run_id))
+    refusals: dict[Named, NotTrusted] = {}
+    for address, whose in addresses:
+        try:
+            trusted.check(address, whose)
+        except NotTrusted as refusal:
+            refusals.setdefault(refusal.named, refusal)
+    return list(refusals.values())
+
+
+def _show(options: Options, items: "list[Named]", what: str) -> None:
+    if options.as_json:
+        listed = [{"kind": one.kind, "content": one.content, "project": one.project} for one in items]
+        return say_json({what: listed})
+    if not items:
+        return say("This project names no address that you would have to agree to." if what == "agreed" else "Nothing.")
+    for one in items:
+        say(f"{what}  {one.kind}  {one.content}  ", (one.project, "dim"))
+    return None
