@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripstop.styles import deliveries as reading
-from ripstop.styles.deliveries import Delivery, Edit, WholeFile
+from ripstop.styles.deliveries import MAX_BLOCKS, Delivery, Edit, Unclear, WholeFile
 from ripstop.styles.naming import named_path
 
 CONTROL = '{"content": "done", "decisions": {"approved": true}}'
@@ -95,17 +95,120 @@ def test_knows_a_path_when_it_sees_one(path: str) -> None:
         "```",
         "─────",
         "{}",
-        "x" * 300 + ".md",
-        "a\x00.md",
+        "x" * 5000 + ".md",
+        "In `collab/menu.md` I changed this:",
+        "Run `collab/menu.sh`:",
+        "Tests for `menu.py`:",
+        "A part of `menu.py`:",
+        "**Updated menu.py**",
+        "src/a.py and src/b.py",
+        "src/a.py src/b.py",
+        "`a.py` and `b.py`:",
+        "new folder/x.md",
     ],
 )
 def test_prose_is_never_a_path(line: str) -> None:
     assert named_path(line) is None
 
 
-def test_blanks_belong_to_a_path_only_in_backticks() -> None:
-    assert files("`my notes/to do.md`\n```\nrest\n```\n") == {"my notes/to do.md": "rest\n"}
-    assert deliveries("my notes/to do.md\n```\nrest\n```\n") == []
+@pytest.mark.parametrize("path", ["x" * 300 + ".md", "a\x00.md", "\x1b[31ma.md", "a\u202eb.md", "../a.md", "~/a.md"])
+def test_a_path_that_cannot_be_written_is_a_path_so_that_it_is_refused(path: str) -> None:
+    assert files(f"{path}\n```\nrest\n```\n") == {path: "rest\n"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "`my notes/to do.md`",
+        "my notes/to do.md",
+        "**my notes/to do.md**",
+        "### my notes/to do.md:",
+        "File: my notes/to do.md",
+        "Here is `my notes/to do.md`:",
+    ],
+)
+def test_a_path_may_have_spaces(line: str) -> None:
+    assert files(f"{line}\n```\nrest\n```\n") == {"my notes/to do.md": "rest\n"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Here is `collab/x.py`:",
+        "Here's the updated `collab/x.py`:",
+        "The complete content of **collab/x.py**:",
+        "First, create `collab/x.py`:",
+        "2. Save this as `collab/x.py`:",
+        "I've written it to `collab/x.py`:",
+        "Here is collab/x.py:",
+        "以下是 `collab/x.py` 的完整内容：",
+        "更新后的文件 `collab/x.py`：",
+    ],
+)
+@pytest.mark.parametrize("between", ["\n", "\n\n"])
+def test_a_sentence_that_only_announces_a_file_names_it(line: str, between: str) -> None:
+    assert files(f"Done.\n\n{line}{between}```python\nx = 1\n```\n{CONTROL}") == {"collab/x.py": "x = 1\n"}
+
+
+@pytest.mark.parametrize(
+    ("block", "content"),
+    [
+        ("```python\n# collab/x.py\nx = 1\n```", "x = 1\n"),
+        ("```\n// collab/x.py\nx = 1\n```", "x = 1\n"),
+        ("```js\n/* collab/x.py */\nx = 1\n```", "x = 1\n"),
+        ("```html\n<!-- collab/x.py -->\nx = 1\n```", "x = 1\n"),
+        ("```sql\n-- collab/x.py\nx = 1\n```", "x = 1\n"),
+        ("```python\n# File: `collab/x.py`\nx = 1\n```", "x = 1\n"),
+        ("```python\n#!/usr/bin/env python3\n# collab/x.py\nx = 1\n```", "#!/usr/bin/env python3\nx = 1\n"),
+        ("```python collab/x.py\nx = 1\n```", "x = 1\n"),
+        ("```python:collab/x.py\nx = 1\n```", "x = 1\n"),
+        ('```python title="collab/x.py"\nx = 1\n```', "x = 1\n"),
+        ("~~~collab/x.py\nx = 1\n~~~", "x = 1\n"),
+    ],
+)
+def test_a_block_may_name_its_own_file(block: str, content: str) -> None:
+    assert files(f"So:\n{block}\n{CONTROL}") == {"collab/x.py": content}
+
+
+def test_a_path_above_a_block_leaves_its_first_comment_in_it() -> None:
+    assert files("a.py\n```python\n# a.py\nx = 1\n```\n") == {"a.py": "# a.py\nx = 1\n"}
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```python\n# os.path\nx\n```",
+        "```python\n# see notes\nx\n```",
+        "```markdown\n# notes.md\nx\n```",
+        "```sh\n#!/bin/sh\nmake\n```",
+        "```python\nx\n```",
+        "```python {linenos=1}\nx\n```",
+        "```https://example.org/a.py\nx\n```",
+        "```\n# a.b\n```",
+    ],
+)
+def test_an_example_is_neither_delivered_nor_warned_of(block: str) -> None:
+    assert deliveries(f"For example:\n{block}\n{CONTROL}") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("In `collab/x.py` I changed this:\n```\nx\n```", "collab/x.py"),
+        ("new folder/x.md\n```\nx\n```", "folder/x.md"),
+        ("my file.py\n```\nx\n```", "file.py"),
+        ("I ran app.py and got:\n```\nx\n```", "app.py"),
+        ("So:\n```sh\n# src/app.py\npython src/app.py\n```", "src/app.py"),
+        ("So:\n```\n# bin/run\nx\n```", "bin/run"),
+    ],
+)
+def test_a_block_next_to_a_path_that_is_only_mentioned_is_unclear(text: str, path: str) -> None:
+    (unclear,) = deliveries(f"{text}\n{CONTROL}")
+    assert isinstance(unclear, Unclear) and unclear.path == path and repr(path) in unclear.reason
+
+
+def test_the_control_object_below_a_mentioned_path_is_not_unclear() -> None:
+    assert deliveries(f"I changed `a.py`, and this is it:\n```json\n{CONTROL}\n```") == []
 
 
 def test_blank_lines_may_follow_a_marked_path_but_not_a_bare_one() -> None:
@@ -296,6 +399,11 @@ _pieces = st.sampled_from(
             "\r",
             "\u2028",
             "文件：d.md",
+            "Here is `e.py`:",
+            "# f.py",
+            "```python g.py",
+            "In `h.py`:",
+            "my notes/to do.md",
         ),
     ]
 )
@@ -305,7 +413,7 @@ _pieces = st.sampled_from(
 @given(st.lists(_pieces | st.text(max_size=8), max_size=30).map("\n".join))
 def test_any_text_is_read(text: str) -> None:
     for one in deliveries(text):
-        assert isinstance(one, WholeFile | Edit)
+        assert isinstance(one, Delivery)
 
 
 _lines = st.lists(_pieces | st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=12))
@@ -343,8 +451,19 @@ def test_files_with_any_content_come_back_as_they_were(some: list[tuple[str, lis
 
 
 @pytest.mark.parametrize(
-    "unit", ["a.md\n```x\n", "```x\n", "```x\n```y\n```\n", "a.md\n```info\n```\ny\n", "a.py\n```\n"]
+    "unit",
+    [
+        *("a.md\n```x\n", "```x\n", "```x\n```y\n```\n", "a.md\n```info\n```\ny\n", "a.py\n```\n", "```x\n~~~y\n"),
+        *("a.py\n```\n{\n", "x.py\n<<<<<<< SEARCH\n", "```\n<<<<<<< SEARCH\n=======\n", "# " * 500 + "\n```\n"),
+        *(
+            "<think>\n",
+            "**`__" * 500 + "\n```\n",
+            "`a` " * 500 + ":\n```\n",
+            "{\n",
+            "a.md\n```\n" + '{"a": ' * 40 + "\n",
+        ),
+    ],
 )
 def test_a_long_hostile_text_is_read_as_well(unit: str) -> None:
-    text = unit * (200_000 // len(unit))
-    assert len(deliveries(text)) <= text.count("a.")
+    text = unit * (900_000 // len(unit))
+    assert len(deliveries(text)) <= MAX_BLOCKS + 1

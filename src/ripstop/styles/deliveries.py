@@ -1,7 +1,10 @@
 """The files that the text of a reply delivers, for agents that cannot call tools.
 
 - A path on a line of its own, directly above a fenced block, makes the block a whole file. If the line is marked
-  as a path (bold, backticks, `File:`), blank lines may stand between. What counts as a path: `naming.py`.
+  as a path (bold, backticks, `File:`), empty lines may be between. What counts as a path: `naming.py`.
+- Without one, the path may be in the fence's info string, or in a comment with which the block begins (a `#!` line
+  may come before it). Such a comment only names the file, as a line above the block does, so it is not in the file.
+- A block next to which a path is only mentioned is `Unclear`: it is not delivered, and not passed over in silence.
 - A block with `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE` holds edits; the path stands above the block or
   above the edit inside it. Without one it is the file delivered last; if there is none either, the path
   is empty, so that whoever writes files refuses it and the agent learns of it.
@@ -15,7 +18,7 @@
 """
 
 import re
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Generator, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -23,7 +26,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from .naming import named_path
+from .naming import MAX_LENGTH, mentioned_path, named_path, path_in_comment, path_in_info
 from .reply import NoReply, strict
 
 _FENCE = re.compile(r"([ \t]*)(`{3,}(?=[^`]*$)|~{3,})(.*)", re.DOTALL)
@@ -35,6 +38,8 @@ _DOCUMENTS = (".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt")
 _CONTROL = "decisions"
 MAX_INNER = 100
 """Fences that are looked at to find blocks in a block, where another reading is at hand; keeps it quick on any text."""
+MAX_BLOCKS = 2000
+"""Blocks, edits and thoughts of a reply that are read."""
 MAX_OBJECTS = 50
 """Lines from the end at which the control object behind an unclosed file is looked for."""
 
@@ -56,7 +61,14 @@ class Edit(Struct, frozen=True):
     complete: bool = True
 
 
-Delivery = WholeFile | Edit
+class Unclear(Struct, frozen=True):
+    """A block that may have been meant as a file and is not taken for one."""
+
+    path: str
+    reason: str
+
+
+Delivery = WholeFile | Edit | Unclear
 
 
 def deliveries(text: str) -> tuple[Delivery, ...]:
@@ -71,7 +83,12 @@ def deliveries(text: str) -> tuple[Delivery, ...]:
 def _read(text: str) -> tuple[Delivery, ...]:
     """Every file of a reply is written in a step of its own, and each step asks. A text remembers its hash, so only
     the first question costs more than a look."""
-    return tuple(_Reading(text).found())
+    return tuple(islice(_Reading(text).found(), MAX_BLOCKS + 1))
+
+
+def _may_begin(line: str) -> bool:
+    """Whether a line can be a fence, begin an edit or open a thought."""
+    return "```" in line or "~~~" in line or ("<" in line and ("<<<<<" in line or bool(_THINKING.search(line))))
 
 
 class _Fence(NamedTuple):
@@ -89,10 +106,14 @@ class _Fence(NamedTuple):
 
 
 class _Reading:
+    """Reads a text once, from mark to mark: the lines that can begin something (fences, edits, thoughts)."""
+
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
-        self._fences = {n: fence for n, line in enumerate(self._lines) if (fence := _fence(line))}
+        self._marks = [number for number, line in enumerate(self._lines) if _may_begin(line)]
+        self._fences = {number: fence for number in self._marks if (fence := _fence(self._lines[number]))}
         self._fence_lines = sorted(self._fences)
+        self._searches = [number for number in self._marks if _SEARCH.fullmatch(self._lines[number])]
         self._taken = 0
         """Lines before this one belong to something already."""
         self._path = ""
@@ -102,7 +123,11 @@ class _Reading:
 
     def found(self) -> Iterator[Delivery]:
         at = 0
-        while at < len(self._lines):
+        for _ in range(MAX_BLOCKS):
+            mark = bisect_left(self._marks, at)
+            if mark == len(self._marks):
+                return
+            at = self._marks[mark]
             line = self._lines[at]
             if thinking := _THINKING.search(line):
                 at = self._after_thinking(at, thinking)
@@ -112,6 +137,8 @@ class _Reading:
                 at = yield from self._edits(at, None, self._path_above(at))
             else:
                 at += 1
+        if at <= self._marks[-1]:
+            yield Unclear("", f"the reply has more than {MAX_BLOCKS} blocks; what follows them was not read")
 
     def _after_thinking(self, at: int, opening: re.Match[str]) -> int:
         closing = re.compile(f"</{re.escape(opening[1])}>", re.IGNORECASE)
@@ -122,6 +149,7 @@ class _Reading:
                 if fence := _fence(self._lines[number]):
                     self._fences[number] = fence
                     insort(self._fence_lines, number)
+                    insort(self._marks, number)
                 self._taken = number
                 return number
             rest = 0
@@ -134,37 +162,65 @@ class _Reading:
         path = self._path_above(at)
         if self._holds_edits(at, opening):
             return (yield from self._edits(at + 1, opening, path))
+        marker = -1
+        """The line in the block that names its file and does not belong to it."""
         if path is None:
-            return self._take(self._end_of_nameless(at, opening) + 1)
+            path, marker, doubt = self._path_inside(at, opening)
+            if not path:
+                if doubt and not self._is_control_block(at, opening):
+                    reason = f"a block next to {doubt[:MAX_LENGTH]!r} was not taken for that file"
+                    yield Unclear(doubt, f"{reason}; if it is meant, put the path alone on the line above the block")
+                return self._take(self._end_of_nameless(at, opening) + 1)
         end = self._end_of_file(at, opening, path)
+        complete = end is not None
         if end is None:
-            self._broken, self._path = True, path
+            self._broken = True
             end = self._end_of_unclosed(at)
-            yield WholeFile(path, self._content(at + 1, end, opening), complete=False)
-            return self._take(end)
-        content = self._content(at + 1, end, opening)
-        if path.lower().endswith("json") or not _is_control(content):
+        content = self._content(at + 1, end, opening, marker)
+        if not complete or path.lower().endswith("json") or not _is_control(content):
             self._path = path
-            yield WholeFile(path, content)
-        return self._take(end + 1)
+            yield WholeFile(path, content, complete)
+        return self._take(end + complete)
 
     def _take(self, until: int) -> int:
         self._taken = until
         return until
 
     def _path_above(self, at: int) -> str | None:
+        above = self._line_above(at)
+        named = named_path(self._lines[above]) if above is not None else None
+        return named.path if named and (named.marked or above == at - 1) else None
+
+    def _line_above(self, at: int) -> int | None:
+        """The last line above that is not empty and belongs to nothing else."""
         above = at - 1
         while above > self._taken and not self._lines[above].strip():
             above -= 1
-        if above < self._taken:
-            return None
-        named = named_path(self._lines[above])
-        return named.path if named and (named.marked or above == at - 1) else None
+        return above if above >= self._taken else None
 
-    def _content(self, start: int, end: int, opening: _Fence) -> str:
-        """The lines without the indentation that the block itself has."""
-        blank = re.compile(f"[ \t]{{0,{opening.indent}}}")
-        return "".join(blank.sub("", line, count=1) + "\n" for line in self._lines[start:end])
+    def _path_inside(self, at: int, opening: _Fence) -> tuple[str, int, str]:
+        """The path in the block's own first lines, the number of the line with it, and one that is only mentioned."""
+        if path := path_in_info(opening.info):
+            return path, -1, ""
+        first = at + 1 + self._line(at + 1).startswith("#!")
+        path, plain = path_in_comment(self._line(first), opening.info) if first not in self._fences else ("", False)
+        if plain:
+            return path, first, ""
+        above = self._line_above(at)
+        return "", -1, path or (mentioned_path(self._lines[above]) if above is not None else "")
+
+    def _is_control_block(self, at: int, opening: _Fence) -> bool:
+        return _is_control(self._content(at + 1, self._end_of_nameless(at, opening), opening))
+
+    def _content(self, start: int, end: int, opening: _Fence, without: int = -1) -> str:
+        """The lines, but for one, without the indentation that the block itself has."""
+        lines = self._lines[start:end]
+        if start <= without < end:
+            del lines[without - start]
+        if opening.indent:
+            blank = re.compile(f"[ \t]{{0,{opening.indent}}}")
+            lines = [blank.sub("", line, count=1) for line in lines]
+        return "".join([line + "\n" for line in lines])
 
     # The end of a file
 
@@ -248,12 +304,11 @@ class _Reading:
 
     def _holds_edits(self, at: int, opening: _Fence) -> bool:
         """Whether an edit begins before anything that could close the block."""
-        for number in range(at + 1, len(self._lines)):
-            if _SEARCH.fullmatch(self._lines[number]):
-                return True
-            if number in self._fences and self._fences[number].concerns(opening):
-                return False
-        return False
+        following = bisect_right(self._searches, at)
+        if following == len(self._searches):
+            return False
+        between = list(islice(self._fences_after(at, self._searches[following]), MAX_INNER))
+        return len(between) < MAX_INNER and not any(self._fences[number].concerns(opening) for number in between)
 
     def _edits(self, at: int, opening: _Fence | None, path: str | None) -> Generator[Delivery, None, int]:
         path = path if path is not None else self._path
@@ -266,7 +321,7 @@ class _Reading:
                 continue
             if opening and at in self._fences and self._fences[at].may_close(opening):
                 return self._take(at + 1)
-            if (named := named_path(line)) and _SEARCH.fullmatch(self._line(at + 1)):
+            if _SEARCH.fullmatch(self._line(at + 1)) and (named := named_path(line)):
                 path = named.path
             elif opening is None and line.strip():
                 break

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ripstop.kernel.effects import AgentReplied
 
-from .deliveries import Delivery, Edit, WholeFile, deliveries
+from .deliveries import Delivery, Edit, Unclear, WholeFile, deliveries
 
 WRITE, EDIT = "write_file", "edit_file"
 """The tools that write what a reply's text delivers."""
@@ -102,10 +102,14 @@ def operation(exchange: Exchange, index: int) -> Operation:
 
 
 def as_call(item: Delivery) -> tuple[str, dict[str, Any]]:
-    """The tool that writes a file of the text, and its arguments."""
-    if isinstance(item, WholeFile):
-        return WRITE, {"path": item.path, "content": item.content}
-    return EDIT, {"path": item.path, "search": item.search, "replace": item.replace}
+    """The tool that writes a file of the text, and its arguments; none for what is not clearly a file."""
+    match item:
+        case WholeFile(path=path, content=content):
+            return WRITE, {"path": path, "content": content}
+        case Edit(path=path, search=search, replace=new):
+            return EDIT, {"path": path, "search": search, "replace": new}
+        case Unclear():
+            return WRITE, {}
 
 
 def as_delivery(tool: str, arguments: dict[str, Any]) -> Delivery | None:

@@ -17,7 +17,7 @@ from ripstop.kernel.events import Answered, Asked, Event
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.step import Settled, Step
 
-from .deliveries import Edit, deliveries
+from .deliveries import Edit, Unclear, WholeFile, deliveries
 from .exchange import (
     ERROR,
     MAX_TOOL_CALLS,
@@ -179,11 +179,15 @@ def _carry_on(step: Step[S], turn: Turn, tools: tuple[str, ...]) -> Finished | N
     last, asked = exchange.last, False
     while (following := operation_after(exchange, last)) and not (asked and not following.looks):
         last = following.index
+        if isinstance(following.file, Unclear) and not following.beyond:
+            if following.tool in tools:
+                step.warn(following.file.reason)
+            continue
         reason = _why_not(turn, following, tools)
         if reason:
             turn = _deny(step, turn, following, reason, warn=following.file is not None and following.tool not in tools)
         elif not (following.file and repeated_edit(turn.exchanges, following.file)):
-            if following.file and not following.file.complete:
+            if isinstance(following.file, WholeFile) and not following.file.complete:
                 step.warn(f"the reply ends in the middle of {following.file.path!r}")
             # the exchange's number, not the step's: a fork decides on a reply that is before its own record
             step.ask(CallTool(tool=following.tool, agent=turn.ask.agent, source=(exchange.number, last)))

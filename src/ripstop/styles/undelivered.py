@@ -14,7 +14,7 @@ agent's own fault, what it leaves undone is only worth a warning. A full disk is
 import posixpath
 from collections.abc import Iterable
 
-from .deliveries import Delivery, Edit, WholeFile
+from .deliveries import Delivery, Edit, Unclear, WholeFile
 from .exchange import ERROR, MAX_FILES, WRITE, Exchange, as_delivery, in_order, operation
 
 MAX_REASON = 500
@@ -28,7 +28,7 @@ class Failure:
 
     __slots__ = ("exchange", "file", "left_to_agent", "reason", "settled")
 
-    def __init__(self, exchange: int, file: Delivery, reason: str, left_to_agent: bool) -> None:
+    def __init__(self, exchange: int, file: WholeFile | Edit, reason: str, left_to_agent: bool) -> None:
         self.exchange = exchange
         self.file = file
         self.reason = reason
@@ -65,6 +65,7 @@ class FileResults:
         if file is None or done.tool not in self._tools:
             return
         if not said.startswith(ERROR):
+            assert not isinstance(file, Unclear)  # is never written
             self._settle(number, file)
             if done.file is not None:
                 self.written[file.path] = None
@@ -73,14 +74,15 @@ class FileResults:
         by_call = done.file is None
         beyond = exchange.files[MAX_FILES:] if done.beyond and not by_call else (file,)
         for one in beyond:
-            self._fail(Failure(number, one, reason, by_call and index not in exchange.unable))
+            if not isinstance(one, Unclear):
+                self._fail(Failure(number, one, reason, by_call and index not in exchange.unable))
 
     def _fail(self, failure: Failure) -> None:
         self._failures.append(failure)
         for key in _keys(failure.file):
             self._by_key.setdefault(key, []).append(failure)
 
-    def _settle(self, number: int, file: Delivery) -> None:
+    def _settle(self, number: int, file: WholeFile | Edit) -> None:
         path, *others = _keys(file)
         if isinstance(file, WholeFile):
             settled = self._by_key.pop(path, [])
@@ -102,7 +104,7 @@ def _settle_one(failures: Iterable[Failure], number: int, kinds: tuple[type, ...
     return []
 
 
-def _keys(file: Delivery) -> tuple[tuple[str, str], ...]:
+def _keys(file: WholeFile | Edit) -> tuple[tuple[str, str], ...]:
     path = posixpath.normpath(file.path)
     content = file.content if isinstance(file, WholeFile) else f"{file.search}\0{file.replace}"
     return ("path", path), ("name", posixpath.basename(path)), (type(file).__name__, content)
@@ -132,7 +134,7 @@ def failed_files(exchange: Exchange) -> tuple[str, ...]:
 
 def repeated_edit(exchanges: tuple[Exchange, ...], file: Delivery) -> bool:
     """Whether an agent that was asked again repeats an edit that was made, with the file not written since."""
-    if not isinstance(file, Edit):
+    if not isinstance(file, Edit) or not any(exchange.correction for exchange in exchanges):
         return False
     made = False
     for exchange in exchanges:
