@@ -19,6 +19,8 @@ class Document(Struct, frozen=True):
     oddities: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
     """What a person is asked about it."""
+    refused: tuple[str, ...] = ()
+    """The files that keep refused edits of it."""
 
 
 class Verdict(Struct, frozen=True):
@@ -64,6 +66,7 @@ def plain(document: Document, run: Run[Standing] | None = None) -> dict[str, Any
         "termination_conditions": list(paper.conditions),
         "result": paper.section(RESULT),
         "oddities": list(document.oddities),
+        "refused": list(document.refused),
     }
     if run is not None and run.verdict:
         shown["guard"] = {"name": run.verdict.guard, "text": run.verdict.text}

@@ -24,10 +24,10 @@ from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.run import Run
 from ripstop.performers.documents.files import Found
-from ripstop.performers.documents.folder import OURS, WORKFLOWS, Folder
+from ripstop.performers.documents.folder import OURS, WORKFLOWS, Folder, drawn_id
 from ripstop.performers.documents.names import safe
 from ripstop.performers.documents.placing import settings_in
-from ripstop.performers.documents.publisher import sha_of
+from ripstop.performers.documents.publisher import key_of, note_ours, sha_of
 from ripstop.runtime.live import Appended, Sight
 from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.language import language_of
@@ -39,7 +39,8 @@ from ripstop.styles.handoff.standing import OWED, Standing, asked_of
 from ripstop.styles.handoff.words import timestamp
 
 from .document import Document, Trouble, Verdict
-from .run_names import prefix_of, run_of
+from .identity import identity_of
+from .run_names import prefix_for, prefix_of, run_of
 from .stock import Stocktaking
 
 _CODED = re.compile("-[0-9a-f]{6}$")
@@ -47,16 +48,41 @@ STALE = 3.0
 """Seconds after which a file that somebody else is to write is written by us: that one may be dead."""
 
 
+async def open_documents(app: App, root: Path, tell: Callable[[Trouble], None]) -> "Documents":
+    """The documents of a folder. To look at a folder creates nothing in it; an id that it has lost is put back."""
+    folder = _folder_at(root)
+    identity = await identity_of(app.engine, folder)
+    documents = Documents(app, root, tell, identity.id or drawn_id())
+    if identity.lost and folder.is_there():
+        await documents.identify()
+        lost = f"{OURS}/ was gone; the journal knows this folder, so its documents are the same ones as before"
+        tell(Trouble(WORKFLOWS, lost))
+    return documents
+
+
 class Documents:
-    def __init__(self, app: App, root: Path, tell: Callable[[Trouble], None]) -> None:
+    def __init__(self, app: App, root: Path, tell: Callable[[Trouble], None], folder_id: str = "") -> None:
+        """`folder_id`: the one that the folder gets when something is written into it; empty: it gets one now."""
         self.app = app
-        self.folder = Folder(root.resolve())
+        self.folder = _folder_at(root)
         self._tell = tell
-        self.prefix = prefix_of(self.folder)
-        """What the ids of all runs of this folder begin with."""
+        self._id = folder_id or self.folder.id
+        self._identified = not folder_id
         app.places[self.prefix] = self.folder.root
         self.unsettled: dict[str, int] = {}
         """Documents and messages that cannot be read and may still be being written, and when to look at them again."""
+
+    @property
+    def prefix(self) -> str:
+        """What the ids of all runs of this folder begin with."""
+        return prefix_for(self._id)
+
+    async def identify(self) -> None:
+        """Write the folder's id, before anything else is written there. Another process may have been quicker."""
+        if not self._identified:
+            self._id = await asyncio.to_thread(self.folder.identify, self._id)
+            self._identified = True
+            self.app.places[self.prefix] = self.folder.root
 
     def tell(self, trouble: Trouble) -> None:
         self._tell(trouble)
@@ -72,10 +98,17 @@ class Documents:
 
     async def find(self, named: str) -> Document:
         """The document with an id, or in a file. Raises `UsageError`."""
-        documents = await self.take_stock()
-        for document in documents:
-            if as_id(named) == document.id or named == document.run or Path(named).name == document.file:
-                return document
+        file = Path(named).name
+        run = named if named.startswith(f"{self.prefix}.") else self.run_of(as_id(named))
+        with suppress(RunNotFound):
+            file = (await self.state(run)).state.file
+        documents = await self.take_stock({file})
+        for looked_at_all in (False, True):
+            for document in documents:
+                if as_id(named) == document.id or named == document.run or Path(named).name == document.file:
+                    return document
+            if not looked_at_all:  # its file may be gone, renamed, or new
+                documents = await self.take_stock()
         known = sorted(document.id for document in documents)
         hint = did_you_mean(named, known) or "there are no documents here yet"
         stop = "" if hint.endswith("?") else "."
@@ -114,6 +147,7 @@ class Documents:
         dies before the run is begun, whoever looks next takes the document in."""
         at, language, named = _local_time(), self._language(task), as_id(named)
         limit = max_interactions or self.app.settings.docs.max_interactions
+        await self.identify()
         if named and await self._exists(named):
             raise _taken(named)
 
@@ -148,6 +182,7 @@ class Documents:
         self, name: str, text: str, paper: Paper, max_interactions: int | None = None, sender: str = ""
     ) -> Document:
         """Begin the run of a document; `sender`: who sent it in."""
+        await self.identify()
         docs, root = self.app.settings.docs, self.folder.root
         most = max_interactions or docs.max_interactions
         policy = Policy(
@@ -250,18 +285,36 @@ class Documents:
 
     async def clean(self, days: float, dry_run: bool) -> list[Document]:
         """Delete the files of documents that were terminated so long ago. The journal keeps them."""
-        before = now() - int(days * 86_400_000_000)
-        oldest = timestamp(before, _utc_offset())
-        old = []
-        for document in await self.take_stock():
-            updated = document.paper.updated
-            if document.paper.status != TERMINATED:
-                continue
-            if updated < oldest if TIMESTAMP.fullmatch(updated) else (await self.state(document.run)).began < before:
-                old.append(document)
+        old = [d for d in await self.take_stock() if self.is_old(await self.state(d.run), days)]
         for document in old if not dry_run else ():
-            await asyncio.to_thread(self.folder.remove, document.file, sha_of(write(document.paper)))
+            text = write(document.paper)
+            if await asyncio.to_thread(self.folder.remove, document.file, sha_of(text)):
+                await note_ours(self.folder, key_of(document.run), document.file, text, cleaned=True)
         return old
+
+    async def clean_refused(self, days: float, dry_run: bool) -> list[str]:
+        """Delete refused texts that were kept so long ago. The journal keeps them."""
+        old = await asyncio.to_thread(self.folder.old_refused, now() / 1_000_000 - days * 86_400)
+        if old and not dry_run:
+            await asyncio.to_thread(self.folder.forget_refused, old)
+        return old
+
+    def is_old(self, run: Run[Standing], days: float) -> bool:
+        """Whether a document was terminated so long ago."""
+        paper, before = run.state.paper, now() - int(days * 86_400_000_000)
+        if paper.status != TERMINATED:
+            return False
+        if TIMESTAMP.fullmatch(paper.updated):
+            return paper.updated < timestamp(before, _utc_offset())
+        return run.began < before
+
+    async def restore(self) -> list[Document]:
+        """Write the files of documents back that the journal has and the folder has not.
+
+        Left out are terminated documents that `clean` has deleted, or would delete.
+        """
+        await self.identify()
+        return await Stocktaking(self).restore(self.app.settings.docs.keep_days)
 
     # Inside
 
@@ -281,6 +334,10 @@ def know_this_place(app: App, root: Path) -> None:
     """If there are documents in a folder, their runs find their files here, wherever they were begun."""
     if (root / WORKFLOWS / OURS).is_dir():
         app.places[prefix_of(Folder(root.resolve()))] = root.resolve()
+
+
+def _folder_at(root: Path) -> Folder:
+    return Folder(root.resolve())
 
 
 def _taken(document: str) -> UsageError:

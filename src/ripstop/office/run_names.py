@@ -16,7 +16,11 @@ _UNSAFE = re.compile(r"[^\w-]+")
 
 def prefix_of(folder: Folder) -> str:
     """What the ids of all runs of a folder begin with."""
-    return f"docs-{folder.id}"
+    return prefix_for(folder.id)
+
+
+def prefix_for(folder_id: str) -> str:
+    return f"docs-{folder_id}"
 
 
 def run_of(prefix: str, document: str) -> str:

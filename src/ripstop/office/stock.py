@@ -5,7 +5,8 @@
   a file whose id was changed. It is known by its name whose file it was, and of a finished document by its content
   as well: a name that nobody needs any more may be taken by another document.
 - A document that is under way and whose file is gone gets it back; one whose file was renamed is found under its
-  new name. A copy is named, and left alone.
+  new name. A copy is named, and left alone. If the whole folder is gone, or the file of a finished document, that
+  is told; `restore` writes it back.
 - One odd file stops nobody: what is wrong with it is told, and the others go on.
 """
 
@@ -20,8 +21,18 @@ from ripstop.app import App, now
 from ripstop.kernel.errors import RunHasEnded, RunNotFound
 from ripstop.kernel.run import Run
 from ripstop.performers.documents.files import Found, Missing
-from ripstop.performers.documents.folder import Folder
-from ripstop.performers.documents.publisher import edited, key_of, keys_by_file, put_back, rescue, restore
+from ripstop.performers.documents.folder import WORKFLOWS, Folder
+from ripstop.performers.documents.publisher import (
+    Seen,
+    edited,
+    key_of,
+    note_ours,
+    notes_of,
+    put_back,
+    rescue,
+    restore,
+    sha_of,
+)
 from ripstop.runtime.ports import Refused, TryAgain
 from ripstop.styles.handoff.edits import is_of
 from ripstop.styles.handoff.paper import Malformed, Paper, read, write
@@ -44,8 +55,10 @@ class Desk(Protocol):
 
     app: App
     folder: Folder
-    prefix: str
     unsettled: dict[str, int]
+
+    @property
+    def prefix(self) -> str: ...
 
     def tell(self, trouble: Trouble) -> None: ...
 
@@ -61,6 +74,8 @@ class Desk(Protocol):
 
     async def written(self, run_id: str) -> Run[Standing]: ...
 
+    def is_old(self, run: Run[Standing], days: float) -> bool: ...
+
 
 class Stocktaking:
     """One look at everything."""
@@ -72,8 +87,12 @@ class Stocktaking:
         self._active: set[str] = set()
         """Runs that are under way."""
         self._ended: set[str] = set()
-        self._keys: dict[str, list[str]] | None = None
-        """By file: who has written it. Looked up when first needed."""
+        self._put_back_runs: set[str] = set()
+        """Runs whose file was gone and is there again."""
+        self._notes: dict[str, Seen] = {}
+        """What we have noted about the documents, by key; only if we look at all of them."""
+        self._runs_by_file: dict[str, list[str]] | None = None
+        """Looked up when first needed."""
 
     async def of(self, names: Collection[str] | None) -> list[Document]:
         mine = f"{self._documents.prefix}."
@@ -81,22 +100,61 @@ class Stocktaking:
         open_ = ("working", "waiting", "listening", "stuck")
         self._active = {i.run_id for i in infos if i.status in open_ and i.run_id.startswith(mine)}
         self._ended = {i.run_id for i in infos if i.run_id.startswith(mine)} - self._active
+        if not await asyncio.to_thread(self._folder.is_there):
+            await self._tell_what_is_missing(self._active | self._ended)
+            return []
         await self._rescue()
+        if names is None:
+            self._notes = await notes_of(self._folder)
         for name in [*self._documents.unsettled] if names is None else names:
             self._documents.unsettled.pop(name, None)
-        for file in await asyncio.to_thread(self._folder.documents):
-            if names is None or file.name in names:
-                try:
-                    self._note(file.name, await self._take_in(file))
-                except (Refused, TryAgain) as problem:
-                    self._tell(file.name, str(problem))
+        for file in await asyncio.to_thread(self._folder.documents, names):
+            try:
+                self._note(file.name, await self._take_in(file))
+            except (Refused, TryAgain) as problem:
+                self._tell(file.name, str(problem))
         for run_id in sorted(self._active - self._found.keys()) if names is None else ():
             try:
                 await self._seek(run_id)
             except (Refused, TryAgain) as problem:
                 document = self._found[run_id] = self._documents.document(await self._documents.state(run_id))
                 self._tell(document.file, str(problem))
-        return list(self._found.values())
+        if names is None:
+            noted = {run_id for run_id in self._ended if key_of(run_id) in self._notes}
+            await self._tell_what_is_missing(noted - self._found.keys())
+        refused = await asyncio.to_thread(self._folder.refused)
+        return [replace(one, refused=tuple(refused.get(one.file, ()))) for one in self._found.values()]
+
+    async def restore(self, keep_days: float) -> list[Document]:
+        """Write back what is in the journal and not in the folder."""
+        await self.of(None)
+        back = [document for document in self._found.values() if document.run in self._put_back_runs]
+        for run_id in sorted((self._active | self._ended) - self._found.keys()):
+            run = await self._documents.state(run_id)
+            if self._documents.is_old(run, keep_days) or self._is_cleaned(run_id):
+                continue
+            if await self._still_there(run):
+                self._tell(run.state.file, f"{run.state.paper.id} cannot be written back: another file has its name")
+                continue
+            document = await self._put_back(run)
+            if document:
+                back.append(document)
+        return back
+
+    def _is_cleaned(self, run_id: str) -> bool:
+        note = self._notes.get(key_of(run_id))
+        return note is not None and note.cleaned
+
+    async def _tell_what_is_missing(self, runs: Collection[str]) -> None:
+        """Say how many documents the journal has whose files are not here."""
+        days, missing = self._documents.app.settings.docs.keep_days, 0
+        for run_id in runs:
+            if not self._is_cleaned(run_id):
+                run = await self._documents.state(run_id)
+                missing += not self._documents.is_old(run, days)
+        if missing:
+            what = "1 document that is" if missing == 1 else f"{missing} documents that are"
+            self._tell(WORKFLOWS, f"the journal has {what} not in this folder: ripstop docs restore")
 
     def _tell(self, file: str, text: str) -> None:
         self._documents.tell(Trouble(file, text))
@@ -137,24 +195,36 @@ class Stocktaking:
                 return await self._read_back(owner)
             return await self._documents.adopt(found.name, found.text, paper)
         if found.name == run.state.file:
+            note = self._notes.get(key_of(run.id))
+            if note is not None and note.sha == sha_of(found.text):
+                return await self._unwritten(run)
             return await self._read_back(run)
         owner = await self._owner(found.name, paper)
         return await (self._read_back(owner) if owner else self._renamed(run, found.name))
 
     async def _owner(self, file: str, paper: Paper | None) -> Run[Standing] | None:
         """The run that this is the file of; `paper`: what stands in it, if that can be read."""
-        for run_id in self._active:
+        if self._runs_by_file is None:
+            self._runs_by_file = await self._files_of_runs()
+        owners = self._runs_by_file.get(file, ())
+        for run_id in sorted(owners, key=lambda run_id: run_id in self._ended):
             run = await self._documents.state(run_id)
-            if run.state.file == file:
-                return run
-        if self._keys is None:
-            self._keys = await keys_by_file(self._folder)
-        keys = self._keys.get(file, ())
-        for run_id in [run_id for run_id in self._ended if key_of(run_id) in keys] if keys else ():
-            run = await self._documents.state(run_id)
-            if run.state.file == file and (paper is None or is_of(paper, run.state.paper)):
+            ours = run_id in self._active or paper is None or is_of(paper, run.state.paper)
+            if run.state.file == file and ours:
                 return run
         return None
+
+    async def _files_of_runs(self) -> dict[str, list[str]]:
+        """By file: the runs whose document was last written there. One that was never written is asked itself."""
+        notes = self._notes or await notes_of(self._folder)
+        found: dict[str, list[str]] = {}
+        for run_id in self._active | self._ended:
+            note = notes.get(key_of(run_id))
+            if note is not None:
+                found.setdefault(note.file, []).append(run_id)
+            elif run_id in self._active:
+                found.setdefault((await self._documents.state(run_id)).state.file, []).append(run_id)
+        return found
 
     async def _read_back(self, run: Run[Standing]) -> Document | None:
         file = run.state.file
@@ -165,6 +235,9 @@ class Stocktaking:
         if change is None:
             return await self._unwritten(run)
         text, base = change
+        if run.ended and text == write(run.state.paper):  # the note of it was lost
+            await note_ours(self._folder, key_of(run.id), file, text)
+            return self._documents.document(run)
         if run.ended or run.state.paper.status in FINAL:
             kept = await restore(self._folder, key_of(run.id), file, text, write(run.state.paper), "final")
             if kept:
@@ -238,6 +311,7 @@ class Stocktaking:
         document = await self._put_back(run)
         if document:
             self._found[run_id] = document
+            self._put_back_runs.add(run_id)
             self._tell(
                 document.file, f"it was gone and is there again; to end it: ripstop docs terminate {document.id}"
             )

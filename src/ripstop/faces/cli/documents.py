@@ -7,24 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .document_folder import folder_option, with_documents
 from .options import Family, Options, number_type, shared_options
 from .summary import EXIT, WAITING
 from .terminal import say, say_json, say_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from ripstop.office.document import Document, Trouble
+    from ripstop.office.document import Document
     from ripstop.office.documents import Documents
 
 STATUSES = ("pending", "in_progress", "completed", "terminated")
 
-_folder = click.option(
-    "--folder",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=Path(),
-    help="Where .workflows/ and .inbox/ are. Default: here.",
-)
 _as = click.option("--as", "by", default="", metavar="NAME", help="Who does it. Default: the document's owner.")
 _message = click.option("-m", "--message", default="", metavar="TEXT", help="What to say with it.")
 _next = click.option("--next", "next_action", default="", metavar="TEXT", help="What should be done next.")
@@ -45,45 +38,6 @@ def docs() -> None:
     """
 
 
-def _open(
-    options: Options, folder: Path, work: "Callable[[Documents], Awaitable[Any]]", named: str = "", create: bool = False
-) -> tuple[Any, list["Trouble"]]:
-    """Do something with the documents of a folder; returns its result, and what is wrong with some files.
-
-    With `create` a journal is made if there is none. So it is if there are files to take in, unless another than the
-    default was named: that may have been a mistake. Where nobody has ever worked nothing is made: there is no document
-    `named` so, and without a name the result is an empty list.
-    """
-    from ripstop.app import open_app
-    from ripstop.kernel.errors import UsageError
-    from ripstop.office.documents import Documents
-    from ripstop.settings import DEFAULT_STORE, store_path
-
-    troubles: list[Trouble] = []
-    settings = options.settings()
-    takes_in = _is_used(folder)
-    create = create or (settings.store == DEFAULT_STORE and takes_in)
-    if not create and not takes_in and settings.store == DEFAULT_STORE and not store_path(settings.store).exists():
-        if named:
-            raise UsageError(f"There is no document {named!r} in {folder.resolve()}; there are no documents here yet.")
-        return [], []
-
-    async def go() -> Any:
-        async with open_app(settings, create=create) as app:
-            app.worker.only = ""  # agents work while somebody watches, not because somebody looks
-            return await work(Documents(app, folder, troubles.append))
-
-    result = asyncio.run(go())
-    for trouble in troubles:
-        say(f"{trouble.file}: {trouble.text}", err=True)
-    return result, troubles
-
-
-def _is_used(folder: Path) -> bool:
-    """Whether there are documents or messages in a folder, or have been."""
-    return any((folder / name).is_dir() for name in (".workflows", ".inbox"))
-
-
 @docs.command(short_help="Make a document for somebody.")
 @click.argument("task")
 @click.option("--to", "owner", required=True, metavar="NAME", help="Who shall do it.")
@@ -99,7 +53,7 @@ def _is_used(folder: Path) -> bool:
     help="How often it may change hands. Default: 10.",
 )
 @_next
-@_folder
+@folder_option
 @shared_options
 @click.pass_obj
 def new(options: Options, /, task: str, folder: Path, owner: str, creator: str, **given: Any) -> None:
@@ -115,7 +69,7 @@ def new(options: Options, /, task: str, folder: Path, owner: str, creator: str, 
 
     _plain_text(task, owner, creator, given["kind"], given["named"], given["next_action"], *given["conditions"])
     by = creator or getuser()
-    document, _ = _open(options, folder, lambda docs: docs.new(task, owner, by, **given), create=True)
+    document, _ = with_documents(options, folder, lambda docs: docs.new(task, owner, by, **given), create=True)
     _show_one(options, document, f"{document.id}  {document.paper.status}, for {document.paper.owner}")
 
 
@@ -139,7 +93,7 @@ def _show_one(options: Options, document: "Document", line: str) -> None:
 @docs.command("list", short_help="List the documents.")
 @click.option("--owner", default="", metavar="NAME", help="Only those that belong to NAME.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only those that are so.")
-@_folder
+@folder_option
 @shared_options
 @click.pass_obj
 def list_(options: Options, folder: Path, owner: str, status: str | None) -> None:
@@ -153,7 +107,7 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
     """
     from ripstop.office.document import plain
 
-    found, troubles = _open(options, folder, lambda docs: docs.take_stock())
+    found, troubles = with_documents(options, folder, lambda docs: docs.take_stock())
     shown = [d for d in found if owner in ("", d.paper.owner) and status in (None, d.paper.status)]
     shown.sort(key=lambda document: (document.paper.created, document.id))
     if options.as_json:
@@ -164,16 +118,23 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
         return say_json(listed)
     if not shown:
         if found:
-            return say(f"None of the {len(found)} documents is such a one.")
-        return say('No documents here. Make one:  ripstop docs new "TASK" --to NAME')
+            return say(f"No documents match ({len(found)} in this folder).")
+        hint = "" if troubles else ' Make one:  ripstop docs new "TASK" --to NAME'
+        return say(f"No documents here.{hint}")
     from .tables import show_documents
 
-    return show_documents(shown)
+    show_documents(shown)
+    refused = sum(len(document.refused) for document in shown)
+    if refused:
+        kept = "1 refused edit is" if refused == 1 else f"{refused} refused edits are"
+        how = "`docs show` names them, `docs clean` deletes old ones"
+        say((f"{kept} kept in {folder / '.workflows'}: {how}", "dim"), err=True)
+    return None
 
 
 @docs.command(short_help="Show a document.")
 @click.argument("document")
-@_folder
+@folder_option
 @shared_options
 @click.pass_obj
 def show(options: Options, document: str, folder: Path) -> None:
@@ -189,12 +150,14 @@ def show(options: Options, document: str, folder: Path) -> None:
         found = await documents.find(document)
         return found, await documents.state(found.run)
 
-    (found, run), _ = _open(options, folder, look, named=document)
+    (found, run), _ = with_documents(options, folder, look, named=document)
     if options.as_json:
         return say_json(plain(found, run))
     say_text(text_of(found).rstrip("\n"))
     for odd in found.oddities:
         say((f"odd: {odd}", "yellow"), err=True)
+    for name in found.refused:
+        say((f"a refused edit is kept: {folder / '.workflows' / name}", "yellow"), err=True)
     return say((f"closer: ripstop log {found.run}   ·   ripstop why {found.run}", "dim"), err=True)
 
 
@@ -208,7 +171,7 @@ def _act(options: Options, folder: Path, named: str, action: str, by: str, **giv
         moved = await documents.act(found, asked, by, **given)
         return moved, await documents.state(moved.run)
 
-    (document, run), _ = _open(options, folder, act, named=named)
+    (document, run), _ = with_documents(options, folder, act, named=named)
     paper = document.paper
     whose = "" if paper.status in ("completed", "terminated") else f", with {paper.owner}"
     _show_one(options, document, f"{document.id}  {paper.status}{whose}")
@@ -225,7 +188,7 @@ def _act(options: Options, folder: Path, named: str, action: str, by: str, **giv
 @docs.command(short_help="Accept a document: you work on it now.")
 @click.argument("document")
 @_as
-@_folder
+@folder_option
 @shared_options
 @click.pass_obj
 def accept(options: Options, document: str, by: str, folder: Path) -> None:
@@ -245,7 +208,7 @@ def accept(options: Options, document: str, by: str, folder: Path) -> None:
 @_message
 @_next
 @click.option("--result", default="", metavar="TEXT", help="What has come out of it so far.")
-@_folder
+@folder_option
 @shared_options
 @click.pass_obj
 def pass_(options: Options, /, document: str, folder: Path, by: str, **given: str) -> None:
@@ -263,7 +226,7 @@ def pass_(options: Options, /, document: str, folder: Path, by: str, **given: st
 @_as
 @_message
 @click.option("--result", default="", metavar="TEXT", help="What came out of it.")
-@_folder
+@folder_option
 @shared_options
 @click.pass_obj
 def complete(options: Options, /, document: str, folder: Path, by: str, **given: str) -> None:
@@ -280,7 +243,7 @@ def complete(options: Options, /, document: str, folder: Path, by: str, **given:
 @click.argument("document")
 @_as
 @click.option("--because", "message", default="", metavar="TEXT", help="Why.")
-@_folder
+@folder_option
 @shared_options
 @click.pass_obj
 def terminate(options: Options, document: str, folder: Path, by: str, message: str) -> None:
@@ -293,36 +256,10 @@ def terminate(options: Options, document: str, folder: Path, by: str, message: s
     _act(options, folder, document, "terminate", by, message=message)
 
 
-@docs.command(short_help="Delete old terminated documents.")
-@click.option("--older-than", "days", type=number_type("docs", "keep_days"), metavar="DAYS", help="Default: 7 days.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@_folder
-@shared_options
-@click.pass_obj
-def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> None:
-    """Delete the files of documents that were terminated long ago. The journal keeps all of them.
-
-    \b
-    Example:
-      ripstop docs clean --older-than 30 --dry-run
-    """
-    from .words import count
-
-    age = options.settings().docs.keep_days if days is None else days
-    old, _ = _open(options, folder, lambda docs: docs.clean(age, dry_run))
-    if options.as_json:
-        listed = [{"id": document.id, "file": document.file} for document in old]
-        return say_json({"deleted": [] if dry_run else listed, "old": listed})
-    for document in old:
-        say(f"{document.id}  {document.paper.updated}  {document.file}")
-    verb = "would be deleted" if dry_run else "deleted"
-    return say(f"{count(len(old), 'document')} {verb}.")
-
-
 @docs.command(short_help="Show the messages in the inboxes.")
 @click.argument("agent", required=False, default="")
 @click.option("--handle", "do_handle", is_flag=True, help="Do what they ask for, and put them away.")
-@_folder
+@folder_option
 @shared_options
 @click.pass_obj
 def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
@@ -343,7 +280,7 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
         room = Mailroom(documents)
         return [(letter, (await room.handle(letter))[0]) for letter in found]
 
-    found, _ = _open(options, folder, look)
+    found, _ = with_documents(options, folder, look)
     if options.as_json:
         listed = [{**plain_letter(letter), "became": became} for letter, became in found]
         return say_json(listed)
@@ -366,21 +303,29 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
 @docs.command(short_help="Let agents work on the documents they own.")
 @click.option("--once", is_flag=True, help="Stop when nothing is left that they could do.")
 @click.option("--role", "only", multiple=True, metavar="NAME", help="Only this role; may be repeated.")
-@_folder
+@click.option("--max-tokens", type=number_type("limits", "tokens"), metavar="N", help="Stop after this many tokens.")
+@click.option("--max-money", type=number_type("limits", "money"), metavar="AMOUNT", help="Stop after this much money.")
+@click.option("--max-calls", type=number_type("limits", "calls"), metavar="N", help="Stop after this many model calls.")
+@click.option("--max-seconds", type=number_type("limits", "seconds"), metavar="SECONDS", help="Stop after this long.")
+@folder_option
 @shared_options
 @click.pass_obj
-def watch(options: Options, folder: Path, once: bool, only: tuple[str, ...]) -> None:
+def watch(options: Options, /, folder: Path, once: bool, only: tuple[str, ...], **most: Any) -> None:
     """Let agents work on the documents they own: workflows first, the inbox second.
 
     A role is a file roles/NAME.md that says how it works; [docs.models] in ripstop.toml may give it a model of its
     own. The command goes on until it is interrupted (Ctrl-C loses nothing), or, with --once, until nothing is left
     to do; then the exit code is 4 if a person is asked (ripstop desk), and 3 if a guard stopped something.
 
+    --max-… is what all agents together may spend while this command runs. It stops as soon as that is spent, with
+    exit code 3; a call that is under way then is broken off, and made again by the next watch.
+
     \b
     Example:
-      ripstop docs watch --once --model script:script.jsonl
+      ripstop docs watch --once --model script:script.jsonl --max-calls 50
     """
     from .trusting import with_consent
     from .watching import watch_documents
 
-    sys.exit(with_consent(options, lambda: asyncio.run(watch_documents(options, folder, once, only))))
+    limits = {name.removeprefix("max_"): value for name, value in most.items() if value is not None}
+    sys.exit(with_consent(options, lambda: asyncio.run(watch_documents(options, folder, once, only, limits))))

@@ -16,7 +16,7 @@ from ripstop import __version__
 
 from .checking import check, schema
 from .complaints import complaint_about, tell_person, tell_program
-from .documents import docs
+from .document_care import docs
 from .drawing import graph
 from .looking import log, runs, show, verify, why
 from .models import model

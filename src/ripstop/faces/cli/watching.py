@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.kernel.effects import AskAgent, AskPerson
-from ripstop.kernel.events import Asked, Guarded, Warned
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson
+from ripstop.kernel.events import Answered, Asked, Guarded, Warned
 from ripstop.runtime.live import Appended, Began, Retrying, Sight
 
 from .output import keep_working_without_readers
@@ -17,6 +17,7 @@ from .terminal import say, say_json
 
 if TYPE_CHECKING:
     from ripstop.office.document import Document, Trouble
+    from ripstop.office.documents import Documents
     from ripstop.office.roles import Role
     from ripstop.office.watching import Mail
     from ripstop.settings import Settings
@@ -81,9 +82,40 @@ class Lines:
         say((name, "bold"), "  ", (text, colour), err=True)
 
 
-async def watch_documents(options: "Options", folder: Path, once: bool, only: tuple[str, ...]) -> int:
+class _Spending:
+    """What the agents of one folder have spent since the command began, and when that is all they may spend."""
+
+    def __init__(self, limits: dict[str, float]) -> None:
+        self.prefix = ""
+        self.reached: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Says which limit was reached."""
+        self._limits = limits
+        self._spent = {"calls": 0.0, "tokens": 0.0, "money": 0.0}
+        if "seconds" in limits:
+            asyncio.get_running_loop().call_later(limits["seconds"], self._reach, "seconds")
+
+    def see(self, sight: Sight) -> None:
+        if not isinstance(sight, Appended) or not sight.run_id.startswith(self.prefix):
+            return
+        for record in sight.records:
+            if isinstance(record.event, Answered) and isinstance(record.event.answer, AgentReplied):
+                usage = record.event.answer.usage
+                for name, amount in (("calls", 1), ("tokens", usage.tokens), ("money", usage.money)):
+                    self._spent[name] += amount
+        for name, spent in self._spent.items():
+            if name in self._limits and spent >= self._limits[name]:
+                self._reach(name)
+
+    def _reach(self, name: str) -> None:
+        if not self.reached.done():
+            self.reached.set_result(f"The limit of {self._limits[name]:g} {name} for this watch is reached.")
+
+
+async def watch_documents(
+    options: "Options", folder: Path, once: bool, only: tuple[str, ...], limits: dict[str, float]
+) -> int:
     from ripstop.app import open_app
-    from ripstop.office.documents import Documents
+    from ripstop.office.documents import open_documents
     from ripstop.office.watching import Watch
 
     settings = options.settings()
@@ -92,30 +124,42 @@ async def watch_documents(options: "Options", folder: Path, once: bool, only: tu
         app.worker.only = ""
         app.trust.check_models(role.model for role in roles.values())
         lines = Lines()
-        documents = Documents(app, folder, lines.trouble)
-        lines.prefix = f"{documents.prefix}."
-        stop = app.live.watch(lines.see)
+        documents = await open_documents(app, folder, lines.trouble)
+        if not await _is_missing(documents):
+            await documents.identify()
+        spending = _Spending(limits)
+        lines.prefix = spending.prefix = f"{documents.prefix}."
+        stops = (app.live.watch(lines.see), app.live.watch(spending.see))
         watch = Watch(documents, roles, lines.mail)
         interrupted = stop_requested()
         keep_working_without_readers()
         if not once:
             say(f"Watching {folder} for {', '.join(roles)}. Ctrl-C stops; nothing is lost.", err=True)
         working = asyncio.ensure_future(watch.once() if once else watch.for_ever())
-        waited: list[asyncio.Future[Any]] = [working, interrupted]
+        waited: list[asyncio.Future[Any]] = [working, interrupted, spending.reached]
         try:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
                 working.cancel()
-                await app.worker.stop(GRACE)
+                await app.worker.stop(GRACE if not spending.reached.done() else 0)
+                if spending.reached.done():
+                    say(spending.reached.result(), err=True)
+                    return STOPPED
                 say(interruption(), err=True)
                 return INTERRUPTED + interrupted.result()
             working.result()
             stock = await documents.take_stock()
         finally:
-            stop()
+            for stop in stops:
+                stop()
     for document in watch.strangers(stock):
         lines.stranger(document.id, document.paper.owner)
     return _result(options, stock, lines.stopped)
+
+
+async def _is_missing(documents: "Documents") -> bool:
+    """Whether the journal has documents of a folder that is not there."""
+    return not await asyncio.to_thread(documents.folder.is_there) and bool(await documents.ids())
 
 
 def _roles(options: "Options", settings: "Settings", folder: Path, only: tuple[str, ...]) -> "dict[str, Role]":

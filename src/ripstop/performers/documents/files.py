@@ -21,6 +21,7 @@ from .names import MAX_NAME, MAX_SIZE, checked, cut, decoded, numbered, safe
 _UNFINISHED = ".unfinished-"
 """How the names of our hidden files begin. Not as those of the file tools, which delete theirs under another lock."""
 _OLD, _LOOKS = 3600.0, 5
+REFUSED = ".refused-"
 PAUSE = 0.01
 """Seconds until we look again."""
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -62,6 +63,13 @@ def is_there(above: int, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def is_older(above: int, name: str, before: float) -> bool:
+    try:
+        return os.stat(name, dir_fd=above, follow_symlinks=False).st_mtime < before
+    except FileNotFoundError:
+        return False
 
 
 def look(above: int, name: str) -> bytes | None:
@@ -177,7 +185,7 @@ def _mode(above: int, name: str) -> int | None:
 
 def refused(name: str, tag: str) -> Iterator[str]:
     """Names under which a refused text may be kept beside its document."""
-    return numbered(f"{cut(checked(name), MAX_NAME - 90)}.refused-{cut(safe(tag), 80)}", "")
+    return numbered(f"{cut(checked(name), MAX_NAME - 90)}{REFUSED}{cut(safe(tag), 80)}", "")
 
 
 def move(above: int, name: str, into: int, names: Iterator[str]) -> str:

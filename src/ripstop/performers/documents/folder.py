@@ -36,8 +36,13 @@ from .names import MAX_NAME, checked, cut, decoded, encoded, is_plain, numbered,
 WORKFLOWS, INBOX, OURS, REPLACING = ".workflows", ".inbox", ".ripstop", "replacing"
 SET_ASIDE, PROCESSED = _NOBODY = ("set-aside", "processed")
 """Folders beside messages, so no agent may be called like that."""
-LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+LETTERS, ID_LENGTH = "abcdefghjkmnpqrstuvwxyz23456789", 5
 """Of a folder's id: none that is mistaken for another."""
+_ID = "folder-id"
+
+
+def drawn_id() -> str:
+    return "".join(secrets.choice(LETTERS) for _ in range(ID_LENGTH))
 
 
 class Folder:
@@ -51,13 +56,28 @@ class Folder:
 
     @property
     def id(self) -> str:
-        """Five letters, the same for everybody; whoever comes first draws them."""
-        drawn = "".join(secrets.choice(LETTERS) for _ in range(5))
+        """Five letters, the same for every process; the first one draws them."""
+        return self.identify(drawn_id())
+
+    def identify(self, drawn: str) -> str:
+        """Give the folder this id, unless it has one; returns the one that it has."""
         with self._opened(WORKFLOWS, OURS, create=True) as above:
-            if files.look(above, "folder-id") is None:
-                files.create(above, iter(["folder-id"]), drawn.encode())
-            letters = (files.look(above, "folder-id") or b"").decode(errors="replace").strip()
-        if len(letters) != len(drawn) or not set(letters) <= set(LETTERS):
+            if files.look(above, _ID) is None:
+                files.create(above, iter([_ID]), drawn.encode())
+            return self._checked_id(files.look(above, _ID) or b"")
+
+    def known_id(self) -> str:
+        """The folder's id; empty if it has none. Nothing is created."""
+        try:
+            with self._opened(WORKFLOWS, OURS) as above:
+                data = files.look(above, _ID)
+        except Missing:
+            return ""
+        return "" if data is None else self._checked_id(data)
+
+    def _checked_id(self, data: bytes) -> str:
+        letters = data.decode(errors="replace").strip()
+        if len(letters) != ID_LENGTH or not set(letters) <= set(LETTERS):
             raise Refused(
                 f"folder-id in {str(self.root / WORKFLOWS / OURS)!r} is damaged. Delete it to have a new one."
             )
@@ -85,9 +105,13 @@ class Folder:
 
     # Documents
 
-    def documents(self) -> list[Found]:
-        """Every document, in no order."""
-        return self._all(WORKFLOWS)
+    def is_there(self) -> bool:
+        """Whether there is a folder for documents."""
+        return (self.root / WORKFLOWS).is_dir()
+
+    def documents(self, names: Collection[str] | None = None) -> list[Found]:
+        """Every document, or those with these names, in no order."""
+        return self._all(WORKFLOWS, names=names)
 
     def read(self, name: str) -> str | None:
         """The text of a document, nothing if there is no file. `Refused` if there is one without a text."""
@@ -140,6 +164,33 @@ class Folder:
             return next(
                 kept for kept in names if files.create(above, iter([kept]), data) or files.look(above, kept) == data
             )
+
+    def refused(self) -> dict[str, list[str]]:
+        """The names of the refused texts that are kept, by the document that they are kept beside."""
+        found: dict[str, list[str]] = {}
+        try:
+            with self._opened(WORKFLOWS) as above:
+                for name in os.listdir(above):
+                    document, mark, _ = name.partition(f".md{files.REFUSED}")
+                    if mark and not name.startswith("."):
+                        found.setdefault(f"{document}.md", []).append(name)
+        except Missing:
+            return {}
+        return {document: sorted(names) for document, names in found.items()}
+
+    def old_refused(self, before: float) -> list[str]:
+        """The names of the refused texts that were written before a time, in seconds since 1970."""
+        names = [name for names in self.refused().values() for name in names]
+        with suppress(Missing), self._opened(WORKFLOWS) as above:
+            return sorted(name for name in names if files.is_older(above, name, before))
+        return []
+
+    def forget_refused(self, names: Collection[str]) -> None:
+        """Delete refused texts."""
+        with self._opened(WORKFLOWS) as above:
+            for name in names:
+                with suppress(FileNotFoundError):
+                    os.unlink(checked(name), dir_fd=above)
 
     def set_aside(self, name: str, reason: str) -> Path:
         """Move a file that cannot be used into `set-aside/`, and say why in `<file>.reason.txt`. Raises `Missing`."""
@@ -243,11 +294,17 @@ class Folder:
             except OSError as error:
                 raise in_words(place, error) from error
 
-    def _all(self, *parts: str) -> list[Found]:
+    def _all(self, *parts: str, names: Collection[str] | None = None) -> list[Found]:
+        wanted = names
         try:
             with self._opened(*parts) as above:
                 with os.scandir(above) as entries:
-                    there = [one.name for one in entries if one.is_file(follow_symlinks=False)]
+                    there = [
+                        one.name
+                        for one in entries
+                        if (wanted is None or printable(one.name) in wanted or one.name in wanted)
+                        and one.is_file(follow_symlinks=False)
+                    ]
                 texts = [name for name in there if name.endswith(".md") and not name.startswith(".")]
                 names = [name for name in texts if is_plain(name)]
                 odd = [

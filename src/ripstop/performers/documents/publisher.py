@@ -54,6 +54,8 @@ class Seen(Struct, frozen=True):
     stamp: str = ""
     """… and the stamp of that file, which is another if the same text is saved again."""
     file: str = ""
+    cleaned: bool = False
+    """The file was deleted by `docs clean`, so it is not missing."""
 
     def is_ours(self, sha: str, stamp: str) -> bool:
         """Whether a text is the one that we wrote, or the one that it was to be written over."""
@@ -113,12 +115,18 @@ async def rescue(folder: Folder, key: str, file: str) -> str:
     return await do_locked(folder.lock(key), lambda: _rescue(folder, key, file))
 
 
-async def keys_by_file(folder: Folder) -> dict[str, list[str]]:
-    """Whose files the files of a folder are, as far as we have written them."""
-    found: dict[str, list[str]] = {}
-    for key, note in (await asyncio.to_thread(folder.notes)).items():
-        found.setdefault(_read(note).file, []).append(key)
-    return found
+async def notes_of(folder: Folder) -> dict[str, Seen]:
+    """What we have noted about every document, by key."""
+    return {key: _read(note) for key, note in (await asyncio.to_thread(folder.notes)).items()}
+
+
+async def note_ours(folder: Folder, key: str, file: str, text: str, cleaned: bool = False) -> None:
+    """Note that the text in a file is the last view of a document that has nothing more to say."""
+
+    def note() -> None:
+        _note(folder, key, Seen(_seen(folder, key).number, sha_of(text), file=file, cleaned=cleaned))
+
+    await do_locked(folder.lock(key), note)
 
 
 async def put_back(folder: Folder, key: str, file: str, text: str) -> bool:

@@ -67,7 +67,7 @@ def action_words(language: str, action: str, to: str, message: str) -> str:
 
 def guard_words(language: str, guard: str, **values: object) -> str:
     """Why a guard terminated the document, as its history says it."""
-    words = _GUARDS[language].get(guard) or _GUARDS[language][""]
+    words = _GUARDS[language].get(guard.removeprefix("budget.")) or _GUARDS[language][""]
     return string.Template(words).safe_substitute(values, guard=guard)
 
 

@@ -1,0 +1,63 @@
+"""Opening a folder of documents for one command."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import Options
+from .terminal import say
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ripstop.office.document import Trouble
+    from ripstop.office.documents import Documents
+
+folder_option = click.option(
+    "--folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path(),
+    help="Where .workflows/ and .inbox/ are. Default: here.",
+)
+
+
+def with_documents(
+    options: Options, folder: Path, work: "Callable[[Documents], Awaitable[Any]]", named: str = "", create: bool = False
+) -> tuple[Any, list["Trouble"]]:
+    """Do something with the documents of a folder; returns its result, and what is wrong with some files.
+
+    With `create` a journal is made if there is none. So it is if there are files to take in, unless another than the
+    default was named: that may have been a mistake. Where nobody has ever worked nothing is made: there is no document
+    `named` so, and without a name the result is an empty list.
+    """
+    from ripstop.app import open_app
+    from ripstop.kernel.errors import UsageError
+    from ripstop.office.documents import open_documents
+    from ripstop.settings import DEFAULT_STORE, store_path
+
+    troubles: list[Trouble] = []
+    settings = options.settings()
+    takes_in = _is_used(folder)
+    create = create or (settings.store == DEFAULT_STORE and takes_in)
+    if not create and not takes_in and settings.store == DEFAULT_STORE and not store_path(settings.store).exists():
+        if named:
+            raise UsageError(f"There is no document {named!r} in {folder.resolve()}; there are no documents here yet.")
+        return [], []
+
+    async def go() -> Any:
+        async with open_app(settings, create=create) as app:
+            app.worker.only = ""  # agents work while somebody watches, not because somebody looks
+            return await work(await open_documents(app, folder, troubles.append))
+
+    try:
+        return asyncio.run(go()), troubles
+    finally:
+        for trouble in dict.fromkeys(troubles):
+            say(f"{trouble.file}: {trouble.text}", err=True)
+
+
+def _is_used(folder: Path) -> bool:
+    """Whether there are documents or messages in a folder, or have been."""
+    return any((folder / name).is_dir() for name in (".workflows", ".inbox"))
