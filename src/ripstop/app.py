@@ -21,7 +21,7 @@ from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
-from ripstop.kernel.errors import JournalNotFound, UsageError
+from ripstop.kernel.errors import JournalNotFound, UntrustedFolder, UsageError
 from ripstop.kernel.events import OUTCOMES
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
@@ -31,18 +31,20 @@ from ripstop.performers.agents.model_spec import wrong
 from ripstop.performers.agents.router import FOR_ALL, ROLES, Agents
 from ripstop.performers.children import Children
 from ripstop.performers.documents.folder import Folder
-from ripstop.performers.documents.placing import Placed
+from ripstop.performers.documents.placing import Placed, untrusted_folder
 from ripstop.performers.documents.publisher import Publisher
 from ripstop.performers.documents.sender import Sender
 from ripstop.performers.loudspeaker import Loudspeaker
 from ripstop.performers.timers import Timers
 from ripstop.performers.tools.file_tools import FileTools
+from ripstop.performers.tools.project import Project, check_agents
 from ripstop.performers.tools.toolbox import Tool, Toolbox
 from ripstop.performers.tools.workspace_copy import copy_workspace
+from ripstop.private_files import OURS
 from ripstop.runtime.engine import Engine
 from ripstop.runtime.live import Live
 from ripstop.runtime.pace import Pace
-from ripstop.runtime.ports import Journal, Performer, Request
+from ripstop.runtime.ports import Journal, Performer, Refused, Request, RunInfo
 from ripstop.runtime.worker import Worker
 from ripstop.settings import DEFAULT_STORE, Settings, store_path
 from ripstop.styles.graph.definition import Graph
@@ -52,6 +54,7 @@ from ripstop.styles.handoff.events import HANDOFF_EVENTS
 from ripstop.styles.handoff.standing import PUBLISH, SEND
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.trust import Trust
+from ripstop.trusted_folders import TrustedFolders, trusted_folders
 
 STYLES: dict[str, Style[Any]] = {"graph": GraphStyle(), "handoff": HandoffStyle()}
 CODEC = Codec(tuple(dict.fromkeys((*GRAPH_EVENTS, *HANDOFF_EVENTS))))
@@ -79,6 +82,8 @@ class App(Struct, frozen=True):
     """Folders of documents that this process works in, by what the ids of their runs begin with."""
     trust: Trust
     """The addresses that may get prompts and keys."""
+    folders: TrustedFolders
+    """Where runs of this journal can put files."""
 
     async def start(
         self,
@@ -94,6 +99,7 @@ class App(Struct, frozen=True):
         # a run that is resumed from another folder finds its files again
         folder = (workspace or _own_workspace(run_id)).resolve()
         _usable_workspace(folder)
+        self.folders.remember(folder)
         for_all = self.settings.model_for_all
         definition = load(workflow.style, workflow.content)
         check_model(model)
@@ -102,6 +108,7 @@ class App(Struct, frozen=True):
             _check_agents(workflow, definition)
         models = _models_of(definition, self.settings)
         self.trust.check_models(models)
+        _check_folders(workflow, definition, folder)
         _check_values(workflow, definition, values or {})
         chosen = self.with_prices(limits or self.settings.limits, models)
         settings: dict[str, Any] = {"model": absolute_script(model), "workspace": str(folder)}
@@ -125,11 +132,35 @@ class App(Struct, frozen=True):
             check_model(self.settings.models.strong, "[models] strong: ")
 
     async def check_resumable(self, run_id: str) -> None:
-        """Raise `RunDamaged` or `DefinitionError` unless a run, and all its children that have not ended, are sound."""
+        """Raise unless a run, and all its children that have not ended, can be worked on here.
+
+        Raises:
+            RunDamaged: One of them is not what was written.
+            DefinitionError: Its pinned definition is wrong.
+            UntrustedFolder: It would put files where the user has not allowed it.
+        """
         await self.engine.check(run_id)
-        for info in await self.engine.runs():
-            if info.run_id.startswith(f"{run_id}.") and info.status not in OUTCOMES:
-                await self.engine.check(info.run_id)
+        runs = await self.engine.runs()
+        for one in (run_id, *_children(run_id, runs)):
+            await self.engine.check(one)
+            run = (await self.engine.look(one)).run
+            if run.id.partition(".")[0] in self.places:
+                continue  # documents that were moved here
+            folder = untrusted_folder(run.settings, self.folders)
+            goes_on = not run.ended or run.verdict is not None or self.engine.style(run).resumable(run.state)
+            if folder and goes_on:
+                raise UntrustedFolder(one, folder)
+
+    async def use_workspace(self, run_id: str, workspace: Path) -> None:
+        """Have a run and its children put their files there from now on: its user has named the folder."""
+        folder = workspace.resolve()
+        _usable_workspace(folder)
+        await self.engine.check(run_id)
+        self.folders.remember(folder)
+        for one in (run_id, *_children(run_id, await self.engine.runs())):
+            run = (await self.engine.look(one)).run
+            if "workspace" in run.settings and Path(str(run.settings["workspace"])) != folder:
+                await self.engine.use(one, {"workspace": str(folder)})
 
     def check_address(self, run: Run[Any], model: str = "", base_url: str = "") -> None:
         """Check the address that a run would use now, whoever recorded it. Raises `NotTrusted`.
@@ -187,7 +218,11 @@ async def fork(
         return await engine.fork(run_id, at, name, definition, settings=settings)
     old, new = Path(run.settings["workspace"]), (workspace or _own_workspace(name)).resolve()
     _usable_workspace(new)
+    folders = _folders_of(engine.journal)
     copied = old.is_dir() and not (new.is_dir() and any(new.iterdir()))
+    if copied and not folders.cover(old):
+        raise UntrustedFolder(run_id, old)
+    folders.remember(new)
     if copied:
         try:
             await asyncio.to_thread(copy_workspace, old, new)
@@ -213,6 +248,23 @@ def _usable_workspace(workspace: Path) -> None:
     above = next(path for path in (workspace, *workspace.parents) if path.exists())
     if not above.is_dir():
         raise UsageError(f"The workspace {workspace} cannot be a folder, because {above} is a file.")
+
+
+def _check_folders(workflow: Workflow, definition: Any, workspace: Path) -> None:
+    project = Project(workspace, Path.cwd(), workflow.path)
+    try:
+        check_agents(project, workspace, [a.name for a in definition.agents] if isinstance(definition, Graph) else ())
+    except Refused as error:
+        raise UsageError(str(error)) from error
+
+
+def _children(run_id: str, runs: Iterable[RunInfo]) -> list[str]:
+    """The children of a run that have not ended, and theirs."""
+    return [info.run_id for info in runs if info.run_id.startswith(f"{run_id}.") and info.status not in OUTCOMES]
+
+
+def _folders_of(journal: Journal) -> TrustedFolders:
+    return trusted_folders(journal.path if isinstance(journal, SqliteJournal) else Path(OURS) / "in-memory")
 
 
 def _check_values(workflow: Workflow, definition: Any, values: Mapping[str, str]) -> None:
@@ -343,7 +395,7 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool 
     )
     performers: dict[type, Performer] = {
         AskAgent: agents,
-        CallTool: Placed(toolbox, places),
+        CallTool: Placed(toolbox, places, _folders_of(journal)),
         Say: loudspeaker,
         SetTimer: Timers(),
         StartRun: Children(engine, _child_definition),
@@ -352,7 +404,7 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool 
     try:
         await worker.start()
         try:
-            yield App(settings, engine, worker, live, loudspeaker, places, trust)
+            yield App(settings, engine, worker, live, loudspeaker, places, trust, _folders_of(journal))
         finally:
             await asyncio.shield(worker.stop())
     finally:

@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 
 from ripstop.app import CODEC, STYLES, now
 from ripstop.definitions.finding import find, load
+from ripstop.definitions.pinned import check_pinned
+from ripstop.journals import chain
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.runtime.engine import Engine
 from ripstop.styles.graph.definition import Agent, Graph, State
@@ -25,6 +28,9 @@ agents: [{name: ada, type: coder}]
 states:
   - {name: work, agent: ada, prompt: "{{COLLABORATION_GUIDE}} {{initial_message}}", transitions: [{to: END}]}
 """
+
+
+DONE = {"reply": '{"content": "done", "decisions": {}}'}
 
 
 @pytest.fixture
@@ -44,7 +50,7 @@ def script(*replies: dict[str, Any]) -> str:
 
 
 def writes(path: str, content: str = "x") -> dict[str, Any]:
-    call = {"tool": "write_file", "arguments": {"path": path, "content": content}}
+    call = {"tool": "write_file", "args": {"path": path, "content": content}}
     return {"calls": [call]}
 
 
@@ -148,10 +154,6 @@ def _swap_definition(wrong: Graph) -> None:
     """As `craft`, for a definition that the style itself could not begin with."""
     content = msgspec.json.encode(wrong, order="deterministic")
     os.remove("foreign.db")
-    from hashlib import sha256
-
-    from ripstop.journals import chain
-
     craft(graph(), {"model": f"script:{Path('script.jsonl').resolve()}"})
     db = sqlite3.connect("foreign.db")
     ((at, body),) = db.execute("SELECT at, body FROM records").fetchall()
@@ -166,11 +168,129 @@ def _swap_definition(wrong: Graph) -> None:
 
 
 def test_every_example_passes_the_check_of_pinned_definitions() -> None:
-    from ripstop.definitions.pinned import check_pinned
-
     examples = Path(__file__).parents[2] / "examples"
     files = sorted(examples.rglob("workflow.yaml"))
     assert files
     for file in files:
         workflow = find(str(file), "a goal", any_name=True)
         check_pinned(load("graph", workflow.content))
+
+
+# Folders
+
+
+def test_a_workspace_that_only_the_journal_names_is_refused(here: Path) -> None:
+    ssh = here.parent / "home" / ".ssh"
+    ssh.mkdir()
+    store = craft(graph(), {"model": script(writes("authorized_keys")), "workspace": str(ssh)})
+    done = command("--store", store, "resume", "evil-1")
+    assert (done.code, "--workspace" in done.err, str(ssh) in done.err) == (2, True, True), done
+    assert command("--store", store, "fork", "evil-1").code == 2
+    assert list(ssh.iterdir()) == []
+
+
+def test_the_home_as_workspace_is_refused_even_from_the_home(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = here.parent / "home"
+    (home / "ssh").mkdir()
+    monkeypatch.chdir(home)
+    store = craft(graph("ssh"), {"model": script(writes("x")), "workspace": str(home)}, str(here / "foreign.db"))
+    assert command("--store", store, "resume", "evil-1").code == 2
+    assert list((home / "ssh").iterdir()) == []
+
+
+@pytest.mark.parametrize("link", ["workspaces/evil-1", "workspaces", ""])
+def test_a_link_in_the_place_of_a_run_s_own_folder_is_refused(here: Path, link: str) -> None:
+    target = here.parent / "home"
+    place = here / ".ripstop" / link if link else here / ".ripstop"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(target)
+    own = here / ".ripstop" / "workspaces" / "evil-1"
+    store = craft(graph(), {"model": script(writes("x")), "workspace": str(own)})
+    assert command("--store", store, "resume", "evil-1").code == 2
+    assert list(target.iterdir()) == []
+
+
+def test_the_workspace_of_a_child_is_looked_at_as_well(here: Path) -> None:
+    evil = here.parent / "home"
+    store = craft(graph(), {"model": script(writes("x"))})
+
+    async def add_child() -> None:
+        journal = SqliteJournal("foreign.db", CODEC)
+        engine = Engine(journal, STYLES, load, now)
+        content = msgspec.json.encode(graph(), order="deterministic")
+        await engine.start("evil-1.2", "graph", content, "go", settings={"workspace": str(evil)})
+        await journal.close()
+
+    asyncio.run(add_child())
+    done = command("--store", store, "resume", "evil-1")
+    assert (done.code, "evil-1.2" in done.err) == (2, True), done
+    assert list(evil.iterdir()) == []
+
+
+def test_documents_in_a_folder_that_only_the_journal_names_are_refused(here: Path) -> None:
+    evil = here.parent / "home"
+    store = craft(graph(), {"model": script(writes("x")), "folder": str(evil)})
+    assert command("--store", store, "resume", "evil-1").code == 2
+    assert list(evil.iterdir()) == []
+
+
+def test_naming_the_workspace_is_consent_for_that_journal_alone(here: Path) -> None:
+    there = here.parent / "there"
+    store = craft(graph(), {"model": script(writes("a.md"), DONE), "workspace": str(there)})
+    assert command("--store", store, "resume", "evil-1").code == 2
+    done = command("--store", store, "resume", "evil-1", "--workspace", str(there))
+    assert done.code == 0, done
+    assert (there / "ada" / "a.md").read_text().strip() == "x"
+    other = craft(graph(), {"model": script(writes("b.md"), DONE), "workspace": str(there)}, "other.db")
+    assert command("--store", other, "resume", "evil-1").code == 2
+
+
+def test_another_workspace_can_be_named_instead(here: Path) -> None:
+    home = here.parent / "home"
+    store = craft(graph(), {"model": script(writes("a.md"), DONE), "workspace": str(home)})
+    done = command("--store", store, "resume", "evil-1", "--workspace", "mine")
+    assert done.code == 0, done
+    assert (here / "mine" / "ada" / "a.md").is_file() and not (home / "ada").exists()
+
+
+@pytest.mark.parametrize("has_home", [True, False])
+def test_a_run_of_ours_with_a_workspace_elsewhere_is_resumed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, has_home: bool
+) -> None:
+    if not has_home:
+        monkeypatch.delenv("HOME")
+    Path("ask.yaml").write_text(ASK, encoding="utf-8")
+    there = str(here.parent / "there")
+    model = script(writes("a.md"), DONE)
+    done = command("run", "ask.yaml", "--workspace", there, "--model", model, "--max-calls", "1", "--json")
+    assert done.code == 3, done
+    resumed = command("resume", json.loads(done.out)["run"], "--raise", "calls=5")
+    assert resumed.code == 0, resumed
+
+
+# The project's own files
+
+
+@pytest.mark.parametrize("agent", ["workflows", "roles", "definitions"])
+def test_an_agent_cannot_have_a_folder_of_the_project(here: Path, agent: str) -> None:
+    for name in ("workflows", "roles", "definitions"):
+        Path(name).mkdir()
+    file = Path("definitions/ask.yaml")
+    file.write_text(ASK.replace("ada", agent), encoding="utf-8")
+    done = command("run", str(file), "--workspace", ".", "--model", script(writes("ask.yaml"), DONE))
+    assert (done.code, "part of this project" in done.err) == (2, True), done
+    assert file.read_text(encoding="utf-8") == ASK.replace("ada", agent)
+
+
+def test_an_agent_cannot_have_the_folder_that_holds_the_project(here: Path) -> None:
+    Path("ask.yaml").write_text(ASK.replace("ada", "here"), encoding="utf-8")
+    done = command("run", "ask.yaml", "--workspace", "..", "--model", script(writes("ask.yaml"), DONE))
+    assert (done.code, "part of this project" in done.err) == (2, True), done
+
+
+def test_an_agent_can_have_a_new_folder_in_the_project(here: Path) -> None:
+    Path("ask.yaml").write_text(ASK, encoding="utf-8")
+    for _ in range(2):
+        done = command("run", "ask.yaml", "--workspace", ".", "--model", script(writes("a.md"), DONE))
+        assert done.code == 0, done
+    assert (here / "ada" / "a.md").is_file()

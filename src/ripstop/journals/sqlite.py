@@ -53,6 +53,10 @@ class SqliteJournal:
         )
         self._seen = self._data_version()
 
+    @property
+    def path(self) -> Path:
+        return self._path
+
     async def close(self) -> None:
         await self._commit.drain()
         self._commit.close()

@@ -23,6 +23,7 @@ async def resume_all(options: "Options") -> int:
     from ripstop.app import open_app
     from ripstop.office.documents import know_this_place
 
+    from .consenting import check_or_ask
     from .watching import Lines
     from .words import command_for, count, shown_status
 
@@ -35,6 +36,8 @@ async def resume_all(options: "Options") -> int:
         app.check_roles()
         know_this_place(app, Path.cwd())
         unfinished = await _unfinished(app)
+        for run_id in unfinished:
+            await check_or_ask(options, app, run_id)
         if options.model or options.base_url:
             for run_id in unfinished:
                 await app.use_model(run_id, options.model or "", options.base_url or "")

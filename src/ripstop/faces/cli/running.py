@@ -92,9 +92,12 @@ def run(
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Resume every interrupted run, side by side.")
 @click.option("--raise", "raises", multiple=True, metavar="LIMIT=N", help="Raise a limit that was reached by N.")
+@click.option("--workspace", type=click.Path(path_type=Path), metavar="DIR", help="Where its agents put their files.")
 @shared_options
 @click.pass_obj
-def resume(options: Options, run_id: str | None, everything: bool, raises: tuple[str, ...]) -> None:
+def resume(
+    options: Options, run_id: str | None, everything: bool, raises: tuple[str, ...], workspace: Path | None
+) -> None:
     """Resume an interrupted run; without RUN, the latest that is interrupted, or else waits.
 
     This also resumes a run that a guard stopped. If it reached a limit, raise it: turns, calls, tokens, money,
@@ -102,6 +105,9 @@ def resume(options: Options, run_id: str | None, everything: bool, raises: tuple
 
     With --model all its agents use that model from now on, whatever the definition says, and so does a call
     that was under way.
+
+    A journal can come from somebody else. So a folder for files that it names, and you have not named for it before, is
+    used only if you say so, here or with --workspace DIR; with another DIR, the run's files are there from now on.
 
     With --all the exit code is that of the worst: 1 before 3, 4 and 0.
 
@@ -115,11 +121,15 @@ def resume(options: Options, run_id: str | None, everything: bool, raises: tuple
     from ripstop.app import check_model
     from ripstop.office.documents import know_this_place
 
+    from .consenting import check_or_ask
+
     if options.model:
         check_model(options.model)
     raised = _amounts(raises)
     if raised and not run_id:
         raise click.UsageError("--raise needs the RUN whose limit is raised.")
+    if workspace and not run_id:
+        raise click.UsageError("--workspace needs the RUN whose files are there.")
     if everything and run_id:
         raise click.UsageError("Give either RUN or --all.")
     if everything:
@@ -130,17 +140,18 @@ def resume(options: Options, run_id: str | None, everything: bool, raises: tuple
     async def start(app: "App") -> Followed:
         app.check_roles()
         found = run_id or await _latest_unfinished(app)
-        await app.check_resumable(found)
+        know_this_place(app, Path.cwd())
+        if workspace:
+            await app.use_workspace(found, workspace)
+        await check_or_ask(options, app, found)
         run = (await app.engine.look(found)).run
         goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
         if goes_on or not run.ended:
             app.check_address(run, options.model or "", options.base_url or "")
         if (options.model or options.base_url) and (goes_on or not run.ended):
             await app.use_model(found, options.model or "", options.base_url or "")
-        if run_id:
-            know_this_place(app, Path.cwd())
-            if raised or (run.ended and goes_on):
-                await app.engine.resume(run_id, raised)
+        if run_id and (raised or (run.ended and goes_on)):
+            await app.engine.resume(run_id, raised)
         return Followed(found, ended_before=bool(run.ended) and not goes_on and not raised)
 
     sys.exit(with_consent(options, lambda: asyncio.run(_follow(options, options.settings(), start))))

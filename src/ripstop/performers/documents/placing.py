@@ -7,7 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import Answer, Command
-from ripstop.runtime.ports import Kind, Performer, Request
+from ripstop.runtime.ports import Kind, Performer, Refused, Request
+from ripstop.trusted_folders import TrustedFolders
 
 WORKSPACE = "workspace"
 
@@ -20,12 +21,14 @@ def settings_in(root: Path) -> dict[str, Any]:
 class Placed:
     """A performer that is told where the folder of a run is now, not where it was when the run began.
 
-    `places`: the folder's root, by what the ids of all its runs begin with.
+    `places`: the folder's root, by what the ids of all its runs begin with. A folder that only the journal names
+    is used if it is `trusted`.
     """
 
-    def __init__(self, performer: Performer, places: Mapping[str, Path]) -> None:
+    def __init__(self, performer: Performer, places: Mapping[str, Path], trusted: TrustedFolders | None = None) -> None:
         self._performer = performer
         self._places = places
+        self._trusted = trusted
 
     async def perform(self, request: Request) -> Answer | None:
         return await self._performer.perform(self._here(request))
@@ -41,4 +44,21 @@ class Placed:
 
     def _here(self, request: Request) -> Request:
         root = self._places.get(request.run_id.partition(".")[0])
-        return replace(request, settings={**request.settings, **settings_in(root)}) if root else request
+        if root:
+            return replace(request, settings={**request.settings, **settings_in(root)})
+        untrusted = untrusted_folder(request.settings, self._trusted) if self._trusted else None
+        if untrusted:
+            raise Refused(
+                f"{untrusted} was not named for this journal by its user, so nothing is written there.", "tool"
+            )
+        return request
+
+
+def untrusted_folder(settings: Mapping[str, Any], trusted: TrustedFolders) -> Path | None:
+    """A folder that a run would use, although nobody here has named it."""
+    workspace, documents = settings.get("workspace"), settings.get("folder")
+    if documents and not trusted.cover_documents(Path(str(documents))):
+        return Path(str(documents))
+    if workspace and not trusted.cover(Path(str(workspace))):
+        return Path(str(workspace))
+    return None

@@ -24,6 +24,7 @@ from ripstop.runtime.failpoints import reach
 from ripstop.runtime.ports import Refused
 
 from .editing import NotOnce, Undecidable, edited, is_edited
+from .project import Project
 from .roots import MAX_PARTS, RESERVED, Place, Roots, enter, is_name
 
 MAX_READ = 1_000_000
@@ -50,7 +51,13 @@ class _Entry(Struct, frozen=True):
 
 class Files:
     def __init__(self, workspace: Path, agent: str, may_write: bool) -> None:
-        self._roots = Roots(workspace, agent)
+        if agent.startswith("."):
+            raise Refused(
+                f"The agent {agent!r} can have no folder of its own: its name begins with a dot.", "definition"
+            )
+        project = Project(workspace, Path.cwd())
+        project.check_name(agent)
+        self._roots = Roots(workspace, agent, project)
         self._agent = agent
         self._may_write = may_write
 

@@ -20,7 +20,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ripstop.private_files import make_folder
 from ripstop.runtime.ports import Refused
+
+from .project import Project, is_off_limits
 
 SHARED = "collab"
 ABOVE = "workspaces"
@@ -48,12 +51,14 @@ class Place(Struct, frozen=True):
 class Roots:
     """The two folders of an agent."""
 
-    def __init__(self, workspace: Path, agent: str) -> None:
+    def __init__(self, workspace: Path, agent: str, project: Project | None = None) -> None:
+        """`project`: what must not be reached, whatever the folders are called."""
         problem = _wrong_part(agent) or ("a slash" if "/" in agent else "")
         if problem or agent in ("", ".", ".."):
             raise Refused(f"The agent {agent!r} can have no folder of its own: its name has {problem or 'no letters'}.")
         self._workspace = workspace
         self._agent = agent
+        self._project = project
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,7 +85,7 @@ class Roots:
     def folder(self, root: str, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
         """A descriptor of a folder below a root. Raises `FileNotFoundError` if there is none, and `Refused`."""
         if create:
-            self._workspace.mkdir(parents=True, exist_ok=True)
+            make_folder(self._workspace)
         # here a link may be followed: whoever runs the workflow has chosen the workspace
         current = os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -88,6 +93,8 @@ class Roots:
                 deeper = enter(current, part, create)
                 os.close(current)
                 current = deeper
+                if self._project and part == root:
+                    self._project.check(current, root)
             yield current
         finally:
             os.close(current)
@@ -151,6 +158,8 @@ def _wrong_part(part: str) -> str:
         return "a backslash; put / between folders"
     if len(part.encode()) > MAX_PART:
         return f"a name of more than {MAX_PART} bytes"
+    if is_off_limits(part):
+        return f"{part!r} in it, which is not for agents"
     if part.startswith(RESERVED):
         return f"a name that begins with {RESERVED!r}, which is ours"
     return ""

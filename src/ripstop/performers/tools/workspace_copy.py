@@ -13,16 +13,16 @@ import stat
 import tempfile
 from pathlib import Path
 
+from ripstop.private_files import OURS, make_folder
+
 from .roots import RESERVED
 
-OURS = ".ripstop"
-"""The folder of the journal and of all workspaces; the copy itself may be made in it."""
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def copy_workspace(source: Path, target: Path) -> None:
     """Make `target`, which does not exist or is empty, a copy of `source`. Raises `OSError`; then nothing is there."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     copy = Path(tempfile.mkdtemp(prefix=RESERVED, dir=target.parent))
     try:
         _copy_folders(source, copy)

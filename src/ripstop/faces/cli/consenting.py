@@ -1,0 +1,36 @@
+"""Asking for what a journal wants and its user has not allowed yet."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .terminal import say
+
+if TYPE_CHECKING:
+    from ripstop.app import App
+
+    from .options import Options
+
+
+async def check_or_ask(options: "Options", app: "App", run_id: str) -> None:
+    """Raise unless a run can be worked on here. On a terminal, ask the user about a folder that the journal names."""
+    from ripstop.kernel.errors import UntrustedFolder
+
+    while True:
+        try:
+            return await app.check_resumable(run_id)
+        except UntrustedFolder as error:
+            if options.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise
+            run = (await app.engine.look(run_id)).run
+            agents = getattr(app.engine.definition(run), "agents", ())
+            say(f"This journal may come from somebody else. The run {run_id} would use", err=True)
+            say(f"  files in  {error.folder}", err=True)
+            say(f"  model     {run.settings.get('model', '')}  {run.settings.get('base_url', '')}", err=True)
+            for agent in agents:
+                say(f"  agent     {agent.name}: {', '.join(agent.may_call) or 'no tools'}", err=True)
+            if not click.confirm("Let it use these files?", err=True):
+                raise
+            app.folders.remember(Path(str(error.folder)))
