@@ -465,5 +465,11 @@ def test_files_with_any_content_come_back_as_they_were(some: list[tuple[str, lis
     ],
 )
 def test_a_long_hostile_text_is_read_as_well(unit: str) -> None:
-    text = unit * (900_000 // len(unit))
+    text = unit * (300_000 // len(unit))
     assert len(deliveries(text)) <= MAX_BLOCKS + 1
+
+
+def test_the_control_object_behind_a_long_hostile_file_is_looked_for_in_a_part_of_it() -> None:
+    """Every line begins an object that ends with the text, if at all."""
+    text = "a.py\n```\n" + ("{" + '"a",' * 4500 + "\n") * 50 + "}\n"
+    assert [one.path for one in deliveries(text)] == ["a.py"]

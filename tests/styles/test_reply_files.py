@@ -274,6 +274,10 @@ def test_a_recording_is_never_asked_again() -> None:
     ]
 
 
+def test_a_recording_without_decisions_is_an_error_at_once() -> None:
+    begun().when(AgentReplied(text="No JSON.", recorded=True)).then_ends("failed", "broke the protocol")
+
+
 def test_a_failed_call_is_left_to_the_agent_but_a_full_disk_is_not() -> None:
     call = ToolCall(id="c", tool="write_file", arguments={"path": "a.md", "content": "x"})
     for fault, outcome in (("agent", "completed"), ("tool", "failed")):

@@ -42,6 +42,8 @@ MAX_BLOCKS = 2000
 """Blocks, edits and thoughts of a reply that are read."""
 MAX_OBJECTS = 50
 """Lines from the end at which the control object behind an unclosed file is looked for."""
+MAX_READ = 500_000
+"""Characters that are read in all to find it."""
 
 MAX_REMEMBERED = 64
 """Replies whose files are kept: at least one for every command that a worker performs at a time."""
@@ -292,12 +294,18 @@ class _Reading:
         end = len(self._lines)
         while end > start and (not self._lines[end - 1].strip() or end - 1 in self._fences):
             end -= 1
-        tried = 0
+        if end <= start or not self._lines[end - 1].rstrip().endswith("}"):
+            return len(self._lines)
+        tried = length = read = 0
         for number in range(end - 1, start - 1, -1):
-            if self._lines[number].lstrip().startswith("{") and tried < MAX_OBJECTS:
-                tried += 1
-                if _is_control("\n".join(self._lines[number:end])):
-                    return number - 1 if number - 1 >= start and number - 1 in self._fences else number
+            length += len(self._lines[number]) + 1
+            if not self._lines[number].lstrip().startswith("{"):
+                continue
+            tried, read = tried + 1, read + length
+            if tried > MAX_OBJECTS or read > MAX_READ:
+                break
+            if _is_control("\n".join(self._lines[number:end])):
+                return number - 1 if number - 1 >= start and number - 1 in self._fences else number
         return len(self._lines)
 
     # Edits

@@ -266,7 +266,7 @@ def _after_turn(step: Step[Position], finished: Finished) -> None:
     try:
         content, decisions = reply.decided(finished.text)
     except reply.NoReply as problem:
-        if finished.corrections < step.state.graph.reasks:
+        if finished.corrections < step.state.graph.reasks and not finished.recorded:
             return turns.correct(step, turn, finished, _correction(str(problem)) + finished.about_files())
         return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
     if finished.must_be_repeated:
