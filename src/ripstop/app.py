@@ -50,6 +50,7 @@ from ripstop.runtime.worker import Worker
 from ripstop.settings import DEFAULT_STORE, Settings, store_path
 from ripstop.styles.graph.definition import Graph
 from ripstop.styles.graph.events import GRAPH_EVENTS
+from ripstop.styles.graph.position import LOCAL, SHORT
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.handoff.events import HANDOFF_EVENTS
 from ripstop.styles.handoff.standing import PUBLISH, SEND
@@ -124,6 +125,8 @@ class App(Struct, frozen=True):
             settings["base_url"] = self.settings.models.base_url
         if values:
             settings["values"] = values
+        if _is_local(model):
+            settings["guide"] = SHORT
         return await self.engine.start(
             run_id, workflow.style, workflow.content, input, chosen, settings, guards=self.settings.guards
         )
@@ -200,7 +203,9 @@ class App(Struct, frozen=True):
                 self.with_prices(run.limits, (model,))
             used = {**run.settings, FOR_ALL: run.settings.get(FOR_ALL) or run.settings.get("model")}
             if (one == run_id or not run.ended) and not settings.items() <= used.items():
-                await self.engine.use(one, settings)
+                guide = {"guide": SHORT if _is_local(model) else ""} if model else {}
+                differs = guide and guide["guide"] != run.settings.get("guide", "")
+                await self.engine.use(one, settings | guide if differs else settings)
 
 
 async def fork(
@@ -352,6 +357,11 @@ def outside_of_definitions() -> Outside:
         return Objection(found.text, found.hint, certain=found.everywhere) if found else None
 
     return Outside(about, FileTools.names)
+
+
+def _is_local(model: str) -> bool:
+    """Whether a model runs in this process. Such models are small, so they get a short guide."""
+    return model.partition(":")[0] == LOCAL
 
 
 def absolute_script(model: str) -> str:

@@ -13,7 +13,8 @@ from ripstop.kernel.progress import NOTHING, mark
 from ripstop.kernel.run import fingerprint
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import Turned
-from ripstop.styles.graph.style import VALUES, GraphStyle
+from ripstop.styles.graph.position import VALUES
+from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
 from ripstop.testing.stories import Given
@@ -575,6 +576,40 @@ def test_values_survive_a_fork_and_new_defaults_hold_for_what_was_not_set() -> N
     assert told_to(story) == "formal to Ms Ito, about the goal"
     story.definitions["more"] = msgspec.structs.replace(VALUED, values={**VALUED.values, "sender": None})
     story.when(Forked(run="story", at=2, definition="more")).then_ends("failed", "sender")
+
+
+def instructed(settings: dict[str, Any], own_model: str = "", language: str = "en") -> Given:
+    """A run with the built-in guide, started with these settings."""
+    agents = (Agent(name="agent_a", type="coder", model=own_model),)
+    guided = graph(state("a", ("a", "always"), prompt="{{COLLABORATION_GUIDE}} Go."), language=language)
+    guided = msgspec.structs.replace(guided, agents=agents)
+    return given(STYLE, guided, Started(style="graph", definition="definition", settings=settings))
+
+
+def test_a_local_model_gets_a_short_guide_and_short_instructions() -> None:
+    story = instructed({"guide": "short"})
+    assert told_to(story) == "Answer in JSON. Go."
+    assert story.run is not None
+    (opened,) = story.run.open.values()
+    assert isinstance(opened.command, AskAgent)
+    assert "SEARCH" not in STYLE.render(opened.state, opened.command).messages[0].text
+    assert told_to(instructed({"guide": "short"}, language="zh")) == "用 JSON 回答。 Go."
+
+
+def test_an_agent_with_a_model_of_its_own_gets_the_guide_for_it() -> None:
+    assert "How we work together" in told_to(instructed({"guide": "short"}, "openai:large"))
+    assert told_to(instructed({}, "local")) == told_to(instructed({}, "local:small.gguf")) == "Answer in JSON. Go."
+    assert told_to(instructed({"guide": "short"}, "strong")) == "Answer in JSON. Go."
+
+
+def test_the_guide_follows_the_model_that_a_run_is_told_to_use() -> None:
+    story = instructed({"guide": "short"})
+    story.tell(Ordered(order="use", arguments={"model_for_all": "openai:large", "guide": ""}))
+    assert told_to(story) == "Answer in JSON. Go.", "a call that is open keeps its prompt"
+    story.tell(says())
+    assert "How we work together" in told_to(story)
+    story.tell(Forked(run="story", at=2, settings={"guide": "short"}))
+    assert told_to(story) == "Answer in JSON. Go."
 
 
 @pytest.mark.req("S1-37")

@@ -1,4 +1,8 @@
-"""The collaboration guide that `{{COLLABORATION_GUIDE}}` stands for, unless a `guide.md` replaces it."""
+"""The collaboration guide that `{{COLLABORATION_GUIDE}}` stands for, unless a `guide.md` replaces it.
+
+There is a short one for local models. They are small, and repeat a long guide instead of doing the task below it; and
+their replies are held to a schema, so that nothing has to be explained about the form.
+"""
 
 ENGLISH = """\
 ## How we work together
@@ -36,3 +40,4 @@ CHINESE = """\
 """
 
 GUIDES = {"en": ENGLISH, "zh": CHINESE}
+SHORT_GUIDES = {"en": "Answer in JSON.", "zh": "用 JSON 回答。"}

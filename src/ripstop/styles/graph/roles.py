@@ -46,11 +46,20 @@ INSTRUCTIONS: dict[tuple[str, str], str] = {
     ("ask", "en"): "You clarify: ask, check and judge. You can read every file, and you change none.",
     ("ask", "zh"): "你负责澄清：提问、核对、判断。你可以读所有文件，但不修改任何文件。",
 }
+SHORT_INSTRUCTIONS: dict[tuple[str, str], str] = {
+    ("coder", "en"): "You write short texts.",
+    ("coder", "zh"): "你写简短的文字。",
+    ("architect", "en"): "You think first, then you write short texts.",
+    ("architect", "zh"): "你先思考，再写简短的文字。",
+    ("ask", "en"): "You give your opinion on texts.",
+    ("ask", "zh"): "你对文字发表意见。",
+}
+"""For small models, which repeat long instructions; files are not mentioned, because a local model writes none."""
 _TOLD = {
-    language: {kind: Message("system", text) for (kind, of), text in INSTRUCTIONS.items() if of == language}
-    for language in ("en", "zh")
+    is_short: {kind_and_language: Message("system", text) for kind_and_language, text in texts.items()}
+    for is_short, texts in ((False, INSTRUCTIONS), (True, SHORT_INSTRUCTIONS))
 }
 
 
-def instructions_for(kind: str, language: str) -> Message:
-    return _TOLD[language][kind]
+def instructions_for(kind: str, language: str, short: bool = False) -> Message:
+    return _TOLD[short][kind, language]

@@ -12,17 +12,15 @@ After every turn, in this order:
    otherwise, and after that, it is the end as well, with a warning.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel import progress
 from ripstop.kernel.effects import AskAgent, CallTool, Guards
 from ripstop.kernel.errors import Unworkable
-from ripstop.kernel.events import RESUME, Event, Forked, Guarded, Ordered, Started, Withdrawn
+from ripstop.kernel.events import RESUME, USE, Event, Forked, Guarded, Ordered, Started, Withdrawn
 from ripstop.kernel.going_on import with_wishes
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.run import Run
@@ -32,90 +30,15 @@ from .. import condition, reply, template
 from .. import turn as turns
 from ..turn import Finished, Turn
 from .dead_end import MOST_NAMED, DeadEnd, explain_dead_end
-from .definition import END, SAVE, Agent, ExitCondition, Graph, State, Transition
+from .definition import END, SAVE, ExitCondition, Graph, State, Transition
 from .events import Saved, Turned
 from .explanation import explain_turn
-from .guide import GUIDES
+from .position import SHORT, VALUES, Known, Position, Word, given_values
 from .roles import instructions_for
-from .schema import TURNS_OF, is_engine_name
+from .schema import is_engine_name
 
 NOT_THERE = -1
 """The line of a state that a fork's new definition no longer has."""
-
-
-class Word(Struct, frozen=True, gc=False):
-    """What the agent before said."""
-
-    agent: str = ""
-    content: str = ""
-    decisions: dict[str, Any] = {}
-    number: int = 0
-
-
-class Position(Struct, frozen=True, gc=False):
-    graph: Graph
-    goal: str
-    here: State
-    agent: Agent
-    """Whose turn it is in `here`."""
-    turns: int = 0
-    counts: dict[str, int] = {}
-    last: Word = Word()
-    turn: Turn | None = None
-    saved: bool = False
-    given: dict[str, str] = {}
-    """The values that the run was started with; those that it was not have the graph's default."""
-    allowance: int = 0
-    """Turns that may have been taken in all, once a saved run was resumed; 0: as many as `max_turns`."""
-
-    @property
-    def most_turns(self) -> int:
-        return self.allowance or self.graph.max_turns
-
-
-VALUES: dict[str, Callable[[Position], str]] = {
-    "initial_message": lambda state: state.goal,
-    "last_agent_name": lambda state: state.last.agent,
-    "last_agent_content": lambda state: state.last.content,
-    "last_agent_decisions": lambda state: msgspec.json.encode(state.last.decisions).decode(),
-    "COLLABORATION_GUIDE": lambda state: state.graph.guide or GUIDES[state.graph.language],
-    "turn_count": lambda state: str(state.turns),
-}
-"""What the variables of a prompt stand for."""
-
-
-class Known(Struct, frozen=True, gc=False):
-    """What names in conditions stand for: what the engine knows, then the agent's decisions.
-
-    In this order, because an agent must not be able to defeat the conditions with which its author ends a run.
-    """
-
-    state: Position
-    decisions: dict[str, Any]
-    error: bool = False
-    missing: dict[str, None] = {}
-    """The names that stood for nothing, in the order in which they were asked for."""
-
-    def value(self, name: str) -> Any:
-        state = self.state
-        if is_engine_name(name) and self.overrules(name):
-            match name:
-                case "max_turns_exceeded":
-                    return state.turns >= state.most_turns
-                case "error_occurred":
-                    return self.error
-                case "turns" | "turn_count":
-                    return state.turns
-            return state.counts.get(name.removeprefix(TURNS_OF), 0)
-        if name in self.decisions:
-            return self.decisions[name]
-        self.missing[name] = None
-        return condition.MISSING
-
-    def overrules(self, name: str) -> bool:
-        """Whether the engine's own value hides a decision of this name; `turn_count_x` without a state x is free."""
-        of = name.removeprefix(TURNS_OF)
-        return of == name or of in self.state.graph.places or name not in self.decisions
 
 
 class GraphStyle:
@@ -130,7 +53,8 @@ class GraphStyle:
     def begin(self, definition: Graph, started: Started) -> Position:
         start, agent = definition.places[definition.start]
         goal, given = started.input or definition.initial_message, given_values(started.settings)
-        return Position(definition, goal, start, agent, given=given)
+        short = started.settings.get("guide") == SHORT
+        return Position(definition, goal, start, agent, given=given, short_guide=short)
 
     def rebase(self, state: Position, definition: Graph) -> Position:
         here = definition.state(state.here.name) or replace(state.here, line=NOT_THERE)
@@ -156,6 +80,10 @@ class GraphStyle:
             counts, name = state.counts.copy(), state.here.name
             counts[name] -= 1
             return replace(state, turn=None, turns=state.turns - 1, counts=counts)
+        if type(event) is Ordered and event.order == USE and "guide" in event.arguments:
+            return replace(state, short_guide=event.arguments["guide"] == SHORT)
+        if type(event) is Forked and "guide" in event.settings:
+            return replace(state, short_guide=event.settings["guide"] == SHORT)
         if type(event) is Saved:
             return replace(state, saved=True)
         if type(event) is Ordered and event.order == RESUME:
@@ -198,7 +126,7 @@ class GraphStyle:
         brief, agent = state.here.brief, state.agent
         values = {name: state.given.get(name, default) or "" for name, default in state.graph.values.items()}
         task = Message("user", template.render(brief.template, VALUES, state, values))
-        told = instructions_for(agent.type, state.graph.language)
+        told = instructions_for(agent.type, state.graph.language, state.is_short)
         return turns.render(state.turn, command, Prompt((told, task), agent.may_call, brief.reply_schema))
 
     def arguments(self, state: Position, command: CallTool) -> dict[str, Any]:
@@ -224,13 +152,6 @@ class GraphStyle:
             return []
         word = _word(before.turn, event.reply)
         return explain_turn(before.graph, before.here, event, Known(before, word.decisions).value)
-
-
-def given_values(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The values that a run was started with. Whatever else is in its settings is not a text, and is left out."""
-    values = settings.get("values")
-    pairs = values.items() if isinstance(values, dict) else ()
-    return {name: text for name, text in pairs if isinstance(text, str)}
 
 
 def _need_values(state: Position) -> None:

@@ -1,0 +1,111 @@
+"""Where a run of a graph is: what folding its records keeps, and what names in prompts and conditions stand for."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from .. import condition
+from ..turn import Turn
+from .definition import Agent, Graph, State
+from .guide import GUIDES, SHORT_GUIDES
+from .schema import TURNS_OF, is_engine_name
+
+LOCAL, SHORT = "local", "short"
+"""The kind of model that needs a short guide, and the run's setting `guide` that says so."""
+
+
+class Word(Struct, frozen=True, gc=False):
+    """What the agent before said."""
+
+    agent: str = ""
+    content: str = ""
+    decisions: dict[str, Any] = {}
+    number: int = 0
+
+
+class Position(Struct, frozen=True, gc=False):
+    graph: Graph
+    goal: str
+    here: State
+    agent: Agent
+    """Whose turn it is in `here`."""
+    turns: int = 0
+    counts: dict[str, int] = {}
+    last: Word = Word()
+    turn: Turn | None = None
+    saved: bool = False
+    given: dict[str, str] = {}
+    """The values that the run was started with; those that it was not have the graph's default."""
+    allowance: int = 0
+    """Turns that may have been taken in all, once a saved run was resumed; 0: as many as `max_turns`."""
+
+    short_guide: bool = False
+    """The run's model is a local one, so its guide and instructions are short."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the agent whose turn it is gets short instructions: one with a model of its own has its own need."""
+        own = self.agent.model
+        return own.partition(":")[0] == LOCAL if own == LOCAL or ":" in own else self.short_guide
+
+    @property
+    def built_in_guide(self) -> str:
+        return (SHORT_GUIDES if self.is_short else GUIDES)[self.graph.language]
+
+    @property
+    def most_turns(self) -> int:
+        return self.allowance or self.graph.max_turns
+
+
+VALUES: dict[str, Callable[[Position], str]] = {
+    "initial_message": lambda state: state.goal,
+    "last_agent_name": lambda state: state.last.agent,
+    "last_agent_content": lambda state: state.last.content,
+    "last_agent_decisions": lambda state: msgspec.json.encode(state.last.decisions).decode(),
+    "COLLABORATION_GUIDE": lambda state: state.graph.guide or state.built_in_guide,
+    "turn_count": lambda state: str(state.turns),
+}
+"""What the variables of a prompt stand for."""
+
+
+class Known(Struct, frozen=True, gc=False):
+    """What names in conditions stand for: what the engine knows, then the agent's decisions.
+
+    In this order, because an agent must not be able to defeat the conditions with which its author ends a run.
+    """
+
+    state: Position
+    decisions: dict[str, Any]
+    error: bool = False
+    missing: dict[str, None] = {}
+    """The names that stood for nothing, in the order in which they were asked for."""
+
+    def value(self, name: str) -> Any:
+        state = self.state
+        if is_engine_name(name) and self.overrules(name):
+            match name:
+                case "max_turns_exceeded":
+                    return state.turns >= state.most_turns
+                case "error_occurred":
+                    return self.error
+                case "turns" | "turn_count":
+                    return state.turns
+            return state.counts.get(name.removeprefix(TURNS_OF), 0)
+        if name in self.decisions:
+            return self.decisions[name]
+        self.missing[name] = None
+        return condition.MISSING
+
+    def overrules(self, name: str) -> bool:
+        """Whether the engine's own value hides a decision of this name; `turn_count_x` without a state x is free."""
+        of = name.removeprefix(TURNS_OF)
+        return of == name or of in self.state.graph.places or name not in self.decisions
+
+
+def given_values(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The values that a run was started with. Whatever else is in its settings is not a text, and is left out."""
+    values = settings.get("values")
+    pairs = values.items() if isinstance(values, dict) else ()
+    return {name: text for name, text in pairs if isinstance(text, str)}
