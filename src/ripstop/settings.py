@@ -66,6 +66,7 @@ MOST_DOTS = 100
 """In a line. `tomllib` takes time that grows with the square of a key's parts."""
 LONGEST_KEY = 80
 """Characters of a key that an error quotes."""
+LONGEST_PROBLEM = 500
 DEFAULT_STORE = "sqlite:.ripstop/journal.db"
 
 
@@ -222,6 +223,8 @@ class _Reader:
     def _wrong(self, keys: tuple[str, ...], problem: str) -> UsageError:
         line = line_of(self._text, keys)
         named = ".".join(key if len(key) <= LONGEST_KEY else f"{key[:LONGEST_KEY]}…" for key in keys)
+        if len(problem) > LONGEST_PROBLEM:  # it can quote a value
+            problem = f"{problem[:LONGEST_PROBLEM]}…"
         return UsageError(f"{self._path}{f':{line}' if line else ''}: `{named}`: {problem.rstrip('.')}.")
 
     def _known(self, table: dict[str, Any], kind: type[msgspec.Struct], *inside: str) -> None:

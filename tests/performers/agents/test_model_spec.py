@@ -48,7 +48,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "pydantic_ai.exceptions", None)
     found = wrong("anthropic:x")
     assert found is not None
-    assert "ripstop[providers]" in found.hint
+    assert "ripstop[anthropic]" in found.hint
     assert not found.everywhere
 
 

@@ -78,7 +78,7 @@ def test_the_whole_conversation_goes_out():
     ]
     assert third.parts[0].tool_name == "read"
     assert info.function_tools[0].parameters_json_schema == READ.parameters
-    assert info.model_settings == {"max_tokens": 9}
+    assert info.model_settings == {"max_tokens": 9, "max_retries": 0}
 
 
 def test_a_schema_goes_out_to_models_that_can_be_held_to_one():
@@ -119,7 +119,7 @@ def test_an_unknown_provider_and_a_missing_library_are_named(monkeypatch):
     with pytest.raises(Refused, match="nosuch:model"):
         perform("nosuch:model", ask())
     monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
-    with pytest.raises(Refused, match=r"pip install 'ripstop\[providers\]'") as refused:
+    with pytest.raises(Refused, match=r"pip install 'ripstop\[anthropic\]'") as refused:
         perform("anthropic:some-model", ask())
     assert refused.value.fault == "definition"
 

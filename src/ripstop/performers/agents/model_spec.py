@@ -10,6 +10,8 @@ from typing import get_args
 
 from msgspec import Struct
 
+from .provider_models import extra_for
+
 FORMS = (
     "`local`, `local:FILE.gguf`, `script:PATH`, `openai:NAME` (with a base URL for any compatible server), "
     "`<provider>:NAME`"
@@ -42,18 +44,21 @@ def wrong(spec: str) -> Wrong | None:
         return Wrong(f"{spec!r} names no model" if spec.strip() else "no model is named", _near(spec, OURS))
     if kind in OURS:
         return None
+    if "://" in spec:
+        return Wrong(f"the name of a {kind} model is an address", "an address is set with --base-url, for openai:NAME")
     try:
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.providers import infer_provider_class
     except ImportError:
-        hint = _near(spec, OURS) if _like(kind, OURS) else "run `pip install 'ripstop[providers]'`"
+        hint = _near(spec, OURS) if _like(kind, OURS) else f"run `pip install '{extra_for(kind)}'`"
         return Wrong(f"{spec!r} needs pydantic-ai, which is not installed", hint, everywhere=False)
     try:
         infer_provider_class(kind)
     except (ValueError, UserError):
         return Wrong(f"there is no provider {kind!r} of models", _near(spec, (*OURS, *_providers())))
     except ImportError:
-        pass  # a provider that is known, whose own library is missing: the first call says which
+        hint = f"run `pip install '{extra_for(kind)}'`"
+        return Wrong(f"{spec!r} needs the library of its provider, which is not installed", hint, everywhere=False)
     return None
 
 

@@ -6,6 +6,7 @@ library reads.
 """
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,12 +15,14 @@ from msgspec.structs import replace
 from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
+from ripstop.redaction import redacted, secrets_in
 from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request, TryAgain
 
 from .accounting import with_floor
 from .bounded_response import CALL_SECONDS
 from .chat_reply import Reply
+from .provider_models import model_of
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import (
@@ -50,6 +53,14 @@ class ProviderAgent:
         self._model: Model[Any] | None = None
 
     async def perform(self, request: Request) -> AgentReplied:
+        try:
+            return await self._perform(request)
+        except (TryAgain, Refused) as error:
+            # a server has seen the key, and a library can quote it
+            error.args = (redacted(str(error), *secrets_in(os.environ)),)
+            raise
+
+    async def _perform(self, request: Request) -> AgentReplied:
         assert isinstance(request.command, AskAgent), request
         assert request.prompt is not None, request
         model = self._load()
@@ -78,6 +89,8 @@ class ProviderAgent:
         from pydantic_ai.settings import ModelSettings
 
         settings = ModelSettings()
+        if "max_retries" not in model.unsupported_settings:
+            settings["max_retries"] = 0  # attempts are ours, so that limits and rate limits count each
         if command.max_tokens is not None:
             settings["max_tokens"] = command.max_tokens
         messages, parameters = _messages(prompt), self._parameters(model, prompt)
@@ -104,18 +117,7 @@ class ProviderAgent:
 
     def _load(self) -> "Model[Any]":
         if self._model is None:
-            try:
-                from pydantic_ai.exceptions import UserError
-                from pydantic_ai.models import infer_model
-            except ImportError as error:
-                raise Refused(
-                    f"{self._name!r} needs pydantic-ai ({error}). Run `pip install 'ripstop[providers]'`.",
-                    fault="definition",
-                ) from error
-            try:
-                self._model = infer_model(self._spec)
-            except (UserError, ImportError, ValueError) as error:
-                raise Refused(f"The model {self._name!r} cannot be used: {error}", fault="definition") from error
+            self._model = model_of(self._spec) if isinstance(self._spec, str) else self._spec
         return self._model
 
     def _parameters(self, model: "Model[Any]", prompt: Prompt) -> "ModelRequestParameters":

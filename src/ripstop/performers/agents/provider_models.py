@@ -1,0 +1,75 @@
+"""Makes the model of a provider with pydantic-ai: which extra it needs, and which key it gets.
+
+- Each provider needs a library of its own; what is missing is named by our extra.
+- Retries are ours: the libraries' own would multiply them, unseen by limits and rate limits.
+- A model's name is never an address. The library of Hugging Face would take one for a server, and send it the key.
+"""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ripstop.runtime.ports import Refused
+
+from .api_key import read_key
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+    from pydantic_ai.providers import Provider
+
+EXTRAS = (
+    "anthropic", "bedrock", "cerebras", "cohere", "crusoe", "google", "groq", "huggingface", "mistral", "openai",
+    "openrouter", "snowflake", "zai",
+)  # fmt: skip
+"""Those of ours; each has the name of its provider. All other providers speak OpenAI's protocol."""
+_KEYS = {
+    "cohere": "CO_API_KEY",
+    "huggingface": "HF_TOKEN",
+    "openai-chat": "OPENAI_API_KEY",
+    "openai-responses": "OPENAI_API_KEY",
+}
+"""Variables that hold a key, where they are not called PROVIDER_API_KEY."""
+
+
+def extra_for(provider: str) -> str:
+    """The extra of ours that installs what a provider needs."""
+    family = provider.removeprefix("gateway/").partition("-")[0]
+    return f"ripstop[{family if family in EXTRAS else 'openai'}]"
+
+
+def model_of(spec: str) -> "Model[Any]":
+    """The model of `<provider>:NAME`, with its key. Raises `Refused`."""
+    provider = spec.partition(":")[0]
+    if "://" in spec:
+        raise Refused(f"The name of a {provider} model is an address, which it cannot be.", fault="definition")
+    try:
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
+
+        return infer_model(spec, provider_factory=_provider)
+    except ImportError as error:
+        raise Refused(
+            f"{spec!r} needs a library that is not installed ({_missing(error)}). "
+            f"Run `pip install '{extra_for(provider)}'`.",
+            fault="definition",
+        ) from error
+    except (UserError, ValueError) as error:
+        raise Refused(f"The model {spec!r} cannot be used: {error}", fault="definition") from error
+
+
+def _missing(error: ImportError) -> str:
+    cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+    return cause.name or "pydantic-ai"
+
+
+def _provider(name: str) -> "Provider[Any]":
+    from pydantic_ai.providers import infer_provider, infer_provider_class
+
+    if name == "bedrock":
+        # The only one whose retries cannot be turned off for a request; this is botocore's own setting.
+        os.environ.setdefault("AWS_MAX_ATTEMPTS", "1")
+    key = read_key(_KEYS.get(name, f"{name.upper().replace('-', '_')}_API_KEY"))
+    if not key:
+        return infer_provider(name)
+    make: Callable[..., Provider[Any]] = infer_provider_class(name)
+    return make(api_key=key)
