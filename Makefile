@@ -8,7 +8,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench crash soak-docs fuzz fuzz-settings coverage-of-requirements lock clean
+.PHONY: help demo test test-long lint format bench crash soak-docs fuzz fuzz-documents fuzz-settings coverage-of-requirements lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ soak-docs: $(READY) ## 50 processes, 100,000 updates of one folder of documents,
 fuzz: $(READY) ## 100,000 hostile paths, 5,000 symlink swaps, 20,000 mutated definitions
 	@$(BIN)/python -m ripstop.testing.path_race --paths 100000 --swaps 5000
 	@$(BIN)/python -m ripstop.testing.mutate --count 20000
+
+fuzz-documents: $(READY) ## 15,000 mutated documents and messages
+	@$(BIN)/python -m ripstop.testing.mutate_documents --count 15000
 
 fuzz-settings: $(READY) ## 30,000 mutated settings files
 	@$(BIN)/python -m ripstop.testing.mutate_settings --count 30000

@@ -335,7 +335,7 @@ def test_only_old_terminated_documents_are_cleaned_up(tmp_path: Path) -> None:
     docs("accept", completed["id"], cwd=tmp_path)
     docs("complete", completed["id"], cwd=tmp_path)
     docs("terminate", gone["id"], cwd=tmp_path)
-    assert docs("clean", cwd=tmp_path) == {"deleted": [], "old": []}
+    assert docs("clean", cwd=tmp_path) == {"deleted": [], "old": [], "refused": []}
     time.sleep(1.1)
     would = docs("clean", "--older-than", "0", "--dry-run", cwd=tmp_path)
     assert [one["id"] for one in would["old"]] == [gone["id"]] and would["deleted"] == []
@@ -350,7 +350,7 @@ def test_a_terminated_document_without_a_time_is_as_old_as_its_run(tmp_path: Pat
     (tmp_path / ".workflows").mkdir()
     text = "# Workflow: j\nStatus: terminated\nCurrent_Owner: ann\n\n## Task\nt\n"
     (tmp_path / ".workflows" / "a.md").write_text(text, encoding="utf-8")
-    assert docs("clean", cwd=tmp_path) == {"deleted": [], "old": []}
+    assert docs("clean", cwd=tmp_path) == {"deleted": [], "old": [], "refused": []}
     assert ripstop("docs", "clean", "--older-than", "nan", cwd=tmp_path).returncode == 2
 
 

@@ -84,6 +84,8 @@ class Stocktaking:
         self._documents = documents
         self._folder = documents.folder
         self._found: dict[str, Document] = {}
+        self._files: set[str] = set()
+        """The files that there are. A finished document whose name another one has taken is not missed."""
         self._active: set[str] = set()
         """Runs that are under way."""
         self._ended: set[str] = set()
@@ -109,6 +111,7 @@ class Stocktaking:
         for name in [*self._documents.unsettled] if names is None else names:
             self._documents.unsettled.pop(name, None)
         for file in await asyncio.to_thread(self._folder.documents, names):
+            self._files.add(file.name)
             try:
                 self._note(file.name, await self._take_in(file))
             except (Refused, TryAgain) as problem:
@@ -151,7 +154,7 @@ class Stocktaking:
         for run_id in runs:
             if not self._is_cleaned(run_id):
                 run = await self._documents.state(run_id)
-                missing += not self._documents.is_old(run, days)
+                missing += run.state.file not in self._files and not self._documents.is_old(run, days)
         if missing:
             what = "1 document that is" if missing == 1 else f"{missing} documents that are"
             self._tell(WORKFLOWS, f"the journal has {what} not in this folder: ripstop docs restore")
