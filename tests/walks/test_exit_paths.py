@@ -80,7 +80,7 @@ def three_interruptions(tmp_path: Path, after: float, gap: float = 0.05) -> None
     assert shown.count(b"Nothing is lost") == 1, shown
 
 
-@pytest.mark.parametrize("after", [0.0, 0.1, 0.4, 3.0])
+@pytest.mark.parametrize("after", [0.0, 1.0])
 def test_three_quick_interruptions_leave_in_order(tmp_path: Path, after: float) -> None:
     three_interruptions(tmp_path, after)
 

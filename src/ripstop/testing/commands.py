@@ -17,13 +17,15 @@ class Done(NamedTuple):
 
 
 def command(*args: str) -> Done:
-    """Run a command in the current folder. An exception that a person would see as a traceback is raised."""
+    """Run a command in the current folder. Raises `AssertionError` where a person would see a traceback."""
     code = 0
     with _caught() as (out, err):
         try:
             cli.main(list(args), prog_name="ripstop")
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 1
+    if "Traceback (most recent call last)" in err.getvalue():
+        raise AssertionError(err.getvalue())
     return Done(code, out.getvalue(), err.getvalue())
 
 

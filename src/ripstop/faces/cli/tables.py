@@ -13,7 +13,7 @@ from ripstop.office.document import Document
 from ripstop.runtime.ports import RunInfo
 from ripstop.visible_text import visible_line
 
-from .terminal import Part, say
+from .terminal import Part, say, with_style
 from .words import COLOURS, STATUS_COLOURS, first_line, local_time
 
 ROOMY = 110
@@ -64,7 +64,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[Part]], width: 
 
 
 def _cell(part: Part) -> tuple[str, str]:
-    text, style = (part, "") if isinstance(part, str) else part
+    text, style = with_style(part)
     return visible_line(text), style
 
 
