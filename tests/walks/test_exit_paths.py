@@ -32,13 +32,15 @@ def catches(pid: int, number: int) -> bool:
 class OnTerminal:
     """A command on a terminal of its own."""
 
-    def __init__(self, *arguments: str, cwd: Path) -> None:
+    def __init__(
+        self, *arguments: str, cwd: Path, python: tuple[str, ...] = ("-m", "ripstop"), wait_for_handlers: bool = True
+    ) -> None:
         self.pid, self.terminal = pty.fork()
         if not self.pid:
             os.chdir(cwd)
-            os.execv(sys.executable, [sys.executable, "-m", "ripstop", *arguments])
+            os.execv(sys.executable, [sys.executable, *python, *arguments])
         self.shown = b""
-        while not catches(self.pid, signal.SIGTERM):  # Python itself is starting
+        while wait_for_handlers and not catches(self.pid, signal.SIGTERM):  # Python itself is starting
             time.sleep(0.001)
 
     def read(self, until: bytes = b"") -> bytes:
@@ -150,3 +152,24 @@ def test_an_interruption_with_json_is_a_document(tmp_path: Path) -> None:
 def test_the_name_of_a_run_is_shown_before_its_first_turn(tmp_path: Path) -> None:
     done = ripstop("run", str(HAIKU), "--model", SCRIPT, cwd=tmp_path)
     assert done.stderr.startswith("haiku-"), done.stderr
+
+
+ASKING = """
+from ripstop.faces.cli.main import use_output
+from ripstop.faces.cli.terminal import confirm, console_for, live_line, say, text_of
+use_output()
+with live_line(console_for(stderr=True), text_of("starting")):
+    agreed = confirm("use \\x1b[8mit?")
+say("agreed" if agreed else "declined")
+"""
+
+
+@pytest.mark.parametrize(("typed", "said"), [(b"yes\n", b"agreed"), (b"what\nn\n", b"declined"), (b"\n", b"declined")])
+def test_a_question_hides_the_live_line(tmp_path: Path, typed: bytes, said: bytes) -> None:
+    asking = OnTerminal(cwd=tmp_path, python=("-c", ASKING), wait_for_handlers=False)
+    shown = asking.read(until=b"use \\x1b[8mit? [y/N]: ")
+    assert b"[y/N]: " in shown
+    os.write(asking.terminal, typed)
+    assert said in asking.read()
+    assert asking.wait() == 0
+    asking.close()

@@ -4,9 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from .terminal import say
+from .terminal import confirm, say
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -31,6 +29,6 @@ async def check_or_ask(options: "Options", app: "App", run_id: str) -> None:
             say(f"  model     {run.settings.get('model', '')}  {run.settings.get('base_url', '')}", err=True)
             for agent in agents:
                 say(f"  agent     {agent.name}: {', '.join(agent.may_call) or 'no tools'}", err=True)
-            if not click.confirm("Let it use these files?", err=True):
+            if not confirm("Let it use these files?"):
                 raise
             app.folders.remember(Path(str(error.folder)))

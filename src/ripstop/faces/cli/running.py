@@ -135,7 +135,7 @@ def resume(
     if everything:
         from .resuming import resume_all
 
-        sys.exit(asyncio.run(resume_all(options)))
+        sys.exit(with_consent(options, lambda: asyncio.run(resume_all(options))))
 
     async def start(app: "App") -> Followed:
         app.check_roles()

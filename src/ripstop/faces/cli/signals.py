@@ -14,7 +14,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,16 @@ def stop_requested() -> "asyncio.Future[int]":
 
     _state.request = request
     return arrived
+
+
+@contextlib.contextmanager
+def leaving_at_once() -> Iterator[None]:
+    """While a person is asked something, the first signal ends the process: that is an answer, too."""
+    request, _state.request = _state.request, None
+    try:
+        yield
+    finally:
+        _state.request = request
 
 
 def resume_with(command: str) -> None:

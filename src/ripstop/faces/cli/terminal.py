@@ -19,6 +19,7 @@ from ripstop.redaction import redacted, secrets_in
 from ripstop.visible_text import visible, visible_json, visible_line
 
 from .output import Output
+from .signals import leaving_at_once
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,9 +73,35 @@ def console_for(stderr: bool = False) -> "Console":
 def live_line(console: "Console", text: "Text") -> "Iterator[Status]":
     """A line below everything else while something goes on. What others write to stdout and stderr appears above it."""
     with console.status(text) as status:
-        # rich has put proxies in place of the streams, which obey the escape sequences of what is written to them
-        sys.stdout, sys.stderr = (cast(Any, _Filtered(stream)) for stream in (sys.stdout, sys.stderr))
-        yield status
+        _filter_proxies()
+        _live_lines.append(status)
+        try:
+            yield status
+        finally:
+            _live_lines.remove(status)
+
+
+def confirm(question: str) -> bool:
+    """Ask on stderr whether to do something. No answer is a no."""
+    for status in _live_lines:
+        status.stop()
+    with leaving_at_once():
+        answer = "?"
+        while answer not in ("", "y", "yes", "n", "no"):
+            _write(sys.stderr, f"{visible_line(question)} [y/N]: ")
+            answer = sys.stdin.readline().strip().lower()
+    for status in _live_lines:
+        status.start()
+        _filter_proxies()
+    return answer in ("y", "yes")
+
+
+_live_lines: "list[Status]" = []
+
+
+def _filter_proxies() -> None:
+    """Filter what is written to the streams: the proxies that rich sets for a live line obey escape sequences."""
+    sys.stdout, sys.stderr = (cast(Any, _Filtered(stream)) for stream in (sys.stdout, sys.stderr))
 
 
 def log_to_stderr(level: int) -> None:

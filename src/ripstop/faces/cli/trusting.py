@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import Options, shared_options
-from .terminal import say, say_json
+from .terminal import confirm, say, say_json
 
 if TYPE_CHECKING:
     from ripstop.consent import Named
@@ -41,7 +41,7 @@ def _is_terminal() -> bool:
 def _agrees(refusals: "list[NotTrusted]") -> bool:
     for refusal in refusals:
         say(refusal.said, err=True)
-    return click.confirm("Do you agree?", default=False, err=True)
+    return confirm("Do you agree?")
 
 
 @click.command(short_help="Agree to the addresses that this project names.")
