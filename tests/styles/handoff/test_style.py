@@ -566,6 +566,25 @@ def test_an_agent_that_is_to_work_accepts_first() -> None:
     assert "You are ann." in prompt.messages[0].text and prompt.text == write(now(story))
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_file_that_is_still_missing_is_a_failure_of_the_agent_unless_it_is_recorded(recorded: bool) -> None:
+    story = document()
+    at_work(story)
+    text = "collab/a.md\n```\nA\n```\n" + says("complete", result="4").text
+    if recorded:
+        story.tell(AgentReplied(text=text, recorded=True))
+        done = story.when(Failed(reason="the disk is full"))
+        assert now(story).status == "completed"
+        assert ["the disk is full" in event.text for event in done.events if isinstance(event, Warned)] == [True]
+        return
+    story.tell(AgentReplied(text=text))
+    story.when(Failed(reason="the disk is full")).then_asks(AskAgent)
+    story.tell(AgentReplied(text=text))
+    failed = story.when(Failed(reason="the disk is full"))
+    assert ["'collab/a.md'" in event.reason for event in failed.events if isinstance(event, Stumbled)] == [True]
+    assert now(story).status == "in_progress"
+
+
 def test_an_agent_completes_by_its_decision() -> None:
     story = document()
     at_work(story)
