@@ -50,7 +50,7 @@ from ripstop.runtime.worker import Worker
 from ripstop.settings import DEFAULT_STORE, Settings, store_path
 from ripstop.styles.graph.definition import Graph
 from ripstop.styles.graph.events import GRAPH_EVENTS
-from ripstop.styles.graph.position import LOCAL, SHORT
+from ripstop.styles.graph.position import SHORT
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.handoff.events import HANDOFF_EVENTS
 from ripstop.styles.handoff.standing import PUBLISH, SEND
@@ -125,7 +125,7 @@ class App(Struct, frozen=True):
             settings["base_url"] = self.settings.models.base_url
         if values:
             settings["values"] = values
-        if _is_local(model):
+        if all(map(_is_local, models)):
             settings["guide"] = SHORT
         return await self.engine.start(
             run_id, workflow.style, workflow.content, input, chosen, settings, guards=self.settings.guards
@@ -361,7 +361,7 @@ def outside_of_definitions() -> Outside:
 
 def _is_local(model: str) -> bool:
     """Whether a model runs in this process. Such models are small, so they get a short guide."""
-    return model.partition(":")[0] == LOCAL
+    return model.partition(":")[0] == "local"
 
 
 def absolute_script(model: str) -> str:

@@ -578,11 +578,9 @@ def test_values_survive_a_fork_and_new_defaults_hold_for_what_was_not_set() -> N
     story.when(Forked(run="story", at=2, definition="more")).then_ends("failed", "sender")
 
 
-def instructed(settings: dict[str, Any], own_model: str = "", language: str = "en") -> Given:
+def instructed(settings: dict[str, Any], language: str = "en") -> Given:
     """A run with the built-in guide, started with these settings."""
-    agents = (Agent(name="agent_a", type="coder", model=own_model),)
     guided = graph(state("a", ("a", "always"), prompt="{{COLLABORATION_GUIDE}} Go."), language=language)
-    guided = msgspec.structs.replace(guided, agents=agents)
     return given(STYLE, guided, Started(style="graph", definition="definition", settings=settings))
 
 
@@ -594,12 +592,6 @@ def test_a_local_model_gets_a_short_guide_and_short_instructions() -> None:
     assert isinstance(opened.command, AskAgent)
     assert "SEARCH" not in STYLE.render(opened.state, opened.command).messages[0].text
     assert told_to(instructed({"guide": "short"}, language="zh")) == "用 JSON 回答。 Go."
-
-
-def test_an_agent_with_a_model_of_its_own_gets_the_guide_for_it() -> None:
-    assert "How we work together" in told_to(instructed({"guide": "short"}, "openai:large"))
-    assert told_to(instructed({}, "local")) == told_to(instructed({}, "local:small.gguf")) == "Answer in JSON. Go."
-    assert told_to(instructed({"guide": "short"}, "strong")) == "Answer in JSON. Go."
 
 
 def test_the_guide_follows_the_model_that_a_run_is_told_to_use() -> None:

@@ -12,8 +12,8 @@ from .definition import Agent, Graph, State
 from .guide import GUIDES, SHORT_GUIDES
 from .schema import TURNS_OF, is_engine_name
 
-LOCAL, SHORT = "local", "short"
-"""The kind of model that needs a short guide, and the run's setting `guide` that says so."""
+SHORT = "short"
+"""The run's setting `guide`, if its models need a short one."""
 
 
 class Word(Struct, frozen=True, gc=False):
@@ -42,17 +42,11 @@ class Position(Struct, frozen=True, gc=False):
     """Turns that may have been taken in all, once a saved run was resumed; 0: as many as `max_turns`."""
 
     short_guide: bool = False
-    """The run's model is a local one, so its guide and instructions are short."""
-
-    @property
-    def is_short(self) -> bool:
-        """Whether the agent whose turn it is gets short instructions: one with a model of its own has its own need."""
-        own = self.agent.model
-        return own.partition(":")[0] == LOCAL if own == LOCAL or ":" in own else self.short_guide
+    """All models of the run are local ones, so the guide and the instructions are short."""
 
     @property
     def built_in_guide(self) -> str:
-        return (SHORT_GUIDES if self.is_short else GUIDES)[self.graph.language]
+        return (SHORT_GUIDES if self.short_guide else GUIDES)[self.graph.language]
 
     @property
     def most_turns(self) -> int:

@@ -126,7 +126,7 @@ class GraphStyle:
         brief, agent = state.here.brief, state.agent
         values = {name: state.given.get(name, default) or "" for name, default in state.graph.values.items()}
         task = Message("user", template.render(brief.template, VALUES, state, values))
-        told = instructions_for(agent.type, state.graph.language, state.is_short)
+        told = instructions_for(agent.type, state.graph.language, state.short_guide)
         return turns.render(state.turn, command, Prompt((told, task), agent.may_call, brief.reply_schema))
 
     def arguments(self, state: Position, command: CallTool) -> dict[str, Any]:
