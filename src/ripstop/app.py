@@ -111,7 +111,7 @@ class App(Struct, frozen=True):
             _check_spec(model, "")
         if not for_all:
             self.check_roles()
-            _check_agents(workflow, definition)
+        _check_agents(workflow, definition, used=not for_all)
         for one in models:
             _check_local(one)
         self.trust.check_models(models)
@@ -300,9 +300,11 @@ def _check_values(workflow: Workflow, definition: Any, values: Mapping[str, str]
         raise UsageError(f"The workflow {workflow.name!r} requires values that are not set: {ways}")
 
 
-def _check_agents(workflow: Workflow, definition: Any) -> None:
+def _check_agents(workflow: Workflow, definition: Any, used: bool) -> None:
+    """Refuse models of agents that cannot be; those that are not `used` now only if they are wrong everywhere."""
     for agent in definition.agents if isinstance(definition, Graph) else ():
-        if agent.model and agent.model not in ROLES:
+        found = wrong(agent.model) if agent.model and agent.model not in ROLES else None
+        if found and (used or found.everywhere):
             _check_spec(agent.model, f"{workflow.path}: the model of {agent.name!r}: ")
 
 
