@@ -8,7 +8,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench crash soak-docs fuzz fuzz-documents fuzz-settings coverage-of-requirements lock clean
+.PHONY: help demo test test-long lint format bench crash soak-docs soak-server fuzz fuzz-documents fuzz-replies fuzz-settings coverage-of-requirements lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -59,6 +59,12 @@ fuzz: $(READY) ## 100,000 hostile paths, 5,000 symlink swaps, 20,000 mutated def
 
 fuzz-documents: $(READY) ## 15,000 mutated documents and messages
 	@$(BIN)/python -m ripstop.testing.mutate_documents --count 15000
+
+fuzz-replies: $(READY) ## 150,000 mutated replies of model servers
+	@$(BIN)/python -m tests.harness.mutated_replies --count 150000
+
+soak-server: $(READY) ## Run against every mode of a hostile model server, and print a table
+	@$(BIN)/python -m tests.harness.hostile_matrix
 
 fuzz-settings: $(READY) ## 30,000 mutated settings files
 	@$(BIN)/python -m ripstop.testing.mutate_settings --count 30000

@@ -25,11 +25,15 @@ class Began(Struct, frozen=True):
 
 
 class Token(Struct, frozen=True):
-    """A piece of an agent's reply."""
+    """A piece of an agent's reply, as the model writes it; `kernel.unfinished` finds the words for people in it.
+
+    A higher `attempt` begins the reply anew: what an earlier one showed is void.
+    """
 
     run_id: str
     number: int
     text: str
+    attempt: int = 1
 
 
 class Retrying(Struct, frozen=True):

@@ -313,6 +313,7 @@ def heard_endlessly(head, piece, pause=0.0, timeout=60.0):
                 task.cancel()
                 writer.transport.abort()
             await asyncio.gather(*(task for task, _ in talking), return_exceptions=True)
+            await asyncio.sleep(0.01)  # so that the transports are closed before their loop is
 
     return asyncio.run(play())
 

@@ -16,6 +16,7 @@ from ripstop.kernel.events import Answered, Asked, Ended, Guarded, Record, Warne
 from ripstop.kernel.step import Picture
 from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
 
+from .live_words import UnfinishedWords
 from .paragraphs import print_indented, print_labelled
 from .signals import interruption
 from .terminal import Part, console_for, line_of, live_line, text_of
@@ -40,7 +41,8 @@ class Screen:
         self._before: list[Sight] = []
         """What happened before the run had a name here; shown below its name."""
         self._began: dict[int, tuple[float, str]] = {}
-        self._words: dict[int, int] = {}
+        self._replies: dict[int, UnfinishedWords] = {}
+        """What has come of the replies to open commands."""
         self._places: dict[int, str] = {}
         self._spoken: list[tuple[list[Part], str]] = []
         """Replies of the turn under way: the line to print before them, and their text."""
@@ -85,10 +87,10 @@ class Screen:
         match sight:
             case Began(number=number, command=command):
                 self._began[number] = (time.monotonic(), _who(command))
-                self._words[number] = 0
+                self._replies.pop(number, None)
                 self._now(number)
             case Token(number=number):
-                self._words[number] = self._words.get(number, 0) + 1
+                self._replies.setdefault(number, UnfinishedWords()).take(sight)
                 self._now(number)
             case Retrying(reason=reason, seconds=wait):
                 self._note(f"again in {wait:.1f} s:", "yellow", first_line(reason))
@@ -104,9 +106,11 @@ class Screen:
         if self._status is None:
             return
         began, who = self._began[number]
-        spent = f"{self._words[number]} tokens, " if self._words[number] else ""
+        reply = self._replies.get(number) or UnfinishedWords()
+        spent = f"{reply.tokens} tokens, " if reply.tokens else ""
         place = (self._places.get(number, ""), "bold")
-        self._status.update(line_of(place, f" {who}  ", (f"{spent}{seconds(time.monotonic() - began)}", "dim")))
+        effort = f"{spent}{seconds(time.monotonic() - began)}  {reply.tail}"
+        self._status.update(line_of(place, f" {who}  ", (effort.rstrip(), "dim")))
 
     def _tell(self, record: Record, picture: Picture) -> None:
         match record.event:
@@ -116,6 +120,7 @@ class Screen:
                 self._note("a person is asked:", "magenta", question)
             case Answered(to=to, answer=AgentReplied() as reply, attempt=attempt):
                 began, who = self._began.pop(to, (time.monotonic(), "agent"))
+                self._replies.pop(to, None)
                 again = f", attempt {attempt}" if attempt > 1 else ""
                 cost = f"{reply.usage.tokens} tokens, " if reply.usage.tokens else ""
                 effort = f"{cost}{seconds(time.monotonic() - began)}{again}"

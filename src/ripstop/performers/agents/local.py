@@ -89,7 +89,7 @@ class LocalAgent:
         def take(chunk: Chunk) -> None:
             new = reply.add(chunk)
             if new and live:
-                loop.call_soon_threadsafe(live.show, Token(request.run_id, request.number, new))
+                loop.call_soon_threadsafe(live.show, Token(request.run_id, request.number, new, request.attempt))
 
         await model.chat({"messages": messages_of(request.prompt), **body}, take)
         return reply

@@ -172,7 +172,7 @@ class OpenAICompatibleAgent:
             raise self._complaint(status, {}, _written(chunk["error"]).encode(), key)
         new = reply.add(chunk)
         if new and self._live and self._live.watched:
-            self._live.show(Token(request.run_id, request.number, new))
+            self._live.show(Token(request.run_id, request.number, new, request.attempt))
 
     def _connection(self) -> "httpx2.AsyncClient":
         if self._client is None:

@@ -102,7 +102,7 @@ class ProviderAgent:
                     async for event in stream:
                         words = _words(event)
                         if words:
-                            self._live.show(Token(request.run_id, request.number, words))
+                            self._live.show(Token(request.run_id, request.number, words, request.attempt))
                 return stream.get()
             except NotImplementedError:  # raised before anything is sent: this model cannot stream
                 pass
