@@ -128,6 +128,7 @@ def test_an_address_in_a_journal_is_checked_again_on_resume(project: Path, serve
     refused = ripstop("resume", forked, cwd=project)
     assert refused.returncode == 2
     assert server.url in refused.stderr and f"ripstop trust {forked}" in refused.stderr
+    assert ripstop("resume", "--all", cwd=project).returncode == 2
     assert len(server.seen) == 1
     assert ripstop("resume", forked, "--model", "script:s.jsonl", cwd=project).returncode == 0, "it is not used then"
     again = json.loads(ripstop("fork", name, "--at", "2", "--json", cwd=project).stdout)["run"]

@@ -1,10 +1,9 @@
 """Asking for what a journal wants and its user has not allowed yet."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .terminal import confirm, say
+from .terminal import can_ask, confirm, say
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -20,7 +19,7 @@ async def check_or_ask(options: "Options", app: "App", run_id: str) -> None:
         try:
             return await app.check_resumable(run_id)
         except UntrustedFolder as error:
-            if options.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            if options.as_json or not can_ask():
                 raise
             run = (await app.engine.look(run_id)).run
             agents = getattr(app.engine.definition(run), "agents", ())

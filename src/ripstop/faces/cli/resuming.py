@@ -38,6 +38,7 @@ async def resume_all(options: "Options") -> int:
         unfinished = await _unfinished(app)
         for run_id in unfinished:
             await check_or_ask(options, app, run_id)
+            app.check_usable((await app.engine.look(run_id)).run, options.model or "", options.base_url or "")
         if options.model or options.base_url:
             for run_id in unfinished:
                 await app.use_model(run_id, options.model or "", options.base_url or "")

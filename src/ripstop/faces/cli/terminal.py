@@ -48,6 +48,11 @@ def say_json(value: Any, indent: int | None = None) -> None:
     _write(sys.stdout, visible_json(json.dumps(value, ensure_ascii=False, indent=indent)) + "\n")
 
 
+def can_ask() -> bool:
+    """Whether a person can be asked: what we say and what is typed are both on a terminal."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def text_of(*parts: Part) -> "Text":
     """A text for rich that can have several lines."""
     from rich.text import Text

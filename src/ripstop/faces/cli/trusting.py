@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import Options, shared_options
-from .terminal import confirm, say, say_json
+from .terminal import can_ask, confirm, say, say_json
 
 if TYPE_CHECKING:
     from ripstop.consent import Named
@@ -29,13 +29,9 @@ def with_consent(options: Options, work: Callable[[], int]) -> int:
         try:
             return work()
         except NotTrusted as refusal:
-            if options.as_json or not _is_terminal() or not _agrees([refusal]):
+            if options.as_json or not can_ask() or not _agrees([refusal]):
                 raise
             Consents().remember([refusal.named])
-
-
-def _is_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def _agrees(refusals: "list[NotTrusted]") -> bool:
@@ -75,7 +71,7 @@ def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_rev
         return _show(options, found, "revoked" if do_revoke else "agreed")
     refusals = _refusals(options, run_id)
     named = [refusal.named for refusal in refusals]
-    if named and not yes and (options.as_json or not _is_terminal()):
+    if named and not yes and (options.as_json or not can_ask()):
         raise click.UsageError(f"{refusals[0].said} Agree on a terminal, or with --yes.")
     if named and not yes and not _agrees(refusals):
         say("Nothing was agreed to.", err=True)

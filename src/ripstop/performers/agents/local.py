@@ -177,7 +177,7 @@ class _Model:
                 import xllamacpp
             except ImportError as error:
                 raise Refused(
-                    f"The local model needs llama.cpp ({error}). Run `pip install 'ripstop[local]'`.",
+                    f"The local model needs llama.cpp ({error}). Run `ripstop model install`.",
                     fault="definition",
                 ) from error
             params = xllamacpp.CommonParams()
