@@ -75,6 +75,10 @@ class MemoryJournal:
         except KeyError:
             raise JournalError(f"The content {digest[:12]}… is missing.") from None
 
+    async def latest(self) -> int:
+        records = max((story.updated for story in self._runs.values()), default=0)
+        return max(records, max(self._workers.values(), default=0) - LEASE, 0)
+
     async def runs(self) -> list[RunInfo]:
         return [
             RunInfo(

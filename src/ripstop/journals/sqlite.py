@@ -84,6 +84,11 @@ class SqliteJournal:
             raise JournalError(f"{self._path}: the content {digest[:12]}… is missing. `ripstop verify` tells more.")
         return genuine(row[0], digest, str(self._path))
 
+    async def latest(self) -> int:
+        with _Explained(self._path):
+            last, until = next(self._reading.rows(self._sql["latest"]))
+        return max(last or 0, (until or 0) - LEASE, 0)
+
     async def runs(self) -> list[RunInfo]:
         with _Explained(self._path):
             rows = list(self._reading.rows(self._sql["runs"]))

@@ -109,6 +109,12 @@ class Journal(Protocol):
 
     async def blob(self, digest: str) -> bytes: ...
 
+    async def latest(self) -> int:
+        """The latest time that is known to have been: of the last record, or of a worker's last sign of life.
+
+        0 for an empty journal. Costs the same however long the journal is.
+        """
+
     async def runs(self) -> list[RunInfo]: ...
 
     async def desk(self) -> list[Question]: ...

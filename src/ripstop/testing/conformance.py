@@ -144,6 +144,21 @@ class JournalConformance:
 
         self._with_journal(tmp_path, story)
 
+    def test_knows_the_latest_time_of_a_record_or_a_sign_of_life(self, tmp_path: Path) -> None:
+        async def story(journal: Journal) -> None:
+            assert await journal.latest() == 0
+            await journal.append(start("a"))
+            assert await journal.latest() == NOW
+            holder = await journal.enrol(NOW + SECOND)
+            assert await journal.latest() == NOW + SECOND
+            assert await journal.heartbeat(holder, LATER)
+            assert await journal.latest() == LATER
+            await journal.append(entry("a", Heard(text="x"), after=1, at=LATER + SECOND))
+            await journal.leave(holder)
+            assert await journal.latest() == LATER + SECOND
+
+        self._with_journal(tmp_path, story)
+
     def test_reads_what_a_fork_shares(self, tmp_path: Path) -> None:
         async def story(journal: Journal) -> None:
             await journal.append(start("a", TOOL))

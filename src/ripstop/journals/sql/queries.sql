@@ -96,6 +96,10 @@ INSERT INTO workers (until) VALUES (?);
 -- name: workers
 SELECT id, until FROM workers;
 
+-- name: latest
+-- The time of the last record, and until when the workers' leases last.
+SELECT (SELECT at FROM records ORDER BY position DESC LIMIT 1), (SELECT max(until) FROM workers);
+
 -- name: heartbeat
 UPDATE workers SET until = ? WHERE id = ?;
 
