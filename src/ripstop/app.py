@@ -3,9 +3,8 @@
 import asyncio
 import secrets
 import shutil
-import time
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ripstop.default_limits import with_defaults
 from ripstop.definitions.finding import Workflow, find, load
 from ripstop.definitions.graph_outside import Objection, Outside
 from ripstop.definitions.pinned import check_pinned
@@ -21,7 +21,7 @@ from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
-from ripstop.kernel.errors import JournalNotFound, UntrustedFolder, UsageError
+from ripstop.kernel.errors import JournalError, JournalNotFound, UntrustedFolder, UsageError
 from ripstop.kernel.events import OUTCOMES
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
@@ -46,6 +46,7 @@ from ripstop.runtime.engine import Engine
 from ripstop.runtime.live import Live
 from ripstop.runtime.pace import Pace
 from ripstop.runtime.ports import Journal, Performer, Refused, Request, RunInfo
+from ripstop.runtime.process_clock import ProcessClock, system_time
 from ripstop.runtime.worker import Worker
 from ripstop.settings import DEFAULT_STORE, Settings, store_path
 from ripstop.styles.graph.definition import Graph
@@ -64,7 +65,14 @@ ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 def now() -> int:
-    return time.time_ns() // 1000
+    """The system's time, for what is not in a journal."""
+    return system_time()
+
+
+async def _never_behind(clock: ProcessClock, journal: Journal) -> ProcessClock:
+    with suppress(JournalError):  # a damaged journal can be looked at; what reads it says what is wrong
+        clock.follow(await journal.latest())
+    return clock
 
 
 def new_id(name: str) -> str:
@@ -117,7 +125,10 @@ class App(Struct, frozen=True):
         self.trust.check_models(models)
         _check_folders(workflow, definition, folder)
         _check_values(workflow, definition, values or {})
-        chosen = self.with_prices(limits or self.settings.limits, models)
+        chosen = limits or self.settings.limits
+        if self.settings.default_limits:
+            chosen = with_defaults(chosen, workflow.style)
+        chosen = self.with_prices(chosen, models)
         settings: dict[str, Any] = {"model": absolute_script(model), "workspace": str(folder)}
         if for_all:
             settings[FOR_ALL] = absolute_script(for_all)
@@ -402,22 +413,26 @@ def open_journal(settings: Settings, create: bool) -> Journal:
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+async def open_engine(settings: Settings, clock: ProcessClock | None = None) -> AsyncIterator[Engine]:
     """Look at and steer the runs of a journal; a worker performs what they ask for. Looking never makes a journal."""
     journal = open_journal(settings, create=False)
     try:
-        yield Engine(journal, STYLES, load, now, check_definition=check_pinned)
+        clock = await _never_behind(clock or ProcessClock(), journal)
+        yield Engine(journal, STYLES, load, clock, check_definition=check_pinned, follow=clock.follow)
     finally:
         await journal.close()
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool = True) -> AsyncIterator[App]:
+async def open_app(
+    settings: Settings, tools: Iterable[Tool] = (), create: bool = True, clock: ProcessClock | None = None
+) -> AsyncIterator[App]:
     """Work on a journal: run what is open in it, too."""
     live, loudspeaker, places, trust = Live(), Loudspeaker(), dict[str, Path](), Trust(settings)
     toolbox = Toolbox(tools, files=FileTools(), own={PUBLISH: Publisher(_folder_of), SEND: Sender(_folder_of)})
     journal = open_journal(settings, create)
-    engine = Engine(journal, STYLES, load, now, live, check_definition=check_pinned)
+    clock = await _never_behind(clock or ProcessClock(), journal)
+    engine = Engine(journal, STYLES, load, clock, live, check_definition=check_pinned, follow=clock.follow)
     agents = Agents(
         live,
         toolbox.specs,
@@ -436,7 +451,7 @@ async def open_app(settings: Settings, tools: Iterable[Tool] = (), create: bool 
         SetTimer: Timers(),
         StartRun: Children(engine, _child_definition),
     }
-    worker = Worker(engine, performers, now, settings.concurrency, settings.attempts, pace=Pace(settings.pace))
+    worker = Worker(engine, performers, clock, settings.concurrency, settings.attempts, pace=Pace(settings.pace))
     try:
         await worker.start()
         try:

@@ -6,6 +6,7 @@ the project's names is not the user's choice: an address needs the user's consen
     store = "sqlite:.ripstop/journal.db"
     concurrency = 32            # commands at a time
     attempts = 5                # of a call that may be tried again
+    default_limits = true       # false: limit nothing but what is limited explicitly
 
     [models]
     default = "local"           # or "openai:NAME", "script:PATH", "<provider>:NAME"
@@ -13,7 +14,7 @@ the project's names is not the user's choice: an address needs the user's consen
     base_url = "…"              # for openai: and anything compatible
     timeout = 900               # seconds for one call, from its beginning to its end
 
-    [limits]                    # for every run: tokens, money, calls, seconds, turns
+    [limits]                    # for every run: tokens, money, calls, seconds (at work), turns
     tokens = 200000
 
     [guards]                    # for every run whose definition says nothing else
@@ -98,6 +99,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attempts: int = 5
     models: Models = Models()
     limits: Limits = Limits()
+    default_limits: bool = True
+    """Whether a run has its style's limits where none is set here or for the run (`default_limits.py`)."""
     guards: dict[str, Any] = {}
     docs: Docs = Docs()
     pace: dict[str, float] = {}

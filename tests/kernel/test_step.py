@@ -37,8 +37,9 @@ from ripstop.kernel.events import (
     Warned,
     Withdrawn,
 )
-from ripstop.kernel.run import DEADLINE, fingerprint, replay
+from ripstop.kernel.run import fingerprint, replay
 from ripstop.kernel.step import AGAIN, GIVE_UP, HAPPENED, News, Step
+from ripstop.kernel.work_time import DEADLINE
 from ripstop.testing import ERRAND_EVENTS, Errands, ErrandStyle, Given, given
 from ripstop.testing.errands import RoundBegan, Standing
 
@@ -164,19 +165,19 @@ def test_a_run_that_a_guard_stopped_can_be_told_what_to_use_before_it_goes_on() 
 # Deadlines
 
 
-def test_the_deadline_is_a_timer_set_before_anything_else() -> None:
+def test_the_deadline_is_a_timer_set_with_the_first_call() -> None:
     story = Given(STYLE, {"definition": errands((AGENT,))})
     limits = Limits(seconds=60)
     told = story.when(Started(style="errands", definition="definition", limits=limits))
-    told.then_asks(SetTimer(name=DEADLINE, after=60), AGENT)
+    told.then_asks(AGENT, SetTimer(name=DEADLINE, after=60))
 
 
 def test_the_deadline_ends_the_run_as_limit_with_its_evidence() -> None:
-    story = given(STYLE, errands((PERSON,)), limits=Limits(seconds=60))
-    told = story.when(TimerFired()).then(Guarded, Ended).then_ends("limit", "60 s")
+    story = given(STYLE, errands((AGENT,)), limits=Limits(seconds=60))
+    told = story.when(TimerFired(), after=60).then(Guarded, Ended).then_ends("limit", "60 s")
     verdict = told.decided[0]
     assert isinstance(verdict, Guarded)
-    assert (verdict.guard, verdict.limit, verdict.evidence) == ("budget.seconds", 60, (2,))
+    assert (verdict.guard, verdict.limit, verdict.evidence) == ("budget.seconds", 60, (4,))
 
 
 def test_a_timer_of_the_style_is_not_the_deadline() -> None:

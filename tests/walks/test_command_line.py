@@ -92,7 +92,7 @@ def test_a_fork_at_an_answer_decides_anew_with_a_changed_definition(tmp_path: Pa
     changed = tmp_path / "easy.yaml"
     text = (HAIKU / "workflow.yaml").read_text(encoding="utf-8")
     changed.write_text(text.replace("condition: approved\n", "condition: always\n"), encoding="utf-8")
-    forked = json.loads(succeed("fork", run, "--at", "6", "--definition", str(changed), "--json", cwd=tmp_path))
+    forked = json.loads(succeed("fork", run, "--at", "7", "--definition", str(changed), "--json", cwd=tmp_path))
     assert forked["status"] == "completed"
     shown = json.loads(succeed("show", forked["run"], "--json", cwd=tmp_path))
     assert shown["path"] == ["write", "judge"]

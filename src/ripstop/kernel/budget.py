@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from .effects import AskAgent, Limits
 from .events import Guarded
 from .run import Spent
+from .work_time import WorkTime
 
 MILLION = 1_000_000
 SMALLEST_REPLY = 16
@@ -25,10 +26,20 @@ def before_turn_or_call(limits: Limits, spent: Spent, ask: AskAgent) -> Guarded 
     return None
 
 
-def before_time(limits: Limits, began: int, at: int) -> Guarded | None:
-    if limits.seconds is not None and at - began >= limits.seconds * MILLION:
-        return _over("seconds", limits.seconds, (at - began) / MILLION)
+def before_time(limits: Limits, work: WorkTime) -> Guarded | None:
+    if limits.seconds is not None and work.is_up(limits.seconds):
+        return time_is_up(limits.seconds, work)
     return None
+
+
+def time_is_up(limit: float, work: WorkTime, deadline: int = 0) -> Guarded:
+    return Guarded(
+        guard="budget.seconds",
+        limit=limit,
+        value=max(limit, work.counted / MILLION),
+        text=f"The run has been at work for {limit:g} s, which is its limit of seconds.",
+        evidence=(deadline,) if deadline else (),
+    )
 
 
 def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: int) -> AskAgent | Guarded:

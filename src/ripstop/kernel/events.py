@@ -80,6 +80,9 @@ class Answered(Event, tag="answered", frozen=True):
     answer: Answer
     attempt: int = 1
     """More than 1: it was tried before, and that attempt failed or its process died."""
+    began: int = 0
+    """When the worker that answers began, in microseconds, if that was after the command was asked: the command was
+    left by another process. The time before it is not time at work."""
 
 
 class Doubted(Event, tag="doubted", frozen=True):

@@ -18,11 +18,11 @@ COSTLY = (AskAgent, CallTool, StartRun)
 """Commands that are not given any more once the time is up."""
 
 
-def review(run: Run[Any], command: Command, at: int, render: Callable[[Any, AskAgent], Prompt]) -> Command | Guarded:
+def review(run: Run[Any], command: Command, render: Callable[[Any, AskAgent], Prompt]) -> Command | Guarded:
     """The command as it may be given, or the verdict that forbids it."""
     limits = run.limits
     if limits.seconds is not None and isinstance(command, COSTLY):
-        verdict = budget.before_time(limits, run.began, at)
+        verdict = budget.before_time(limits, run.work)
         if verdict:
             return verdict
     if type(command) is AskAgent:

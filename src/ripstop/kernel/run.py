@@ -51,6 +51,7 @@ from .events import (
 from .going_on import GO_ON, STOP, raised
 from .progress import Deed, follow
 from .usage_gaps import Gap, gaps
+from .work_time import WorkTime, after_answer, after_asking, after_closing, in_fork, is_deadline
 
 S = TypeVar("S")
 
@@ -96,6 +97,8 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """The question to a person whether the run may go on in spite of the verdict."""
     gaps: frozenset[Gap] = frozenset()
     """What models did not say about the cost of their replies."""
+    work: WorkTime = WorkTime()
+    """Counted only if `limits.seconds` limits it."""
 
 
 class Folding(Protocol[S]):
@@ -127,13 +130,7 @@ def replay(
 def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: Run[S] | None, record: Record) -> Run[S]:
     event, number = record.event, record.number
     if run is None:
-        if not isinstance(event, Started):
-            raise RunNotFound(run_id)
-        definition = definitions[event.definition]
-        guards = style.guards(definition, event.guards)
-        state = style.begin(definition, event)
-        settings = event.settings
-        return Run(run_id, event, event.definition, event.limits, record.at, state, number, settings, guards=guards)
+        return _started(style, definitions, run_id, record)
     if type(event) is Asked:
         state, spent = style.evolve(run.state, number, event), run.spent
         if type(event.command) is AskAgent:
@@ -144,6 +141,8 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
         # a style may have questions of its own after a verdict, such as why its last word could not be written
         if run.verdict and isinstance(event.command, AskPerson) and event.command.choices == (GO_ON, STOP):
             run = replace(run, asks_about_verdict=number)
+        if run.limits.seconds is not None:
+            run = replace(run, work=after_asking(run.work, number, event.command, record.at))
         return replace(run, state=state, length=number, open=opened, spent=spent)
     if type(event) is Answered:
         state, spent, answer = style.evolve(run.state, number, event), run.spent, event.answer
@@ -151,7 +150,10 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
             spent = Spent(spent.turns, spent.calls, spent.usage.plus(answer.usage))
             if type(answer) is AgentReplied and (found := gaps(run.limits, answer)):
                 run = replace(run, gaps=run.gaps.union(found))
-        return replace(run, state=state, length=number, open=_without(run.open, event.to), spent=spent)
+        opened = _without(run.open, event.to)
+        if run.limits.seconds is not None:
+            run = replace(run, work=_work_after(run, event, opened, record.at))
+        return replace(run, state=state, length=number, open=opened, spent=spent)
     if isinstance(event, Worked):
         state = style.evolve(run.state, number, event)
         return replace(run, state=state, length=number, trail=follow(run.trail, number, event, run.guards))
@@ -160,16 +162,29 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
     return _apply_rare(replace(run, state=style.evolve(run.state, number, event), length=number), record)
 
 
+def _started(style: Folding[S], definitions: Mapping[str, Any], run_id: str, record: Record) -> Run[S]:
+    event, number = record.event, record.number
+    if not isinstance(event, Started):
+        raise RunNotFound(run_id)
+    definition = definitions[event.definition]
+    guards = style.guards(definition, event.guards)
+    state = style.begin(definition, event)
+    settings = event.settings
+    return Run(run_id, event, event.definition, event.limits, record.at, state, number, settings, guards=guards)
+
+
 def _apply_rare(run: Run[S], record: Record) -> Run[S]:
     """What a run has in common with few others: `run` has the state and the length already."""
     event, number = record.event, record.number
     if type(event) is Withdrawn:
         spent = Spent(run.spent.turns - event.turn, run.spent.calls - event.call, run.spent.usage)
-        run = replace(run, open=_without(run.open, event.number), spent=spent)
+        opened = _without(run.open, event.number)
+        work = after_closing(run.work, opened, run.doubts.values())
+        run = replace(run, open=opened, spent=spent, work=work)
         asked = event.number == run.asks_about_verdict
         return replace(run, verdict=None, asks_about_verdict=0) if asked else run
     if type(event) is Ended:
-        return replace(run, open={}, doubts={}, ended=event)
+        return replace(run, open={}, doubts={}, ended=event, work=WorkTime(run.work.counted))
     if type(event) is Guarded:
         return replace(run, verdict=event)
     if type(event) is Ordered and event.order == RESUME:
@@ -179,8 +194,19 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
     if type(event) is Ordered and event.order == CANCEL:
         return replace(run, verdict=None, asks_about_verdict=0)  # whoever cancels does not want it to go on
     if type(event) is Doubted or type(event) is Repeated:
-        return replace(run, doubts=_doubts(run, number, event))
+        doubts, work = _doubts(run, number, event), run.work
+        if run.limits.seconds is not None and type(event) is Repeated and event.number in run.open:
+            work = after_asking(work, event.number, run.open[event.number].command, record.at)
+        return replace(run, doubts=doubts, work=after_closing(work, run.open, doubts.values()))
     return run
+
+
+def _work_after(run: Run[S], event: Answered, still_open: dict[int, Open], at: int) -> WorkTime:
+    answered = run.open.get(event.to)
+    work, in_doubt = run.work, run.doubts.values()
+    if answered:
+        work = after_answer(work, event.to, answered.command, event.to in in_doubt, event.began, at)
+    return after_closing(work, still_open, in_doubt)
 
 
 def _forked(
@@ -189,12 +215,15 @@ def _forked(
     definition = event.definition or run.definition
     asked = run.asks_about_verdict in run.open  # then the fork has the question, too, and its verdict
     state = style.rebase(run.state, definitions[definition])
+    limits = event.limits or run.limits
+    work = WorkTime() if limits.seconds is None else in_fork(run.open, run.doubts.values(), at)
     return replace(
         run,
         id=run_id,
         state=state,
         definition=definition,
-        limits=event.limits or run.limits,
+        limits=limits,
+        work=work,
         guards=style.guards(definitions[definition], run.started.guards) if event.definition else run.guards,
         settings={**run.settings, **event.settings},
         began=at,
@@ -207,7 +236,10 @@ def _forked(
 def _resumed(run: Run[S], order: Ordered) -> Run[S]:
     """Somebody looked at the run and wants it to go on, so what it did before is forgiven."""
     limits, guards = raised(run.limits, run.guards, order.arguments.get("raise", {}))
-    return replace(run, limits=limits, guards=guards, trail=(), ended=None, verdict=None, asks_about_verdict=0)
+    work = run.work.within(run.limits.seconds)
+    return replace(
+        run, limits=limits, guards=guards, work=work, trail=(), ended=None, verdict=None, asks_about_verdict=0
+    )
 
 
 def _without(open_: dict[int, Open], number: int) -> dict[int, Open]:
@@ -250,18 +282,10 @@ def status(run: Run[Any], listening: bool) -> str:
     for number, opened in run.open.items():
         if WAITS_FOR[type(opened.command)] == "worker" and number not in run.doubts.values():
             return "working"
-        waiting = waiting or not _is_deadline(opened.command)
+        waiting = waiting or not is_deadline(opened.command)
     if waiting:
         return "waiting"
     return "listening" if listening else "stuck"
-
-
-DEADLINE = "ripstop:deadline"
-"""Name of the kernel's own timer, which ends a run whose time is up."""
-
-
-def _is_deadline(command: Command) -> bool:
-    return isinstance(command, SetTimer) and command.name == DEADLINE
 
 
 _encode = msgspec.json.Encoder(order="sorted").encode

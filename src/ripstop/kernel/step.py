@@ -15,6 +15,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from msgspec import Struct
 
+from .budget import time_is_up
 from .effects import (
     AgentReplied,
     Answer,
@@ -23,7 +24,6 @@ from .effects import (
     CallTool,
     Command,
     Failed,
-    Limits,
     PersonAnswered,
     RunFinished,
     Said,
@@ -59,8 +59,9 @@ from .events import (
 from .going_on import GO_ON, STOP, limit_of, outcome_of, raises_of
 from .guards import review
 from .prompt import Prompt
-from .run import DEADLINE, Folding, Run, apply
+from .run import Folding, Run, apply
 from .usage_gaps import about
+from .work_time import DEADLINE
 
 S = TypeVar("S")
 
@@ -155,7 +156,7 @@ class Step(Generic[S]):
 
     def ask(self, command: Command) -> int:
         """Ask the world for something; returns the command's number. A guard may end the run here."""
-        verdict = review(self.run, command, self.at, self._style.render)
+        verdict = review(self.run, command, self._style.render)
         if type(verdict) is Guarded:
             self.stop(verdict)
         self.record(Asked(command=verdict))
@@ -269,24 +270,22 @@ def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> 
         # a fault of ours must not lose the fact: it would come again, and fail again, for ever
         if not step.run.ended:
             step.end("failed", f"This is a fault of ripstop, not of the workflow: {type(error).__name__}: {error}")
+    seconds = step.run.limits.seconds
+    if seconds is not None:
+        _keep_deadline(step, seconds)
     return step.records, step.run
 
 
 def _decide(style: Style[S], step: Step[S], fact: Started | Forked | Heard | Ordered | Doubted) -> None:
     match fact:
-        case Started(limits=limits):
-            _set_deadline(step, limits)
-            style.decide(step, fact)
         case Forked():
             for number, opened in list(step.run.open.items()):
                 call = type(opened.command) is AskAgent
                 step.record(Withdrawn(number=number, because="asked anew by the fork", call=call))
-            _set_deadline(step, step.run.limits)
             style.decide(step, fact)
         case Ordered(order=order) if order == RESUME:
             for number in list(step.run.open):
                 step.withdraw(number, "the run was told to go on")
-            _set_deadline(step, step.run.limits)
             style.decide(step, fact)
         case Ordered(order=order) if order == CANCEL:
             style.cancelled(step, f"cancelled{f' by {fact.by}' if fact.by else ''}")
@@ -298,17 +297,25 @@ def _decide(style: Style[S], step: Step[S], fact: Started | Forked | Heard | Ord
             style.decide(step, fact)
 
 
-def _set_deadline(step: Step[Any], limits: Limits) -> None:
-    if limits.seconds is not None:
-        step.ask(SetTimer(name=DEADLINE, after=limits.seconds))
+def _keep_deadline(step: Step[Any], seconds: float) -> None:
+    """Have the deadline open while something is at work, and only then."""
+    run = step.run
+    work = run.work
+    if run.ended or run.verdict or bool(work.since) is bool(work.deadline):
+        return
+    if work.deadline:
+        step.withdraw(work.deadline, "nothing is at work")
+    else:
+        step.owe(SetTimer(name=DEADLINE, after=work.left(seconds)))
 
 
 def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Answer) -> None:
     command = before.open[to].command
     if type(command) is SetTimer and command.name == DEADLINE and type(answer) is TimerFired:
-        limit = before.limits.seconds or 0
-        text = f"The run has taken {limit:g} s, which is all it may."
-        step.stop(Guarded(guard="budget.seconds", limit=limit, value=limit, text=text, evidence=(to,)))
+        limit, work = before.limits.seconds, step.run.work
+        # it may fire early: time between two processes is not time at work. Then it is set anew at the end of the step
+        if limit is not None and work.is_up(limit):
+            step.stop(time_is_up(limit, work, deadline=to))
     elif to == before.asks_about_verdict and isinstance(answer, PersonAnswered):
         _after_verdict(style, step, before, answer)
     elif to in before.doubts and isinstance(answer, PersonAnswered):
@@ -329,7 +336,6 @@ def _after_verdict(style: Style[S], step: Step[S], before: Run[S], said: PersonA
     raises = {limit: _amount(said.text) or verdict.limit} if limit else {}
     order = Ordered(order=RESUME, arguments={"raise": raises} if raises else {}, by=said.by)
     step.record(order)
-    _set_deadline(step, step.run.limits)
     return style.decide(step, order)
 
 

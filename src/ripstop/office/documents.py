@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ripstop.app import App, now
+from ripstop.default_limits import with_defaults
 from ripstop.definitions.problems import did_you_mean
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
@@ -199,6 +200,8 @@ class Documents:
         run_id = self.run_of(paper.id)
         # a document may wait for days, so the time limit of runs is not for it
         limits = replace(self.app.settings.limits, seconds=None, turns=None)
+        if self.app.settings.default_limits:
+            limits = with_defaults(limits, "handoff")
         limits = self.app.with_prices(limits, (self.app.settings.models.default, *docs.models.values()))
         content = msgspec.json.encode(policy, order="deterministic")
         guards = self.app.settings.guards

@@ -6,13 +6,13 @@
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AskPerson, Limits, PersonAnswered
+from ripstop.kernel.effects import AskPerson, Limits, PersonAnswered, SetTimer
 from ripstop.kernel.errors import Conflict, RunAlreadyStarted, RunNotFound, UsageError
 from ripstop.kernel.events import (
     CANCEL,
@@ -63,12 +63,17 @@ class Engine:
         live: Live | None = None,
         remember: int = 1024,
         check_definition: CheckDefinition | None = None,
+        follow: Callable[[int], None] | None = None,
     ) -> None:
+        """Args:
+        follow: Told the time of what another process has written, so that the clock is never behind it.
+        """
         self.journal = journal
         self.live = live or Live()
         self.dispatcher: Dispatcher | None = None
         self._styles = styles
         self._clock = clock
+        self._follow = follow
         self._definitions = Definitions(load_definition, check_definition)
         self._cells = Cells(remember)
         self._under_way: set[asyncio.Task[Run[Any]]] = set()
@@ -340,6 +345,8 @@ class Engine:
         await self._definitions.know(self.journal, records, style.name)
         with reading(run_id):
             cell.style, cell.run = style, replay(style, self._definitions.known, run_id, records, cell.run)
+        if self._follow:
+            self._follow(records[-1].at)
 
     async def _check(self, run_id: str, cell: Cell) -> None:
         await check_run(self.journal, run_id)
@@ -392,8 +399,8 @@ class Engine:
         for record in records:
             event = record.event
             if type(event) is Asked:
-                if WAITS_FOR[type(event.command)] == "clock":
-                    self.dispatcher.wake()
+                if type(event.command) is SetTimer:
+                    self.dispatcher.wake_by(event.command.after)
             elif type(event) is Withdrawn:
                 self.dispatcher.withdraw(run_id, [event.number])
             elif type(event) is Ended:

@@ -35,4 +35,8 @@ class Dispatcher(Protocol):
 
     def withdraw(self, run_id: str, numbers: list[int] | None) -> None: ...
 
-    def wake(self) -> None: ...
+    def wake(self) -> None:
+        """Look at the outbox now."""
+
+    def wake_by(self, seconds: float) -> None:
+        """Look at the outbox so many seconds from now at the latest."""

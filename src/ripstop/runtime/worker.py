@@ -67,6 +67,8 @@ class Worker:
         self.only = only
         self.holder = 0
         """Its number in the journal, once it has started."""
+        self._began = 0
+        """When it started. What was asked before was left by another process."""
         self._waiting: deque[Job] = deque()
         self._running: dict[str, dict[int, asyncio.Task[None]]] = {}
         self._threads: set[asyncio.Task[None]] = set()
@@ -86,7 +88,8 @@ class Worker:
 
     async def start(self) -> None:
         reach("worker.before_enrol")
-        self.holder = await self._journal.enrol(self._clock())
+        self._began = self._clock()
+        self.holder = await self._journal.enrol(self._began)
         reach("worker.after_enrol")
         self._engine.dispatcher = self
         self._sweeper = asyncio.create_task(self._sweep_for_ever(), name="ripstop-sweeper")
@@ -143,6 +146,10 @@ class Worker:
 
     def wake(self) -> None:
         self._wake.set()
+
+    def wake_by(self, seconds: float) -> None:
+        if seconds <= HEARTBEAT:  # it never sleeps longer, and learns of what is due whenever it looks
+            self._wake.set()
 
     # Doing
 
@@ -215,7 +222,7 @@ class Worker:
             request = self._request(job, run)
         except Exception as error:
             log.exception("%s/%s cannot be put into words", job.run_id, job.number)
-            return _answered(job, Failed(reason=describe(error), fault="ours"))
+            return self._answered(job, Failed(reason=describe(error), fault="ours"))
         if type(command) is Say:
             request = replace(request, text=await self._words(job))
         if job.doubtful and not performer.kind(command).repeatable:
@@ -243,9 +250,9 @@ class Worker:
             if job.attempt < self._attempts:
                 await self._later(job, provider, trouble)
                 return None
-            return _answered(job, Failed(reason=f"{trouble} (tried {job.attempt} times)", fault="agent"))
+            return self._answered(job, Failed(reason=f"{trouble} (tried {job.attempt} times)", fault="agent"))
         except Refused as refusal:
-            return _answered(job, Failed(reason=str(refusal), fault=refusal.fault))
+            return self._answered(job, Failed(reason=str(refusal), fault=refusal.fault))
         except JournalError:
             raise
         except InDoubt as doubt:
@@ -262,7 +269,7 @@ class Worker:
             await self._journal.park(job.run_id, job.number, job.holder)
             reach("worker.after_park")
             return None
-        return _answered(job, answer)
+        return self._answered(job, answer)
 
     async def _after_break(
         self, job: Job, performer: Performer, request: Request, reason: str
@@ -270,7 +277,7 @@ class Worker:
         """The call broke off, perhaps after it took effect. `None`: it is tried again later."""
         command = job.opened.command
         kind = performer.kind(command)
-        failed = _answered(job, Failed(reason=reason, fault="ours"))
+        failed = self._answered(job, Failed(reason=reason, fault="ours"))
         doubted = call_broke(job, request, reason)
         if not kind.repeatable:
             return await self._clear_up(job, performer, request, doubted) or failed
@@ -281,6 +288,10 @@ class Worker:
             return None
         return doubted
 
+    def _answered(self, job: Job, answer: Answer) -> Answered:
+        began = self._began if job.opened.at < self._began else 0
+        return Answered(to=job.number, answer=answer, attempt=job.attempt, began=began)
+
     async def _clear_up(
         self, job: Job, performer: Performer, request: Request, doubted: Doubted
     ) -> Answered | Doubted | None:
@@ -290,7 +301,7 @@ class Worker:
             known, found = await probe(performer, request)
             reach("worker.after_probe")
             if known:
-                return None if found is None else _answered(job, found)
+                return None if found is None else self._answered(job, found)
         reach("worker.before_doubt")
         return doubted
 
@@ -393,7 +404,3 @@ class Worker:
                 continue
             self._wake.clear()
             return
-
-
-def _answered(job: Job, answer: Answer) -> Answered:
-    return Answered(to=job.number, answer=answer, attempt=job.attempt)

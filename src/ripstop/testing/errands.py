@@ -15,8 +15,9 @@ from ripstop.kernel.effects import AskAgent, CallTool, Command, Failed, Guards, 
 from ripstop.kernel.events import Answered, Event, Forked, Guarded, Heard, Ordered, Started
 from ripstop.kernel.going_on import with_wishes
 from ripstop.kernel.prompt import Message, Prompt
-from ripstop.kernel.run import DEADLINE, Run
+from ripstop.kernel.run import Run
 from ripstop.kernel.step import News, Picture, Settled, Step
+from ripstop.kernel.work_time import DEADLINE
 
 
 class Errands(Struct, frozen=True, omit_defaults=True):

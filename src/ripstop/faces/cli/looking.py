@@ -108,6 +108,7 @@ def show(options: Options, named: str) -> None:
       ripstop show haiku-k3f9x
     """
     from ripstop.app import open_engine
+    from ripstop.kernel.going_on import AMOUNTS
     from ripstop.kernel.run import fingerprint
 
     from .paragraphs import print_labelled
@@ -123,8 +124,9 @@ def show(options: Options, named: str) -> None:
     picture = view.picture
     more = {"where": picture.where, "whose_turn": picture.whose_turn, "progress": picture.progress}
     if options.as_json:
+        limits = {name: value for name in AMOUNTS if (value := getattr(view.run.limits, name)) is not None}
         pinned = {"records": view.run.length, "definition": view.run.definition, "fingerprint": fingerprint(view.run)}
-        return say_json({**result, **more, **pinned})
+        return say_json({**result, "limits": limits, **more, **pinned})
     usage = result["usage"]
     lines = [
         ("status", f"{result['outcome']}{'  ' + result['because'] if result['because'] else ''}"),

@@ -48,7 +48,10 @@ class Followed(NamedTuple):
 @click.option(
     "--max-calls", type=number_type("limits", "calls"), metavar="N", help="Stop before more model calls than this."
 )
-@click.option("--max-seconds", type=number_type("limits", "seconds"), metavar="SECONDS", help="Stop after this long.")
+@click.option(
+    "--max-seconds", type=number_type("limits", "seconds"), metavar="SECONDS", help="Stop after this long at work."
+)
+@click.option("--no-default-limits", is_flag=True, help="Limit nothing but what is limited explicitly.")
 @shared_options
 @click.pass_obj
 def run(
@@ -62,8 +65,12 @@ def run(
     max_money: float | None,
     max_calls: int | None,
     max_seconds: float | None,
+    no_default_limits: bool,
 ) -> None:
     """Run a workflow: a file, a folder, or a name found in workflows/.
+
+    A run has its style's limits where none is set: a graph has 200 calls and 1 h at work. Time at work is the time
+    during which an agent, a tool or a child is called; waiting for a person does not count.
 
     \b
     Example:
@@ -74,6 +81,8 @@ def run(
     from ripstop.definitions.finding import find
 
     settings = options.settings()
+    if no_default_limits:
+        settings = replace(settings, default_limits=False)
     given = {"tokens": max_tokens, "money": max_money, "calls": max_calls, "seconds": max_seconds}
     try:
         goal.encode()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.status import Status
 
+from ripstop.default_limits import describe_limits
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed
 from ripstop.kernel.events import Answered, Asked, Ended, Guarded, Record, Warned
 from ripstop.kernel.step import Picture
@@ -71,6 +72,10 @@ class Screen:
                 self._places.setdefault(number, view.picture.where)
         if not self._quiet:
             self._err.print(line_of((run_id, "bold"), "  ", (f"({self._app.settings.store})", "dim")))
+            limits = describe_limits(view.run.limits)
+            if limits and not view.run.ended:
+                how = "raise with --max-calls N, --max-seconds N, or later with resume --raise"
+                self._err.print(line_of((f"limits: {limits}; {how}", "dim")))
         before, self._before = self._before, []
         for sight in before:
             self._see(sight)

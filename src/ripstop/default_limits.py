@@ -1,0 +1,42 @@
+"""The budget of a run for which nobody has set one, by style.
+
+An agent that changes a little something with every turn makes progress as far as guards can see, and a definition can
+allow a million turns. So a run has a limit of calls and of time at work even if nobody thought of one.
+
+- What is set wins: in ripstop.toml, on the command line, in Python.
+- A document waits for people most of its life and is bounded by its interactions, so its time is not limited.
+- A style that is not in the table has no default.
+"""
+
+from msgspec.structs import asdict, replace
+
+from .kernel.effects import Limits
+
+DEFAULT_LIMITS: dict[str, Limits] = {
+    "graph": Limits(calls=200, seconds=3600.0),
+    "handoff": Limits(calls=200),
+}
+
+
+def with_defaults(limits: Limits, style: str) -> Limits:
+    """The limits, with the style's defaults where none is set."""
+    defaults = DEFAULT_LIMITS.get(style, Limits())
+    missing = {name: value for name, value in asdict(defaults).items() if getattr(limits, name) is None}
+    return replace(limits, **missing)
+
+
+def describe_limits(limits: Limits) -> str:
+    """The limits in words, such as `200 calls, 1 h at work`; empty if there are none."""
+    words = [f"{value} {name}" for name in ("turns", "calls", "tokens") if (value := getattr(limits, name)) is not None]
+    if limits.money is not None:
+        words.append(f"{limits.money:g} of money")
+    if limits.seconds is not None:
+        words.append(f"{_duration(limits.seconds)} at work")
+    return ", ".join(words)
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds >= length and seconds % length == 0:
+            return f"{seconds / length:g} {unit}"
+    return f"{seconds:g} s"

@@ -1,0 +1,112 @@
+"""A run has a budget even if nobody has set one."""
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ripstop.default_limits import DEFAULT_LIMITS, describe_limits, with_defaults
+from ripstop.faces.cli.main import cli
+from ripstop.kernel.effects import CallTool, Limits, SetTimer
+from ripstop.performers.timers import Timers
+from ripstop.performers.tools.toolbox import Toolbox, tool
+from tests.runtime.world import a_world
+
+ENDLESS = """\
+name: endless
+initial_message: go
+max_turns: 1000000
+agents: [{name: ada, type: ask}]
+states:
+  - name: think
+    agent: ada
+    start: true
+    prompt: "{{COLLABORATION_GUIDE}} Decide: nonce."
+    transitions: [{to: think}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "endless").mkdir()
+    (tmp_path / "endless" / "workflow.yaml").write_text(ENDLESS, encoding="utf-8")
+    replies = ({"content": "on", "decisions": {"nonce": number}} for number in range(230))
+    script = "".join(json.dumps({"reply": json.dumps(reply)}) + "\n" for reply in replies)
+    (tmp_path / "script.jsonl").write_text(script, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*options: str) -> Result:
+    return CliRunner().invoke(cli, ["--model", "script:script.jsonl", "run", "endless", *options])
+
+
+def test_an_agent_that_changes_a_nonce_is_bounded_by_the_default_calls() -> None:
+    result = json.loads(run("--json").stdout)
+    shown = json.loads(CliRunner().invoke(cli, ["show", result["run"], "--json"]).stdout)
+    assert shown["limits"] == {"calls": 200, "seconds": 3600.0, "depth": 8}
+    assert (result["outcome"], result["guard"]["name"], result["usage"]["calls"]) == ("limit", "budget.calls", 200)
+
+
+def test_what_is_set_wins_over_a_default(tmp_path: Path) -> None:
+    assert json.loads(run("--json", "--max-calls", "210").stdout)["usage"]["calls"] == 210
+    (tmp_path / "ripstop.toml").write_text("[limits]\ncalls = 205\n", encoding="utf-8")
+    assert json.loads(run("--json").stdout)["usage"]["calls"] == 205
+
+
+def test_default_limits_can_be_switched_off(tmp_path: Path) -> None:
+    assert "limits:" not in run("--no-default-limits").stderr
+    (tmp_path / "ripstop.toml").write_text("default_limits = false\n", encoding="utf-8")
+    assert "limits: 3 calls; raise" in run("--max-calls", "3").stderr
+
+
+def test_the_limits_are_shown_at_the_start_of_a_run() -> None:
+    assert "limits: 3 calls, 1 h at work; raise with --max-calls" in run("--max-calls", "3").stderr
+
+
+@pytest.mark.parametrize("style", DEFAULT_LIMITS)
+def test_defaults_fill_only_what_is_not_set(style: str) -> None:
+    mine = Limits(calls=7, tokens=9)
+    filled = with_defaults(mine, style)
+    assert (filled.calls, filled.tokens, filled.money) == (7, 9, None)
+    assert filled.seconds == DEFAULT_LIMITS[style].seconds
+    assert with_defaults(mine, "a style of somebody else") == mine
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(), ""),
+        (Limits(calls=200, seconds=3600), "200 calls, 1 h at work"),
+        (Limits(turns=5, money=0.5, seconds=90), "5 turns, 0.5 of money, 90 s at work"),
+        (Limits(tokens=10, seconds=120), "10 tokens, 2 min at work"),
+    ],
+)
+def test_limits_are_described_in_words(limits: Limits, words: str) -> None:
+    assert describe_limits(limits) == words
+
+
+def test_a_deadline_ends_a_run_whose_tool_blocks_a_thread(tmp_path: Path) -> None:
+    """The tool never returns; neither the run nor the worker may wait for it."""
+    blocked = threading.Event()
+
+    @tool("unsafe")
+    def hang() -> None:
+        """Hang."""
+        blocked.wait()
+
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work({CallTool: Toolbox([hang]), SetTimer: Timers()})
+            await world.start("r", (CallTool(tool="hang"),), limits=Limits(seconds=0.05))
+            view = await world.ended("r")
+            assert view.run.ended is not None and view.run.ended.outcome == "limit"
+            async with asyncio.timeout(30):
+                await worker.stop(grace=0)
+
+    try:
+        asyncio.run(story())
+    finally:
+        blocked.set()
