@@ -12,6 +12,7 @@ in its file, and as if sent in a message), and read as a message. Some are handl
 
 import argparse
 import asyncio
+import re
 import sys
 import tempfile
 import time
@@ -205,7 +206,9 @@ def _survives(before: str, after: str, what: str) -> None:
 
 
 def _lines(text: str) -> Counter[str]:
-    return Counter(line.strip("\r\ufeff") for line in text.split("\n") if line.strip())
+    """The lines without what a rewrite can change: spaces around them, a BOM, and backslashes that escape them."""
+    bare = (line.strip().strip("\ufeff").lstrip("\\").strip() for line in re.split(r"[\r\n]", text))
+    return Counter(line for line in bare if line)
 
 
 async def handle_all(count: int, seed: int, root: Path, tally: Tally) -> None:
