@@ -63,7 +63,7 @@ async def attack(url: str, mode: str, folder: Path) -> Result:
     environment = {**os.environ, "OPENAI_API_KEY": KEY, "XDG_CONFIG_HOME": str(folder / "config")}
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ripstop", "run", str(workflow.parent), "--model", "openai:m",
+        sys.executable, "-m", "ripstop", "-v", "run", str(workflow.parent), "--model", "openai:m",
         "--base-url", f"{url}/{mode}/v1", *LIMITS,
         cwd=folder, env=environment, stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,

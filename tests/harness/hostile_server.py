@@ -199,6 +199,16 @@ async def error_with_the_key(request: Request) -> None:
     await request.send(head("401 X"), json.dumps({"error": {"message": f"wrong key {request.key}"}}).encode())
 
 
+@mode(1)
+async def headers_with_the_key(request: Request) -> None:
+    await request.send(f"HTTP/1.1 400 {request.key}\r\nX-Key: {request.key}\r\nX-Esc: \x1b[2J\r\n\r\n".encode())
+
+
+@mode(1)
+async def redirect_with_the_key(request: Request) -> None:
+    await request.send(head("302 X", "text/plain", f"Location: http://127.0.0.1:1/{request.key}"))
+
+
 @mode(0)
 async def reply_with_the_key(request: Request) -> None:
     said = json.dumps({"content": f"your key is {request.key}", "decisions": {"done": True}})
@@ -422,7 +432,7 @@ async def invalid_utf8(request: Request) -> None:
 
 @mode(0)
 async def cookies(request: Request) -> None:
-    assert "cookie" not in request.head.lower()
+    assert "\r\ncookie:" not in request.head.lower()
     more = [f"Set-Cookie: a{i}={'x' * 50}" for i in range(200)]
     await request.send(head("200 OK", "text/event-stream", *more), event(delta(GOOD, "stop")), DONE)
 

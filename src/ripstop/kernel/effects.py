@@ -63,6 +63,16 @@ class Usage(Effect, frozen=True):
 
     def plus(self, other: "Usage") -> "Usage":
         """Both together. A negative number, which an old journal may hold, gives nothing back."""
+        sent, received, money = other.input_tokens, other.output_tokens, other.money
+        if sent >= 0 and received >= 0 and money >= 0 and not other.unreported_input and not other.unreported_output:
+            return Usage(  # nearly always, and in every step
+                self.input_tokens + sent,
+                self.output_tokens + received,
+                self.money + money,
+                self.unreported_input,
+                self.unreported_output,
+                self.unreported_money,
+            )
         unreported = other.unreported_money
         return Usage(
             self.input_tokens + max(0, other.input_tokens),
