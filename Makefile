@@ -8,7 +8,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench crash soak-docs soak-server fuzz fuzz-documents fuzz-replies fuzz-settings coverage-of-requirements lock clean
+.PHONY: help demo test test-long lint format bench crash soak-docs soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings coverage-of-requirements lock clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ soak-server: $(READY) ## Run against every mode of a hostile model server, and p
 
 fuzz-settings: $(READY) ## 30,000 mutated settings files
 	@$(BIN)/python -m ripstop.testing.mutate_settings --count 30000
+
+fuzz-journals: $(READY) ## 5,000 spoilt journals, seven commands with each
+	@$(BIN)/python -m ripstop.testing.mutate_journals --count 5000
 
 coverage-of-requirements: $(READY) ## Which requirements carry a test, and which do not
 	@$(BIN)/python -m pytest -q --collect-only --requirements=$(REQUIREMENTS) tests | sed -n '/= requirements =/,$$p'

@@ -413,14 +413,30 @@ def open_journal(settings: Settings, create: bool) -> Journal:
 
 
 @asynccontextmanager
+async def _closing(journal: Journal) -> AsyncIterator[None]:
+    """Close the journal at the end. What fails because the file was tampered with is said to be the file's fault."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
+        damage = await journal.verify()
+        if not damage:
+            raise  # a bug in ripstop
+        where = f"{damage[0].run_id or 'journal'}@{damage[0].number}"
+        raise JournalError(
+            f"The journal is not what was written ({where}: {damage[0].text}), and cannot be used as it is "
+            f"({type(error).__name__}). `ripstop verify` tells more; restore it from a backup."
+        ) from error
+    finally:
+        await journal.close()
+
+
+@asynccontextmanager
 async def open_engine(settings: Settings, clock: ProcessClock | None = None) -> AsyncIterator[Engine]:
     """Look at and steer the runs of a journal; a worker performs what they ask for. Looking never makes a journal."""
     journal = open_journal(settings, create=False)
-    try:
+    async with _closing(journal):
         clock = await _never_behind(clock or ProcessClock(), journal)
         yield Engine(journal, STYLES, load, clock, check_definition=check_pinned, follow=clock.follow)
-    finally:
-        await journal.close()
 
 
 @asynccontextmanager
@@ -452,12 +468,12 @@ async def open_app(
         StartRun: Children(engine, _child_definition),
     }
     worker = Worker(engine, performers, clock, settings.concurrency, settings.attempts, pace=Pace(settings.pace))
-    try:
-        await worker.start()
+    async with _closing(journal):
         try:
-            yield App(settings, engine, worker, live, loudspeaker, places, trust, _folders_of(journal))
+            await worker.start()
+            try:
+                yield App(settings, engine, worker, live, loudspeaker, places, trust, _folders_of(journal))
+            finally:
+                await asyncio.shield(worker.stop())
         finally:
-            await asyncio.shield(worker.stop())
-    finally:
-        await agents.close()
-        await journal.close()
+            await agents.close()

@@ -25,7 +25,7 @@ from .liveness import Liveness
 from .sql import queries
 from .sqlite_file import connect, explain
 from .sqlite_steps import Steps
-from .sqlite_verify import check_run, verify
+from .sqlite_verify import check_outbox, check_run, verify
 from .turnstile import Turnstile
 from .wal_room import WalRoom
 
@@ -52,6 +52,8 @@ class SqliteJournal:
             self._explain,
         )
         self._seen = self._data_version()
+        self._outbox_damage: list[Damage] | None = None
+        """What SQLite finds wrong with the outbox and its indexes; `None`: not looked at yet."""
 
     @property
     def path(self) -> Path:
@@ -128,6 +130,7 @@ class SqliteJournal:
         with _Explained(self._path):
             query, of = ("next_due", ()) if only is None else ("next_due_of", (only, only, only))
             due: int | None = next(self._reading.rows(self._sql[query], of))[0]
+        self._expect(due is None or type(due) is int, "the time of a command")
         return due
 
     def changed(self) -> bool:
@@ -146,7 +149,9 @@ class SqliteJournal:
 
     async def check_run(self, run_id: str) -> list[Damage]:
         with _Explained(self._path):
-            return check_run(self._reading, self._codec, run_id)
+            if self._outbox_damage is None:  # once: an index without a row would hide a command for ever
+                self._outbox_damage = check_outbox(self._reading)
+            return [*self._outbox_damage, *check_run(self._reading, self._codec, run_id)]
 
     # Appending
 
@@ -169,7 +174,7 @@ class SqliteJournal:
         """Workers that were killed with nothing in hand: nobody takes over from them, so nobody else buries them."""
         marks = self._liveness.marks()  # before the list, so that whoever enrols just now is in it
         with _Explained(self._path):
-            known = dict(self._reading.rows(self._sql["workers"]))
+            known = self._workers()
         dead = [
             other
             for other, until in known.items()
@@ -196,15 +201,21 @@ class SqliteJournal:
 
     async def has_workers(self, now: int) -> bool:
         with _Explained(self._path):
-            workers = self._reading.execute(self._sql["workers"]).fetchall()
-        return any(until >= now and not self._liveness.gone(worker) for worker, until in workers)
+            workers = self._workers()
+        return any(until >= now and not self._liveness.gone(worker) for worker, until in workers.items())
+
+    def _workers(self) -> dict[int, int]:
+        """Until when each worker counts as alive."""
+        rows = list(self._reading.rows(self._sql["workers"]))
+        self._expect(all(type(worker) is int and type(until) is int for worker, until in rows), "a worker")
+        return dict(rows)
 
     async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
         with _Explained(self._path):
             dead = [
                 other
                 for other, until in self._reading.rows(self._sql["holders"], (holder,))
-                if until is None or until < now or self._liveness.gone(other)
+                if type(until) is not int or until < now or self._liveness.gone(other)
             ]
             if not dead and not next(self._reading.rows(self._sql["due_now"], _due(now, 1, only)), None):
                 return []  # the usual case costs no write
@@ -217,6 +228,8 @@ class SqliteJournal:
         self._bury(db, *dead)
         tasks = []
         for key, run_id, number, attempt, state in db.execute(self._sql["due_now"], due).fetchall():
+            typed = isinstance(run_id, str) and is_count(number) and is_count(attempt)
+            self._expect(typed, "a command in the outbox")
             db.execute(self._sql["take"], (holder, key, number))
             tasks.append(Task(run_id=run_id, number=number, attempt=attempt + 1, doubtful=state == 2))
         return tasks
@@ -257,5 +270,5 @@ class _Explained:
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
             raise explain(self._path, error) from error

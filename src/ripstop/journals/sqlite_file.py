@@ -51,7 +51,7 @@ def connect(path: Path, create: bool = True) -> BoundedConnection:
     try:
         _distrust(path, connection)
         _patiently(connection, lambda: _prepare(path, connection, create))
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         connection.close()
         raise explain(path, error, opening=True) from error
     except BaseException:
@@ -170,9 +170,11 @@ def _cannot_open(path: Path, error: Exception) -> JournalError:
     return JournalError(f"The journal {path} cannot be opened: {error}. Is the folder there, and may you write to it?")
 
 
-def explain(path: Path, error: sqlite3.Error, opening: bool = False) -> JournalError:
+def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, opening: bool = False) -> JournalError:
     """What SQLite says, as a person would say it, with what to do next. What cannot be opened cannot be verified."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    # an error that quotes bytes of a damaged file cannot even be put into words
+    undecodable = isinstance(error, UnicodeDecodeError)
+    code = sqlite3.SQLITE_CORRUPT if undecodable else getattr(error, "sqlite_errorcode", 0) & 0xFF
     advice = {
         sqlite3.SQLITE_NOTADB: "is no SQLite database. Name another file with --store. Nothing was changed",
         sqlite3.SQLITE_FULL: "cannot grow: the disk is full. Make room, then `ripstop resume`. "

@@ -31,6 +31,7 @@ DAMAGED = (
 """Errors of SQLite that the file is to blame for: a broken page, a value without an end, pages that go round."""
 RUN_TYPES = (int, str, str, str, int, int, int, int | None, bytes, str | None, int | None, str | None, int)
 STEP_TYPES = (int, int, int, int, int | None, str | bytes, bytes)
+OPEN_TYPES = (int, int, int, str, int | None, int | None, int)
 
 
 class _Seen(NamedTuple):
@@ -84,10 +85,18 @@ def _readable(look: Callable[[], list[Damage]]) -> list[Damage]:
         if (getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF) not in DAMAGED:
             raise
         return [Damage(run_id="", number=0, text=f"part of the file cannot be read (SQLite: {error})")]
+    except (TypeError, ValueError, LookupError, ArithmeticError) as error:
+        # whatever it is that we did not think of: a file that cannot be understood is not what was written
+        return [Damage(run_id="", number=0, text=f"part of the file cannot be understood ({error})")]
 
 
-def _of_the_file(db: BoundedConnection) -> list[Damage]:
-    rows = db.rows(f"PRAGMA integrity_check({MOST_TOLD})")
+def check_outbox(db: BoundedConnection) -> list[Damage]:
+    """What SQLite finds wrong with the outbox, whose indexes alone tell what is to be done. It is a small table."""
+    return _readable(lambda: _of_the_file(db, "outbox"))
+
+
+def _of_the_file(db: BoundedConnection, table: str = "") -> list[Damage]:
+    rows = db.rows(f"PRAGMA integrity_check({table or MOST_TOLD})")
     lines = [line for (text,) in rows for line in str(text).splitlines() if line != "ok"]
     return [Damage(run_id="", number=0, text=f"the file is damaged (SQLite: {line})") for line in lines[:MOST_TOLD]]
 
@@ -191,7 +200,7 @@ class _Check:
             return _Seen(0, None, chain.first(run.run_id))
         row = self._db.execute(queries()["record_at"], {"run": run.fork_of, "number": run.fork_at}).fetchone()
         position, digest = row or (None, b"")
-        return _Seen(run.fork_at, position, chain.first(run.run_id, digest))
+        return _Seen(run.fork_at, position, chain.first(run.run_id, digest if isinstance(digest, bytes) else b""))
 
     def ends(self) -> list[Damage]:
         """Is each run as long as it says, and its last record the one it names?"""
@@ -218,7 +227,9 @@ class _Check:
         damage: list[Damage] = []
         rows: dict[int, dict[int, tuple[Any, ...]]] = {}
         for key, number, *row in self._rows("all_open", "open_of"):
-            if key in self._runs:
+            if not _typed((key, number, *row), OPEN_TYPES):
+                damage.append(Damage(run_id="", number=0, text=f"the outbox has a row that is none: {number!r}"))
+            elif key in self._runs:
                 rows.setdefault(key, {})[number] = tuple(row)
             else:
                 damage += self._strange(key, number, "the outbox has a command of a run")
