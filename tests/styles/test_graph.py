@@ -8,7 +8,7 @@ import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, TimerFired, ToolCall, ToolReturned
 from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.events import Answered, Asked, Ended, Forked, Guarded, Ordered, Started, Warned, Withdrawn
+from ripstop.kernel.events import Asked, Ended, Forked, Guarded, Ordered, Started, Warned, Withdrawn
 from ripstop.kernel.progress import NOTHING, mark
 from ripstop.kernel.run import fingerprint
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
@@ -505,7 +505,7 @@ def test_a_turn_in_the_middle_of_tool_calls_is_taken_anew_but_its_call_was_made(
 def test_a_turn_that_a_guard_broke_off_counts_once_when_the_run_goes_on(then: str) -> None:
     hurried = msgspec.structs.replace(LOOP, guards={"then": then})
     story = given(STYLE, hurried, says(go=True), limits=Limits(seconds=9.0))
-    story.when(Answered(to=2, answer=TimerFired()))
+    story.when(TimerFired(), after=9.0)
     told = story.when(Ordered(order="resume", arguments={"raise": {"seconds": 9.0}}))
     assert (told.run.spent.turns, told.run.spent.calls) == (2, 3), "the call was made, the turn was not finished"
     assert (told.run.state.turns, told.run.state.counts) == (2, {"a": 1, "b": 1})
