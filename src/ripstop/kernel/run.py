@@ -141,9 +141,8 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
         # a style may have questions of its own after a verdict, such as why its last word could not be written
         if run.verdict and isinstance(event.command, AskPerson) and event.command.choices == (GO_ON, STOP):
             run = replace(run, asks_about_verdict=number)
-        if run.limits.seconds is not None:
-            run = replace(run, work=after_asking(run.work, number, event.command, record.at))
-        return replace(run, state=state, length=number, open=opened, spent=spent)
+        work = run.work if run.limits.seconds is None else after_asking(run.work, number, event.command, record.at)
+        return replace(run, state=state, length=number, open=opened, spent=spent, work=work)
     if type(event) is Answered:
         state, spent, answer = style.evolve(run.state, number, event), run.spent, event.answer
         if type(answer) is AgentReplied or type(answer) is RunFinished:
@@ -151,9 +150,8 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
             if type(answer) is AgentReplied and (found := gaps(run.limits, answer)):
                 run = replace(run, gaps=run.gaps.union(found))
         opened = _without(run.open, event.to)
-        if run.limits.seconds is not None:
-            run = replace(run, work=_work_after(run, event, opened, record.at))
-        return replace(run, state=state, length=number, open=opened, spent=spent)
+        work = run.work if run.limits.seconds is None else _work_after(run, event, opened, record.at)
+        return replace(run, state=state, length=number, open=opened, spent=spent, work=work)
     if isinstance(event, Worked):
         state = style.evolve(run.state, number, event)
         return replace(run, state=state, length=number, trail=follow(run.trail, number, event, run.guards))

@@ -78,8 +78,10 @@ def in_fork(still_open: Mapping[int, HasCommand], in_doubt: Collection[int], at:
 
 def after_closing(time: WorkTime, still_open: Mapping[int, HasCommand], in_doubt: Collection[int]) -> WorkTime:
     """Stop counting if nothing is at work any more, and forget a deadline that is closed."""
-    if time.since and not any(
-        type(opened.command) in AT_WORK and number not in in_doubt for number, opened in still_open.items()
-    ):
-        time = WorkTime(time.counted, 0, time.deadline)
+    if time.since:
+        for number, opened in still_open.items():
+            if type(opened.command) in AT_WORK and number not in in_doubt:
+                break
+        else:
+            time = WorkTime(time.counted, 0, time.deadline)
     return time if time.deadline in still_open or not time.deadline else WorkTime(time.counted, time.since, 0)
