@@ -104,14 +104,14 @@ class Lost(AssertionError):
 
 
 def costly() -> Iterator[str]:
-    """Texts that are as long as they can be, built so that each kind of work is the most it can be."""
+    """Texts of 60 kB, built so that each kind of work is the most it can be."""
     head = write(PAPERS[0])
     for piece in ("```\n", "## History\n", "## x\n", "- \n", "> \n", "\\#\n", f"- {AT} a b pending→pending\n", "—\n"):
-        yield head + piece * (900_000 // len(piece.encode()))
-        yield "From: a\nTo: b\n\n" + piece * (900_000 // len(piece.encode()))
-    yield "# Workflow: x\nStatus: pending\nCurrent_Owner: a\n" + "K: v\n" * 150_000
-    yield "From: a\nTo: b\n" + "**" * 400_000
-    yield "From: a\nTo: b\n\n" + "在" * 300_000
+        yield head + piece * (60_000 // len(piece.encode()))
+        yield "From: a\nTo: b\n\n" + piece * (60_000 // len(piece.encode()))
+    yield "# Workflow: x\nStatus: pending\nCurrent_Owner: a\n" + "K: v\n" * 10_000
+    yield "From: a\nTo: b\n" + "**" * 30_000
+    yield "From: a\nTo: b\n\n" + "在" * 20_000
 
 
 def texts(count: int, seed: int) -> Iterator[str]:
