@@ -220,7 +220,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
 def test_what_is_missing_is_named_with_the_command_that_brings_it(monkeypatch):
     monkeypatch.setattr(local, "_models", {})
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(Refused, match=r"pip install 'ripstop\[local\]'") as refused:
+    with pytest.raises(Refused, match=r"needs llama\.cpp .*ripstop model install") as refused:
         perform(LocalAgent(), ask())
     assert refused.value.fault == "definition"
     monkeypatch.setattr(local, "carried_model", lambda: None)
