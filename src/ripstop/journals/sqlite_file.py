@@ -1,8 +1,10 @@
 """Opening a journal's file: is it one, may we use it, is it of a version we know?"""
 
+import errno
 import os
 import random
 import sqlite3
+import stat
 import sys
 import time
 from collections.abc import Callable
@@ -29,8 +31,8 @@ def connect(path: Path, create: bool = True) -> BoundedConnection:
         if create:
             make_folder(path.parent)
             create_file(path)
-        else:
-            os.stat(path)
+        if stat.S_ISDIR(os.stat(path).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
             close_to_others(path.with_name(name))
         way = "immutable=1" if _only_to_look_at(path) else "mode=rw"
