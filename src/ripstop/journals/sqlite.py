@@ -89,6 +89,7 @@ class SqliteJournal:
     async def latest(self) -> int:
         with _Explained(self._path):
             last, until = next(self._reading.rows(self._sql["latest"]))
+        self._expect(all(type(time or 0) is int for time in (last, until)), "the time of a record or worker")
         return max(last or 0, (until or 0) - LEASE, 0)
 
     async def runs(self) -> list[RunInfo]:
