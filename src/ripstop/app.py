@@ -143,9 +143,12 @@ class App(Struct, frozen=True):
             settings["values"] = values
         if all(map(is_local, models)):
             settings["guide"] = SHORT
-        return await self.engine.start(
+        run = await self.engine.start(
             run_id, workflow.style, workflow.content, input, chosen, settings, guards=self.settings.guards
         )
+        if any(one.startswith("openai:") for one in models):
+            self.trust.remember_choice()
+        return run
 
     def with_prices(self, limits: Limits, models: Iterable[str]) -> Limits:
         """Limits for a run of these models. Raises `UsageError` if money is limited and one of them has no price."""

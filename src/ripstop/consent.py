@@ -62,6 +62,11 @@ class Consents:
         """Every consent, in the order in which they were given. Raises `UsageError` if the file cannot be trusted."""
         return tuple(consent.named for consent in self._read() if consent.digest == consent.named.digest)
 
+    @property
+    def can_be_kept(self) -> bool:
+        """Whether there is a place for them: without a home there is none."""
+        return self._folder is not None
+
     def cover(self, named: Named) -> bool:
         """Whether the user has agreed to exactly this."""
         return named in self.all()

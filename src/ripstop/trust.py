@@ -2,6 +2,7 @@
 
 - The user's choices are the provider's own address, `--base-url`, `RIPSTOP_BASE_URL` and the user's own settings file.
 - What a project's file or a journal names needs a consent, on loopback too: prompts are worth protecting as well.
+- An address that the user chose for a run of this project is remembered, so that `resume` need not be told again.
 - A key goes in clear text to loopback only; to any other `http:` address it needs a consent, whoever chose it.
 """
 
@@ -38,8 +39,9 @@ class Trust:
     ) -> None:
         self._settings = settings
         self._project = str((project or Path.cwd()).resolve())
+        self._consents = consents or Consents()
         self._has_key = bool((os.environ if environment is None else environment).get(KEY_NAME, "").strip())
-        agreed = (one for one in (consents or Consents()).all() if one.project == self._project)
+        agreed = (one for one in self._consents.all() if one.project == self._project)
         self._agreed = {one.content: parse_address(one.content) for one in agreed if one.kind == "address"}
         self._chosen = {parse_address(OPENAI).origin}
         if settings.models.base_url and not settings.address_from:
@@ -66,6 +68,14 @@ class Trust:
                 f"{address.url} is not encrypted: the key in {KEY_NAME} would be sent in clear text.",
                 f"Use https, unset {KEY_NAME}, or agree with `ripstop trust --base-url {address.url}`.",
             )
+
+    def remember_choice(self) -> None:
+        """Remember the address of the settings for this project if the user chose it and a key is safe there."""
+        if not self._settings.models.base_url or self._settings.address_from:
+            return
+        address = parse_address(self._settings.models.base_url)
+        if not address.is_clear_text and address.url not in self._agreed and self._consents.can_be_kept:
+            self._consents.remember([self._named(address)])
 
     def check_models(self, models: Iterable[str], base_url: str = "", run_id: str = "") -> None:
         """Check the address, if one of these models would use it. Raises `NotTrusted`."""

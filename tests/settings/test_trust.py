@@ -125,6 +125,7 @@ def test_an_address_in_a_journal_is_checked_again_on_resume(project: Path, serve
     name = json.loads(run.stdout)["run"]
     assert len(server.seen) == 1
     forked = json.loads(ripstop("fork", name, "--at", "2", "--json", cwd=project).stdout)["run"]
+    ripstop("trust", "--revoke", cwd=project)  # now it is the journal of somebody else
     refused = ripstop("resume", forked, cwd=project)
     assert refused.returncode == 2
     assert server.url in refused.stderr and f"ripstop trust {forked}" in refused.stderr
@@ -134,6 +135,15 @@ def test_an_address_in_a_journal_is_checked_again_on_resume(project: Path, serve
     again = json.loads(ripstop("fork", name, "--at", "2", "--json", cwd=project).stdout)["run"]
     assert ripstop("resume", again, *chosen, cwd=project).returncode == 0
     assert len(server.seen) == 2
+
+
+def test_an_address_that_was_chosen_for_a_run_is_remembered_for_resume(project: Path, server: Any) -> None:
+    first = ("run", "plain.yaml", "--any-name", "--model", "openai:m", "--base-url", server.url, "--json")
+    name = json.loads(ripstop(*first, cwd=project).stdout)["run"]
+    forked = json.loads(ripstop("fork", name, "--at", "2", "--json", cwd=project).stdout)["run"]
+    assert ripstop("resume", forked, cwd=project).returncode == 0
+    homeless = {"HOME": "", "XDG_STATE_HOME": ""}
+    assert ripstop(*first, cwd=project, **homeless).returncode == 0, "without a home nothing is remembered"
 
 
 @pytest.mark.long
