@@ -287,7 +287,7 @@ def test_a_fork_of_something_else(tmp_path: Path, change: str) -> None:
 @pytest.mark.parametrize("change", ["length = 'long'", "head = 'x'", "created = x'00'"])
 def test_a_run_of_the_wrong_types(tmp_path: Path, change: str) -> None:
     damage = verified_after(tmp_path, f"UPDATE runs SET {change} WHERE id = 'a'")
-    assert any("a row that is none: 'a'" in found.text for found in damage)
+    assert any("a row that is not a run: 'a'" in found.text for found in damage)
 
 
 @pytest.mark.parametrize("change", ["number = 'x'", "hash = 'x'", "at = 'noon'", "body = x'ff'", "body = 7"])

@@ -62,8 +62,12 @@ def test_what_a_killed_process_leaves_behind_the_last_frame_is_no_data(tmp_path:
 
 
 def test_a_log_that_cannot_be_made_longer_is_written_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
+    write = os.write
+
+    def full(file: int, data: bytes) -> int:
+        if os.readlink(f"/proc/self/fd/{file}").endswith("-wal"):
+            raise OSError(28, "No space left on device")
+        return write(file, data)
 
     monkeypatch.setattr("ripstop.journals.wal_room.os.write", full)
 

@@ -258,7 +258,7 @@ GRAPH_LOOPS = [
     Loop("budget-of-money", ring(2, Limits(money=1.0)), lambda n: (says(usage=COSTLY, step=n),), 4,
          "budget.money", "limit"),
     Loop("budget-of-seconds", ring(2, Limits(seconds=10)), counting, 10, "budget.seconds", "limit"),
-    Loop("deadline-during-a-turn", ring(2, Limits(seconds=10)), after(2, lambda n: (TimerFired(),)), 3,
+    Loop("deadline-during-a-turn", ring(2, Limits(seconds=3)), after(2, lambda n: (TimerFired(),)), 3,
          "budget.seconds", "limit"),
     Loop("most-turns", ring(2, max_turns=10), counting, 10, "max_turns", "limit"),
     Loop("most-turns-before-the-circle-is-plain", ring(2, max_turns=10), same(go=True), 10,
@@ -391,10 +391,10 @@ HANDOFF_LOOPS = [
     Loop("budget-of-tokens-for-a-document", document(Limits(tokens=100_000)),
          round_of(2, lambda by, to, n: worked(by, says(f"New idea {n}.", COSTLY, action="pass", to=to))), 3,
          "budget.tokens", "limit", interactions=5),
-    Loop("budget-of-seconds-for-a-document", document(Limits(seconds=5)),
+    Loop("budget-of-seconds-for-a-document", document(Limits(seconds=2)),
          round_of(2, lambda by, to, n: worked(by, passes(to, f"New idea {n}."))), 3, "budget.seconds", "limit",
          interactions=5),
-    Loop("deadline-of-a-document", document(Limits(seconds=60)), in_turn((Ordered("accept", by="ann"), TimerFired())),
+    Loop("deadline-of-a-document", document(Limits(seconds=1)), in_turn(worked("ann", TimerFired())),
          1, "budget.seconds", "limit", interactions=1),
 ]
 # fmt: on

@@ -20,9 +20,14 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def catches(pid: int, number: int) -> bool:
-    """Whether the process has a handler for the signal; false before it is there."""
+    """Whether the process has a handler for the signal; false before it is there.
+
+    Between fork and exec it is a copy of this process, with whatever handlers that has.
+    """
     try:
         status = Path(f"/proc/{pid}/status").read_text()
+        if Path(f"/proc/{pid}/cmdline").read_bytes() == Path("/proc/self/cmdline").read_bytes():
+            return False
     except OSError:
         return False
     caught = next(line for line in status.splitlines() if line.startswith("SigCgt")).split()[1]

@@ -124,7 +124,9 @@ class _Check:
             if _typed(row, RUN_TYPES):
                 self._runs[row[0]] = RunRow(*row)
             else:
-                damage.append(Damage(run_id="", number=0, text=f"the list of runs has a row that is none: {row[1]!r}"))
+                damage.append(
+                    Damage(run_id="", number=0, text=f"the list of runs has a row that is not a run: {row[1]!r}")
+                )
         self._derived = Derived(self._runs.values())
         wanted = [run.run_id for run in self._runs.values() if self._wanted(run)]
         self._followed = {source for run_id in wanted for source in self._derived.sources(run_id)}
@@ -226,9 +228,17 @@ class _Check:
         """The list of runs and the outbox, compared with the records of the runs that are sound."""
         damage: list[Damage] = []
         rows: dict[int, dict[int, tuple[Any, ...]]] = {}
+        mistyped: set[tuple[str, int]] = set()
         for key, number, *row in self._rows("all_open", "open_of"):
             if not _typed((key, number, *row), OPEN_TYPES):
-                damage.append(Damage(run_id="", number=0, text=f"the outbox has a row that is none: {number!r}"))
+                run_id = self._runs[key].run_id if type(key) is int and key in self._runs else ""
+                if run_id and type(number) is int:
+                    mistyped.add((run_id, number))
+                    text = "the outbox has the command, but with a value of the wrong type"
+                    damage.append(Damage(run_id=run_id, number=number, text=text))
+                else:
+                    text = f"the outbox has a row that is not a command: {number!r}"
+                    damage.append(Damage(run_id="", number=0, text=text))
             elif key in self._runs:
                 rows.setdefault(key, {})[number] = tuple(row)
             else:
@@ -237,7 +247,11 @@ class _Check:
             if self._wanted(run) and self._broken.isdisjoint(self._derived.sources(run.run_id)):
                 wrong = [(0, text) for text in self._derived.wrong_in_list(run)]
                 wrong += self._derived.wrong_in_outbox(run, rows.get(run.key, {}))
-                damage += [Damage(run_id=run.run_id, number=number, text=text) for number, text in wrong]
+                damage += [
+                    Damage(run_id=run.run_id, number=number, text=text)
+                    for number, text in wrong
+                    if (run.run_id, number) not in mistyped
+                ]
         return damage
 
     def whole(self) -> list[Damage]:
