@@ -1,6 +1,7 @@
 """The words of a reply that is still coming."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given as for_all
@@ -83,3 +84,33 @@ def test_a_long_reply_in_small_pieces_takes_linear_work() -> None:
     text = json.dumps({"content": "word \\ " * 20_000, "decisions": {}})
     assert sum(len(reply.add(text[i : i + 3])) for i in range(0, len(text), 3)) == 140_000
     assert len(reply._held) < 200
+
+
+runs = st.builds(
+    lambda what, times: what * times,
+    st.sampled_from(
+        ["`", "~", " ", "\n", "{", "<", "<t", "\\", '"', "}", "<think>", "```json", "```json ", "</think>"]
+    ),
+    st.sampled_from([1, 2, 3, 199, 200, 201, 300, 3000]),
+)
+
+
+@for_all(st.lists(runs | envelopes | prose, max_size=8), st.lists(st.integers(0, 4000), max_size=6))
+def test_any_text_can_be_cut_into_any_pieces(parts: list[str], cuts: list[int]) -> None:
+    text = "".join(parts)
+    for pieces in (parts, [text[a:b] for a, b in pairwise([0, *sorted(cuts), len(text)])]):
+        reply = UnfinishedReply()
+        shown = [reply.add(piece) for piece in pieces]
+        assert sum(map(len, shown)) <= len(text)
+
+
+@pytest.mark.parametrize("fence", ["hi\n```json" + 300 * " ", "`" * 300, "hi " + "`" * 3000, "```json" + "\n" * 200])
+def test_a_fence_too_long_to_hold_back_is_prose(fence: str) -> None:
+    reply = UnfinishedReply()
+    shown = reply.add(fence)
+    assert shown == fence
+    assert reply.add('\n{"content": "x"}').strip() == "x"
+
+
+def test_a_long_run_of_backticks_is_read_once() -> None:
+    assert words("`" * 2_000_000) == "`" * 2_000_000  # takes hours if each backtick is matched with all that follow

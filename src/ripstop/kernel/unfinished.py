@@ -70,10 +70,12 @@ class UnfinishedReply:
             return at
         if text[at] == "`" and rest < 3 and text.count("`", at) == rest:
             return at
-        if found and text[at] == "`" and text[found.end()] == "{":  # the fence of an object
-            return found.end()
-        said.append(text[at])
-        return at + 1
+        if found is None or text[at] == "<":
+            said.append(text[at])
+            return at + 1
+        if not text.startswith("{", found.end()):  # a fence of anything but an object is prose, whole
+            said.append(found[0])
+        return found.end()
 
     def _thought(self, text: str, at: int, said: list[str]) -> int:
         end = self._closing.search(text, at)
