@@ -1,7 +1,10 @@
 """Runs that were interrupted or have ended: how they are listed, and what `resume` makes of them."""
 
 import json
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +76,22 @@ def test_resume_all_resumes_every_interrupted_run(tmp_path: Path) -> None:
     assert {info["status"] for info in listed(tmp_path)} == {"completed"}
     nothing = json.loads(succeed("resume", "--all", "--json", cwd=tmp_path))
     assert nothing == {"runs": []}
+
+
+def test_resume_all_stops_in_order_on_a_signal(slow: "subprocess.Popen[str]", tmp_path: Path) -> None:
+    slow.kill()
+    slow.communicate(timeout=30)
+    command = [sys.executable, "-m", "ripstop", "resume", "--all"]
+    resuming = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert resuming.stderr is not None
+    first = resuming.stderr.readline()
+    assert "1 interrupted run to resume." in first
+    time.sleep(0.5)  # it waits for the agent by now
+    resuming.send_signal(signal.SIGINT)
+    _, err = resuming.communicate(timeout=30)
+    assert resuming.returncode == 130
+    assert "Nothing is lost; resume with:  ripstop resume --all" in err
+    assert "Traceback" not in err and "never retrieved" not in err, err
 
 
 def test_resume_takes_a_run_or_all(tmp_path: Path) -> None:

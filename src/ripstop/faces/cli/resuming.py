@@ -1,6 +1,7 @@
 """`resume --all`: every interrupted run at once, in one process."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,4 +88,6 @@ async def _settled(app: "App", run_ids: list[str], interrupted: "asyncio.Future[
         return following.result()
     following.cancel()
     await app.worker.stop(GRACE)
+    with suppress(asyncio.CancelledError):  # a gathering whose result is not taken complains when it is deleted
+        await following
     return [await app.engine.look(run_id) for run_id in run_ids]
