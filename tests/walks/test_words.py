@@ -57,6 +57,14 @@ def test_why_names_the_command_that_answers_an_open_question(tmp_path: Path) -> 
     assert "ripstop answer" not in succeed("why", run, cwd=tmp_path)
 
 
+def test_answer_and_runs_use_the_same_word_for_a_run_without_a_worker(tmp_path: Path) -> None:
+    assert loop(tmp_path, *[NOT_DONE] * 9).returncode == 4
+    (question,) = json.loads(succeed("desk", "--json", cwd=tmp_path))
+    told = json.loads(succeed("answer", question["id"], "continue", "--json", cwd=tmp_path))
+    (listed,) = json.loads(succeed("runs", "--json", cwd=tmp_path))
+    assert told["status"] == listed["status"] == "interrupted"
+
+
 def test_why_shows_the_value_under_a_not_once(tmp_path: Path) -> None:
     told = succeed("why", f"{a_run(tmp_path)['run']}@7", cwd=tmp_path)
     lines = told.splitlines()

@@ -91,11 +91,11 @@ def answer(options: Options, question: str, choice: str, text: str, file: Path |
             await engine.answer(run_id, int(number), choice, text, by=_me())
             return (await engine.look(run_id)).status, await engine.has_workers()
 
-    status, has_workers = asyncio.run(tell())
+    status = shown_status(*asyncio.run(tell()))
     if options.as_json:
         return say_json({"run": run_id, "status": status})
-    resume = f"  Resume it:  ripstop resume {run_id}" if status == "working" and not has_workers else ""
-    return say(f"Answered. {run_id} is {shown_status(status, has_workers)}.{resume}")
+    resume = f"  Resume it:  ripstop resume {run_id}" if status == "interrupted" else ""
+    return say(f"Answered. {run_id} is {status}.{resume}")
 
 
 @click.command()
@@ -138,8 +138,10 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None, 
     """Start a new run from any record of another; the old run stays as it is.
 
     At a fact (an answer, say) what was decided on it is decided anew; elsewhere the open question is
-    asked anew. `ripstop log RUN` shows the numbers. Without --at it is the last record; of a run that failed through
-    its agent it is the last question to the agent, so that the call is made again.
+    asked anew. At an open tool call the agent's whole turn is taken again: it is asked as at the beginning of the
+    turn, and tools that it called in this turn may be called again. `ripstop log RUN` shows the numbers. Without
+    --at it is the last record; of a run that failed through its agent it is the last question to the agent, so that
+    the call is made again.
 
     The fork has a folder of its own, .ripstop/workspaces/FORK or --workspace DIR, which begins as a copy of the
     old run's files as they are now. A DIR that has files in it is used as it is; so the old run's own folder is
