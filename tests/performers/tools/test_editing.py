@@ -38,6 +38,9 @@ def test_replaces_exactly_or_with_other_line_ends(text: str, search: str, replac
         ("  a\n", "a\n", "line 1 is like"),
         ("a\n", "\n\n", "not there"),
         ("", "a", "not there, nor"),
+        ("foo bar baz\n", "foo\n", r"by whole lines, and 'foo' is only a part of line 1: 'foo bar baz'"),
+        ("a\n  foo bar\nb\n", "a\nfoo\n", r"'foo' is only a part of line 2: 'foo bar'"),
+        ("a\nb\n", "a\nc\n", "line 1 is like"),
     ],
 )
 def test_says_what_is_there_instead(text: str, search: str, why: str) -> None:

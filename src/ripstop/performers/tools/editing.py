@@ -130,6 +130,8 @@ def _why(text: str, search: str, count: int) -> str:
     if count:
         times = f"{count} times" if count < MAX_COUNTED else f"at least {count} times"
         return f"the text to replace is there {times}; give more of the lines around it, so that it is there once"
+    if part := _part_of_a_line(text, search):
+        return part
     line = next((line.strip() for line in search.split("\n") if line.strip()), "")
     lines: dict[str, int] = {}
     for number, candidate in enumerate(text.split("\n"), 1):
@@ -141,3 +143,20 @@ def _why(text: str, search: str, count: int) -> str:
         return "the text to replace is not there, nor any line like its first"
     number = lines[nearest[0]]
     return f"the text to replace is not there; line {number} is like its first line: {nearest[0]!r}"
+
+
+def _part_of_a_line(text: str, search: str) -> str:
+    """What is wrong if a line of the piece is not a line of the text, but a part of one; empty if that is not it."""
+    if not search.endswith("\n"):
+        return ""
+    whole = {line.strip() for line in text.split("\n")}
+    missing = next((line.strip() for line in search.split("\n") if line.strip() not in whole and line.strip()), "")
+    position = text.find(missing) if missing else -1
+    if position < 0:
+        return ""
+    number = text.count("\n", 0, position) + 1
+    line = text.split("\n", number)[number - 1].strip()
+    return (
+        f"the text to replace is not there: it is compared by whole lines, and {missing[:MAX_SHOWN]!r} is only a part "
+        f"of line {number}: {line[:MAX_SHOWN]!r}; give whole lines"
+    )
