@@ -290,6 +290,58 @@ def test_a_failed_call_is_left_to_the_agent_but_a_full_disk_is_not() -> None:
         )
 
 
+WRONGLY = Failed(reason="write_file was called wrongly: Object contains unknown field `file`.", fault="agent")
+
+
+def write_call(**arguments: str) -> AgentReplied:
+    return AgentReplied(calls=(ToolCall(id="c", tool="write_file", arguments=arguments),))
+
+
+def test_a_call_with_wrong_arguments_that_is_not_repeated_is_a_warning() -> None:
+    story = begun()
+    story.tell(write_call(file="a.md", content="x"))
+    story.tell(WRONGLY)
+    story.when(reply()).then_ends("completed")
+    assert warnings(story) == [f"a call to write a file failed and was not made good: {WRONGLY.reason[:-1]}"]
+
+
+@pytest.mark.parametrize("good", [write_call(path="a.md", content="x"), reply(whole("a.md", "x"))])
+def test_a_file_written_later_makes_good_a_call_with_wrong_arguments(good: AgentReplied) -> None:
+    story = begun()
+    story.tell(write_call(file="a.md", content="x"))
+    story.tell(WRONGLY)
+    story.tell(good)
+    told = story.when(OK)
+    if good.calls:
+        told = story.when(reply())
+    told.then_ends("completed")
+    assert warnings(story) == []
+
+
+def test_one_file_makes_good_one_of_two_wrong_calls() -> None:
+    story = begun()
+    for _ in range(2):
+        story.tell(write_call(file="a.md", content="x"))
+        story.tell(WRONGLY)
+    story.tell(write_call(path="a.md", content="x"))
+    story.tell(OK)
+    story.when(reply()).then_ends("completed")
+    assert len(warnings(story)) == 1
+
+
+@pytest.mark.parametrize(("then", "made_good"), [((), False), (("read_file",), False), (("pay",), True)])
+def test_a_denied_call_that_is_not_made_good_is_one_warning(then: tuple[str, ...], made_good: bool) -> None:
+    story = begun()
+    story.tell(AgentReplied(calls=(ToolCall(id="0", tool="no_such"),)))
+    if then:
+        story.tell(calls(*then))
+        story.tell(OK)
+    story.when(reply()).then_ends("completed")
+    reason = f"agent 'maker' may not call 'no_such'; it may call: {', '.join(TOOLS)}"
+    denied = f"a tool call was denied and was not made good: {reason}"
+    assert warnings(story) == ([] if made_good else [denied])
+
+
 def test_an_agent_that_may_not_write_is_not_asked_for_files() -> None:
     asking = msgspec.structs.replace(graph(), agents=(Agent(name="maker", type="ask"),))
     given(STYLE, asking).when(reply(whole("a.md"))).then_ends("completed")

@@ -62,7 +62,7 @@ class Finished(Struct, frozen=True, gc=False):
     written: tuple[str, ...] = ()
     """Paths of the files in the text of replies that were written."""
     left_undone: tuple[str, ...] = ()
-    """Tool calls to write a file that failed, and that the agent has not made good although it knows."""
+    """Tool calls that were denied or failed to write a file, and that the agent has not made good although it knows."""
     recorded: bool = False
     """The reply comes from a recording, so asking again cannot change it."""
 
@@ -252,7 +252,7 @@ def warn_about_files(step: Step[S], finished: Finished) -> None:
     for reason in finished.undelivered:
         step.warn(f"a file was not delivered: {reason}")
     for reason in finished.left_undone:
-        step.warn(f"a call to write a file failed and was not made good: {reason}")
+        step.warn(reason)
 
 
 def correct(step: Step[S], turn: Turn, finished: Finished, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""The files of a turn that could not be written, and what the agent is told about them.
+"""The files and tool calls of a turn that came to nothing, and what the agent is told about its files.
 
 A failure is settled when the file gets there after all:
 
@@ -9,13 +9,16 @@ A failure is settled when the file gets there after all:
 
 A tool call that fails is answered with the reason, so whether to repeat it is up to the agent: if that was the
 agent's own fault, what it leaves undone is only worth a warning. A full disk is nobody's decision.
+
+A call that names no file, because its arguments are wrong or its tool is denied, is settled by one operation of a
+later reply that succeeds, unless that settles something else: the same arguments, or anything that does not only read.
 """
 
 import posixpath
 from collections.abc import Iterable
 
 from .deliveries import Delivery, Edit, Unclear, WholeFile
-from .exchange import ERROR, MAX_FILES, WRITE, Exchange, as_delivery, in_order, operation
+from .exchange import EDIT, ERROR, MAX_FILES, WRITE, Exchange, Operation, as_delivery, in_order, operation
 
 MAX_REASON = 500
 """Characters of a reason that an agent or a person is told."""
@@ -36,14 +39,28 @@ class Failure:
         self.settled = False
 
 
+class UnmadeCall:
+    """A tool call that was denied, or whose arguments do not say which file to write."""
+
+    __slots__ = ("arguments", "denied", "exchange", "reason", "settled")
+
+    def __init__(self, exchange: int, done: Operation, reason: str, denied: bool) -> None:
+        self.exchange = exchange
+        self.arguments = done.arguments
+        self.reason = reason
+        self.denied = denied
+        self.settled = False
+
+
 class FileResults:
-    """What became of the files of a turn."""
+    """What became of the files of a turn, and of the calls that were not made."""
 
     def __init__(self, exchanges: Iterable[Exchange], tools: tuple[str, ...]) -> None:
         """`tools`: those that the agent may call. What it may not write is not missing."""
         self._tools = tools
         self._failures: list[Failure] = []
         self._by_key: dict[tuple[str, str], list[Failure]] = {}
+        self._unmade: list[UnmadeCall] = []
         self.written: dict[str, None] = {}
         """Paths of files in the text that were written or edited."""
         for number, exchange in enumerate(exchanges):
@@ -56,33 +73,48 @@ class FileResults:
 
     @property
     def left_undone(self) -> tuple[str, ...]:
-        """Failed calls that the agent knows of and has not made good."""
-        return _listed([one for one in self._failures if not one.settled and one.left_to_agent])
+        """Failed and denied calls that the agent knows of and has not made good, as sentences."""
+        failed = _listed([one for one in self._failures if not one.settled and one.left_to_agent])
+        said = [f"a call to write a file failed and was not made good: {reason}" for reason in failed]
+        for call in self._unmade:
+            if not call.settled:
+                what = "a tool call was denied" if call.denied else "a call to write a file failed"
+                said.append(f"{what} and was not made good: {call.reason[:MAX_REASON].rstrip('.')}")
+        different = list(dict.fromkeys(said))
+        more = len(different) - MAX_LISTED
+        return tuple(different if more <= 0 else [*different[:MAX_LISTED], f"{more} more calls were not made good"])
 
     def _add(self, number: int, exchange: Exchange, index: int, said: str) -> None:
         done = operation(exchange, index)
+        by_call, permitted = done.file is None, done.tool in self._tools
+        failed, reason = said.startswith(ERROR), said.removeprefix(ERROR)
         file = done.file if done.file is not None else as_delivery(done.tool, done.arguments)
-        if file is None or done.tool not in self._tools:
-            return
-        if not said.startswith(ERROR):
+        if failed and by_call and not permitted:
+            self._unmade.append(UnmadeCall(number, done, reason, denied=True))
+        elif file is None or not permitted:
+            if not failed:
+                self._settle_call(number, done)
+            elif permitted and done.tool in (WRITE, EDIT) and not done.beyond:
+                self._unmade.append(UnmadeCall(number, done, reason, denied=False))
+        elif not failed:
             assert not isinstance(file, Unclear)  # is never written
-            self._settle(number, file)
-            if done.file is not None:
+            if not self._settle(number, file):
+                self._settle_call(number, done)
+            if not by_call:
                 self.written[file.path] = None
-            return
-        reason = said.removeprefix(ERROR)
-        by_call = done.file is None
-        beyond = exchange.files[MAX_FILES:] if done.beyond and not by_call else (file,)
-        for one in beyond:
-            if not isinstance(one, Unclear):
-                self._fail(Failure(number, one, reason, by_call and index not in exchange.unable))
+        else:
+            beyond = exchange.files[MAX_FILES:] if done.beyond and not by_call else (file,)
+            for one in beyond:
+                if not isinstance(one, Unclear):
+                    self._fail(Failure(number, one, reason, by_call and index not in exchange.unable))
 
     def _fail(self, failure: Failure) -> None:
         self._failures.append(failure)
         for key in _keys(failure.file):
             self._by_key.setdefault(key, []).append(failure)
 
-    def _settle(self, number: int, file: WholeFile | Edit) -> None:
+    def _settle(self, number: int, file: WholeFile | Edit) -> bool:
+        """Settle what the file makes good; returns whether that is anything."""
         path, *others = _keys(file)
         if isinstance(file, WholeFile):
             settled = self._by_key.pop(path, [])
@@ -90,9 +122,19 @@ class FileResults:
                 failure.settled = True
         else:
             settled = _settle_one(self._by_key.get(path, ()), number, (Edit,))
-        if not settled:
-            kinds = (Edit,) if isinstance(file, Edit) else (Edit, WholeFile)
-            any(_settle_one(self._by_key.get(key, ()), number, kinds) for key in others)
+        if settled:
+            return True
+        kinds = (Edit,) if isinstance(file, Edit) else (Edit, WholeFile)
+        return any(_settle_one(self._by_key.get(key, ()), number, kinds) for key in others)
+
+    def _settle_call(self, number: int, done: Operation) -> None:
+        earlier = [call for call in self._unmade if not call.settled and call.exchange < number]
+        if not earlier:  # the usual case
+            return
+        same = next((call for call in earlier if call.arguments == done.arguments), None)
+        made_good = same or (None if done.looks else earlier[0])
+        if made_good:
+            made_good.settled = True
 
 
 def _settle_one(failures: Iterable[Failure], number: int, kinds: tuple[type, ...]) -> list[Failure]:
