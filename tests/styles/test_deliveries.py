@@ -2,13 +2,14 @@
 
 import json
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripstop.styles import deliveries as reading
-from ripstop.styles.deliveries import MAX_BLOCKS, Delivery, Edit, Unclear, WholeFile
+from ripstop.styles.deliveries import MAX_BLOCKS, MAX_LINES, Delivery, Edit, Unclear, WholeFile
 from ripstop.styles.naming import named_path
 
 CONTROL = '{"content": "done", "decisions": {"approved": true}}'
@@ -473,3 +474,34 @@ def test_the_control_object_behind_a_long_hostile_file_is_looked_for_in_a_part_o
     """Every line begins an object that ends with the text, if at all."""
     text = "a.py\n```\n" + ("{" + '"a",' * 4500 + "\n") * 50 + "}\n"
     assert [one.path for one in deliveries(text)] == ["a.py"]
+
+
+TOO_MANY = "y\n" * MAX_LINES
+
+
+def test_files_behind_the_lines_that_are_read_are_warned_of() -> None:
+    text = f"a.md\n```\nx\n```\n{TOO_MANY}b.md\n```\nz\n```\n{CONTROL}"
+    first, warning = deliveries(text)
+    assert first == WholeFile("a.md", "x\n")
+    assert isinstance(warning, Unclear)
+    assert "100,000 lines" in warning.reason
+
+
+def test_a_file_that_goes_beyond_the_lines_that_are_read_is_not_cut_off() -> None:
+    (warning,) = deliveries(f"a.md\n```\n{TOO_MANY}```\n")
+    assert isinstance(warning, Unclear)
+    assert "'a.md'" in warning.reason
+
+
+def test_many_lines_without_a_file_behind_them_are_not_warned_of() -> None:
+    assert deliveries(f"a.md\n```\nx\n```\n{TOO_MANY}{CONTROL}") == [WholeFile("a.md", "x\n")]
+
+
+def test_two_mebibytes_of_fences_take_little_memory() -> None:
+    text = "```\n" * (2**21 // 4) + CONTROL
+    tracemalloc.start()
+    try:
+        deliveries(text)
+        assert tracemalloc.get_traced_memory()[1] < 60 * 2**20
+    finally:
+        tracemalloc.stop()

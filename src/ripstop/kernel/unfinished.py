@@ -10,7 +10,7 @@ Everything is one pass: each piece is looked at once, and only what cannot be to
 
 import re
 
-_PLAIN = re.compile(r"[^{`<]+")
+_PLAIN = re.compile(r"(?:[^{`<]++|<(?=[^tT]))++")
 _RUN = re.compile(r'[^"\\]+')
 _SKIPPED = re.compile(r'[^"{}\[\],:\\]+')
 _FENCE = re.compile(r"`{3,}[ \t]*\w*\s*")

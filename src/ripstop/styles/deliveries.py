@@ -15,6 +15,7 @@
   block. Where this reading finds no end, every bare fence closes, as in other files.
 - A file that is never closed goes on to the next file, to the control object or to the end: `complete` is false.
 - Thoughts (`<think…>`) and the control object deliver nothing, and neither does a block without a path.
+- `MAX_LINES` lines are read. A file that is not closed in them is `Unclear`, and so is a rest that may hold files.
 """
 
 import re
@@ -40,11 +41,12 @@ MAX_INNER = 100
 """Fences that are looked at to find blocks in a block, where another reading is at hand; keeps it quick on any text."""
 MAX_BLOCKS = 2000
 """Blocks, edits and thoughts of a reply that are read."""
+MAX_LINES = 100_000
+"""Lines of a reply that are read for files: more than any model writes. Each line, and each fence, costs memory."""
 MAX_OBJECTS = 50
 """Lines from the end at which the control object behind an unclosed file is looked for."""
 MAX_READ = 500_000
 """Characters that are read in all to find it."""
-
 MAX_REMEMBERED = 64
 """Replies whose files are kept: at least one for every command that a worker performs at a time."""
 
@@ -75,17 +77,37 @@ Delivery = WholeFile | Edit | Unclear
 
 def deliveries(text: str) -> tuple[Delivery, ...]:
     """What a reply delivers, in order. Any text will do."""
+    return _read(text) if _may_deliver(text) else ()  # the usual case: only words, or only the control object
+
+
+def _may_deliver(text: str) -> bool:
     fenced = "\n" in text and ("```" in text or "~~~" in text)  # a block takes more than one line
-    if not fenced and ("<" not in text or "<<<<<" not in text):  # one character is found much faster than five
-        return ()  # the usual case: only words, or only the control object
-    return _read(text)
+    return fenced or ("<" in text and "<<<<<" in text)  # one character is found much faster than five
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)
 def _read(text: str) -> tuple[Delivery, ...]:
     """Every file of a reply is written in a step of its own, and each step asks. A text remembers its hash, so only
     the first question costs more than a look."""
-    return tuple(islice(_Reading(text).found(), MAX_BLOCKS + 1))
+    read = _first_lines(text)
+    found = list(islice(_Reading(read).found(), MAX_BLOCKS + 1))
+    if len(read) == len(text) or len(found) > MAX_BLOCKS:
+        return tuple(found)
+    limit = f"the reply has more than {MAX_LINES:,} lines, and what follows them was not read for files"
+    if found and isinstance(found[-1], WholeFile | Edit) and not found[-1].complete:
+        path = found.pop().path
+        return (*found, Unclear(path, f"{limit}; {path[:MAX_LENGTH]!r} does not end before, so it was not written"))
+    return (*found, Unclear("", limit)) if _may_deliver(text[len(read) :]) else tuple(found)
+
+
+def _first_lines(text: str) -> str:
+    """As much of a text as is read."""
+    if text.count("\n") < MAX_LINES:
+        return text
+    end = -1
+    for _ in range(MAX_LINES):
+        end = text.index("\n", end + 1)
+    return text[: end + 1]
 
 
 def _may_begin(line: str) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from ripstop.app import CODEC
 from ripstop.kernel.effects import ToolCall, Usage
 from ripstop.kernel.events import Answered
-from ripstop.performers.agents.chat_reply import LONGEST_REPLY, MOST_CALLS, Reply, decoded
+from ripstop.performers.agents.chat_reply import LONGEST_REPLY, LONGEST_TEXT, MOST_CALLS, Reply, decoded
 from ripstop.runtime.ports import TryAgain
 
 
@@ -192,8 +192,10 @@ def test_a_flood_of_calls_and_an_endless_text_are_refused():
     flood = said(tool_calls=[{"index": i, "function": {"name": "read"}} for i in range(MOST_CALLS + 1)])
     with pytest.raises(TryAgain, match="1000 tool calls"):
         answer(flood)
-    with pytest.raises(TryAgain, match="8 MiB"):
+    with pytest.raises(TryAgain, match="4 MiB"):
         answer(*[said(reasoning="x" * 2**20)] * (LONGEST_REPLY // 2**20 + 1))
+    with pytest.raises(TryAgain, match="2 MiB"):
+        answer(*[said(content="x" * 2**20)] * (LONGEST_TEXT // 2**20), said(content="x"))
 
 
 def test_a_key_that_the_server_says_back_is_not_kept():

@@ -327,7 +327,7 @@ STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
         (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", b" " * 65536, "more than 4 MiB"),
         (STREAM, b"data: " + b"x" * 65536, "more than 4 MiB"),
         (STREAM, b": still here" * 5000 + b"\n", "more than 64 MiB"),
-        (STREAM, b'data: {"choices": [{"delta": {"content": "' + b"x" * 65536 + b'"}}]}\n\n', "longer than 8 MiB"),
+        (STREAM, b'data: {"choices": [{"delta": {"content": "' + b"x" * 65536 + b'"}}]}\n\n', "longer than 2 MiB"),
         (STREAM, b"data: {}\n\n" * 2000, "500,000 pieces"),
         (b"HTTP/1.1 503 No\r\n\r\n", b"x" * 65536, "answered 503: xxx"),
         (b"HTTP/1.1 200 OK\r\n", b"A: b\r\n" * 5000, "cannot be reached"),

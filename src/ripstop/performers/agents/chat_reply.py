@@ -18,8 +18,10 @@ from ripstop.kernel.errors import Unwritable
 from ripstop.kernel.plain import plain, whole_characters
 from ripstop.runtime.ports import TryAgain
 
-LONGEST_REPLY = 8 * 1024 * 1024
-"""Characters of one reply: its text, its thoughts and the arguments of its calls."""
+LONGEST_REPLY = 4 * 2**20
+"""Bytes of one reply: its text, its thoughts and the arguments of its calls."""
+LONGEST_TEXT = 2 * 2**20
+"""Bytes of its text alone, which is read several times; about four times as much as models can write."""
 MOST_CALLS = 1000
 LONGEST_NAME = 256
 """Characters of the name or the id of a call."""
@@ -53,6 +55,7 @@ class Reply:
         """Bytes of text, thoughts and arguments so far."""
         self.started = False
         """Whether there was a choice at all."""
+        self._text_size = 0
         self._secret = secret if len(secret) >= SHORTEST_SECRET else ""
         self._pieces: list[str] = []
         self._refusals: list[str] = []
@@ -125,17 +128,23 @@ class Reply:
         new = whole_characters(_text("content", said.get("content")))
         refusal = said.get("refusal")
         if isinstance(refusal, str) and refusal:
-            self._count(refusal)
+            self._count(refusal, is_text=True)
             self._refusals.append(whole_characters(refusal))
         if new:
-            self._count(new)
+            self._count(new, is_text=True)
             self._pieces.append(new)
         return new
 
-    def _count(self, piece: str) -> None:
-        self.received += len(piece) if piece.isascii() else len(piece.encode("utf-8", "replace"))
-        if self.received > LONGEST_REPLY:
-            raise TryAgain(f"The server's reply is longer than {LONGEST_REPLY // 2**20} MiB, which is all it can be.")
+    def _count(self, piece: str, is_text: bool = False) -> None:
+        size = len(piece) if piece.isascii() else len(piece.encode("utf-8", "replace"))
+        self.received += size
+        self._text_size += size if is_text else 0
+        for what, length, limit in (
+            ("text", self._text_size, LONGEST_TEXT),
+            ("reply with its thoughts and calls", self.received, LONGEST_REPLY),
+        ):
+            if length > limit:
+                raise TryAgain(f"The server's {what} is longer than {limit // 2**20} MiB, which is all it can be.")
 
     def _add_call(self, position: int, part: dict[str, Any]) -> None:
         function = part.get("function")
