@@ -54,6 +54,7 @@ from ripstop.start_checks import (
     check_workspace,
     is_local,
     models_of,
+    without_links,
 )
 from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.styles.graph.position import SHORT
@@ -272,7 +273,7 @@ async def fork(
 
 
 def _own_workspace(run_id: str) -> Path:
-    return Path(".ripstop") / "workspaces" / run_id
+    return without_links(Path(OURS) / "workspaces" / run_id, "--workspace DIR")
 
 
 def _children(run_id: str, runs: Iterable[RunInfo]) -> list[str]:
@@ -315,8 +316,11 @@ def open_journal(settings: Settings, create: bool) -> Journal:
     In a folder where nothing was run yet, the default journal is an empty one. Any other that is missing was named by
     somebody, perhaps wrongly: `JournalNotFound`.
     """
+    path = store_path(settings.store)
+    if settings.store == DEFAULT_STORE:
+        without_links(path, "--store sqlite:PATH")
     try:
-        return SqliteJournal(store_path(settings.store), CODEC, create)
+        return SqliteJournal(path, CODEC, create)
     except JournalNotFound:
         if settings.store != DEFAULT_STORE:
             raise

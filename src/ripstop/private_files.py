@@ -33,6 +33,11 @@ def make_folder(path: Path) -> None:
         close_to_others(path)
 
 
+def link_on_the_way(path: Path) -> Path | None:
+    """The first part of a relative path that is a symbolic link. A project can ship one, and so lead us elsewhere."""
+    return next((part for part in (*reversed(path.parents), path) if part.is_symlink()), None)
+
+
 def create_file(path: Path, content: bytes = b"") -> None:
     """Create a private file, unless there is one already. Raises `OSError`."""
     try:

@@ -1,7 +1,8 @@
 """Settings: the user's `ripstop.toml`, the project's, the environment, the command line; the later wins.
 
 The user's is `$XDG_CONFIG_HOME/ripstop/ripstop.toml` (`~/.config/…`), the project's is in the folder you work in. What
-the project's names is not the user's choice: an address needs the user's consent before anything is sent to it.
+the project's names is not the user's choice: an address needs the user's consent before anything is sent to it, and a
+store must be inside the project's folder.
 
     store = "sqlite:.ripstop/journal.db"
     concurrency = 32            # commands at a time
@@ -154,6 +155,9 @@ def read_settings(
         strong="" if chosen_model else found.models.strong,
         base_url=chosen_address or found.models.base_url,
     )
+    chosen_store = store or variables.get("RIPSTOP_STORE")
+    if not chosen_store and projects.get("store") not in (None, users.get("store")):
+        _check_store_of_project(folder, projects["store"])
     theirs, mine = (table.get("models", {}).get("base_url", "") for table in (projects, users))
     # an address of the project's that the user's own file has, too, is the user's choice
     from_project = bool(theirs and not chosen_address) and not (
@@ -161,11 +165,24 @@ def read_settings(
     )
     return msgspec.structs.replace(
         found,
-        store=store or variables.get("RIPSTOP_STORE") or found.store,
+        store=chosen_store or found.store,
         models=models,
         model_for_all=model or "",
         address_from=str(folder / FILE) if from_project else "",
     )
+
+
+def _check_store_of_project(folder: Path, store: str) -> None:
+    """A project must not choose where else on the user's machine a journal is written: only inside its own folder."""
+    try:
+        inside = (folder / store.partition(":")[2]).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a circle of links, or a character that no path can have
+        inside = False
+    if not inside:
+        raise UsageError(
+            f"{folder / FILE}: `store`: {store!r} is outside of the project's folder. If the journal is meant to be "
+            "there, say so yourself: --store, RIPSTOP_STORE, or `store` in your own settings file."
+        )
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Every check raises `UsageError` with the next step. Only what is certain is refu
 that name is for the server to say.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from ripstop.performers.agents.model_spec import wrong
 from ripstop.performers.agents.router import ROLES
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.project import Project, check_agents
+from ripstop.private_files import link_on_the_way
 from ripstop.runtime.ports import Refused
 from ripstop.settings import Settings
 from ripstop.styles.graph.definition import Graph
@@ -27,6 +29,17 @@ def check_workspace(workspace: Path) -> None:
     above = next(path for path in (workspace, *workspace.parents) if path.exists())
     if not above.is_dir():
         raise UsageError(f"The workspace {workspace} cannot be a folder, because {above} is a file.")
+
+
+def without_links(path: Path, option: str) -> Path:
+    """A path of ours in the current folder. Raises `UsageError` if a link, perhaps a project's, leads elsewhere."""
+    link = link_on_the_way(path)
+    if link:
+        raise UsageError(
+            f"{link} is a symbolic link to {os.readlink(link)}, and ripstop writes nothing behind a link that a "
+            f"project can ship. If that place is meant, name it: {option}. Otherwise remove the link."
+        )
+    return path
 
 
 def check_folders(workflow: Workflow, definition: Any, workspace: Path) -> None:

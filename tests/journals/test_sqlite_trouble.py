@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite_file import connect
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Heard
@@ -342,3 +343,16 @@ def test_a_damaged_file_says_so(tmp_path: Path, spoil: Callable[[bytes], bytes])
 
     with pytest.raises(JournalError, match=r"is damaged|no SQLite database"):
         asyncio.run(look())
+
+
+@pytest.mark.parametrize("content", [b"x", b"\n", b"SQLite format 3\0", b"x" * 99, b"x" * 100, b"x" * 5000])
+def test_a_file_that_is_not_a_database_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    path.chmod(0o644)
+    for create in (True, False):
+        with pytest.raises(JournalError, match="Name another file"):
+            connect(path, create)
+    assert path.read_bytes() == content
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert os.listdir(tmp_path) == ["notes.txt"]

@@ -74,3 +74,27 @@ def test_no_file_gives_the_defaults(tmp_path: Path) -> None:
 def test_a_line_can_be_looked_for_in_any_text(text: str, keys: list[str]) -> None:
     found = line_of(text, tuple(keys))
     assert found is None or 1 <= found <= len(text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "store", ["sqlite:/tmp/x.db", "sqlite:../x.db", "sqlite:a/../../x.db", "sqlite:out/x.db", "sqlite:\\u0000"]
+)
+def test_a_project_cannot_have_its_journal_written_outside_its_folder(tmp_path: Path, store: str) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "out").symlink_to(tmp_path)
+    said = complaint(folder, f'store = "{store}"\n')
+    assert "outside of the project's folder" in said
+    assert "RIPSTOP_STORE" in said
+
+
+def test_a_store_outside_of_a_project_is_the_user_s_choice(tmp_path: Path) -> None:
+    (tmp_path / "home" / "ripstop").mkdir(parents=True)
+    (tmp_path / "ripstop.toml").write_text('store = "sqlite:/elsewhere/j.db"\n')
+    home = {"XDG_CONFIG_HOME": str(tmp_path / "home")}
+    assert read_settings(tmp_path, home, store="sqlite:/named/j.db").store == "sqlite:/named/j.db"
+    assert read_settings(tmp_path, home | {"RIPSTOP_STORE": "sqlite:/named/j.db"}).store == "sqlite:/named/j.db"
+    (tmp_path / "home" / "ripstop" / "ripstop.toml").write_text('store = "sqlite:/elsewhere/j.db"\n')
+    assert read_settings(tmp_path, home).store == "sqlite:/elsewhere/j.db"
+    (tmp_path / "ripstop.toml").write_text('store = "sqlite:data/j.db"\n')
+    assert read_settings(tmp_path, {}).store == "sqlite:data/j.db"

@@ -294,3 +294,15 @@ def test_an_agent_can_have_a_new_folder_in_the_project(here: Path) -> None:
         done = command("run", "ask.yaml", "--workspace", ".", "--model", script(writes("a.md"), DONE))
         assert done.code == 0, done
     assert (here / "ada" / "a.md").is_file()
+
+
+@pytest.mark.parametrize("link", [".ripstop", ".ripstop/workspaces", ".ripstop/journal.db"])
+def test_a_run_does_not_follow_a_link_that_its_project_ships(here: Path, link: str) -> None:
+    target = here.parent / "home"
+    (here / link).parent.mkdir(exist_ok=True)
+    (here / link).symlink_to(target / "j.db" if link.endswith(".db") else target)
+    (here / "ask").mkdir()
+    (here / "ask" / "workflow.yaml").write_text(ASK, encoding="utf-8")
+    ended = command("run", "ask", "--model", script(writes("x"), DONE))
+    assert (ended.code, f"{link} is a symbolic link" in ended.err) == (2, True), ended
+    assert list(target.iterdir()) == []

@@ -20,6 +20,10 @@ from .sqlite_schema import check_schema
 
 APPLICATION_ID = 0x52495053  # "RIPS"
 PATIENCE = 30.0
+HEADER = 100
+"""Bytes that every SQLite database begins with. SQLite takes a file of one byte for an empty one and overwrites it; for
+anything longer it looks at the header itself. It is not read here: closing the file would drop SQLite's locks on it."""
+_NOT_SQLITE = "The journal {} is not an SQLite database. Name another file with --store. Nothing was changed."
 
 
 def connect(path: Path, create: bool = True) -> BoundedConnection:
@@ -31,10 +35,11 @@ def connect(path: Path, create: bool = True) -> BoundedConnection:
         if create:
             make_folder(path.parent)
             create_file(path)
-        if stat.S_ISDIR(os.stat(path).st_mode):
+        found = os.stat(path)
+        if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-            close_to_others(path.with_name(name))
+        if 0 < found.st_size < HEADER:
+            raise JournalError(_NOT_SQLITE.format(path))
         way = "immutable=1" if _only_to_look_at(path) else "mode=rw"
         connection = sqlite3.connect(
             f"{Path(os.path.abspath(path)).as_uri()}?{way}",
@@ -91,6 +96,8 @@ def _only_to_look_at(path: Path) -> bool:
 def _prepare(path: Path, db: sqlite3.Connection, create: bool) -> None:
     known = migrations()
     version = _version(path, db)
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        close_to_others(path.with_name(name))  # not before we know that it is a journal
     if not version and not create:
         raise JournalNotFound(path)  # an empty file, or one that another process is about to make a journal of
     if version < len(known):
