@@ -27,4 +27,4 @@ echo
 echo "Look closer:"
 echo "  .venv/bin/ripstop --store $store log $run       every record; --json shows the prompts whole"
 echo "  .venv/bin/ripstop --store $store verify         nobody has changed a record"
-echo "  .venv/bin/ripstop --store $store fork $run --at 3   go on from the third record"
+echo "  .venv/bin/ripstop --store $store fork $run --at 3   a new run from the third record on; resume starts it"

@@ -310,11 +310,17 @@ def _folder(path: str) -> Folder:
     return Folder(Path(path))
 
 
-def open_journal(settings: Settings, create: bool) -> Journal:
-    """The journal that the settings name. Without `create` nothing is made.
+def open_journal(settings: Settings, create: bool, or_empty: bool = False) -> Journal:
+    """Open the journal that the settings name. Without `create` nothing is made.
 
-    In a folder where nothing was run yet, the default journal is an empty one. Any other that is missing was named by
-    somebody, perhaps wrongly: `JournalNotFound`.
+    Args:
+        settings: Name the journal.
+        create: Make the journal if it is missing.
+        or_empty: Return an empty journal if the default one is missing: a list of what is there is then empty.
+
+    Raises:
+        JournalNotFound: It is missing, and neither `create` nor `or_empty` applies. With `or_empty`: it is not the
+            default, so somebody named it, perhaps wrongly.
     """
     path = store_path(settings.store)
     if settings.store == DEFAULT_STORE:
@@ -322,7 +328,7 @@ def open_journal(settings: Settings, create: bool) -> Journal:
     try:
         return SqliteJournal(path, CODEC, create)
     except JournalNotFound:
-        if settings.store != DEFAULT_STORE:
+        if not or_empty or settings.store != DEFAULT_STORE:
             raise
         return MemoryJournal(CODEC)
 
@@ -346,9 +352,14 @@ async def _closing(journal: Journal) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings, clock: ProcessClock | None = None) -> AsyncIterator[Engine]:
-    """Look at and steer the runs of a journal; a worker performs what they ask for. Looking never makes a journal."""
-    journal = open_journal(settings, create=False)
+async def open_engine(
+    settings: Settings, clock: ProcessClock | None = None, or_empty: bool = False
+) -> AsyncIterator[Engine]:
+    """Look at and steer the runs of a journal; a worker performs what they ask for. Looking never makes a journal.
+
+    Raises `JournalNotFound`; see `open_journal` for `or_empty`.
+    """
+    journal = open_journal(settings, create=False, or_empty=or_empty)
     async with _closing(journal):
         clock = await _never_behind(clock or ProcessClock(), journal)
         yield Engine(journal, STYLES, load, clock, check_definition=check_pinned, follow=clock.follow)

@@ -78,12 +78,13 @@ def test_files_folders_and_names_are_found(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.req("S1-5")
-def test_the_folders_name_is_waived_only_for_a_file_passed_by_path(tmp_path: Path) -> None:
+def test_any_name_waives_the_folders_name_for_files_and_folders(tmp_path: Path) -> None:
     made = folder(tmp_path, name="elsewhere")
-    for args in ([made], [made, "--any-name"], [made / "workflow.yaml"]):
-        result = ripstop("check", *args)
+    for named in (tmp_path, made, made / "workflow.yaml"):
+        result = ripstop("check", named)
         assert result.exit_code == 2 and "named 'right', but its folder is 'elsewhere'" in result.stdout
-    assert ripstop("check", made / "workflow.yaml", "--any-name").exit_code == 0
+        assert "waive this with --any-name" in result.stdout
+        assert ripstop("check", "--any-name", named).exit_code == 0
     (made / "workflow.yaml").rename(made / "mine.yaml")
     assert ripstop("check", made / "mine.yaml").exit_code == 0
 

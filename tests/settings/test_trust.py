@@ -17,6 +17,7 @@ import pytest
 from ripstop.consent import Consents, Named
 from ripstop.kernel.errors import UsageError
 from ripstop.settings import Models, Settings, read_settings
+from ripstop.testing.commands import command
 from ripstop.trust import NotTrusted, Trust
 
 KEY = "sk-0123456789abcdefghij"
@@ -109,6 +110,24 @@ def test_an_address_of_a_cloned_project_gets_nothing_without_consent(project: Pa
     changed = server.url.replace("/v1", "/v2")
     (project / "ripstop.toml").write_text(f'[models]\nbase_url = "{changed}"\n')
     assert ripstop("run", "w.yaml", "--any-name", cwd=project).returncode == 2, "another address needs another consent"
+
+
+def test_trust_list_tells_consents_from_what_the_project_names(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    assert command("trust", "--list").out.splitlines() == [
+        "You have not agreed to any address yet.",
+        "This project names no address.",
+    ]
+    (project / "ripstop.toml").write_text('[models]\nbase_url = "http://127.0.0.1:9/v1"\n')
+    none, named = command("trust", "--list").out.splitlines()
+    assert none == "You have not agreed to any address yet."
+    assert "names the address http://127.0.0.1:9/v1, which you have not agreed to" in named
+    listed = json.loads(command("trust", "--list", "--json").out)
+    assert (listed["agreed"], listed["not_agreed"][0]["content"]) == ([], "http://127.0.0.1:9/v1")
+    command("trust", "--yes")
+    agreed, named = command("trust", "--list").out.splitlines()
+    assert agreed.startswith("agreed  address  http://127.0.0.1:9/v1")
+    assert named.endswith("ripstop.toml names http://127.0.0.1:9/v1, which you have agreed to.")
 
 
 def test_the_command_line_beats_the_model_of_the_definition(project: Path, server: Any) -> None:

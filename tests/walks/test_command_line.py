@@ -103,12 +103,16 @@ def test_a_fork_at_an_answer_decides_anew_with_a_changed_definition(tmp_path: Pa
 def test_a_fork_between_steps_asks_anew_and_can_be_resumed(tmp_path: Path) -> None:
     run = a_run(tmp_path)["run"]
     forked = json.loads(succeed("fork", run, "--at", "5", "--json", cwd=tmp_path))
-    assert forked["status"] == "working"
+    (listed,) = [one for one in json.loads(succeed("runs", "--json", cwd=tmp_path)) if one["run"] == forked["run"]]
+    assert forked["status"] == listed["status"] == "interrupted"
     assert forked["workspace"] == str(tmp_path / ".ripstop" / "workspaces" / forked["run"])
     resumed = json.loads(succeed("resume", forked["run"], "--json", cwd=tmp_path))
     assert (resumed["run"], resumed["outcome"]) == (forked["run"], "completed")
     told = succeed("fork", run, "--at", "5", "--workspace", "there", cwd=tmp_path)
     assert f"Files:  {tmp_path / 'there'}" in told
+    first, *_, last = told.splitlines()
+    new = last.rpartition(" ")[2]
+    assert (first, last) == (f"Forked {run} at record 5 as {new}.", f"Start it:  ripstop resume {new}")
     assert "begins as a copy of the old run's files" in succeed("fork", "--help", cwd=tmp_path)
 
 

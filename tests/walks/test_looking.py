@@ -28,6 +28,12 @@ LOOKING = (
     ("docs", "clean", "--dry-run"),
 )
 
+NEEDING_A_JOURNAL = [
+    args
+    for args in (*LOOKING, ("resume", "--all"), ("trust", "nobody"))
+    if args[0] not in ("runs", "desk", "docs", "graph")
+]
+
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -71,6 +77,14 @@ def test_a_fresh_folder_has_no_runs(here: Path) -> None:
     for args in (("runs",), ("desk",), ("docs", "inbox")):
         done = command(*args, "--json")
         assert (done.code, json.loads(done.out)) == (0, [])
+
+
+@pytest.mark.parametrize("args", [*NEEDING_A_JOURNAL, ("verify", "nobody"), ("resume", "nobody")], ids=" ".join)
+def test_a_command_on_a_missing_journal_names_its_path(here: Path, args: tuple[str, ...]) -> None:
+    done = command(*args)
+    assert (done.code, "There is no journal at .ripstop/journal.db yet" in done.err) == (2, True), done
+    as_json = json.loads(command(*args, "--json").out)
+    assert (as_json["kind"], "sound" in as_json) == ("usage", False)
 
 
 def test_an_empty_file_is_not_made_a_journal_by_looking(here: Path) -> None:

@@ -70,6 +70,9 @@ def test_values_reach_prompts_and_survive_resume_and_fork() -> None:
         (("--set", "custmer=x"), "declares no value 'custmer'; it declares: customer, tone. Did you mean 'customer'?"),
         (("--set", "customer=x", "--set", "last_agent_name=x"), "declares no value 'last_agent_name'"),
         (("--set", "customer=\udcff"), "not UTF-8"),
+        (("--set", "customer=x", "--set", "customer=y"), "--set sets 'customer' twice, to 'x' and to 'y'"),
+        (("--set", "customer=x", "--input", ""), "--input is empty. Give a goal, or leave it out"),
+        (("--set", "customer=x", "--input", " \n"), "--input is empty"),
     ],
 )
 def test_a_value_that_is_unknown_or_missing_is_said_before_the_run(values: tuple[str, ...], said: str) -> None:

@@ -28,10 +28,10 @@ class Workflow(msgspec.Struct, frozen=True):
 def find(named: str, goal: str = "", beside: Path | None = None, any_name: bool = False) -> Workflow:
     """Read the workflow that `named` means. Raises `UsageError` or `WrongDefinition`.
 
-    With `any_name`, a file that is passed by its path need not have its folder's name.
+    With `any_name`, the workflow's name need not be its folder's.
     """
     path = _path(named, beside or Path())
-    graph = read_graph(path, goal, any_name and is_file(named, beside))
+    graph = read_graph(path, goal, any_name)
     return Workflow("graph", graph.name, msgspec.json.encode(graph, order="deterministic"), path)
 
 
@@ -43,11 +43,6 @@ def find_all(named: str, beside: Path | None = None) -> list[Path]:
         if found:
             return found
     return [_path(named, beside or Path())]
-
-
-def is_file(named: str, beside: Path | None = None) -> bool:
-    """Whether a workflow is named by the path of its file."""
-    return _is_no_folder((beside or Path()) / named)
 
 
 _DEFINITIONS: dict[str, type] = {"graph": Graph, "handoff": Policy}

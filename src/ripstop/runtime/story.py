@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.effects import AgentReplied, AskAgent
-from ripstop.kernel.events import FACTS, Answered, Asked, Ended, Guarded, Record, Withdrawn, Worked
+from ripstop.kernel.events import FACTS, Answered, Asked, Ended, Forked, Guarded, Record, Withdrawn, Worked
 from ripstop.kernel.going_on import ways_on
 from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.run import Run
@@ -56,6 +56,12 @@ def _told(engine: Engine, history: list[tuple[Record, Run[Any]]]) -> list[Told]:
         told.append(Told(record, run, before, prompt, genuine))
         before = run
     return told
+
+
+async def forked_at(engine: Engine, run_id: str) -> int:
+    """The number of the last record that a fork shares with the run it was forked from; 0 if it is not a fork."""
+    events = [record.event for record, _ in await engine.history(run_id)]
+    return next((event.at for event in reversed(events) if isinstance(event, Forked)), 0)
 
 
 def path(engine: Engine, story: list[Told]) -> list[str]:

@@ -18,7 +18,7 @@ COLOURS = {"error": "red", "warning": "yellow"}
 @click.command(short_help="Find mistakes in workflows before they run.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--strict", is_flag=True, help="Take warnings for errors.")
-@click.option("--any-name", is_flag=True, help="A workflow.yaml passed by path need not have its folder's name.")
+@click.option("--any-name", is_flag=True, help="A workflow need not have its folder's name.")
 @shared_options
 @click.pass_obj
 def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool) -> None:
@@ -49,15 +49,14 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
 def _checked(named: str, any_name: bool) -> "dict[str, list[Problem]]":
     """The problems of every file that a name means. A name that means nothing is a problem like the others."""
     from ripstop.definitions.checking import check_graph
-    from ripstop.definitions.finding import find_all, is_file
+    from ripstop.definitions.finding import find_all
     from ripstop.definitions.problems import Place, Problem
     from ripstop.kernel.errors import UsageError
     from ripstop.start_checks import outside_of_definitions
 
-    waived = any_name and is_file(named)
     outside = outside_of_definitions()
     try:
-        return {str(path): check_graph(path, any_name=waived, outside=outside) for path in find_all(named)}
+        return {str(path): check_graph(path, any_name=any_name, outside=outside) for path in find_all(named)}
     except UsageError as error:
         return {named: [Problem(Place(named), str(error).rstrip("."))]}
 

@@ -44,7 +44,7 @@ def runs(options: Options, status: str | None, last: int | None) -> None:
     from ripstop.runtime.story import iso
 
     async def look() -> Any:
-        async with open_engine(options.settings()) as engine:
+        async with open_engine(options.settings(), or_empty=True) as engine:
             return await engine.runs(), await engine.has_workers()
 
     everything, has_workers = asyncio.run(look())
@@ -287,6 +287,7 @@ def verify(options: Options, run_id: str | None) -> None:
     """Check that no record was changed, dropped, swapped, inserted or cut off.
 
     \b
+    Exit codes: 0 sound, 1 damaged, 2 there is no journal (or no such run).
     Example:
       ripstop verify && echo "the journal is what was written"
     """

@@ -35,10 +35,12 @@ class Followed(NamedTuple):
 
 @click.command(short_help="Run a workflow.")
 @click.argument("workflow")
-@click.option("--input", "goal", default="", metavar="TEXT", help="The goal; takes the place of initial_message.")
+@click.option(
+    "--input", "given_goal", default=None, metavar="TEXT", help="The goal; takes the place of initial_message."
+)
 @click.option("--workspace", type=click.Path(path_type=Path), help="Where agents put their files.")
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="Set a declared value; may be repeated.")
-@click.option("--any-name", is_flag=True, help="A workflow.yaml given by path need not have its folder's name.")
+@click.option("--any-name", is_flag=True, help="The workflow need not have its folder's name.")
 @click.option(
     "--max-tokens", type=number_type("limits", "tokens"), metavar="N", help="Stop before this many tokens are spent."
 )
@@ -57,7 +59,7 @@ class Followed(NamedTuple):
 def run(
     options: Options,
     workflow: str,
-    goal: str,
+    given_goal: str | None,
     workspace: Path | None,
     values: tuple[str, ...],
     any_name: bool,
@@ -84,17 +86,28 @@ def run(
     if no_default_limits:
         settings = replace(settings, default_limits=False)
     given = {"tokens": max_tokens, "money": max_money, "calls": max_calls, "seconds": max_seconds}
-    try:
-        goal.encode()
-    except UnicodeEncodeError as error:
-        raise click.UsageError("--input is not UTF-8 text.") from error
+    goal = _goal(given_goal)
     limits = replace(settings.limits, **{name: value for name, value in given.items() if value is not None})
     found = find(workflow, goal, any_name=any_name)
+    chosen = _pairs(values)
 
     async def start(app: "App") -> Followed:
-        return Followed((await app.start(found, goal, workspace, _pairs(values), limits)).id)
+        return Followed((await app.start(found, goal, workspace, chosen, limits)).id)
 
     sys.exit(with_consent(options, lambda: asyncio.run(_follow(options, settings, start, create=True))))
+
+
+def _goal(given: str | None) -> str:
+    """The goal that is given for a run; empty: the workflow's own. A script whose variable is empty means neither."""
+    if given is None:
+        return ""
+    if not given.strip():
+        raise click.UsageError("--input is empty. Give a goal, or leave it out to use the workflow's initial_message.")
+    try:
+        given.encode()
+    except UnicodeEncodeError as error:
+        raise click.UsageError("--input is not UTF-8 text.") from error
+    return given
 
 
 @click.command(short_help="Resume an interrupted or stopped run.")
@@ -187,11 +200,13 @@ def _amounts(values: tuple[str, ...]) -> dict[str, float]:
 
 
 def _pairs(values: tuple[str, ...], option: str = "--set") -> dict[str, str]:
-    pairs = {}
+    pairs: dict[str, str] = {}
     for value in values:
         key, equals, text = value.partition("=")
         if not equals or not key:
             raise click.UsageError(f"{option} {value!r} is not KEY=VALUE.")
+        if key in pairs:
+            raise click.UsageError(f"{option} sets {key!r} twice, to {pairs[key]!r} and to {text!r}. Set it once.")
         pairs[key] = text
     return pairs
 

@@ -9,7 +9,7 @@ import click
 
 from .options import Options, shared_options
 from .terminal import console_for, say, say_json
-from .words import local_time, one_of, shown_status
+from .words import command_for, local_time, one_of, shown_status
 
 
 def _me() -> str:
@@ -35,7 +35,7 @@ def desk(options: Options) -> None:
     from .paragraphs import print_indented
 
     async def look() -> Any:
-        async with open_engine(options.settings()) as engine:
+        async with open_engine(options.settings(), or_empty=True) as engine:
             return await engine.desk()
 
     questions = asyncio.run(look())
@@ -135,7 +135,7 @@ def cancel(options: Options, run_id: str) -> None:
 @shared_options
 @click.pass_obj
 def fork(options: Options, run_id: str, at: int | None, definition: str | None, workspace: Path | None) -> None:
-    """Start a new run from any record of another; the old run stays as it is.
+    """Start a new run from any record of another; the old run stays as it is. `ripstop resume` then works on it.
 
     At a fact (an answer, say) what was decided on it is decided anew; elsewhere the open question is
     asked anew. At an open tool call the agent's whole turn is taken again: it is asked as at the beginning of the
@@ -154,22 +154,25 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None, 
     from ripstop.app import fork as fork_run
     from ripstop.app import open_engine
     from ripstop.definitions.finding import find
+    from ripstop.runtime.story import forked_at
 
+    settings = options.settings()
     found = find(definition, goal="kept from the run") if definition else None
 
     async def tell() -> Any:
-        async with open_engine(options.settings()) as engine:
+        async with open_engine(settings) as engine:
             run = await fork_run(engine, run_id, at, found.content if found else None, workspace)
-            return run, (await engine.look(run.id)).status
+            status = shown_status((await engine.look(run.id)).status, await engine.has_workers())
+            return run, status, await forked_at(engine, run.id)
 
-    run, status = asyncio.run(tell())
+    run, status, number = asyncio.run(tell())
     folder = run.settings.get("workspace")
     if options.as_json:
         told = {"run": run.id, "from": run_id, "records": run.length, "status": status, "workspace": folder}
         return say_json(told)
-    say(f"{run.id} goes on from {run_id} ({status}).")
+    say(f"Forked {run_id} at record {number} as {run.id}{f' ({status})' if run.ended else ''}.")
     if folder:
         say(f"Files:  {folder}")
     if not run.ended:
-        say(f"Resume it:  ripstop resume {run.id}")
+        say(f"Start it:  {command_for(settings.store)} resume {run.id}")
     return None

@@ -66,9 +66,10 @@ def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_rev
     if do_list or do_revoke:
         here = _project()
         found = [one for one in consents.all() if do_list or one.project == here]
-        if do_revoke:
-            consents.revoke(found)
-        return _show(options, found, "revoked" if do_revoke else "agreed")
+        if do_list:
+            return _list(options, found)
+        consents.revoke(found)
+        return _show(options, found, "revoked", "Nothing was revoked: you have agreed to nothing in this folder.")
     refusals = _refusals(options, run_id)
     named = [refusal.named for refusal in refusals]
     if named and not yes and (options.as_json or not can_ask()):
@@ -77,7 +78,7 @@ def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_rev
         say("Nothing was agreed to.", err=True)
         sys.exit(DECLINED)
     consents.remember(named)
-    return _show(options, named, "agreed")
+    return _show(options, named, "agreed", "This project names no address that you would have to agree to.")
 
 
 def _project() -> str:
@@ -110,12 +111,32 @@ def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
     return list(refusals.values())
 
 
-def _show(options: Options, items: "list[Named]", what: str) -> None:
+def _list(options: Options, agreed: "list[Named]") -> None:
+    """Show what the user has agreed to and, apart from that, what this project names."""
+    settings = options.settings()
+    refusals = _refusals(options, None)
     if options.as_json:
-        listed = [{"kind": one.kind, "content": one.content, "project": one.project} for one in items]
-        return say_json({what: listed})
+        return say_json({"agreed": _plain(agreed), "not_agreed": _plain([refusal.named for refusal in refusals])})
+    _show(options, agreed, "agreed", "You have not agreed to any address yet.")
+    for refusal in refusals:
+        say(f"{refusal.said}  Agree:  ripstop trust")
+    if not refusals and settings.address_from:
+        say(f"{settings.address_from} names {settings.models.base_url}, which you have agreed to.")
+    elif not refusals:
+        say("This project names no address.")
+    return None
+
+
+def _plain(items: "list[Named]") -> list[dict[str, str]]:
+    return [{"kind": one.kind, "content": one.content, "project": one.project} for one in items]
+
+
+def _show(options: Options, items: "list[Named]", what: str, nothing: str) -> None:
+    """Print what was agreed or revoked; `nothing`: what to say if there are none."""
+    if options.as_json:
+        return say_json({what: _plain(items)})
     if not items:
-        return say("This project names no address that you would have to agree to." if what == "agreed" else "Nothing.")
+        return say(nothing)
     for one in items:
         say(f"{what}  {one.kind}  {one.content}  ", (one.project, "dim"))
     return None
