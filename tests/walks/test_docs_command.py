@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ripstop.performers.documents.publisher import key_of
+from ripstop.testing.commands import command
 from tests.walks.test_command_line import EXAMPLES, ripstop, succeed
 
 HANDOFF = EXAMPLES / "handoff"
@@ -527,6 +528,27 @@ def test_a_watcher_notices_a_new_document_and_a_killed_one_is_gone_on_with(tmp_p
     assert (document["status"], document["result"], document["interaction_count"]) == ("completed", "all well", 2)
 
 
+def test_a_document_stays_listed_after_an_edit_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = json.loads(command("docs", "new", "Add", "--to", "ann", "--id", "a", "--json").out)
+    file = file_of(made, tmp_path)
+    file.write_text("no document\n", encoding="utf-8")
+    done = command("docs", "list")
+    assert (
+        "a         pending  ann    " in done.out and "(as before the last edit, which cannot be read) Add" in done.out
+    )
+    assert file.name in done.err and file.read_text(encoding="utf-8") == "no document\n", (
+        "it may still be being written"
+    )
+    (listed,) = json.loads(command("docs", "list", "--json").out)["documents"]
+    assert (listed["id"], listed["status"], bool(listed["unread"])) == ("a", "pending", True)
+    age(file)
+    (listed,) = json.loads(command("docs", "list", "--json").out)["documents"]
+    assert (listed["id"], listed["unread"]) == ("a", "")
+
+
 def test_a_watcher_puts_a_file_right_that_holds_no_document(tmp_path: Path) -> None:
     folder = folder_with_roles(tmp_path)
     wrong = {new(folder, "x", "a person", "--id", f"w{n}")["file"]: data for n, data in enumerate((b"x", b"", b"\xff"))}
@@ -550,7 +572,8 @@ def test_a_second_interruption_ends_a_watcher_at_once_with_the_same_code(tmp_pat
     watcher = watching(folder, script(folder, reply("complete", delay=60)))
     until(lambda: "in_progress" in file_of(made, folder).read_text(encoding="utf-8"), "accepted")
     watcher.send_signal(signal.SIGINT)
-    time.sleep(0.5)  # it waits for its agent now
+    assert watcher.stderr is not None
+    assert any("stopping …" in line for line in watcher.stderr), "said while it still waits for its agent"
     watcher.send_signal(signal.SIGINT)
     _, said = watcher.communicate(timeout=20)
     assert watcher.returncode == 128 + signal.SIGINT and "Traceback" not in said

@@ -21,6 +21,8 @@ class Document(Struct, frozen=True):
     """What a person is asked about it."""
     refused: tuple[str, ...] = ()
     """The files that keep refused edits of it."""
+    unread: str = ""
+    """Why its file cannot be read just now, if so: the document is as it was before the edit."""
 
 
 class Verdict(Struct, frozen=True):
@@ -67,6 +69,7 @@ def plain(document: Document, run: Run[Standing] | None = None) -> dict[str, Any
         "result": paper.section(RESULT),
         "oddities": list(document.oddities),
         "refused": list(document.refused),
+        "unread": document.unread,
     }
     if run is not None and run.verdict:
         shown["guard"] = {"name": run.verdict.guard, "text": run.verdict.text}

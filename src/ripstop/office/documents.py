@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from ripstop.app import App, now
 from ripstop.default_limits import with_defaults
-from ripstop.definitions.problems import did_you_mean
+from ripstop.definitions.problems import did_you_mean, with_stop
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.run import Run
@@ -93,9 +93,14 @@ class Documents:
 
     # Looking
 
-    async def take_stock(self, names: Collection[str] | None = None) -> list[Document]:
-        """Every document, or those in some files, as they stand after all edits were read back."""
-        return await Stocktaking(self).of(names)
+    async def take_stock(self, names: Collection[str] | None = None, with_unread: bool = False) -> list[Document]:
+        """Every document, or those in some files, as they stand after all edits were read back.
+
+        A file that cannot be read may still be being written. Its document is left out, so that nothing is done with
+        it meanwhile; `with_unread` lists it as it was before.
+        """
+        stock = Stocktaking(self)
+        return await stock.of(names) + (stock.unread if with_unread else [])
 
     async def find(self, named: str) -> Document:
         """The document with an id, or in a file. Raises `UsageError`."""
@@ -112,8 +117,7 @@ class Documents:
                 documents = await self.take_stock()
         known = sorted(document.id for document in documents)
         hint = did_you_mean(named, known) or "there are no documents here yet"
-        stop = "" if hint.endswith("?") else "."
-        raise UsageError(f"There is no document {named!r} in {self.folder.root}; {hint}{stop}")
+        raise UsageError(with_stop(f"There is no document {named!r} in {self.folder.root}; {hint}"))
 
     async def state(self, run_id: str) -> Run[Standing]:
         return (await self.app.engine.look(run_id)).run

@@ -95,6 +95,8 @@ class Stocktaking:
         """What we have noted about the documents, by key; only if we look at all of them."""
         self._runs_by_file: dict[str, list[str]] | None = None
         """Looked up when first needed."""
+        self.unread: list[Document] = []
+        """Documents whose files cannot be read and may still be being written, as they were before."""
 
     async def of(self, names: Collection[str] | None) -> list[Document]:
         mine = f"{self._documents.prefix}."
@@ -291,6 +293,8 @@ class Stocktaking:
         if due := settles(found.mtime):
             self._documents.unsettled[found.name] = due
             self._tell(found.name, f"{words}.")
+            if unsettled := await self._owner(found.name, None):
+                self.unread.append(replace(self._documents.document(unsettled), unread=words))
             return None  # somebody may still be writing it
         owner = await self._owner(found.name, None)
         if owner is not None and found.text is not None:

@@ -107,7 +107,7 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
     """
     from ripstop.office.document import plain
 
-    found, troubles = with_documents(options, folder, lambda docs: docs.take_stock())
+    found, troubles = with_documents(options, folder, lambda docs: docs.take_stock(with_unread=True))
     shown = [d for d in found if owner in ("", d.paper.owner) and status in (None, d.paper.status)]
     shown.sort(key=lambda document: (document.paper.created, document.id))
     if options.as_json:

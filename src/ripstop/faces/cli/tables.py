@@ -44,7 +44,8 @@ def show_documents(documents: list[Document]) -> None:
         paper = one.paper
         status = (paper.status, STATUS_COLOURS[paper.status])
         since = (paper.updated,) if roomy else ()
-        rows.append((one.id, status, paper.owner, *since, first_line(paper.task, 60)))
+        task = f"(as before the last edit, which cannot be read) {paper.task}" if one.unread else paper.task
+        rows.append((one.id, status, paper.owner, *since, first_line(task, 110 if one.unread else 60)))
     print_table(headings, rows, width)
 
 
