@@ -17,6 +17,9 @@ DEFAULT_LIMITS: dict[str, Limits] = {
     "handoff": Limits(calls=200),
 }
 
+SHOWN = ("turns", "calls", "tokens", "money", "seconds")
+"""The limits that are shown when a run starts."""
+
 
 def with_defaults(limits: Limits, style: str) -> Limits:
     """The limits, with the style's defaults where none is set."""
@@ -27,12 +30,25 @@ def with_defaults(limits: Limits, style: str) -> Limits:
 
 def describe_limits(limits: Limits) -> str:
     """The limits in words, such as `200 calls, 1 h at work`; empty if there are none."""
-    words = [f"{value} {name}" for name in ("turns", "calls", "tokens") if (value := getattr(limits, name)) is not None]
+    counted = {name: getattr(limits, name) for name in ("turns", "calls", "tokens")}
+    words = [f"{n} {name if n != 1 else name[:-1]}" for name, n in counted.items() if n is not None]
     if limits.money is not None:
-        words.append(f"{limits.money:g} of money")
+        words.append(f"a cost of {limits.money:g}")
     if limits.seconds is not None:
         words.append(f"{_duration(limits.seconds)} at work")
     return ", ".join(words)
+
+
+def how_to_raise(limits: Limits, is_new: bool) -> str:
+    """What raises the limits that `describe_limits` shows, for a new run or for one that is resumed."""
+    shown = [name for name in SHOWN if getattr(limits, name) is not None]
+    later = f"--raise {shown[0] if len(shown) == 1 else 'LIMIT'}=N"
+    if not is_new:
+        return f"raise with {later}"
+    ways = [f"--max-{name} N" for name in shown if name != "turns"]
+    if "turns" in shown:  # the only one that no option of `run` sets
+        ways.append("`[limits] turns` in ripstop.toml")
+    return f"raise with {', '.join(ways)}, or later with resume {later}"
 
 
 def _duration(seconds: float) -> str:

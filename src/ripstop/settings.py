@@ -144,6 +144,9 @@ def read_settings(
     users = _from_file(own / FILE) if own else {}
     projects = _from_file(folder / FILE)
     found = msgspec.convert(_merged(users, projects), Settings)
+    chosen_store = store or variables.get("RIPSTOP_STORE")
+    if chosen_store:
+        store_path(chosen_store, "--store" if store else "RIPSTOP_STORE")
     chosen_model = model or variables.get("RIPSTOP_MODEL")
     chosen_address = base_url or variables.get("RIPSTOP_BASE_URL") or ""
     if chosen_address:
@@ -253,8 +256,8 @@ class _Reader:
         for key, value in table.items():
             if key not in fields:
                 near = difflib.get_close_matches(key[:80].lower(), fields, n=1)
-                hint = f"did you mean {near[0]!r}? " if near else ""
-                raise self._wrong((*inside, key), f"there is no such setting. {hint}Known here: {', '.join(fields)}")
+                hint = f"; did you mean {near[0]!r}?" if near else "."
+                raise self._wrong((*inside, key), f"there is no such setting{hint} Known here: {', '.join(fields)}")
             within = fields[key]
             if isinstance(value, dict) and isinstance(within, type) and issubclass(within, msgspec.Struct):
                 self._known(value, within, *inside, key)
@@ -264,6 +267,10 @@ class _Reader:
                         self._known(price, Price, *inside, key, model)
 
     def _sensible(self, settings: Settings) -> None:
+        try:
+            store_path(settings.store, "the store")
+        except UsageError as error:
+            raise self._wrong(("store",), str(error)) from error
         if settings.models.base_url:
             try:
                 parse_address(settings.models.base_url, "the address")
@@ -305,11 +312,13 @@ def _wrong_number(keys: tuple[str, ...], value: Any) -> str:
     return f"must be {range_}, not {shown}"
 
 
-def store_path(store: str) -> Path:
-    """The file behind `sqlite:PATH`."""
+def store_path(store: str, named_by: str = "The store") -> Path:
+    """The file behind `sqlite:PATH`. Raises `UsageError`, which says who or what named it."""
     kind, _, path = store.partition(":")
     if path == ":memory:":
-        raise UsageError("A journal in memory would forget the run. Name a file: --store sqlite:PATH.")
+        raise UsageError(
+            f"{named_by} {store!r} is a journal in memory, which would forget the run. Name a file: sqlite:PATH."
+        )
     if kind != "sqlite" or not path:
-        raise UsageError(f"--store {store!r} is not known; write sqlite:PATH, for example {DEFAULT_STORE}.")
+        raise UsageError(f"{named_by} {store!r} is not known; write sqlite:PATH, for example {DEFAULT_STORE}.")
     return Path(path)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ripstop.definitions.finding import Workflow
 from ripstop.definitions.graph_outside import Objection, Outside
-from ripstop.definitions.problems import nearest
+from ripstop.definitions.problems import nearest, with_stop
 from ripstop.kernel.errors import UsageError
 from ripstop.performers.agents.model_files import missing_parts
 from ripstop.performers.agents.model_spec import wrong
@@ -116,7 +116,7 @@ def check_spec(model: str, where: str = "") -> None:
     found = wrong(model)
     if found:
         text = found.text if where else found.text[0].upper() + found.text[1:]
-        raise UsageError(f"{where}{text}; {found.hint}{'' if found.hint.endswith('?') else '.'}")
+        raise UsageError(with_stop(f"{where}{text}; {found.hint}"))
 
 
 def outside_of_definitions() -> Outside:

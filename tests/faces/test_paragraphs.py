@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from ripstop.faces.cli.main import cli
-from ripstop.faces.cli.paragraphs import print_indented, print_labelled
+from ripstop.faces.cli.paragraphs import print_indented, print_labelled, print_line
 
 LONG = "The second line is lovely, but the last one comes too early. Once more, please."
 
@@ -44,7 +44,26 @@ def test_for_a_program_a_line_is_a_line() -> None:
     assert out.getvalue() == f"    {LONG}\nlast    {LONG}\n"
 
 
-@given(st.text(alphabet="ab [/]:_海夜", max_size=60))
+@pytest.mark.parametrize("width", [24, 40, 60, 80])
+def test_a_line_is_wrapped_at_words_in_a_terminal_only(width: int) -> None:
+    shown, out = console(terminal=True, width=width)
+    print_line(shown, (LONG, "dim"))
+    lines = out.getvalue().splitlines()
+    assert all(cell_len(line) <= width for line in lines)
+    assert " ".join(line.strip() for line in lines) == LONG
+    shown, out = console(terminal=False, width=width)
+    print_line(shown, LONG, "\nsecond")
+    assert out.getvalue() == f"{LONG}\\nsecond\n"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_label_without_text_has_nothing_after_it(terminal: bool) -> None:
+    shown, out = console(terminal)
+    print_labelled(shown, "waiting ", "")
+    assert out.getvalue() == "waiting\n"
+
+
+@given(st.text(alphabet="ab [/]:_海夜", min_size=1, max_size=60))
 def test_words_of_agents_are_never_taken_for_markup(text: str) -> None:
     shown, out = console(terminal=False)
     print_labelled(shown, "last", text, "dim")

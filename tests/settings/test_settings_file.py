@@ -25,12 +25,16 @@ def complaint(folder: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "place", "parts"),
     [
-        ("# mine\n[limts]\ntokens = 5\n", ":2: `limts`", ["did you mean 'limits'?", "Known here: store, concurrency"]),
+        (
+            "# mine\n[limts]\ntokens = 5\n",
+            ":2: `limts`",
+            ["no such setting; did you mean 'limits'? Known here: store, concurrency"],
+        ),
         ("[limits]\n\ntokns = 5\n", ":3: `limits.tokns`", ["did you mean 'tokens'?"]),
         ("limits = {tokns = 5}\n", ":1: `limits.tokns`", ["did you mean 'tokens'?"]),
         ("models.defualt = 'x'\n", ":1: `models.defualt`", ["did you mean 'default'?"]),
         ('[prices."openai:x"]\ninputs = 1.0\n', ":2: `prices.openai:x.inputs`", ["did you mean 'input'?"]),
-        ("\nzzz = 1\n", ":2: `zzz`", ["there is no such setting", "Known here"]),
+        ("\nzzz = 1\n", ":2: `zzz`", ["there is no such setting. Known here"]),
         ("[docs]\nattempts = 'x'\n", ":2: `docs.attempts`", ["expected a number, got `str`"]),
         ("[docs]\nattempts = 0\n", ":2: `docs.attempts`", ["must be from 1 to 1000, not 0"]),
         ("[pace]\nopenai = 'x'\n", ":2: `pace.openai`", ["expected a number, got `str`"]),
@@ -38,6 +42,7 @@ def complaint(folder: Path, text: str) -> str:
         ("[guards]\npatience = 1\npatince = 1\n", ":3: `guards.patince`", ["no guard 'patince'", "patience"]),
         ("docs = 5\n", ":1: `docs`", ["expected `object`, got `int`"]),
         ("[docs\n", "", ["not TOML", "line 1"]),
+        ('\nstore = "nope"\n', ":2: `store`", ["the store 'nope' is not known; write sqlite:PATH"]),
     ],
 )
 def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, place: str, parts: list[str]) -> None:
@@ -45,6 +50,14 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, place: str, 
     assert said.startswith(f"{place}: ")
     for part in parts:
         assert part in said
+
+
+@pytest.mark.parametrize("store", ["nope", "sqlite:", "sqlite::memory:"])
+def test_a_wrong_store_is_blamed_on_what_named_it(tmp_path: Path, store: str) -> None:
+    with pytest.raises(UsageError, match=f"^RIPSTOP_STORE {store!r} is"):
+        read_settings(tmp_path, {"RIPSTOP_STORE": store})
+    with pytest.raises(UsageError, match=f"^--store {store!r} is"):
+        read_settings(tmp_path, {"RIPSTOP_STORE": "sqlite:other.db"}, store=store)
 
 
 def test_a_pipe_is_no_settings_file_and_does_not_hang(tmp_path: Path) -> None:

@@ -108,11 +108,14 @@ def test_a_fork_between_steps_asks_anew_and_can_be_resumed(tmp_path: Path) -> No
     assert forked["workspace"] == str(tmp_path / ".ripstop" / "workspaces" / forked["run"])
     resumed = json.loads(succeed("resume", forked["run"], "--json", cwd=tmp_path))
     assert (resumed["run"], resumed["outcome"]) == (forked["run"], "completed")
+    assert '"began": ' in succeed("log", forked["run"], "--json", cwd=tmp_path)
+    assert "  began " not in succeed("log", forked["run"], cwd=tmp_path)
     told = succeed("fork", run, "--at", "5", "--workspace", "there", cwd=tmp_path)
     assert f"Files:  {tmp_path / 'there'}" in told
     first, *_, last = told.splitlines()
     new = last.rpartition(" ")[2]
-    assert (first, last) == (f"Forked {run} at record 5 as {new}.", f"Start it:  ripstop resume {new}")
+    assert first == f"Forked {run} at record 6 as {new}.", "the step of record 5 ends there"
+    assert last == f"Start it:  ripstop resume {new}"
     assert "begins as a copy of the old run's files" in succeed("fork", "--help", cwd=tmp_path)
 
 
@@ -244,15 +247,15 @@ BAD = [
     (("--store", "sqlite::memory:", "runs"), 2, "Name a file"),
     (("run", str(HAIKU), "--set", "nonsense"), 2, "KEY=VALUE"),
     (("run", str(HAIKU), "--max-calls", "0"), 2, "0"),
-    (("show", "nobody"), 2, "There is no run 'nobody'"),
-    (("log", "nobody"), 2, "There is no run 'nobody'"),
+    (("show", "nobody"), 2, "There is no journal at"),
+    (("log", "nobody"), 2, "There is no journal at"),
     (("why", "nobody@x"), 2, "RUN@N"),
-    (("cancel", "nobody"), 2, "There is no run 'nobody'"),
-    (("fork", "nobody"), 2, "There is no run 'nobody'"),
-    (("verify", "nobody"), 2, "There is no run 'nobody'"),
+    (("cancel", "nobody"), 2, "There is no journal at"),
+    (("fork", "nobody"), 2, "There is no journal at"),
+    (("verify", "nobody"), 2, "There is no journal at"),
     (("answer", "nobody", "yes"), 2, "RUN/NUMBER"),
-    (("answer", "nobody/3", "yes"), 2, "There is no run 'nobody'"),
-    (("resume",), 2, "Nothing is unfinished"),
+    (("answer", "nobody/3", "yes"), 2, "There is no journal at"),
+    (("resume",), 2, "There is no journal at"),
     (("--store", "paper:x", "runs"), 2, "sqlite:PATH"),
     (("--store", "sqlite:.", "runs"), 1, "folder"),
 ]

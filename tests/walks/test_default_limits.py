@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ripstop.default_limits import DEFAULT_LIMITS, describe_limits, with_defaults
+from ripstop.default_limits import DEFAULT_LIMITS, describe_limits, how_to_raise, with_defaults
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.effects import CallTool, Limits, SetTimer
 from ripstop.performers.timers import Timers
@@ -80,12 +80,33 @@ def test_defaults_fill_only_what_is_not_set(style: str) -> None:
     [
         (Limits(), ""),
         (Limits(calls=200, seconds=3600), "200 calls, 1 h at work"),
-        (Limits(turns=5, money=0.5, seconds=90), "5 turns, 0.5 of money, 90 s at work"),
+        (Limits(turns=5, money=0.5, seconds=90), "5 turns, a cost of 0.5, 90 s at work"),
         (Limits(tokens=10, seconds=120), "10 tokens, 2 min at work"),
+        (Limits(turns=1, calls=1), "1 turn, 1 call"),
     ],
 )
 def test_limits_are_described_in_words(limits: Limits, words: str) -> None:
     assert describe_limits(limits) == words
+
+
+@pytest.mark.parametrize(
+    ("limits", "ways"),
+    [
+        (Limits(calls=3), "raise with --max-calls N, or later with resume --raise calls=N"),
+        (Limits(tokens=9, money=2), "raise with --max-tokens N, --max-money N, or later with resume --raise LIMIT=N"),
+        (Limits(turns=5), "raise with `[limits] turns` in ripstop.toml, or later with resume --raise turns=N"),
+    ],
+)
+def test_advice_names_only_what_raises_the_limits_shown(limits: Limits, ways: str) -> None:
+    assert how_to_raise(limits, is_new=True) == ways
+    assert "--max" not in how_to_raise(limits, is_new=False), "resume has no such option"
+
+
+def test_the_limits_are_shown_even_if_the_first_call_fails(tmp_path: Path) -> None:
+    (tmp_path / "script.jsonl").write_text('{"agent": "somebody else", "reply": "x"}\n', encoding="utf-8")
+    done = run()
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[1].startswith("limits: 200 calls, 1 h at work; raise with --max-calls N, --max-sec")
 
 
 def test_a_deadline_ends_a_run_whose_tool_blocks_a_thread(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from tests.walks.test_command_line import HAIKU, ripstop
 @pytest.mark.parametrize(
     ("line", "kind", "words"),
     [
-        ("show nobody --json", "usage", "There is no run 'nobody'"),
-        ("--json show nobody", "usage", "There is no run 'nobody'"),
-        ("log nobody --json", "usage", "There is no run 'nobody'"),
-        ("fork nobody --json", "usage", "There is no run 'nobody'"),
-        ("verify nobody --json", "usage", "There is no run 'nobody'"),
+        ("show nobody --json", "usage", "There is no journal at .ripstop/journal.db yet"),
+        ("--json show nobody", "usage", "There is no journal at .ripstop/journal.db yet"),
+        ("log nobody --json", "usage", "There is no journal at .ripstop/journal.db yet"),
+        ("fork nobody --json", "usage", "There is no journal at .ripstop/journal.db yet"),
+        ("verify nobody --json", "usage", "There is no journal at .ripstop/journal.db yet"),
         ("graph nobody --json", "usage", "There is no workflow 'nobody'"),
         ("docs show nobody --json", "usage", "There is no document 'nobody'"),
         ("runs --store where:ever --json", "usage", "--store 'where:ever' is not known"),
@@ -56,7 +56,7 @@ def test_without_json_an_error_leaves_stdout_alone(tmp_path: Path) -> None:
 def test_a_bug_of_ours_is_a_document_too(tmp_path: Path) -> None:
     code = (
         "import ripstop.app, ripstop.faces.cli.main as main\n"
-        "def broken(*_): raise ZeroDivisionError('oops')\n"
+        "def broken(*_, **__): raise ZeroDivisionError('oops')\n"
         "ripstop.app.open_engine = broken\n"
         "main.cli(['runs', '--json'])"
     )

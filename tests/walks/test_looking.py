@@ -87,6 +87,15 @@ def test_a_command_on_a_missing_journal_names_its_path(here: Path, args: tuple[s
     assert (as_json["kind"], "sound" in as_json) == ("usage", False)
 
 
+def test_a_run_that_is_not_in_the_journal_is_named(here: Path) -> None:
+    a_run()
+    for args in NEEDING_A_JOURNAL:
+        done = command(*args)
+        if "nobody" in " ".join(args):
+            assert (done.code, "There is no run 'nobody'" in done.err) == (2, True), done
+    assert "Nothing is unfinished in this journal" in command("resume").err
+
+
 def test_an_empty_file_is_not_made_a_journal_by_looking(here: Path) -> None:
     (here / "j.db").touch()
     done = command("--store", "sqlite:j.db", "runs")

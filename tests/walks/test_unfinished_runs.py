@@ -61,7 +61,7 @@ def test_resume_of_an_ended_run_says_how_it_ended_and_how_to_fork(tmp_path: Path
     assert f"ripstop fork {run} --at N" in done.stdout
     told = json.loads(succeed("resume", run, "--json", cwd=tmp_path))
     assert (told["resumed"], told["outcome"]) == (False, "completed")
-    assert f"ripstop fork {run} --at N" in told["ways_on"]
+    assert told["ways_on"] == [f"ripstop fork {run} --at N"], "to look is not a way on"
 
 
 def test_resume_all_resumes_every_interrupted_run(tmp_path: Path) -> None:

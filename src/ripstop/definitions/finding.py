@@ -11,7 +11,7 @@ from ripstop.styles.graph.definition import Graph
 from ripstop.styles.handoff.policy import Policy
 
 from .graph import FILE, read_graph
-from .problems import did_you_mean
+from .problems import did_you_mean, with_stop
 
 FOLDER = "workflows"
 
@@ -67,7 +67,7 @@ def _path(named: str, beside: Path) -> Path:
         raise UsageError(f"The folder {named} has no {FILE}.")
     have = sorted(p.parent.name for p in (beside / FOLDER).glob(f"*/{FILE}"))
     hint = did_you_mean(named, have) if have else f"and there is no folder {FOLDER}/ to look it up in"
-    raise UsageError(f"There is no workflow {named!r}: no such file or folder; {hint}.")
+    raise UsageError(with_stop(f"There is no workflow {named!r}: no such file or folder; {hint}"))
 
 
 def _is_no_folder(path: Path) -> bool:

@@ -83,6 +83,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return names[near[0]] if near else ""
 
 
+def with_stop(sentence: str) -> str:
+    """A sentence that ends once: one that ends with a question gets no full stop."""
+    return sentence if sentence.endswith(("?", ".")) else f"{sentence}."
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a name that is not known."""
     names = list(dict.fromkeys(known))

@@ -128,7 +128,7 @@ def test_running_out_says_who_which_script_and_how_many_lines(tmp_path):
         with pytest.raises(Refused) as out:
             say(agent, number=6)
         assert out.value.fault == "agent"
-        for part in ("'x'", str(path), "3 lines", "1 name this agent", "1 name nobody"):
+        for part in ("'x'", str(path), "Lines in it: 3", "this agent: 1", "any agent: 1"):
             assert part in str(out.value)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ripstop.visible_text import visible_line
+
 from .options import Options, shared_options
 from .terminal import console_for, say, say_json
 from .words import COLOURS, count, first_line, local_time, one_of, shown_path, shown_status
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 SHORT = 160
 WIDEST_KIND = 24
-UNSEEN = ("sent", "messages", "context", "deed")
+UNSEEN = ("sent", "messages", "context", "deed", "began")
 """Fields that tell a person nothing; `--json` has them."""
 
 
@@ -208,7 +210,8 @@ def _tell(told: "Told") -> None:
     ]
     head = f"{number:>5}  {local_time(told.record.at)}"
     if not sys.stdout.isatty():
-        return say(f"{head}  {kind:{WIDEST_KIND}}  " + "  ".join(f"{name} {text}" for name, text in shown))
+        line = f"{head}  {kind:{WIDEST_KIND}}  " + "  ".join(f"{name} {text}" for name, text in shown)
+        return say(line.rstrip())
     say(f"{head}  ", (kind, "bold"))
     if shown:
         from .paragraphs import print_indented
@@ -257,6 +260,8 @@ def why(options: Options, where: str) -> None:
             last, lines = reasons[-1]
             return [*reasons[:-1], (last, [*lines, *_to_answer(story[-1].run, within if wanted else None)])]
 
+    from .paragraphs import print_indented
+
     reasons = asyncio.run(look())
     if options.as_json:
         from ripstop.runtime.story import plain
@@ -265,7 +270,7 @@ def why(options: Options, where: str) -> None:
     for one, lines in reasons:
         _tell(one)
         for line in lines:
-            say(f"         {line}")
+            print_indented(console_for(), 9, visible_line(line))
 
 
 def _to_answer(run: "Run[Any]", within: set[int] | None) -> list[str]:

@@ -17,6 +17,11 @@ LABEL = 8
 """Columns of the words at the left."""
 
 
+def print_line(console: "Console", *parts: Part) -> None:
+    """Print one line: in a terminal it is wrapped at words, and a newline in it is shown as `\\n`."""
+    console.print(line_of(*parts), soft_wrap=not console.is_terminal)
+
+
 def print_indented(console: "Console", indent: int, *parts: Part) -> None:
     text = text_of(*parts)
     if console.is_terminal:
@@ -28,6 +33,8 @@ def print_indented(console: "Console", indent: int, *parts: Part) -> None:
 
 def print_labelled(console: "Console", label: str, text: str, style: str = "") -> None:
     """A word at the left (in a style of rich), and what it names beside it."""
+    if not text:
+        return console.print(line_of((label.rstrip(), style)))
     head, body = line_of((label, style)), text_of(text)
     if not console.is_terminal:
         first, *others = body.split("\n", allow_blank=True)

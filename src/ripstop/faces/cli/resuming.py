@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .output import keep_working_without_readers
-from .signals import interruption, resume_with, stop_requested
+from .signals import STOPPING, interruption, resume_with, stop_requested
 from .summary import EXIT, GRACE, WAITING, exit_code, summary
 from .terminal import say, say_json
 
@@ -87,6 +87,7 @@ async def _settled(app: "App", run_ids: list[str], interrupted: "asyncio.Future[
     if following.done():
         return following.result()
     following.cancel()
+    say(STOPPING, err=True)
     await app.worker.stop(GRACE)
     with suppress(asyncio.CancelledError):  # a gathering whose result is not taken complains when it is deleted
         await following

@@ -229,7 +229,7 @@ async def _follow(
         with screen.following():
             run_id, ended_before = await start(app)
             resume_with(f"{command_for(settings.store)} resume {run_id}")
-            screen.begins(await app.engine.look(run_id))
+            screen.begins(await app.engine.look(run_id), is_new=create, is_over=ended_before)
             app.worker.only = run_id
             app.worker.wake()
             following = asyncio.ensure_future(until_settled(app.engine, app.worker, run_id))
@@ -263,8 +263,4 @@ def _forks(engine: "Engine", view: "View") -> list[str]:
     if engine.style(view.run).unforkable:
         return []
     # a run that failed is forked where its last call can be made again; of others a person chooses the record
-    return (
-        [f"ripstop fork {run_id}"]
-        if view.status == "failed"
-        else [f"ripstop log {run_id}", f"ripstop fork {run_id} --at N"]
-    )
+    return [f"ripstop fork {run_id}" if view.status == "failed" else f"ripstop fork {run_id} --at N"]

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.status import Status
 
-from ripstop.default_limits import describe_limits
+from ripstop.default_limits import describe_limits, how_to_raise
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed
 from ripstop.kernel.events import Answered, Asked, Ended, Guarded, Record, Warned
 from ripstop.kernel.step import Picture
 from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
 
 from .live_words import UnfinishedWords
-from .paragraphs import print_indented, print_labelled
-from .signals import interruption
+from .paragraphs import LABEL, print_indented, print_labelled, print_line
+from .signals import STOPPING, interruption
 from .terminal import Part, console_for, line_of, live_line, text_of
 from .words import COLOURS, command_for, count, first_line, one_of, seconds, shown_path
 
@@ -65,17 +65,17 @@ class Screen:
             self._status = None
             stop()
 
-    def begins(self, view: "View") -> None:
+    def begins(self, view: "View", is_new: bool, is_over: bool) -> None:
+        """Show which run this is and, unless it was over before, its limits: it may have failed since it started."""
         run_id = self._run_id = view.run.id
         for number, opened in view.run.open.items():
             if isinstance(opened.command, AskAgent):  # asked before we looked on
                 self._places.setdefault(number, view.picture.where)
         if not self._quiet:
-            self._err.print(line_of((run_id, "bold"), "  ", (f"({self._app.settings.store})", "dim")))
+            print_line(self._err, (run_id, "bold"), "  ", (f"({self._app.settings.store})", "dim"))
             limits = describe_limits(view.run.limits)
-            if limits and not view.run.ended:
-                how = "raise with --max-calls N, --max-seconds N, or later with resume --raise"
-                self._err.print(line_of((f"limits: {limits}; {how}", "dim")))
+            if limits and not is_over:
+                print_line(self._err, (f"limits: {limits}; {how_to_raise(view.run.limits, is_new)}", "dim"))
         before, self._before = self._before, []
         for sight in before:
             self._see(sight)
@@ -148,26 +148,26 @@ class Screen:
         for index, (head, text) in enumerate(self._spoken):
             last = index == len(self._spoken) - 1
             said = picture.document if last and picture.document else text
-            self._err.print(line_of(*head))
+            print_line(self._err, *head)
             if said:
                 print_indented(self._err, 4, first_line(said, 160))
         self._spoken.clear()
 
     def stopping(self) -> None:
         if self._status:
-            self._status.update(text_of("stopping …"))
+            self._status.update(text_of(STOPPING))
 
     def interrupted(self, run_id: str) -> None:
         self._err.print()
-        self._err.print(line_of(interruption(f"{self._command()} resume {run_id}")))
+        print_line(self._err, interruption(f"{self._command()} resume {run_id}"))
 
     def result(self, view: "View", result: dict[str, Any]) -> None:
         run_id, usage, out = result["run"], result["usage"], self._out
         took = seconds(time.monotonic() - self._start)
         if not result.get("resumed", True):
-            self._err.print(line_of(f"{run_id} had already ended, so nothing was resumed."))
+            print_line(self._err, f"{run_id} had already ended, so nothing was resumed.")
         out.print()
-        print_labelled(out, f"{view.status} ", result["because"], f"{COLOURS[view.status]} bold")
+        print_labelled(out, f"{view.status} ", _because(result), f"{COLOURS[view.status]} bold")
         if result["path"]:
             print_labelled(out, "path", shown_path(result["path"]))
         tokens = f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
@@ -188,11 +188,24 @@ class Screen:
         ways = result.get("ways_on") or result.get("guard", {}).get("ways_on", ())
         for way in ways if not result["waiting"] else ():
             out.print(line_of(f"go on   {way.replace('ripstop', self._command(), 1)}"))
-        closer = "   ·   ".join(f"{self._command()} {verb} {run_id}" for verb in ("log", "why"))
-        out.print(line_of((f"closer  {closer}", "dim")))
+        self._closer(run_id)
+
+    def _closer(self, run_id: str) -> None:
+        """The commands that tell more: on one line, or on a line each where a terminal would break one of them."""
+        log, why = (f"{self._command()} {verb} {run_id}" for verb in ("log", "why"))
+        both = f"{log}   ·   {why}"
+        fits = not self._out.is_terminal or LABEL + len(both) <= self._out.width
+        for line in (f"closer  {both}",) if fits else (f"closer  {log}", f"        {why}"):
+            self._out.print(line_of((line, "dim")))
 
     def _command(self) -> str:
         return command_for(self._app.settings.store)
+
+
+def _because(result: dict[str, Any]) -> str:
+    """Why a run ended or, if it waits, for what."""
+    waiting = len(result["waiting"])
+    return result["because"] or (f"for {'an answer' if waiting == 1 else f'{waiting} answers'}" if waiting else "")
 
 
 def _ends_turn(event: object) -> bool:

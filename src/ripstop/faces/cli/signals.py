@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import asyncio
 
 NOTHING_LOST = "Interrupted. Nothing is lost"
+STOPPING = "stopping …"
+"""What a person is told at once, while calls under way get a moment to finish."""
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
 """Erases the line that was shown while something went on, and shows the cursor that it hid."""

@@ -11,7 +11,7 @@ from ripstop.kernel.events import Answered, Asked, Guarded, Warned
 from ripstop.runtime.live import Appended, Began, Retrying, Sight
 
 from .output import keep_working_without_readers
-from .signals import interruption, stop_requested
+from .signals import STOPPING, interruption, stop_requested
 from .summary import EXIT, GRACE, WAITING
 from .terminal import say, say_json
 
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 128
 STOPPED = EXIT["stopped"]
+LIMITED = {
+    "calls": "call limit of {:g}",
+    "tokens": "token limit of {:g}",
+    "money": "cost limit of {:g}",
+    "seconds": "time limit of {:g} s",
+}
 
 
 class Lines:
@@ -108,7 +114,7 @@ class _Spending:
 
     def _reach(self, name: str) -> None:
         if not self.reached.done():
-            self.reached.set_result(f"The limit of {self._limits[name]:g} {name} for this watch is reached.")
+            self.reached.set_result(f"The {LIMITED[name].format(self._limits[name])} for this watch is reached.")
 
 
 async def watch_documents(
@@ -141,6 +147,8 @@ async def watch_documents(
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
                 working.cancel()
+                if interrupted.done():
+                    say(STOPPING, err=True)
                 await app.worker.stop(GRACE if not spending.reached.done() else 0)
                 if spending.reached.done():
                     say(spending.reached.result(), err=True)

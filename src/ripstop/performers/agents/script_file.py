@@ -72,8 +72,8 @@ class Script:
         own = sum(line.agent == agent for line in self.lines)
         anybody = sum(line.agent == "" for line in self.lines)
         return (
-            f"The script {str(self._path)!r} has no line left for agent {agent!r}: of its {len(self.lines)} lines "
-            f"{own} name this agent and {anybody} name nobody, and this run has used them all. Add a line for it."
+            f"The script {str(self._path)!r} has no line left for agent {agent!r}. Lines in it: {len(self.lines)}; for "
+            f"this agent: {own}; for any agent: {anybody}. This run has used all that it can. Add a line for it."
         )
 
 
