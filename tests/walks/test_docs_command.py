@@ -118,6 +118,19 @@ def test_an_edit_of_a_finished_document_is_put_right_and_kept(tmp_path: Path) ->
     assert file.read_text(encoding="utf-8") == good and list(file.parent.glob("*.refused-*"))
 
 
+def test_one_buffer_can_be_saved_twice_with_the_file_rewritten_between(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    file = file_of(made, tmp_path)
+    buffer = file.read_text(encoding="utf-8")
+    time.sleep(1.1)  # the engine's own time in the document is another one
+    for task in ("What is 2 + 3?", "What is 2 + 3? Show the steps."):
+        file.write_text(buffer.replace("What is 2 + 2?", task), encoding="utf-8")
+        listed = docs("list", cwd=tmp_path)
+        assert not listed["problems"]
+        assert task in file.read_text(encoding="utf-8") != buffer
+    assert not list(file.parent.glob("*.refused-*"))
+
+
 def test_undoing_in_an_editor_what_was_done_since_is_refused_and_kept(tmp_path: Path) -> None:
     made = new(tmp_path)
     file = file_of(made, tmp_path)

@@ -128,6 +128,26 @@ def test_a_line_appended_to_the_file_is_history() -> None:
         assert read(text).gathered().history[-1].raw == line and not read(text).gathered().appended
 
 
+@pytest.mark.parametrize(
+    "appended",
+    [
+        f"- {LATER} ann asked for more\n",
+        f"- {LATER} ann asked for more\n- {LATER} ann took it pending→in_progress\n",
+        f"- {LATER} ann took it pending→in_progress\n* {LATER} ann asked for more",
+    ],
+)
+def test_an_appended_line_with_a_time_and_no_change_is_refused(appended: str) -> None:
+    text = write(PAPER) + appended
+    with pytest.raises(Refusal, match="a history line is") as refused:
+        read_edit(text, [PAPER])
+    assert text.split("\n")[refused.value.line - 1].endswith("more")
+
+
+def test_an_end_condition_with_a_time_that_was_there_stays() -> None:
+    paper = PAPER.with_conditions([f"{LATER} has passed"])
+    assert edit(paper, ("Status: pending", "Status: in_progress")).moves
+
+
 def test_text_of_ours_never_becomes_a_history_record() -> None:
     line = f"- {LATER} ann took it pending→completed"
     for paper in (PAPER.with_section("Result", line), PAPER.with_section("Notes", f"a\n{line}")):
@@ -175,6 +195,66 @@ def test_both_moved_it_so_the_edit_is_refused() -> None:
 
 def test_a_section_of_ones_own_in_an_old_save_is_refused_rather_than_lost() -> None:
     refusal(PAPER, ("## Next_Action", "## Notes\nmine\n\n## Next_Action"), views=(PAPER, ACCEPTED))
+
+
+# One buffer that is saved again and again
+
+
+def taken(text: str, views: list[Paper]) -> Paper:
+    """The document after an edit, as the engine writes it with a later time."""
+    result = read_edit(text, views)
+    number = len(views)
+    return read(result.text or text).gathered().with_header("Updated_At", f"2026-01-01 11:00:{number % 60:02}")
+
+
+words = st.sampled_from(["add", "a, b", "the", "2 + 2?", "测试", "is", "What"])
+
+
+@st.composite
+def growing(draw: st.DrawFn) -> list[str]:
+    """A text, changed in any way, and then what becomes of it by inserting words or going on with the last one."""
+    texts = [" ".join(draw(st.lists(words, min_size=1, max_size=6)))]
+    for _ in range(draw(st.integers(1, 5))):
+        parts = texts[-1].split(" ")
+        for _ in range(draw(st.integers(1, 3))):
+            parts.insert(draw(st.integers(0, len(parts))), draw(st.sampled_from(["new", "函数", "(x)", "more"])))
+        texts.append(" ".join(parts) + draw(st.sampled_from(["", "s", "\n\nlast"])))
+    return texts
+
+
+@for_all(task=growing(), upcoming=growing(), notes=growing())
+def test_a_buffer_that_grows_is_taken_at_every_save(task: list[str], upcoming: list[str], notes: list[str]) -> None:
+    buffer, views = PAPER, [PAPER]
+    for one, other, third in zip(task, upcoming, notes, strict=False):
+        buffer = buffer.with_task(one).with_next_action(other).with_section("Notes", third)
+        document = taken(write(buffer), views)
+        assert (document.task, document.next_action) == (buffer.task, buffer.next_action)
+        assert document.section("Notes") == buffer.section("Notes")
+        views.append(document)
+
+
+def test_a_buffer_that_changed_the_status_can_be_saved_again() -> None:
+    text = write(PAPER).replace("Status: pending", "Status: in_progress").replace("2 + 2?", "2 + 3?")
+    result = read_edit(text, (PAPER, ACCEPTED))
+    assert (result.moves, read(result.text).task, read(result.text).status) == ((), "What is 2 + 3?", "in_progress")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        ("Write sum", "Write add quickly"),
+        ("Write", "Write add and test"),
+        ("Write add with tests", "Write add with docs"),
+        ("Write sum", "Write"),
+        ("", "Write add and test"),
+        ("sum", "Write sum add"),
+    ],
+)
+def test_a_save_that_contradicts_a_change_is_still_refused(theirs: str, mine: str) -> None:
+    view = PAPER.with_task("Write add")
+    current = view.with_task(theirs).with_header("Updated_At", LATER)
+    with pytest.raises(Refusal, match="Task was changed meanwhile"):
+        read_edit(write(view.with_task(mine)), (view, current))
 
 
 texts = st.text(alphabet="abc #-:\n→é谢", max_size=30)

@@ -10,19 +10,27 @@
 - New history lines count even if the header was left as it was: an agent can append a line and do nothing else.
 - A document that came in a message is its sender's own text. Where its history is not legal (`pending→completed`),
   it is taken at its word if the legal transitions that lead to the same end can be made, and the lines are flagged.
-- Where both sides changed the same thing differently, the edit is refused; its text is kept beside the file.
+- Where both sides changed the same thing differently, the edit is refused; its text is kept beside the file. One that
+  keeps what was changed and adds to it is not different (`growth.py`): an editor can save again what it saved before.
+- A line at the end that begins as a history line does, but has no `old→new`, is refused: it would become a part of
+  whatever section is the last.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from .growth import has_grown
 from .paper import HEADERS, Bullet, Malformed, Paper, agent_word, interactions, line_of, oddities, read, write
 from .rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, TERMINATED, action_for, legal_from
+from .sections import FENCED, TIMESTAMP, fences, is_record
 
 _COUNT = HEADERS[-1]
+_STAMPED = re.compile(rf"[-*+][ \t]++{TIMESTAMP.pattern}")
 TEXTS = {"task": "Task", "next_action": "Next_Action", "conditions": "Termination_Conditions"}
 """Fields that anybody may edit → the section they stand in."""
+HISTORY_LINE = "a history line is `- YYYY-MM-DD HH:MM:SS agent action old→new`"
 
 
 class Refusal(Exception):
@@ -64,17 +72,44 @@ def read_edit(text: str, views: Sequence[Paper], sender: str = "") -> Edit:
     if edited.id != current.id:
         raise Refusal(1, f"the id is {current.id!r} and cannot be changed; this says {edited.id!r}")
     base = _base(edited, views)
+    _no_loose_records(edited, base)
     try:
         moves = tuple(_moves(edited, base))
     except Refusal:
         moves = _foreign_moves(edited, base, sender) if sender else ()
         if not moves:
             raise
+    if base is not current and _already_made(edited, base, current, moves):
+        moves = ()
     notes = (*notes, *_kept_by_engine(edited, base, moves), *(_flagged(edited, base) if sender else ()))
     if base is current:
         return Edit(moves, "" if write(edited) == text else write(edited), notes)
     _no_conflict(edited, base, current, moves)
     return Edit(moves, _joined(edited, base, current), notes)
+
+
+def _no_loose_records(edited: Paper, base: Paper) -> None:
+    """Refuse a new line at the end that begins with a bullet and a time, but has no status change."""
+    if not edited.sections or edited.sections[-1].name in ("Task", "History"):
+        return
+    known, marks = {line.strip() for line in base.lines}, fences(edited.lines)
+    for index in range(len(edited.lines) - 1, edited.sections[-1].start, -1):
+        line = edited.lines[index]
+        if marks[index] == FENCED or not (_STAMPED.match(line) or not line.strip()):
+            return
+        if line.strip() and not is_record(line) and line.strip() not in known:
+            raise Refusal(index + 1, f"{HISTORY_LINE}; an end condition does not begin with a time")
+
+
+def _already_made(edited: Paper, base: Paper, current: Paper, moves: Sequence[Move]) -> bool:
+    """Whether the document is where the moves lead: its editor has saved once more, and has not seen the history."""
+    return (
+        bool(moves)
+        and not any(move.written for move in moves)
+        and (edited.status, edited.owner) == (current.status, current.owner)
+        and [(one.before, one.after) for one in current.history[len(base.history) :]][: len(moves)]
+        == [(move.before, move.after) for move in moves]
+    )
 
 
 def _readable(text: str, current: Paper) -> tuple[Paper, tuple[str, ...]]:
@@ -146,7 +181,7 @@ def _moves(edited: Paper, base: Paper) -> Iterator[Move]:
     owner, status = base.owner, base.status
     for place, bullet in enumerate(new):
         if not bullet.after:
-            raise Refusal(bullet.line, "a history line is `- YYYY-MM-DD HH:MM:SS agent action old→new`")
+            raise Refusal(bullet.line, HISTORY_LINE)
         last = place == len(new) - 1
         if bullet.before == bullet.after and not (last and edited.owner != owner):
             if bullet.before != status:
@@ -237,11 +272,26 @@ def _no_conflict(edited: Paper, base: Paper, current: Paper, moves: Sequence[Mov
         raise Refusal(line, f"the document has moved on meanwhile: it is {current.status} with {current.owner!r} now")
     for field, section in TEXTS.items():
         mine, was, now = (getattr(paper, field) for paper in (edited, base, current))
-        if mine != was and now not in (was, mine):
+        if mine != was and now not in (was, mine) and not has_grown(_as_text(was), _as_text(now), _as_text(mine)):
             raise Refusal(line_of(edited, section), f"{section} was changed meanwhile, to {_shown(now)}")
-    if _rest(edited, len(base.history)) != _rest(base, len(base.history)):
+    if _rest(edited, len(base.history)) != _rest(base, len(base.history)) and not _rest_has_grown(
+        edited, base, current
+    ):
         reason = "the document has moved on meanwhile; make the change in it as it is now"
         raise Refusal(line_of(edited, "Status"), reason)
+
+
+def _rest_has_grown(edited: Paper, base: Paper, current: Paper) -> bool:
+    """Whether what is nobody's field can be taken from the edit: nothing else was written into the document."""
+    bullets = len(base.history)
+    if _raws(base.history) != _raws(current.history):
+        return False
+    was, now, mine = (_rest(paper, bullets) for paper in (base, current, edited))
+    return now in (was, mine) or has_grown(was, now, mine)
+
+
+def _as_text(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else "\n".join(value)
 
 
 def _shown(value: str | Sequence[str]) -> str:
@@ -263,6 +313,8 @@ def _rest(paper: Paper, bullets: int) -> str:
 
 def _joined(edited: Paper, base: Paper, current: Paper) -> str:
     """What the document has become, with the edit's own changes in it."""
+    if _rest(edited, len(base.history)) != _rest(base, len(base.history)):
+        return write(_with_texts(edited, base, current))
     paper = current
     if edited.task != base.task:
         paper = paper.with_task(edited.task)
@@ -276,6 +328,18 @@ def _joined(edited: Paper, base: Paper, current: Paper) -> str:
         if bullet.after and _said_in(bullet) not in there:
             paper = paper.with_bullet(bullet.at, bullet.agent, bullet.action, bullet.before, bullet.after)
     return write(paper)
+
+
+def _with_texts(edited: Paper, base: Paper, current: Paper) -> Paper:
+    """The edited paper, with what the texts that it left alone have become."""
+    paper = edited
+    if edited.task == base.task:
+        paper = paper.with_task(current.task)
+    if edited.next_action == base.next_action:
+        paper = paper.with_next_action(current.next_action)
+    if edited.conditions == base.conditions:
+        paper = paper.with_conditions(current.conditions)
+    return paper
 
 
 def _said_in(bullet: Bullet) -> tuple[str, ...]:
