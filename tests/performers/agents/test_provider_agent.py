@@ -1,5 +1,6 @@
 import asyncio
 import sys
+import threading
 from typing import Any
 
 import httpx2
@@ -7,6 +8,7 @@ import pytest
 
 from ripstop.kernel.effects import ToolCall
 from ripstop.kernel.prompt import Message
+from ripstop.performers.agents import providers
 from ripstop.performers.agents.providers import ProviderAgent
 from ripstop.performers.tools.spec import ToolSpec
 from ripstop.runtime.live import Live, Token
@@ -174,3 +176,43 @@ def test_a_model_that_cannot_stream_is_asked_all_at_once():
 def test_nobody_watches_so_nothing_is_streamed():
     model = FunctionModel(lambda messages, info: ModelResponse(parts=[TextPart("quietly")]))
     assert perform(model, ask(), live=Live()).text == "quietly"
+
+
+def test_a_deadline_is_held_while_a_library_is_imported(monkeypatch):
+    go_on, imports = threading.Event(), []
+
+    def slow(spec):
+        imports.append(spec)
+        go_on.wait(60)
+        return CannedModel(custom_output_text="hello")
+
+    async def ask_twice():
+        agent = ProviderAgent("slow:x")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await agent.perform(ask())
+        go_on.set()
+        return await agent.perform(ask())
+
+    monkeypatch.setattr(providers, "model_of", slow)
+    assert asyncio.run(ask_twice()).text == "hello"
+    assert imports == ["slow:x"]
+
+
+def test_a_library_that_was_missing_is_looked_for_again(monkeypatch):
+    found = [Refused("not installed"), CannedModel(custom_output_text="hello")]
+
+    def model_of(spec):
+        one = found.pop(0)
+        if isinstance(one, Refused):
+            raise one
+        return one
+
+    async def ask_twice():
+        agent = ProviderAgent("some:x")
+        with pytest.raises(Refused):
+            await agent.perform(ask())
+        return await agent.perform(ask())
+
+    monkeypatch.setattr(providers, "model_of", model_of)
+    assert asyncio.run(ask_twice()).text == "hello"

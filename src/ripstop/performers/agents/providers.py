@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.prompt import Message, Prompt
+from ripstop.performers.own_thread import start_thread
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
 from ripstop.redaction import redacted, secrets_in
 from ripstop.runtime.live import Live, Token
@@ -50,7 +51,7 @@ class ProviderAgent:
         self._live = live
         self._tools = tools
         self._timeout = timeout
-        self._model: Model[Any] | None = None
+        self._loading: asyncio.Future[Model[Any]] | None = None
 
     async def perform(self, request: Request) -> AgentReplied:
         try:
@@ -63,7 +64,7 @@ class ProviderAgent:
     async def _perform(self, request: Request) -> AgentReplied:
         assert isinstance(request.command, AskAgent), request
         assert request.prompt is not None, request
-        model = self._load()
+        model = await self._load()
         import httpx2
         from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior, UserError
 
@@ -115,10 +116,11 @@ class ProviderAgent:
     def _name(self) -> str:
         return self._spec if isinstance(self._spec, str) else self._spec.model_name
 
-    def _load(self) -> "Model[Any]":
-        if self._model is None:
-            self._model = model_of(self._spec) if isinstance(self._spec, str) else self._spec
-        return self._model
+    async def _load(self) -> "Model[Any]":
+        """The model, made once. A provider's library can take many seconds to import."""
+        if self._loading is None or (self._loading.done() and self._loading.exception()):
+            self._loading = start_thread(_made, spec=self._spec)
+        return await asyncio.shield(self._loading)
 
     def _parameters(self, model: "Model[Any]", prompt: Prompt) -> "ModelRequestParameters":
         from pydantic_ai.models import ModelRequestParameters
@@ -135,6 +137,15 @@ class ProviderAgent:
             form = OutputObjectDefinition(json_schema=prompt.schema, name="reply")
             return ModelRequestParameters(output_mode="native", output_object=form)
         return ModelRequestParameters()
+
+
+def _made(spec: "str | Model[Any]") -> "Model[Any]":
+    """Also imports all that a request needs."""
+    model = model_of(spec) if isinstance(spec, str) else spec
+    import httpx2  # noqa: F401
+    import pydantic_ai.direct  # noqa: F401
+
+    return model
 
 
 def _messages(prompt: Prompt) -> "list[ModelMessage]":

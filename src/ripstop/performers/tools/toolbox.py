@@ -16,12 +16,9 @@ if it did not.
 """
 
 import asyncio
-import contextvars
 import inspect
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Any, Protocol, get_type_hints
 
 import msgspec
@@ -29,6 +26,7 @@ import msgspec
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.plain import plain
+from ripstop.performers.own_thread import start_thread
 from ripstop.runtime.doubts import done_but_unreadable
 from ripstop.runtime.ports import Kind, Performer, Refused, Request
 
@@ -179,7 +177,7 @@ class Toolbox:
 async def _run(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(**arguments)
-    working = _start_thread(function, arguments)
+    working = start_thread(function, **arguments)
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
@@ -188,38 +186,6 @@ async def _run(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         if pending:
             log.warning("The tool %s does not stop; its thread is left to itself", function.__name__)
         raise
-
-
-def _start_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> "asyncio.Future[Any]":
-    """Call a function in a thread of its own, which does not keep the process alive as one of a pool does."""
-    loop = asyncio.get_running_loop()
-    working: asyncio.Future[Any] = loop.create_future()
-    # if nobody waits for it any more, its exception is not news
-    working.add_done_callback(lambda done: None if done.cancelled() else done.exception())
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if working.done():
-            return
-        if error is None:
-            working.set_result(value)
-        else:
-            working.set_exception(error)
-
-    def call() -> None:
-        value: Any = None
-        error: BaseException | None = None
-        try:
-            value = context.run(function, **arguments)
-        except StopIteration as raised:  # no future can hold it
-            error = RuntimeError(f"The tool raised {type(raised).__name__}.")
-        except BaseException as raised:  # noqa: BLE001  # it is raised again where it is awaited
-            error = raised
-        with suppress(RuntimeError):  # the loop is closed: the process is about to end
-            loop.call_soon_threadsafe(settle, value, error)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=call, name=f"ripstop-tool-{function.__name__}", daemon=True).start()
-    return working
 
 
 def _arguments_type(function: Callable[..., Any]) -> type[msgspec.Struct]:
