@@ -129,3 +129,10 @@ def test_windows_line_ends_and_a_byte_order_mark_move_nothing(tmp_path: Path) ->
     text = ok("Second line.", "Second {{line}}.").replace("\n", "\r\n")
     problem = refused(written(tmp_path, b"\xef\xbb\xbf" + text.encode())).problems[0]
     assert (problem.place.line, problem.place.column) == (15, 14)
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/nowhere", "/"])
+def test_a_guide_that_is_not_a_file_is_a_problem(tmp_path: Path, target: str) -> None:
+    (tmp_path / "guide.md").symlink_to(target)
+    problem = refused(written(tmp_path, RIGHT)).problems[0]
+    assert problem.place.file == str(tmp_path / "guide.md")

@@ -1,5 +1,6 @@
 """Reading `workflow.yaml` into a `Graph`: every mistake at once, each with its place."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -83,9 +84,9 @@ def graph_problems(tree: Value) -> list[Problem]:
 
 
 def _guide(path: Path, problems: list[Problem]) -> str:
-    if not path.is_file():
+    if not os.path.lexists(path):
         return ""
-    try:
+    try:  # whatever else it is, such as a folder or a link to nowhere, is a problem that its author wants to know
         # the line end that closes the file is the file's, not the guide's
         return read_text(path, str(path)).removesuffix("\n")
     except WrongDefinition as error:

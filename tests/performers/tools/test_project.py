@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.performers.tools.files import Files
-from ripstop.performers.tools.project import Project, is_off_limits
+from ripstop.performers.tools.project import Project, check_agents, is_off_limits
 from ripstop.runtime.ports import Refused
 
 
@@ -65,3 +65,32 @@ def test_a_folder_that_another_name_leads_to_is_recognised(tmp_path: Path) -> No
     with pytest.raises(Refused):
         project.check_path(tmp_path / "roles", "roles")
     project.check_path(tmp_path / "missing", "missing")
+
+
+@pytest.mark.parametrize("definition", ["wf1/workflow.yaml", "wf1/Workflow.yaml", "wf1/review/workflow.yaml"])
+@pytest.mark.parametrize("workspace", [".", "../definitions"])
+def test_a_folder_with_a_definition_is_not_an_agent_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, definition: str, workspace: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    file = Path(workspace) / definition
+    file.parent.mkdir(parents=True)
+    file.write_text("name: wf1")
+    with pytest.raises(Refused, match="part of this project"):
+        check_agents(Project(Path(workspace), Path.cwd()), Path(workspace), ["wf1"])
+    if workspace == ".":
+        with pytest.raises(Refused, match="part of this project"):
+            Files(Path(workspace), "wf1", may_write=True).write("workflow.yaml", "name: evil")
+    assert file.read_text() == "name: wf1"
+
+
+def test_an_agent_can_write_definitions_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = Files(tmp_path, "ada", may_write=True)
+    for path in ("workflow.yaml", "more/workflow.yaml", "collab/workflow.yaml", "notes.md"):
+        assert files.write(path, "name: x")
+    assert Files(tmp_path, "bob", may_write=True).write("collab/workflow.yaml", "name: y")
+    own = tmp_path / ".ripstop" / "workspaces" / "run"
+    for _ in range(2):  # also in the process that resumes
+        assert Files(own, "ada", may_write=True).write("workflow.yaml", "name: x")

@@ -3,11 +3,17 @@
 With `--workspace .` an agent that is called like a folder of the project would have that folder as its own. So a folder
 is refused if it is one of the things below, or has one of them in it. Files are compared by what they are (device and
 inode), not by name: upper and lower case, links and other spellings make no difference.
+
+A folder that has a definition (`workflow.yaml`) in it, or one level below, is also not for an agent. A definition that
+the agent wrote itself looks the same. So this is checked when a run starts and, where the workspace is a project, when
+a process first opens the folder; never for the shared folder.
 """
 
 import os
+import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from ripstop.private_files import OURS
@@ -17,8 +23,14 @@ PROJECT = ("ripstop.toml", "workflows", "roles", ".workflows", ".inbox", ".git",
 """What a project can have beside its other files, in the current folder or in the workspace."""
 _MARKS = ("ripstop.toml", ".workflows", ".inbox", ".git")
 """What tells that a folder is a project."""
+SHARED = "collab"
+"""The folder that all agents share."""
 _NOT_FOR_AGENTS = frozenset({".git", "git~1", OURS})
 """Names that no path of an agent can have in it, anywhere: writing there would change what others run."""
+
+_DEFINITION = "workflow.yaml"
+MOST_LOOKED_AT = 10_000
+"""Entries of an agent's folder among which a definition is looked for."""
 
 Identity = tuple[int, int]
 
@@ -38,11 +50,16 @@ class Project:
         is_project = workspace.resolve() == here.resolve() or any((workspace / name).exists() for name in _MARKS)
         self._names = frozenset(PROJECT if is_project else ())
         self._paths += [workspace / name for name in self._names]
+        self._unchecked = is_project
+        """Whether a folder is still to be searched for definitions."""
 
     def check(self, folder: int, name: str) -> None:
         """Raise `Refused` if an open folder is, or holds, part of the project."""
         found = os.fstat(folder)
         self._refuse_if_held((found.st_dev, found.st_ino), name)
+        if self._unchecked and name != SHARED:
+            _refuse_definition(folder, name)
+            self._unchecked = False
 
     def check_path(self, folder: Path, name: str) -> None:
         """As `check`, for a folder that need not exist."""
@@ -51,6 +68,8 @@ class Project:
         except OSError:
             return  # what is not there holds nothing
         self._refuse_if_held((found.st_dev, found.st_ino), name)
+        if name != SHARED and stat.S_ISDIR(found.st_mode):
+            _refuse_definition(folder, name)
 
     def check_name(self, name: str) -> None:
         """Raise `Refused` if a folder of that name in the workspace is, or would be, part of the project."""
@@ -69,6 +88,27 @@ def _part_of_project(folder: str, part: str) -> Refused:
         "Choose another --workspace, or give the agent another name.",
         "definition",
     )
+
+
+def _refuse_definition(folder: int | Path, name: str) -> None:
+    """Raise `Refused` if a folder, open or not, holds a definition."""
+    with os.scandir(folder) as entries:
+        for entry in islice(entries, MOST_LOOKED_AT):
+            if entry.name.casefold() == _DEFINITION:
+                raise _part_of_project(name, entry.name)
+            if entry.is_dir(follow_symlinks=False) and _is_there(folder, f"{entry.name}/{_DEFINITION}"):
+                raise _part_of_project(name, f"{entry.name}/{_DEFINITION}")
+
+
+def _is_there(folder: int | Path, path: str) -> bool:
+    try:
+        if isinstance(folder, int):
+            os.stat(path, dir_fd=folder, follow_symlinks=False)
+        else:
+            os.lstat(folder / path)
+    except OSError:
+        return False
+    return True
 
 
 def _with_parents(path: Path) -> Iterator[Identity]:

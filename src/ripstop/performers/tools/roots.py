@@ -23,9 +23,8 @@ from msgspec import Struct
 from ripstop.private_files import make_folder
 from ripstop.runtime.ports import Refused
 
-from .project import Project, is_off_limits
+from .project import SHARED, Project, is_off_limits
 
-SHARED = "collab"
 ABOVE = "workspaces"
 RESERVED = ".ripstop-"
 """How the names of our own temporary files begin."""
