@@ -109,6 +109,14 @@ def test_the_limits_are_shown_even_if_the_first_call_fails(tmp_path: Path) -> No
     assert done.stderr.splitlines()[1].startswith("limits: 200 calls, 1 h at work; raise with --max-calls N, --max-sec")
 
 
+def test_a_waiting_run_says_what_it_waits_for(tmp_path: Path) -> None:
+    (tmp_path / "ripstop.toml").write_text('[guards]\nthen = "ask"\n', encoding="utf-8")
+    done = run("--max-calls", "3")
+    assert done.exit_code == 4
+    assert "\nwaiting  for an answer\n" in done.stdout
+    assert not [line for line in done.stdout.splitlines() if line != line.rstrip()]
+
+
 def test_a_deadline_ends_a_run_whose_tool_blocks_a_thread(tmp_path: Path) -> None:
     """The tool never returns; neither the run nor the worker may wait for it."""
     blocked = threading.Event()

@@ -555,6 +555,8 @@ def test_a_document_stays_listed_after_an_edit_that_cannot_be_read(
     assert file.name in done.err and file.read_text(encoding="utf-8") == "no document\n", (
         "it may still be being written"
     )
+    shown = command("docs", "show", "a")
+    assert (shown.code, f"{file.name} cannot be read now" in shown.err) == (2, True), shown
     (listed,) = json.loads(command("docs", "list", "--json").out)["documents"]
     assert (listed["id"], listed["status"], bool(listed["unread"])) == ("a", "pending", True)
     age(file)

@@ -96,6 +96,13 @@ def test_a_run_that_is_not_in_the_journal_is_named(here: Path) -> None:
     assert "Nothing is unfinished in this journal" in command("resume").err
 
 
+def test_a_hint_that_is_a_question_ends_once(here: Path) -> None:
+    (here / "workflows" / "brochure").mkdir(parents=True)
+    (here / "workflows" / "brochure" / "workflow.yaml").touch()
+    assert command("run", "brochur").err.endswith("did you mean 'brochure'?\n")
+    assert command("run", "elsewhere").err.endswith("known are brochure.\n")
+
+
 def test_an_empty_file_is_not_made_a_journal_by_looking(here: Path) -> None:
     (here / "j.db").touch()
     done = command("--store", "sqlite:j.db", "runs")

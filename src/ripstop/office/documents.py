@@ -112,9 +112,13 @@ class Documents:
         for looked_at_all in (False, True):
             for document in documents:
                 if as_id(named) == document.id or named == document.run or Path(named).name == document.file:
+                    if document.unread:
+                        raise UsageError(
+                            f"{document.file} cannot be read now: {document.unread}. Save it again, or wait."
+                        )
                     return document
             if not looked_at_all:  # its file may be gone, renamed, or new
-                documents = await self.take_stock()
+                documents = await self.take_stock(with_unread=True)
         known = sorted(document.id for document in documents)
         hint = did_you_mean(named, known) or "there are no documents here yet"
         raise UsageError(with_stop(f"There is no document {named!r} in {self.folder.root}; {hint}"))
