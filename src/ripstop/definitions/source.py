@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from .problems import Place
 
-_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 """What YAML takes for the end of a line."""
 _DOUBLE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[\s\S])|[\s\S]")
 _SINGLE = re.compile(r"''|[\s\S]")
@@ -51,7 +51,7 @@ class Span(Struct, frozen=True):
 
     def _first(self) -> int:
         if self.style in ("|", ">"):
-            newline = _BREAK.search(self.text, self.start, self.end)
+            newline = BREAK.search(self.text, self.start, self.end)
             return newline.end() if newline else self.end
         return self.start + 1 if self.style in ("'", '"') else self.start
 
@@ -75,12 +75,12 @@ def _meaning(unit: str, style: str) -> str:
 def place_at(text: str, index: int, file: str) -> Place:
     """The line and column of a character of a file."""
     line, start = 1, 0
-    for line_break in _BREAK.finditer(text, 0, index):
+    for line_break in BREAK.finditer(text, 0, index):
         line, start = line + 1, line_break.end()
     return Place(file, line, index - start + 1)
 
 
 def line_at(text: str, index: int) -> str:
-    start = max((b.end() for b in _BREAK.finditer(text, 0, index)), default=0)
-    end = _BREAK.search(text, index)
+    start = max((b.end() for b in BREAK.finditer(text, 0, index)), default=0)
+    end = BREAK.search(text, index)
     return text[start : end.start() if end else len(text)]

@@ -4,6 +4,7 @@ import re
 
 import yaml
 
+from .look_alikes import look_alike
 from .problems import Place, Problem
 from .source import line_at, place_at
 
@@ -44,6 +45,8 @@ def syntax_problem(error: Exception, text: str, file: str) -> Problem:
     if mark is None:
         return Problem(Place(file), said)
     index = min(mark.index, len(text))
+    if "character '\\t'" not in said and (blamed := look_alike(text, index, file)):
+        return blamed
     place, source = Place(file, mark.line + 1, mark.column + 1), line_at(text, index)
     for theirs, ours, hint in _PLAIN_WORDS:
         if theirs in said and (theirs not in _AT_ITS_BEGINNING or "end of stream" in said):
