@@ -1,6 +1,7 @@
 """Puts the parts together. The only module that knows them all, and where time and ids enter."""
 
 import asyncio
+import os
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Iterable
@@ -26,6 +27,7 @@ from ripstop.kernel.step import Style
 from ripstop.performers.agents.accounting import Prices, with_prices
 from ripstop.performers.agents.model_files import install_model as install_model
 from ripstop.performers.agents.router import FOR_ALL, Agents
+from ripstop.performers.agents.script_file import script_path
 from ripstop.performers.children import Children
 from ripstop.performers.documents.folder import Folder
 from ripstop.performers.documents.placing import Placed, untrusted_folder
@@ -45,10 +47,11 @@ from ripstop.runtime.process_clock import ProcessClock, system_time
 from ripstop.runtime.worker import Worker
 from ripstop.settings import DEFAULT_STORE, Settings, store_path
 from ripstop.start_checks import (
+    STRONG,
     check_agent_models,
     check_folders,
-    check_installed,
     check_model,
+    check_models,
     check_spec,
     check_values,
     check_workspace,
@@ -119,16 +122,12 @@ class App(Struct, frozen=True):
         for_all = self.settings.model_for_all
         definition = load(workflow.style, workflow.content)
         models = models_of(definition, self.settings)
-        if model in models:
-            check_model(model)
-        else:
-            check_spec(model)
+        check_spec(model)
         if not for_all:
             self.check_roles()
         check_agent_models(workflow, definition, used=not for_all)
-        for one in models:
-            check_installed(one)
         self.trust.check_models(models)
+        check_models(definition, self.settings, str(workflow.path))
         check_folders(workflow, definition, folder)
         check_values(workflow, definition, values or {})
         chosen = limits or self.settings.limits
@@ -156,9 +155,9 @@ class App(Struct, frozen=True):
         return with_prices(limits, models, _prices(self.settings))
 
     def check_roles(self) -> None:
-        """Say what is wrong with the models that the settings name for roles."""
+        """Refuse models that the settings name for roles, used or not, if they cannot exist."""
         if self.settings.models.strong:
-            check_model(self.settings.models.strong, "[models] strong: ")
+            check_spec(self.settings.models.strong, STRONG)
 
     async def check_resumable(self, run_id: str) -> None:
         """Raise unless a run, and all its children that have not ended, can be worked on here.
@@ -194,7 +193,8 @@ class App(Struct, frozen=True):
     def check_usable(self, run: Run[Any], model: str = "", base_url: str = "") -> None:
         """Check the models and the address that a run would use now, whoever recorded them.
 
-        Raises `NotTrusted` for an address that the user has not chosen, and `UsageError` for what is not installed.
+        Raises `NotTrusted` for an address that the user has not chosen, and `UsageError` for a model that cannot be
+        used here: it is not installed, or its file, its script or its key is missing.
 
         `model` and `base_url` are what the caller is about to give it, for all agents.
         """
@@ -203,17 +203,25 @@ class App(Struct, frozen=True):
         used = replace(
             self.settings,
             model_for_all=model or recorded[FOR_ALL],
-            models=replace(self.settings.models, default=default),
+            models=replace(
+                self.settings.models,
+                default=default,
+                base_url=base_url or recorded["base_url"] or self.settings.models.base_url,
+            ),
         )
-        models = models_of(self.engine.definition(run), used)
-        for one in models:
-            check_installed(one)
+        definition = self.engine.definition(run)
+        models = models_of(definition, used)
         self.trust.check_models(models, base_url or recorded["base_url"], run.id)
+        check_models(definition, used, run.id)
+
+    async def _check_model_for(self, run_id: str, model: str, base_url: str) -> None:
+        recorded = (await self.engine.look(run_id)).run.settings.get("base_url")
+        if model:
+            check_model(model, base_url=base_url or str(recorded or "") or self.settings.models.base_url)
 
     async def use_model(self, run_id: str, model: str, base_url: str) -> None:
         """Have all agents of a run and of its children use another model from now on, in open calls, too."""
-        if model:
-            check_model(model)
+        await self._check_model_for(run_id, model, base_url)
         chosen = {FOR_ALL: absolute_script(model), "base_url": base_url}
         settings = {name: value for name, value in chosen.items() if value}
         children = [info.run_id for info in await self.engine.runs() if info.run_id.startswith(f"{run_id}.")]
@@ -292,7 +300,7 @@ def _prices(settings: Settings) -> Prices:
 def absolute_script(model: str) -> str:
     """A script is found again when the run is resumed from another folder."""
     kind, _, path = model.partition(":")
-    return f"{kind}:{Path(path).resolve()}" if kind == "script" and path else model
+    return f"{kind}:{os.path.realpath(script_path(path))}" if kind == "script" and path else model
 
 
 def _child_definition(named: str, goal: str) -> tuple[str, bytes]:

@@ -123,7 +123,7 @@ NOT_IN_FILES = ("model_for_all", "address_from")
 
 
 def read_settings(
-    folder: Path,
+    folder: str | Path,
     environment: Mapping[str, str] | None = None,
     store: str | None = None,
     model: str | None = None,
@@ -139,6 +139,7 @@ def read_settings(
     Raises:
         UsageError: A file or a value is wrong; the text names the file and the line.
     """
+    folder = Path(folder)
     variables = os.environ if environment is None else environment
     own = config_folder(variables)
     users = _from_file(own / FILE) if own else {}

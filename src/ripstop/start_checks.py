@@ -1,27 +1,36 @@
 """What can be known to be wrong before a run starts, said before anything is started or sent.
 
 Every check raises `UsageError` with the next step. Only what is certain is refused: whether a server knows a model of
-that name is for the server to say.
+that name, or takes the key, is for the server to say. A model is checked whole only if the run would use it.
 """
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ripstop.addresses import parse_address
 from ripstop.definitions.finding import Workflow
 from ripstop.definitions.graph_outside import Objection, Outside
 from ripstop.definitions.problems import nearest, with_stop
-from ripstop.kernel.errors import UsageError
-from ripstop.performers.agents.model_files import missing_parts
+from ripstop.kernel.errors import DefinitionError, UsageError
+from ripstop.performers.agents.api_key import read_key
+from ripstop.performers.agents.model_files import missing_parts, model_path, unusable
 from ripstop.performers.agents.model_spec import wrong
+from ripstop.performers.agents.openai_compatible import KEY_NAME, OPENAI
+from ripstop.performers.agents.provider_models import unusable_provider
 from ripstop.performers.agents.router import ROLES
+from ripstop.performers.agents.script_file import read_script, script_path
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.project import Project, check_agents
 from ripstop.private_files import link_on_the_way
 from ripstop.runtime.ports import Refused
 from ripstop.settings import Settings
 from ripstop.styles.graph.definition import Graph
+
+STRONG = "[models] strong: "
+"""Where the model for architects is named, as the beginning of an error."""
 
 
 def check_workspace(workspace: Path) -> None:
@@ -80,28 +89,94 @@ def check_agent_models(workflow: Workflow, definition: Any, used: bool) -> None:
 
 def models_of(definition: object, settings: Settings) -> list[str]:
     """The models that a run of a definition uses."""
+    return list(_named_models(definition, settings, ""))
+
+
+def check_models(definition: object, settings: Settings, source: str) -> None:
+    """Refuse models that a run would use and that cannot be used now; `source` names the definition in errors."""
+    for model, where in _named_models(definition, settings, source).items():
+        check_model(model, where, settings.models.base_url)
+
+
+def _named_models(definition: object, settings: Settings, source: str) -> dict[str, str]:
+    """The models that a run of a definition uses, each with where it is named."""
     if settings.model_for_all:
-        return [settings.model_for_all]
+        return {settings.model_for_all: ""}
     models = settings.models
-    named = {"": models.default, "default": models.default, "strong": models.strong or models.default}
-    agents = definition.agents if isinstance(definition, Graph) else ()
-    asked = (agent.question.model for agent in agents)  # with the role of its type, where it names no model
-    return [named.get(model, model) for model in asked] or [models.default]
+    roles = {"": (models.default, ""), "default": (models.default, ""), "strong": (models.default, "")}
+    if models.strong:
+        roles["strong"] = models.strong, STRONG
+    named: dict[str, str] = {}
+    for agent in definition.agents if isinstance(definition, Graph) else ():
+        asked = agent.question.model  # with the role of its type, where it names no model
+        model, where = roles.get(asked, (asked, f"{source}: the model of {agent.name!r}: "))
+        named.setdefault(model, where)
+    return named or {models.default: ""}
 
 
-def check_model(model: str, where: str = "") -> None:
-    """Say what is wrong with a model that is to be used now, as far as that can be known; `where` it is named."""
+def check_model(model: str, where: str = "", base_url: str = "") -> None:
+    """Refuse a model that is to be used now, as far as it can be known that it cannot be.
+
+    Args:
+        where: Where it is named, as the beginning of an error.
+        base_url: The address that `openai:` would use; empty for OpenAI's own.
+    """
     check_spec(model, where)
-    kind, _, script = model.partition(":")
-    if kind == "script" and not Path(script).expanduser().exists():
-        raise UsageError(f"{where}There is no script {script!r}. script:PATH names a JSONL file or a folder.")
-    check_installed(model)
+    kind, _, name = model.partition(":")
+    if kind == "local":
+        _check_installed(model, name)
+        problem = unusable(model_path(name)) if name else ""
+    elif kind == "script":
+        problem = _wrong_script(name)
+    elif kind == "openai":
+        problem = _missing_openai_key(model, base_url)
+    else:
+        problem = unusable_provider(model)
+    if problem:
+        raise UsageError(f"{where}{problem}")
 
 
-def check_installed(model: str) -> None:
+def _wrong_script(name: str) -> str:
+    path = script_path(name)
+    try:
+        found = path.stat()
+    except OSError:
+        return f"There is no script {name!r}. script:PATH names a JSONL file or a folder."
+    try:
+        if path.is_dir():
+            read_script(path)
+        else:
+            _read_unchanged_script(path, found.st_mtime_ns, found.st_size, found.st_ino)
+    except DefinitionError as error:
+        return str(error)
+    return ""
+
+
+@lru_cache(maxsize=64)
+def _read_unchanged_script(path: Path, modified: int, size: int, inode: int) -> None:  # noqa: ARG001
+    """Read a script once for as long as its file stays the same: thousands of runs can start with one."""
+    read_script(path)
+
+
+def _missing_openai_key(model: str, base_url: str) -> str:
+    """Why OpenAI's own server would refuse every call. Another server may need no key."""
+    if base_url and parse_address(base_url).origin != parse_address(OPENAI).origin:
+        return ""
+    try:
+        key = read_key(KEY_NAME)
+    except Refused as error:
+        return str(error)
+    if key:
+        return ""
+    return (
+        f"The model {model!r} cannot be used: {KEY_NAME} is not set. Set it in the environment, or name another "
+        "server that speaks OpenAI's protocol: --base-url URL."
+    )
+
+
+def _check_installed(model: str, file: str) -> None:
     """Say everything that the local model needs and that is not installed, and what needs none of it."""
-    kind, _, file = model.partition(":")
-    missing = missing_parts(file) if kind == "local" else []
+    missing = missing_parts(file)
     if missing:
         what = "packages are" if len(missing) > 1 else "package is"
         raise UsageError(

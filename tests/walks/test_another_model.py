@@ -19,7 +19,7 @@ initial_message: a word
 max_turns: 4
 agents:
   - {name: first, type: ask}
-  - {name: second, type: ask, model: "script:none-such.jsonl"}
+  - {name: second, type: ask, model: "script:refusing.jsonl"}
 states:
   - name: one
     agent: first
@@ -65,6 +65,7 @@ def test_the_model_given_now_is_for_agents_that_the_definition_gives_another(tmp
     (tmp_path / "brief.yaml").write_text(BRIEF)
     (tmp_path / "ripstop.toml").write_text('[models]\ndefault = "script:one.jsonl"\n')
     (tmp_path / "one.jsonl").write_text(json.dumps({"agent": "first", "reply": DONE}))
+    (tmp_path / "refusing.jsonl").write_text('{"error": "refused"}')
     (tmp_path / "two.jsonl").write_text(f"{json.dumps({'reply': DONE})}\n" * 2)
     done = ripstop("run", "brief.yaml", "--any-name", "--json", cwd=tmp_path)
     failed = json.loads(done.stdout)

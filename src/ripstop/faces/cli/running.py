@@ -141,12 +141,12 @@ def resume(
       ripstop resume --all
     """
     from ripstop.office.documents import know_this_place
-    from ripstop.start_checks import check_model
+    from ripstop.start_checks import check_spec
 
     from .consenting import check_or_ask
 
     if options.model:
-        check_model(options.model)
+        check_spec(options.model)
     raised = _amounts(raises)
     if raised and not run_id:
         raise click.UsageError("--raise needs the RUN whose limit is raised.")

@@ -187,7 +187,7 @@ def _roles(options: "Options", settings: "Settings", folder: Path, only: tuple[s
         raise click.UsageError(f"{wanted}: write {file}.{have}")
     chosen = {name: role for name, role in roles.items() if not only or name in only}
     for role in chosen.values():
-        check_model(role.model)
+        check_model(role.model, base_url=settings.models.base_url)
     return chosen
 
 

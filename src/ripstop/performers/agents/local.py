@@ -27,7 +27,7 @@ from ripstop.runtime.ports import Refused, Request
 from .chat_format import messages_of, tools_of
 from .chat_reply import Reply
 from .json_grammar import BYTES_A_CHARACTER, grammar
-from .model_files import carried_model, is_model
+from .model_files import carried_model, model_path, unusable
 
 CONTEXT = 8192
 """Tokens that prompt and reply may have together."""
@@ -117,16 +117,11 @@ def _model(path: Path | None) -> "_Model":
             "or name a model file: `--model local:FILE.gguf`.",
             fault="definition",
         )
-    found = found.expanduser().resolve()
+    found = model_path(str(found))
     model = _models.get(found)
     if model is None:
-        try:
-            good = is_model(found)
-        except OSError as error:
-            problem = f"The model file {str(found)!r} cannot be read: {error.strerror}."
-            raise Refused(problem, fault="definition") from error
-        if not good:
-            raise Refused(f"{str(found)!r} is not a GGUF model file.", fault="definition")
+        if problem := unusable(found):
+            raise Refused(problem, fault="definition")
         model = _models[found] = _Model(found)
     return model
 

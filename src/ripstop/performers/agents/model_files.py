@@ -59,6 +59,25 @@ def is_model(path: Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
+def model_path(name: str) -> Path:
+    """The file that `local:FILE` names."""
+    # unlike pathlib's, these do not raise for an unknown user or a link to itself
+    return Path(os.path.realpath(os.path.expanduser(name)))
+
+
+def unusable(file: Path) -> str:
+    """Why a file cannot be a model; empty if it can."""
+    try:
+        if not file.exists():
+            return f"There is no model file {str(file)!r}."
+        # a pipe would keep us waiting until something is written to it
+        if file.is_file() and is_model(file):
+            return ""
+    except OSError as error:
+        return f"The model file {str(file)!r} cannot be read: {error.strerror}."
+    return f"{str(file)!r} is not a GGUF model file."
+
+
 def install_model(show: Callable[[str], None] = print) -> Path:
     """Install whatever the local model needs, into the environment that we run in; returns where the model is."""
     found = carried_model()

@@ -1,7 +1,8 @@
 """A model's SPEC: its forms, and what can be known to be wrong with one before anybody is asked.
 
 Only what is certain is called wrong: a form that there is not, a provider that nobody knows. Whether a model of that
-name exists, and whether there is a key for it, is the provider's to say.
+name exists is the provider's to say; whether its file, its script or its key is there depends on where and when it is
+used, so `start_checks` looks at that.
 """
 
 import difflib
@@ -17,7 +18,7 @@ FORMS = (
     "`<provider>:NAME`"
 )
 OURS = ("local", "script", "openai")
-_SPEC = re.compile(r"([a-z][a-z0-9_./-]*)(?::(.+))?", re.DOTALL)
+_SPEC = re.compile(r"([a-z][a-z0-9_./-]*)(?::([^\0]+))?")
 _NAMED = {"script": "PATH"}
 """What stands after the colon, where it is not NAME."""
 

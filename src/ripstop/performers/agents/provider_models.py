@@ -6,9 +6,11 @@
 """
 
 import os
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ripstop.redaction import redacted, secrets_in
 from ripstop.runtime.ports import Refused
 
 from .api_key import read_key
@@ -29,6 +31,16 @@ _KEYS = {
     "openai-responses": "OPENAI_API_KEY",
 }
 """Variables that hold a key, where they are not called PROVIDER_API_KEY."""
+_AZURE = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
+_NEEDED = {
+    "azure": _AZURE,
+    "azure-responses": _AZURE,
+    "bedrock": ("AWS_DEFAULT_REGION",),
+    "google-cloud": ("GOOGLE_APPLICATION_CREDENTIALS",),
+    "snowflake": ("SNOWFLAKE_ACCOUNT", "SNOWFLAKE_TOKEN"),
+}
+"""Variables of providers whose libraries name none of them, or only the first, when they are missing."""
+_VARIABLE = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
 
 
 def extra_for(provider: str) -> str:
@@ -43,7 +55,6 @@ def model_of(spec: str) -> "Model[Any]":
     if "://" in spec:
         raise Refused(f"The name of a {provider} model is an address, which it cannot be.", fault="definition")
     try:
-        from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
 
         return infer_model(spec, provider_factory=_provider)
@@ -53,8 +64,33 @@ def model_of(spec: str) -> "Model[Any]":
             f"Run `pip install '{extra_for(provider)}'`.",
             fault="definition",
         ) from error
-    except (UserError, ValueError) as error:
-        raise Refused(f"The model {spec!r} cannot be used: {error}", fault="definition") from error
+    except Refused:
+        raise
+    except Exception as error:  # each library has its own, as Google's for missing credentials
+        raise Refused(f"The model {spec!r} cannot be used: {_advice(provider, str(error))}.", "definition") from error
+
+
+def unusable_provider(spec: str) -> str:
+    """Why the model of `<provider>:NAME` cannot be used now; empty if it can."""
+    try:
+        model_of(spec)
+    except Refused as error:
+        return redacted(str(error), *secrets_in(os.environ))
+    return ""
+
+
+def _advice(provider: str, said: str) -> str:
+    """What to set in the environment, if that is what the library misses; else the first sentence that it says.
+
+    The rest of what it says is about classes and functions of the library, which our users do not see.
+    """
+    needed = [name for name in _NEEDED.get(provider, ()) if not os.environ.get(name)]
+    if needed:
+        return f"set {' and '.join(needed)} in the environment"
+    mentioned = dict.fromkeys(_VARIABLE.findall(said))
+    if mentioned and "environment variable" in said:
+        return f"set {' or '.join(mentioned)} in the environment"
+    return said.partition(". ")[0].rstrip(".")
 
 
 def _missing(error: ImportError) -> str:
@@ -68,7 +104,10 @@ def _provider(name: str) -> "Provider[Any]":
     if name == "bedrock":
         # The only one whose retries cannot be turned off for a request; this is botocore's own setting.
         os.environ.setdefault("AWS_MAX_ATTEMPTS", "1")
-    key = read_key(_KEYS.get(name, f"{name.upper().replace('-', '_')}_API_KEY"))
+    variable = _KEYS.get(name, f"{name.upper().replace('-', '_')}_API_KEY")
+    key = read_key(variable)
+    if not key and os.environ.get(variable):
+        raise Refused(f"The key in {variable} is blank. Set it again.", fault="definition")
     if not key:
         return infer_provider(name)
     make: Callable[..., Provider[Any]] = infer_provider_class(name)

@@ -6,7 +6,6 @@ else the run's setting, else the default. Each agent is made once, when it is fi
 """
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -102,9 +101,10 @@ class Agents:
 
                     return LocalAgent(name or None, self._live, self._tools)
                 case "script", name:
+                    from .script_file import script_path
                     from .scripted import ScriptedAgent
 
-                    return ScriptedAgent(Path(name).expanduser())
+                    return ScriptedAgent(script_path(name))
                 case "openai", name:
                     from .openai_compatible import OPENAI, OpenAICompatibleAgent
 

@@ -8,6 +8,7 @@ a style does not ask the agent to correct one. The lines of a JSONL file are not
 """
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,11 @@ class Script:
             f"The script {str(self._path)!r} has no line left for agent {agent!r}. Lines in it: {len(self.lines)}; for "
             f"this agent: {own}; for any agent: {anybody}. This run has used all that it can. Add a line for it."
         )
+
+
+def script_path(name: str) -> Path:
+    """The file or folder that `script:PATH` names."""
+    return Path(os.path.expanduser(name))  # pathlib's raises for an unknown user
 
 
 def read_script(path: Path) -> Script:
