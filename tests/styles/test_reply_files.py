@@ -329,6 +329,16 @@ def test_one_file_makes_good_one_of_two_wrong_calls() -> None:
     assert len(warnings(story)) == 1
 
 
+@pytest.mark.parametrize(("tool", "warned"), [("pay", True), ("read_file", False)])
+def test_a_failed_call_of_another_tool_is_a_warning_unless_it_only_reads(tool: str, warned: bool) -> None:
+    story = begun()
+    story.tell(calls(tool))
+    story.tell(Failed(reason="There is no tool 'pay'.", fault="agent"))
+    story.when(reply()).then_ends("completed")
+    said = "a call of 'pay' failed and was not made good: There is no tool 'pay'"
+    assert warnings(story) == ([said] if warned else [])
+
+
 @pytest.mark.parametrize(("then", "made_good"), [((), False), (("read_file",), False), (("pay",), True)])
 def test_a_denied_call_that_is_not_made_good_is_one_warning(then: tuple[str, ...], made_good: bool) -> None:
     story = begun()

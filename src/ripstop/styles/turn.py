@@ -62,7 +62,7 @@ class Finished(Struct, frozen=True, gc=False):
     written: tuple[str, ...] = ()
     """Paths of the files in the text of replies that were written."""
     left_undone: tuple[str, ...] = ()
-    """Tool calls that were denied or failed to write a file, and that the agent has not made good although it knows."""
+    """Tool calls that were denied or failed, and that the agent has not made good although it knows."""
     recorded: bool = False
     """The reply comes from a recording, so asking again cannot change it."""
 

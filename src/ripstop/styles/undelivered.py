@@ -10,8 +10,9 @@ A failure is settled when the file gets there after all:
 A tool call that fails is answered with the reason, so whether to repeat it is up to the agent: if that was the
 agent's own fault, what it leaves undone is only worth a warning. A full disk is nobody's decision.
 
-A call that names no file, because its arguments are wrong or its tool is denied, is settled by one operation of a
-later reply that succeeds, unless that settles something else: the same arguments, or anything that does not only read.
+A call that names no file, because its arguments are wrong, its tool is denied or it is another tool, is settled by one
+operation of a later reply that succeeds, unless that settles something else: the same arguments, or anything that does
+not only read. What only reads and fails is not worth a warning.
 """
 
 import posixpath
@@ -40,16 +41,20 @@ class Failure:
 
 
 class UnmadeCall:
-    """A tool call that was denied, or whose arguments do not say which file to write."""
+    """A tool call that was denied or failed, and that names no file of the workspace."""
 
-    __slots__ = ("arguments", "denied", "exchange", "reason", "settled")
+    __slots__ = ("arguments", "exchange", "reason", "settled", "what")
 
     def __init__(self, exchange: int, done: Operation, reason: str, denied: bool) -> None:
         self.exchange = exchange
         self.arguments = done.arguments
         self.reason = reason
-        self.denied = denied
         self.settled = False
+        self.what = f"a call of {done.tool!r} failed"
+        if denied:
+            self.what = "a tool call was denied"
+        elif done.tool in (WRITE, EDIT):
+            self.what = "a call to write a file failed"
 
 
 class FileResults:
@@ -76,10 +81,11 @@ class FileResults:
         """Failed and denied calls that the agent knows of and has not made good, as sentences."""
         failed = _listed([one for one in self._failures if not one.settled and one.left_to_agent])
         said = [f"a call to write a file failed and was not made good: {reason}" for reason in failed]
-        for call in self._unmade:
-            if not call.settled:
-                what = "a tool call was denied" if call.denied else "a call to write a file failed"
-                said.append(f"{what} and was not made good: {call.reason[:MAX_REASON].rstrip('.')}")
+        said += [
+            f"{call.what} and was not made good: {call.reason[:MAX_REASON].rstrip('.')}"
+            for call in self._unmade
+            if not call.settled
+        ]
         different = list(dict.fromkeys(said))
         more = len(different) - MAX_LISTED
         return tuple(different if more <= 0 else [*different[:MAX_LISTED], f"{more} more calls were not made good"])
@@ -94,7 +100,7 @@ class FileResults:
         elif file is None or not permitted:
             if not failed:
                 self._settle_call(number, done)
-            elif permitted and done.tool in (WRITE, EDIT) and not done.beyond:
+            elif permitted and not done.looks and not done.beyond:
                 self._unmade.append(UnmadeCall(number, done, reason, denied=False))
         elif not failed:
             assert not isinstance(file, Unclear)  # is never written
