@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,9 @@ def catches(pid: int, number: int) -> bool:
     Between fork and exec it is a copy of this process, with whatever handlers that has.
     """
     try:
-        status = Path(f"/proc/{pid}/status").read_text()
-        if Path(f"/proc/{pid}/cmdline").read_bytes() == Path("/proc/self/cmdline").read_bytes():
+        if Path(f"/proc/{pid}/cmdline").read_bytes() in (b"", Path("/proc/self/cmdline").read_bytes()):
             return False
+        status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
     caught = next(line for line in status.splitlines() if line.startswith("SigCgt")).split()[1]
@@ -44,6 +45,9 @@ class OnTerminal:
         if not self.pid:
             os.chdir(cwd)
             os.execv(sys.executable, [sys.executable, *python, *arguments])
+        modes = termios.tcgetattr(self.terminal)
+        modes[3] |= termios.NOFLSH  # or Ctrl-C throws away what was shown and not read yet
+        termios.tcsetattr(self.terminal, termios.TCSANOW, modes)
         self.shown = b""
         while wait_for_handlers and not catches(self.pid, signal.SIGTERM):  # Python itself is starting
             time.sleep(0.001)

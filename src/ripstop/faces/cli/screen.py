@@ -19,7 +19,7 @@ from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
 
 from .live_words import UnfinishedWords
 from .paragraphs import LABEL, print_indented, print_labelled, print_line
-from .signals import STOPPING, interruption
+from .signals import STOPPING, interruption, undisturbed
 from .terminal import Part, console_for, line_of, live_line, text_of
 from .words import COLOURS, command_for, count, first_line, one_of, seconds, shown_path
 
@@ -159,7 +159,8 @@ class Screen:
 
     def interrupted(self, run_id: str) -> None:
         self._err.print()
-        print_line(self._err, interruption(f"{self._command()} resume {run_id}"))
+        with undisturbed():
+            print_line(self._err, interruption(f"{self._command()} resume {run_id}"))
 
     def result(self, view: "View", result: dict[str, Any]) -> None:
         run_id, usage, out = result["run"], result["usage"], self._out

@@ -23,6 +23,8 @@ from ripstop.visible_text import visible_line
 if TYPE_CHECKING:
     import asyncio
 
+IMPATIENT = 5
+"""Signals after which the process ends even if its last words cannot be written."""
 NOTHING_LOST = "Interrupted. Nothing is lost"
 STOPPING = "stopping …"
 """What a person is told at once, while calls under way get a moment to finish."""
@@ -38,7 +40,8 @@ class _State:
     """The command that resumes what is under way."""
     told: bool = False
     """Whether a person knows how to resume."""
-    leaving: bool = False
+    leaving: int = 0
+    """How many signals have asked to leave at once."""
     exit_code: int | None = None
     """The exit code, once it is known."""
 
@@ -88,9 +91,23 @@ def resume_with(command: str) -> None:
     _state.resume = command
 
 
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Have signals wait: a person is told once, even if the next signal comes in the middle of the sentence."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in _NAMES])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def interruption(resume: str = "") -> str:
     """What a person is told; only once."""
     _state.told = True
+    return _in_words(resume)
+
+
+def _in_words(resume: str) -> str:
     return f"{NOTHING_LOST}; resume with:  {resume}" if resume else f"{NOTHING_LOST}."
 
 
@@ -112,14 +129,16 @@ def _on_signal(number: int, _: FrameType | None) -> None:
         request(number)
     else:
         code = 128 + number
-        text = "" if _state.told else interruption(_state.resume)
-        _leave(code, text)
+        # not noted as told yet: the next signal can come before the first word is written
+        _leave(code, "" if _state.told else _in_words(_state.resume))
 
 
 def _leave(code: int, text: str = "") -> None:
-    if _state.leaving:  # what is written below is not read by anybody
+    _state.leaving += 1
+    if _state.leaving > IMPATIENT:  # what is written below is not read by anybody
         os._exit(code)
-    _state.leaving = True
+    if _state.leaving > 1:
+        return  # the first signal is about to leave, and still has to say how to resume
     for stream in (sys.stdout, sys.stderr):
         # RuntimeError: we are in the middle of a write to it; ValueError: it is closed; AttributeError: there is none
         with contextlib.suppress(OSError, RuntimeError, ValueError, AttributeError):

@@ -11,7 +11,7 @@ from ripstop.kernel.events import Answered, Asked, Guarded, Warned
 from ripstop.runtime.live import Appended, Began, Retrying, Sight
 
 from .output import keep_working_without_readers
-from .signals import STOPPING, interruption, stop_requested
+from .signals import STOPPING, interruption, stop_requested, undisturbed
 from .summary import EXIT, GRACE, WAITING
 from .terminal import say, say_json
 
@@ -153,7 +153,8 @@ async def watch_documents(
                 if spending.reached.done():
                     say(spending.reached.result(), err=True)
                     return STOPPED
-                say(interruption(), err=True)
+                with undisturbed():
+                    say(interruption(), err=True)
                 return INTERRUPTED + interrupted.result()
             working.result()
             stock = await documents.take_stock()
