@@ -256,4 +256,4 @@ def differences(found: Found, reference: Found) -> list[str]:
 
 def _timeless(record: Record) -> Event:
     event = record.event
-    return replace(event, attempt=1) if isinstance(event, Answered) else event
+    return replace(event, attempt=1, began=0) if isinstance(event, Answered) else event
