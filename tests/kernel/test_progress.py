@@ -314,7 +314,7 @@ def test_a_person_is_asked_about_a_circle_and_sees_the_evidence() -> None:
     story.when(Ordered("resume")).then_asks(AskAgent)
 
 
-@pytest.mark.parametrize(("words", "more"), [("3", 3), ("", 10), ("a few", 10), ("-1", 10), ("nan", 10)])
+@pytest.mark.parametrize(("words", "more"), [("3", 3), (" 3 ", 3), ("", 10)])
 @pytest.mark.parametrize("limits", [Limits(), Limits(turns=10)], ids=["max_turns", "budget.turns"])
 def test_a_person_says_by_how_much_a_limit_is_raised(limits: Limits, words: str, more: int) -> None:
     story = ring(2, limits, max_turns=20 if limits.turns else 10, **ASKING)()
@@ -322,6 +322,22 @@ def test_a_person_says_by_how_much_a_limit_is_raised(limits: Limits, words: str,
     assert "by how much turns is raised" in asked(story).question
     story.when(PersonAnswered(choice=GO_ON, text=words)).then_asks(AskAgent)
     assert play(story, lambda n: counting(n + 10), 50) == more
+
+
+@pytest.mark.parametrize("words", ["a few", "-1", "0", "nan", "inf", "0.5"])
+def test_refuses_words_that_are_not_an_amount(words: str) -> None:
+    story = ring(2, max_turns=10, **ASKING)()
+    play(story, counting, 50)
+    story.when(PersonAnswered(choice=GO_ON, text=words)).then_refused(UsageError)
+    story.when(PersonAnswered(choice=GO_ON, text="2")).then_asks(AskAgent)
+
+
+def test_a_person_raises_the_patience_of_a_run_that_makes_no_progress() -> None:
+    story = ring(2, **ASKING)()
+    play(story, same(go=True), 50)
+    assert "by how much patience is raised" in asked(story).question
+    story.when(PersonAnswered(choice=GO_ON, text="2")).then_asks(AskAgent)
+    assert play(story, same(go=True), 50) == 14, "seven rounds of two instead of five"
 
 
 def test_an_order_to_go_on_answers_the_question_too() -> None:

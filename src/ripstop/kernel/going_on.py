@@ -37,6 +37,28 @@ def limit_of(verdict: Guarded) -> str:
     return "" if verdict.guard in STOPPING else _LIMIT_OF.get(name, name)
 
 
+def raisable_by(verdict: Guarded) -> str:
+    """What a person can raise to let the run continue; empty if that would change nothing."""
+    return limit_of(verdict) or ("patience" if verdict.guard in CIRCLING else "")
+
+
+def raises_in_words(verdict: Guarded, words: str) -> dict[str, float]:
+    """What a person who says `continue` raises, and by how much. Raises `UsageError` for words that are not a number.
+
+    Without a number, a limit that was reached is raised by itself, and patience stays as it is.
+    """
+    name, words = raisable_by(verdict), words.strip()
+    if not words:
+        return {name: verdict.limit} if limit_of(verdict) else {}
+    if not name:
+        raise UsageError(f"{words!r} cannot be used here: nothing can be raised. Answer `{GO_ON}` alone.")
+    try:
+        amount = float(words)
+    except ValueError:
+        raise UsageError(f"{words!r} is not a number. Say by how much {name} is raised: {GO_ON} 5.") from None
+    return raises_of({"raise": {name: amount}})
+
+
 def ways_on(run_id: str, verdict: Guarded) -> list[str]:
     """How a run that a guard stopped can go on, as commands."""
     limit = limit_of(verdict)

@@ -56,7 +56,7 @@ from .events import (
     Warned,
     Withdrawn,
 )
-from .going_on import GO_ON, STOP, limit_of, outcome_of, raises_of
+from .going_on import GO_ON, STOP, outcome_of, raisable_by, raises_in_words, raises_of
 from .guards import review
 from .prompt import Prompt
 from .run import Folding, Run, apply
@@ -179,8 +179,8 @@ class Step(Generic[S]):
             for number, opened in list(self.run.open.items()):
                 if not _is_owed(opened.command):
                     self.withdraw(number, f"stopped by a guard: {verdict.guard}")
-            limit = limit_of(verdict)
-            how = f" (TEXT may say by how much {limit} is raised)" if limit else ""
+            raisable = raisable_by(verdict)
+            how = f" (TEXT may say by how much {raisable} is raised)" if raisable else ""
             question = f"{verdict.text} May it go on?{how}"
             self.record(Asked(command=AskPerson(question=question, choices=(GO_ON, STOP), about=verdict.evidence)))
         else:
@@ -210,6 +210,8 @@ def advance(
     elif type(fact) is Answered or type(fact) is Doubted:  # by far the most frequent
         if run.ended or fact.to not in run.open:
             return [], run
+        if run.asks_about_verdict:
+            _check_words(run, fact)
     elif type(fact) is Started:
         raise RunAlreadyStarted(run_id)
     elif type(fact) is Ordered and fact.order == USE and fact.arguments.items() <= run.settings.items():
@@ -221,6 +223,13 @@ def advance(
             return [], run  # it is going on already
         raises_of(fact.arguments, run.verdict)
     return _take(style, Step(style, definitions, run, run_id, fact, at), run, fact)
+
+
+def _check_words(run: Run[Any], fact: Answered | Doubted) -> None:
+    """Refuse an answer to a guard's question that names an amount which is not one."""
+    said = fact.answer if isinstance(fact, Answered) and fact.to == run.asks_about_verdict else None
+    if run.verdict and isinstance(said, PersonAnswered) and said.choice == GO_ON:
+        raises_in_words(run.verdict, said.text)
 
 
 def _may_go_on(style: Style[S], run: Run[S], fact: Fact) -> None:
@@ -332,20 +341,10 @@ def _after_verdict(style: Style[S], step: Step[S], before: Run[S], said: PersonA
     assert verdict is not None
     if said.choice != GO_ON:
         return style.stopped(step, verdict)
-    limit = limit_of(verdict)
-    raises = {limit: _amount(said.text) or verdict.limit} if limit else {}
+    raises = raises_in_words(verdict, said.text)
     order = Ordered(order=RESUME, arguments={"raise": raises} if raises else {}, by=said.by)
     step.record(order)
     return style.decide(step, order)
-
-
-def _amount(words: str) -> float:
-    """The number that a person wrote, if it is one that a limit can be raised by."""
-    try:
-        amount = float(words)
-    except ValueError:
-        return 0
-    return amount if 0 < amount < float("inf") else 0
 
 
 def _ask_about_doubt(step: Step[Any], to: int, evidence: str) -> None:
