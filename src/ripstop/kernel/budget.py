@@ -54,12 +54,19 @@ def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: i
     if limits.money is not None:
         committed = spent.usage.counted_money + prompt_tokens * limits.input_price / MILLION
         smallest = committed + SMALLEST_REPLY * limits.output_price / MILLION
-        if spent.usage.counted_money >= limits.money or smallest > limits.money:
+        if spent.usage.counted_money >= limits.money:
+            return _spent("money", limits.money, spent.usage.counted_money)
+        if smallest > limits.money:
             return _over("money", limits.money, smallest)
         if limits.output_price > 0:
             left = int((limits.money - committed) * MILLION / limits.output_price)
             room = left if room is None else min(room, left)
     return replace(ask, max_tokens=room)
+
+
+def _spent(what: str, limit: float, value: float) -> Guarded:
+    text = f"The run has spent {value:g} of {what}; the limit is {limit:g}."
+    return Guarded(guard=f"budget.{what}", limit=limit, value=value, text=text)
 
 
 def _over(what: str, limit: float, value: float) -> Guarded:
