@@ -146,6 +146,15 @@ def test_values_that_asking_again_would_not_mend_end_the_run_with_a_warning(
     assert seen in told.decided[1].text  # type: ignore[attr-defined]
 
 
+def test_warns_of_a_wrongly_typed_decision_where_another_transition_holds() -> None:
+    ways = graph(state("a", (END, "score >= 8"), (END, "")))
+    told = given(STYLE, ways).when(says(score="9")).then(Turned, Warned, Ended)
+    assert told.decided[1].text == (  # type: ignore[attr-defined]
+        'score is the text "9", not a number; the transitions compare it with 8; the comparison is false'
+    )
+    given(STYLE, ways).when(says(score=9)).then(Turned, Ended)
+
+
 def test_a_misspelt_decision_is_asked_for_again() -> None:
     told = given(STYLE, graph(state("a", (END, "is_done")))).when(says(isDone=True)).then(Corrected, Asked)
     assert '(did you mean "is_done"?)' in told.decided[0].problem  # type: ignore[attr-defined]
@@ -155,9 +164,9 @@ def test_a_state_without_transitions_ends_without_a_warning() -> None:
     given(STYLE, graph(state("a"))).when(says()).then(Turned, Ended)
 
 
-def test_a_wrong_type_changes_nothing_where_a_transition_holds() -> None:
+def test_a_wrong_type_takes_the_transition_that_holds() -> None:
     covered = graph(state("a", (END, "score >= 8"), ("b", "always")), state("b"))
-    given(STYLE, covered).when(says(score="9")).then(turned("b", 1, score="9"), Asked)
+    given(STYLE, covered).when(says(score="9")).then(turned("b", 1, score="9"), Warned, Asked)
 
 
 @pytest.mark.parametrize("name", ["turn_count_a", "turns", "turn_count"])

@@ -51,6 +51,15 @@ def explain_dead_end(here: State, decisions: Mapping[str, Any], lookup: Lookup) 
     return DeadEnd(problems, values)
 
 
+def wrongly_typed(here: State, decisions: Mapping[str, Any]) -> list[str]:
+    """What is wrong with decisions that are of another type than all that the transitions compare them with."""
+    return [
+        _problem(name, decisions[name], {_shown(value): value for value in values}, decisions)
+        for name, values in here.compared.items()
+        if name in decisions and not any(condition.comparable(decisions[name], value) for value in values)
+    ]
+
+
 def _holds(node: Node, lookup: Lookup, decisions: Mapping[str, Any], unfit: dict[str, None]) -> bool | None:
     """Whether a condition holds; none if that depends on decisions that are missing or of the wrong type."""
     match node:

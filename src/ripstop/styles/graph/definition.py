@@ -13,7 +13,7 @@ from msgspec import Struct
 from ripstop.kernel.effects import AskAgent
 
 from .. import condition, template
-from ..condition import Node
+from ..condition import Literal, Name, Node
 from ..template import Piece
 from .roles import MODELS, allowed_tools
 from .schema import reply_schema
@@ -85,6 +85,16 @@ class State(Definition, frozen=True, dict=True):
     def names(self) -> frozenset[str]:
         """Every name in the conditions of its transitions."""
         return frozenset(name.name for _, _, node in self.ways for name in condition.names(node))
+
+    @cached_property
+    def compared(self) -> dict[str, tuple[Any, ...]]:
+        """The texts, numbers and booleans that each name in those conditions is compared with."""
+        found: dict[str, tuple[Any, ...]] = {}
+        for compare in (one for _, _, node in self.ways for one in condition.comparisons(node)):
+            for side, other in ((compare.left, compare.right), (compare.right, compare.left)):
+                if isinstance(side, Name) and isinstance(other, Literal):
+                    found[side.name] = (*found.get(side.name, ()), other.value)
+        return found
 
     @cached_property
     def brief(self) -> Brief:

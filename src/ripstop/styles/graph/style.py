@@ -29,7 +29,7 @@ from ripstop.kernel.step import News, Picture, Settled, Step
 from .. import condition, reply, template
 from .. import turn as turns
 from ..turn import Finished, Turn
-from .dead_end import MOST_NAMED, DeadEnd, explain_dead_end
+from .dead_end import MOST_NAMED, DeadEnd, explain_dead_end, wrongly_typed
 from .definition import END, SAVE, ExitCondition, Graph, State, Transition
 from .events import Saved, Turned
 from .explanation import explain_turn
@@ -267,6 +267,9 @@ def _warn(step: Step[Position], known: Known, dead_end: DeadEnd | None) -> None:
         step.warn(f"a decision cannot have a name that the engine gives its own value: {names}; the engine's is used")
     if dead_end:
         step.warn(f"{_why_no_transition(here)}: {dead_end}")
+    elif here.compared:
+        for problem in wrongly_typed(here, known.decisions)[:MOST_NAMED]:
+            step.warn(f"{problem}; the comparison is false")
     for name in known.missing:
         if dead_end is None or name not in here.names:
             step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
