@@ -57,6 +57,7 @@ from ripstop.start_checks import (
     check_workspace,
     is_local,
     models_of,
+    tools_of,
     without_links,
 )
 from ripstop.styles.graph.events import GRAPH_EVENTS
@@ -103,6 +104,8 @@ class App(Struct, frozen=True):
     """The addresses that may get prompts and keys."""
     folders: TrustedFolders
     """Where runs of this journal can put files."""
+    toolbox: Toolbox
+    """The tools that this process has."""
 
     async def start(
         self,
@@ -189,6 +192,20 @@ class App(Struct, frozen=True):
             run = (await self.engine.look(one)).run
             if "workspace" in run.settings and Path(str(run.settings["workspace"])) != folder:
                 await self.engine.use(one, {"workspace": str(folder)})
+
+    def missing_tools(self, run: Run[Any]) -> list[str]:
+        """The tools that a run's definition gives its agents and that this process does not have."""
+        return [tool for tool in tools_of(self.engine.definition(run)) if not self.toolbox.has(tool)]
+
+    def check_tools(self, run: Run[Any]) -> None:
+        """Raise `UsageError` if a call is open that this process cannot carry out: it waits for one that can."""
+        for number, opened in run.open.items():
+            command = opened.command
+            if isinstance(command, CallTool) and not self.toolbox.takes(command):
+                raise UsageError(
+                    f"{run.id} waits for the tool {command.tool!r} ({run.id}/{number}), which this process does not "
+                    "have. Resume it with the program that brings the tool."
+                )
 
     def check_usable(self, run: Run[Any], model: str = "", base_url: str = "") -> None:
         """Check the models and the address that a run would use now, whoever recorded them.
@@ -401,12 +418,20 @@ async def open_app(
         SetTimer: Timers(),
         StartRun: Children(engine, _child_definition),
     }
-    worker = Worker(engine, performers, clock, settings.concurrency, settings.attempts, pace=Pace(settings.pace))
+    worker = Worker(
+        engine,
+        performers,
+        clock,
+        settings.concurrency,
+        settings.attempts,
+        pace=Pace(settings.pace),
+        takes=toolbox.takes,
+    )
     async with _closing(journal):
         try:
             await worker.start()
             try:
-                yield App(settings, engine, worker, live, loudspeaker, places, trust, _folders_of(journal))
+                yield App(settings, engine, worker, live, loudspeaker, places, trust, _folders_of(journal), toolbox)
             finally:
                 await asyncio.shield(worker.stop())
         finally:

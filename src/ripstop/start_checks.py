@@ -114,6 +114,12 @@ def _named_models(definition: object, settings: Settings, source: str) -> dict[s
     return named or {models.default: ""}
 
 
+def tools_of(definition: object) -> list[str]:
+    """The tools that a definition gives its agents."""
+    agents = definition.agents if isinstance(definition, Graph) else ()
+    return list(dict.fromkeys(tool for agent in agents for tool in agent.may_call))
+
+
 def check_model(model: str, where: str = "", base_url: str = "") -> None:
     """Refuse a model that is to be used now, as far as it can be known that it cannot be.
 

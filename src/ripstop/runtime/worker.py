@@ -14,7 +14,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -54,8 +54,9 @@ class Worker:
         backoff: float = 1.0,
         pace: Pace | None = None,
         only: str | None = None,
+        takes: Callable[[Command], bool] = lambda _: True,
     ) -> None:
-        """`only`: sweep up nothing but this run and its children."""
+        """`only`: sweep up nothing but this run and its children. `takes`: whether this process can do a command."""
         self._engine = engine
         self._journal = engine.journal
         self._performers = performers
@@ -65,6 +66,7 @@ class Worker:
         self._backoff = backoff
         self._pace = pace or Pace()
         self.only = only
+        self._takes = takes
         self.holder = 0
         """Its number in the journal, once it has started."""
         self._began = 0
@@ -379,6 +381,8 @@ class Worker:
                 continue
             if opened is None:
                 continue  # settled in the meantime; the journal has dropped it from the outbox
+            if not task.doubtful and not self._takes(opened.command):
+                continue  # held until this worker leaves: a failure would be the agent's, and wrong
             jobs.append(Job(task.run_id, task.number, opened, holder, attempt=task.attempt, doubtful=task.doubtful))
         self.dispatch(jobs)
 

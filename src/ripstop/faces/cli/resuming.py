@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .output import keep_working_without_readers
-from .signals import STOPPING, interruption, resume_with, stop_requested
+from .signals import STOPPING, interruption, resume_with, stop_requested, undisturbed
 from .summary import EXIT, GRACE, WAITING, exit_code, summary
 from .terminal import say, say_json
 
 if TYPE_CHECKING:
     from ripstop.app import App
+    from ripstop.kernel.run import Run
     from ripstop.runtime.engine import View
 
     from .options import Options
@@ -36,7 +37,7 @@ async def resume_all(options: "Options") -> int:
         app.worker.only = ""
         app.check_roles()
         know_this_place(app, Path.cwd())
-        unfinished = await _unfinished(app)
+        unfinished = await _resumable_here(app, await _unfinished(app))
         for run_id in unfinished:
             await check_or_ask(options, app, run_id)
             app.check_usable((await app.engine.look(run_id)).run, options.model or "", options.base_url or "")
@@ -52,7 +53,8 @@ async def resume_all(options: "Options") -> int:
         finally:
             stop()
         if interrupted.done():
-            say(interruption(again), err=True)
+            with undisturbed():
+                say(interruption(again), err=True)
         results = [await summary(app.engine, view) for view in views]
         for result in results:
             result["outcome"] = shown_status(result["outcome"], has_workers=not interrupted.done())
@@ -66,6 +68,30 @@ async def resume_all(options: "Options") -> int:
         return 128 + interrupted.result()
     codes = {exit_code(view.status) for view in views}
     return next((code for code in WORST_FIRST if code in codes), 0)
+
+
+def tell_missing_tools(app: "App", run: "Run[Any]") -> None:
+    """Say which tools of a run's agents this process does not have."""
+    missing = app.missing_tools(run)
+    if missing:
+        names = ", ".join(map(repr, missing))
+        say(f"This process does not have the tools {names}: calls to them fail. A program can bring them.", err=True)
+
+
+async def _resumable_here(app: "App", run_ids: list[str]) -> list[str]:
+    """The runs that do not wait for a tool which this process does not have; the others are named."""
+    from ripstop.kernel.errors import UsageError
+
+    found = []
+    for run_id in run_ids:
+        run = (await app.engine.look(run_id)).run
+        try:
+            app.check_tools(run)
+        except UsageError as error:
+            say(str(error), err=True)
+        else:
+            found.append(run_id)
+    return found
 
 
 async def _unfinished(app: "App") -> list[str]:

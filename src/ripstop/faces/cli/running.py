@@ -9,6 +9,7 @@ import click
 
 from .options import Options, number_type, shared_options
 from .output import keep_working_without_readers
+from .resuming import tell_missing_tools
 from .signals import resume_with, stop_requested
 from .summary import GRACE, exit_code, summary
 from .terminal import say_json
@@ -92,7 +93,9 @@ def run(
     chosen = _pairs(values)
 
     async def start(app: "App") -> Followed:
-        return Followed((await app.start(found, goal, workspace, chosen, limits)).id)
+        run = await app.start(found, goal, workspace, chosen, limits)
+        tell_missing_tools(app, run)
+        return Followed(run.id)
 
     sys.exit(with_consent(options, lambda: asyncio.run(_follow(options, settings, start, create=True))))
 
@@ -169,6 +172,8 @@ def resume(
         run = (await app.engine.look(found)).run
         goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
         if goes_on or not run.ended:
+            app.check_tools(run)
+            tell_missing_tools(app, run)
             app.check_usable(run, options.model or "", options.base_url or "")
         if (options.model or options.base_url) and (goes_on or not run.ended):
             await app.use_model(found, options.model or "", options.base_url or "")

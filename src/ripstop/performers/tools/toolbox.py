@@ -150,8 +150,16 @@ class Toolbox:
         if files := self._file_tools(command):
             return files.kind(command)
         known = self._tools.get(command.tool)
-        # a tool that does not exist is never carried out, so asking for it is harmless
-        return known.kind if known else Kind.PURE
+        # a process that has the tool may have begun the call: what is not known here counts as the worst it can be
+        return known.kind if known else Kind.UNSAFE
+
+    def has(self, name: str) -> bool:
+        """Whether this process can carry out calls to a tool of agents."""
+        return name in self._tools or (self._files is not None and self._files.handles(name))
+
+    def takes(self, command: Command) -> bool:
+        """Whether a command that another process left can be carried out here."""
+        return not isinstance(command, CallTool) or not command.agent or self.has(command.tool)
 
     def provider(self, request: Request) -> str:
         return ""

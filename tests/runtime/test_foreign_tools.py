@@ -1,0 +1,119 @@
+"""A process that does not have a tool leaves its calls to one that does."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ripstop.app import open_app
+from ripstop.kernel.effects import ToolReturned
+from ripstop.kernel.errors import UsageError
+from ripstop.kernel.events import Answered, Asked, Doubted
+from ripstop.performers.tools.toolbox import Tool, tool
+from ripstop.runtime.engine import View
+from ripstop.runtime.following import until_settled
+from ripstop.settings import Models, Settings
+
+WORKFLOW = """\
+name: shop
+initial_message: pay
+max_turns: 2
+agents:
+  - { name: ann, type: ask, tools: [pay] }
+states:
+  - name: work
+    agent: ann
+    start: true
+    prompt: "{{COLLABORATION_GUIDE}} Go."
+"""
+SCRIPT = '{"reply": "", "calls": [{"tool": "pay", "args": {}}]}\n{"reply": "{\\"decisions\\": {}}"}\n'
+PROGRAM = """
+import asyncio
+from tests.runtime.test_foreign_tools import SETTINGS, pay
+from ripstop.app import open_app
+from ripstop.definitions.finding import find
+from ripstop.runtime.following import until_settled
+
+
+async def main():
+    async with open_app(SETTINGS, [pay()]) as app:
+        run = await app.start(find("shop.yaml", any_name=True))
+        print(run.id, flush=True)
+        await until_settled(app.engine, app.worker, run.id)
+
+
+asyncio.run(main())
+"""
+SETTINGS = Settings(models=Models(default="script:s.jsonl"), default_limits=False)
+
+
+def pay() -> Tool:
+    @tool()
+    def pay() -> str:
+        with open("ledger", "a") as ledger:
+            ledger.write("paid\n")
+        return "paid"
+
+    return pay
+
+
+@pytest.fixture(autouse=True)
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "shop.yaml").write_text(WORKFLOW)
+    (tmp_path / "s.jsonl").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def killed_at(failpoint: str) -> str:
+    """A run of a program that has the tool and was killed there."""
+    root = Path(__file__).parents[2]
+    path = os.pathsep.join([str(root), str(root / "src")])
+    environment = {**os.environ, "PYTHONPATH": path, "RIPSTOP_FAILPOINT": f"{failpoint}:1"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -9, done.stderr
+    return done.stdout.strip()
+
+
+async def settled(run_id: str, *tools: Tool) -> View:
+    async with open_app(SETTINGS, tools) as app:
+        return await until_settled(app.engine, app.worker, run_id)
+
+
+def test_a_begun_call_is_left_in_doubt_by_a_process_without_the_tool() -> None:
+    run_id = killed_at("worker.after_begin")
+
+    async def story() -> None:
+        async with open_app(SETTINGS) as app:
+            app.worker.only = run_id
+            with pytest.raises(UsageError, match=r"waits for the tool 'pay' .* Resume it with the program"):
+                app.check_tools((await app.engine.look(run_id)).run)
+            view = await until_settled(app.engine, app.worker, run_id)
+            events = [record.event for record in await app.engine.journal.read(run_id)]
+        assert view.status == "waiting"
+        assert [type(event) for event in events[-2:]] == [Doubted, Asked]
+
+    asyncio.run(story())
+
+
+def test_a_call_that_was_not_begun_waits_for_a_process_with_the_tool(shop: Path) -> None:
+    run_id = killed_at("worker.before_begin")
+
+    async def story() -> None:
+        async with open_app(SETTINGS) as app:
+            before = await app.engine.journal.read(run_id)
+            await asyncio.sleep(0.5)
+            assert await app.engine.journal.read(run_id) == before
+            assert app.missing_tools((await app.engine.look(run_id)).run) == ["pay"]
+        view = await settled(run_id, pay())
+        assert view.status == "completed"
+        async with open_app(SETTINGS) as app:
+            events = [record.event for record in await app.engine.journal.read(run_id)]
+        answers = [e.answer for e in events if isinstance(e, Answered) and isinstance(e.answer, ToolReturned)]
+        assert answers == [ToolReturned(value="paid")]
+        assert (shop / "ledger").read_text() == "paid\n"
+
+    asyncio.run(story())
