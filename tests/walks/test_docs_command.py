@@ -569,7 +569,7 @@ def test_a_watcher_puts_a_file_right_that_holds_no_document(tmp_path: Path) -> N
     wrong = {new(folder, "x", "a person", "--id", f"w{n}")["file"]: data for n, data in enumerate((b"x", b"", b"\xff"))}
     files = {folder / ".workflows" / name: data for name, data in wrong.items()}
     good = {file: file.read_bytes() for file in files}
-    watcher = watching(folder, script(folder))
+    watcher = watching(folder, script(folder, {"agent": "nobody", "reply": "x"}))
     try:
         assert watcher.stderr is not None and "Watching" in watcher.stderr.readline()
         for file, data in files.items():
