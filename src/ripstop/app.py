@@ -47,16 +47,14 @@ from ripstop.runtime.process_clock import ProcessClock, system_time
 from ripstop.runtime.worker import Worker
 from ripstop.settings import DEFAULT_STORE, Settings, store_path
 from ripstop.start_checks import (
-    STRONG,
-    check_agent_models,
-    check_folders,
     check_model,
     check_models,
-    check_spec,
-    check_values,
+    check_roles,
+    check_start,
     check_workspace,
     is_local,
     models_of,
+    own_workspace,
     tools_of,
     without_links,
 )
@@ -119,24 +117,14 @@ class App(Struct, frozen=True):
         model = self.settings.models.default
         run_id = new_id(workflow.name)
         # a run that is resumed from another folder finds its files again
-        folder = (workspace or _own_workspace(run_id)).resolve()
-        check_workspace(folder)
-        self.folders.remember(folder)
+        folder = (workspace or own_workspace(run_id)).resolve()
+        models = check_start(self.settings, self.trust.check_models, workflow, folder, values or {})
         for_all = self.settings.model_for_all
-        definition = load(workflow.style, workflow.content)
-        models = models_of(definition, self.settings)
-        check_spec(model)
-        if not for_all:
-            self.check_roles()
-        check_agent_models(workflow, definition, used=not for_all)
-        self.trust.check_models(models)
-        check_models(definition, self.settings, str(workflow.path))
-        check_folders(workflow, definition, folder)
-        check_values(workflow, definition, values or {})
         chosen = limits or self.settings.limits
         if self.settings.default_limits:
             chosen = with_defaults(chosen, workflow.style)
         chosen = self.with_prices(chosen, models)
+        self.folders.remember(folder)
         settings: dict[str, Any] = {"model": absolute_script(model), "workspace": str(folder)}
         if for_all:
             settings[FOR_ALL] = absolute_script(for_all)
@@ -159,8 +147,7 @@ class App(Struct, frozen=True):
 
     def check_roles(self) -> None:
         """Refuse models that the settings name for roles, used or not, if they cannot exist."""
-        if self.settings.models.strong:
-            check_spec(self.settings.models.strong, STRONG)
+        check_roles(self.settings)
 
     async def check_resumable(self, run_id: str) -> None:
         """Raise unless a run, and all its children that have not ended, can be worked on here.
@@ -276,7 +263,7 @@ async def fork(
         if workspace:
             raise UsageError(f"{run_id!r} has no workspace, so its fork cannot be given one.")
         return await engine.fork(run_id, at, name, definition, settings=settings)
-    old, new = Path(run.settings["workspace"]), (workspace or _own_workspace(name)).resolve()
+    old, new = Path(run.settings["workspace"]), (workspace or own_workspace(name)).resolve()
     check_workspace(new)
     folders = _folders_of(engine.journal)
     copied = old.is_dir() and not (new.is_dir() and any(new.iterdir()))
@@ -295,10 +282,6 @@ async def fork(
         if copied:
             await asyncio.to_thread(shutil.rmtree, new)
         raise
-
-
-def _own_workspace(run_id: str) -> Path:
-    return without_links(Path(OURS) / "workspaces" / run_id, "--workspace DIR")
 
 
 def _children(run_id: str, runs: Iterable[RunInfo]) -> list[str]:

@@ -5,13 +5,13 @@ that name, or takes the key, is for the server to say. A model is checked whole 
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ripstop.addresses import parse_address
-from ripstop.definitions.finding import Workflow
+from ripstop.definitions.finding import Workflow, load
 from ripstop.definitions.graph_outside import Objection, Outside
 from ripstop.definitions.problems import nearest, with_stop
 from ripstop.kernel.errors import DefinitionError, UsageError
@@ -24,13 +24,49 @@ from ripstop.performers.agents.router import ROLES
 from ripstop.performers.agents.script_file import read_script, script_path
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.project import Project, check_agents
-from ripstop.private_files import link_on_the_way
+from ripstop.private_files import OURS, link_on_the_way
 from ripstop.runtime.ports import Refused
 from ripstop.settings import Settings
 from ripstop.styles.graph.definition import Graph
 
 STRONG = "[models] strong: "
 """Where the model for architects is named, as the beginning of an error."""
+
+
+def check_start(
+    settings: Settings,
+    check_trust: Callable[[list[str]], None],
+    workflow: Workflow,
+    workspace: Path,
+    values: Mapping[str, str],
+) -> list[str]:
+    """Refuse a run that cannot be started as it is asked for; nothing is created. Returns the models that it uses.
+
+    `check_trust` raises for models whose address the user has not chosen.
+    """
+    check_workspace(workspace)
+    definition = load(workflow.style, workflow.content)
+    models = models_of(definition, settings)
+    check_spec(settings.models.default)
+    if not settings.model_for_all:
+        check_roles(settings)
+    check_agent_models(workflow, definition, used=not settings.model_for_all)
+    check_trust(models)
+    check_models(definition, settings, str(workflow.path))
+    check_folders(workflow, definition, workspace)
+    check_values(workflow, definition, values)
+    return models
+
+
+def check_roles(settings: Settings) -> None:
+    """Refuse models that the settings name for roles, used or not, if they cannot exist."""
+    if settings.models.strong:
+        check_spec(settings.models.strong, STRONG)
+
+
+def own_workspace(run_id: str) -> Path:
+    """Where a run puts its files if nobody chose a folder. Raises `UsageError` if a link leads elsewhere."""
+    return without_links(Path(OURS) / "workspaces" / run_id, "--workspace DIR")
 
 
 def check_workspace(workspace: Path) -> None:

@@ -306,3 +306,15 @@ def test_a_run_does_not_follow_a_link_that_its_project_ships(here: Path, link: s
     ended = command("run", "ask", "--model", script(writes("x"), DONE))
     assert (ended.code, f"{link} is a symbolic link" in ended.err) == (2, True), ended
     assert list(target.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("--model", "script:gone.jsonl"), ("--model", "lcoal"), ("--set", "a=b"), ("--workspace", "ask/workflow.yaml")],
+)
+def test_a_run_that_cannot_start_leaves_nothing_behind(here: Path, args: tuple[str, str]) -> None:
+    (here / "ask").mkdir()
+    (here / "ask" / "workflow.yaml").write_text(ASK, encoding="utf-8")
+    assert command("run", "ask", *args).code == 2
+    assert os.listdir(here) == ["ask"]
+    assert os.listdir(here.parent / "home") == []

@@ -82,6 +82,8 @@ def run(
     from msgspec.structs import replace
 
     from ripstop.definitions.finding import find
+    from ripstop.start_checks import check_start, own_workspace
+    from ripstop.trust import Trust
 
     settings = options.settings()
     if no_default_limits:
@@ -97,7 +99,13 @@ def run(
         tell_missing_tools(app, run)
         return Followed(run.id)
 
-    sys.exit(with_consent(options, lambda: asyncio.run(_follow(options, settings, start, create=True))))
+    def follow() -> int:
+        # also before there is a journal: a command that is wrong leaves nothing behind
+        folder = (workspace or own_workspace(found.name)).resolve()
+        check_start(settings, Trust(settings).check_models, found, folder, chosen)
+        return asyncio.run(_follow(options, settings, start, create=True))
+
+    sys.exit(with_consent(options, follow))
 
 
 def _goal(given: str | None) -> str:
