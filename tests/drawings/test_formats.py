@@ -38,6 +38,7 @@ def test_svg_is_xml_and_says_what_it_shows(diagram: Diagram) -> None:
     assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(diagrams())
 def test_mermaid_has_only_lines_that_it_knows(diagram: Diagram) -> None:
@@ -55,6 +56,7 @@ def test_a_text_comes_out_of_mermaid_as_it_went_in(text: str) -> None:
     assert not found or not re.search(r'[<>"`*\\{}\[\]:]', found[1])
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(diagrams())
 def test_dot_has_its_texts_in_quotes(diagram: Diagram) -> None:

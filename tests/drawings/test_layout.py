@@ -2,6 +2,7 @@
 
 from itertools import combinations, pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from ripstop.drawings.layout import Layout, Point, Rect, lay_out
 from ripstop.drawings.ranks import rank
 from ripstop.drawings.rows import Thing, arrange, tie
 from tests.drawings.diagrams import diagrams, graph, review_loop
+
+pytestmark = pytest.mark.long
 
 CLOSE = 0.25
 """Places are rounded to tenths."""

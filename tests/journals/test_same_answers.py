@@ -198,5 +198,5 @@ class SameAnswers(RuleBasedStateMachine):
         assert self.both(lambda journal: journal.verify()) == []
 
 
-TestSameAnswers = pytest.mark.filterwarnings("ignore")(SameAnswers.TestCase)
+TestSameAnswers = pytest.mark.long(pytest.mark.filterwarnings("ignore")(SameAnswers.TestCase))
 SameAnswers.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

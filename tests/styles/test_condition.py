@@ -236,6 +236,7 @@ def test_any_text_is_read_or_refused_and_never_fails_otherwise(text: str) -> Non
         evaluate(node, lambda name: MISSING)
 
 
+@pytest.mark.long
 @given(st.lists(st.sampled_from(["a", "AND", "OR", "NOT", "(", ")", "==", "<", "1", '"x"', "true"]), max_size=14))
 @settings(max_examples=2000, deadline=None)
 def test_any_row_of_words_is_read_or_refused(words: list[str]) -> None:

@@ -1,6 +1,7 @@
 """`ripstop run` against a model server that misbehaves: every mode ends in order, and leaves a sound journal."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,7 @@ def test_a_money_limit_without_a_price_is_refused_before_anything_starts(tmp_pat
     workflow.parent.mkdir()
     workflow.write_text(WORKFLOW)
     command = [sys.executable, "-m", "ripstop", "run", "hello/workflow.yaml", "--model", "openai:m", "--max-money", "1"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    environment = {**os.environ, "OPENAI_API_KEY": "sk-not-a-key-0123456789"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 2
     assert "'openai:m' has no price" in done.stderr and "--max-tokens" in done.stderr

@@ -1,10 +1,11 @@
 """Following a run until nothing more happens to it by itself."""
 
 import asyncio
+from collections.abc import Sequence
 
 from ripstop.kernel.effects import StartRun
 from ripstop.kernel.errors import RunNotFound
-from ripstop.kernel.events import Asked, Doubted, Ended
+from ripstop.kernel.events import Asked, Doubted, Ended, Event
 from ripstop.kernel.run import waits_for
 
 from .engine import Engine, View
@@ -22,7 +23,7 @@ async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
     turned = asyncio.Event()
 
     def watch(sight: Sight) -> None:
-        if isinstance(sight, Appended) and any(_matters(record.event) for record in sight.records):
+        if isinstance(sight, Appended) and _can_settle([record.event for record in sight.records]):
             turned.set()
 
     stop = engine.live.watch(watch, run_id)
@@ -52,8 +53,17 @@ async def _until_news(turned: asyncio.Event, worker: Worker, seen: int) -> None:
             waited += POLL_INTERVAL
 
 
-def _matters(event: object) -> bool:
-    return isinstance(event, Ended | Doubted) or (isinstance(event, Asked) and waits_for(event.command) != "worker")
+def _can_settle(step: Sequence[Event]) -> bool:
+    """Whether nothing may be left to do after a step: reading a run after every one would cost too much."""
+    asks_a_worker = False
+    for event in step:
+        if isinstance(event, Ended | Doubted):
+            return True
+        if isinstance(event, Asked):
+            if waits_for(event.command) != "worker":
+                return True
+            asks_a_worker = True
+    return not asks_a_worker
 
 
 async def _moving(engine: Engine, view: View) -> bool:

@@ -205,7 +205,7 @@ def test_one_model_file_is_loaded_once(model_file):
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path):
-    with pytest.raises(Refused, match="cannot be read: No such file"):
+    with pytest.raises(Refused, match="There is no model file"):
         perform(LocalAgent(tmp_path / "none.gguf"), ask())
     (tmp_path / "text.gguf").write_text("hello")
     with pytest.raises(Refused, match="not a GGUF"):

@@ -20,6 +20,7 @@ def test_hostile_paths_lead_nowhere(tmp_path: Path) -> None:
     assert figures["refused_as_a_link"] > 0
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.text() | st.lists(st.sampled_from(["..", ".", "out", "deep", "collab", "gone"]) | st.text()).map("/".join)
@@ -42,6 +43,7 @@ def test_swapping_folders_and_files_with_links_leads_nowhere(tmp_path: Path) -> 
     assert figures.total() > 0
 
 
+@pytest.mark.long
 def test_the_attack_would_notice_a_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roots, "_FOLDER", roots._FOLDER & ~os.O_NOFOLLOW)
     _, escapes = try_paths(tmp_path / "folders", 5_000, seed=7)
