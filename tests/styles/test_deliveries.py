@@ -435,6 +435,7 @@ def holds_edit(content: str) -> bool:
     return "SEARCH" in content
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(st.lists(st.tuples(_paths, _lines, st.sampled_from("`~")), max_size=4), st.booleans())
 def test_files_with_any_content_come_back_as_they_were(some: list[tuple[str, list[str], str]], blank: bool) -> None:

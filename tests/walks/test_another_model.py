@@ -52,6 +52,7 @@ def test_a_call_that_was_under_way_is_answered_by_the_model_given_now(slow: Any,
     assert [r["arguments"] for r in log if r["type"] == "ordered"] == [{"model_for_all": SCRIPT}]
 
 
+@pytest.mark.long
 def test_the_model_that_it_has_already_is_nothing_to_record(slow: Any, tmp_path: Path) -> None:
     slow.kill()
     slow.communicate()
@@ -61,6 +62,7 @@ def test_the_model_that_it_has_already_is_nothing_to_record(slow: Any, tmp_path:
     assert "ordered" not in {record["type"] for record in log_of(run["run"], tmp_path)}
 
 
+@pytest.mark.long
 def test_the_model_given_now_is_for_agents_that_the_definition_gives_another(tmp_path: Path) -> None:
     (tmp_path / "brief.yaml").write_text(BRIEF)
     (tmp_path / "ripstop.toml").write_text('[models]\ndefault = "script:one.jsonl"\n')

@@ -100,6 +100,7 @@ def test_a_fork_at_an_answer_decides_anew_with_a_changed_definition(tmp_path: Pa
     assert "Sound: 2 runs" in succeed("verify", cwd=tmp_path)
 
 
+@pytest.mark.long
 def test_a_fork_between_steps_asks_anew_and_can_be_resumed(tmp_path: Path) -> None:
     run = a_run(tmp_path)["run"]
     forked = json.loads(succeed("fork", run, "--at", "5", "--json", cwd=tmp_path))
@@ -166,6 +167,7 @@ def _length(journal: Path) -> int:
         db.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_says_how_to_resume_and_does(
     slow: subprocess.Popen[str], tmp_path: Path, number: signal.Signals, code: int
@@ -191,6 +193,7 @@ def test_a_killed_run_is_resumed_at_once_without_waiting_for_its_lease(
     assert not list((tmp_path / ".ripstop").glob("*-worker-*"))
 
 
+@pytest.mark.long
 def test_cancelling_from_another_process_ends_the_run(slow: subprocess.Popen[str], tmp_path: Path) -> None:
     (listed,) = json.loads(succeed("runs", "--json", cwd=tmp_path))
     assert "stopped" in succeed("cancel", listed["run"], cwd=tmp_path)

@@ -264,6 +264,7 @@ def test_a_copy_is_named_and_becomes_a_document_of_its_own_with_another_id(tmp_p
     assert "# Workflow: two" in copy.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_one_odd_file_stops_nobody(tmp_path: Path) -> None:
     made = new(tmp_path)
     odd = new(tmp_path)
@@ -278,6 +279,7 @@ def test_one_odd_file_stops_nobody(tmp_path: Path) -> None:
     assert len(listed["problems"]) == 3
 
 
+@pytest.mark.long
 def test_looking_at_documents_lets_no_agent_work(tmp_path: Path) -> None:
     folder = folder_with_roles(tmp_path)
     model = script(folder, reply("complete", delay=60))
@@ -294,6 +296,7 @@ def test_looking_at_documents_lets_no_agent_work(tmp_path: Path) -> None:
     assert not any(record.get("answer", {}).get("type") == "agent_replied" for record in log)
 
 
+@pytest.mark.long
 def test_an_id_is_taken_once_and_a_run_of_a_document_is_never_forked(tmp_path: Path) -> None:
     made = new(tmp_path, "first", "ann", "--id", "x")
     for named in ("x", " x ", "x\n", "\tx"):
@@ -343,6 +346,7 @@ def test_documents_are_gone_on_with_where_their_folder_was_moved_to(tmp_path: Pa
     assert not (tmp_path / "here").exists()
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-62", "S0-63")
 def test_only_old_terminated_documents_are_cleaned_up(tmp_path: Path) -> None:
     kept, completed, gone = new(tmp_path), new(tmp_path), new(tmp_path)
@@ -382,6 +386,7 @@ def post(cwd: Path, agent: str, name: str, text: str) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-43")
 def test_messages_become_documents_are_told_to_them_or_ignored(tmp_path: Path) -> None:
     post(tmp_path, "ann", "a.md", MESSAGE.format("normal", "Please add 2 and 2."))
@@ -422,6 +427,7 @@ def sent_in(cwd: Path) -> str:
     return str(document["id"])
 
 
+@pytest.mark.long
 def test_whoever_sent_a_document_in_gets_one_message_when_it_is_finished(tmp_path: Path) -> None:
     named = sent_in(tmp_path)
     docs("complete", named, "--result", "It is 4.", cwd=tmp_path)
@@ -433,12 +439,14 @@ def test_whoever_sent_a_document_in_gets_one_message_when_it_is_finished(tmp_pat
     assert docs("inbox", cwd=tmp_path) == []
 
 
+@pytest.mark.long
 def test_replies_can_be_switched_off(tmp_path: Path) -> None:
     (tmp_path / "ripstop.toml").write_text("[docs]\nreplies = false\n", encoding="utf-8")
     docs("complete", sent_in(tmp_path), cwd=tmp_path)
     assert docs("inbox", cwd=tmp_path) == [] and not (tmp_path / ".inbox" / "boss").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["documents.before_link", "documents.after_link"])
 def test_a_reply_is_sent_once_if_the_process_dies_over_it(tmp_path: Path, place: str) -> None:
     named = sent_in(tmp_path)
@@ -449,6 +457,7 @@ def test_a_reply_is_sent_once_if_the_process_dies_over_it(tmp_path: Path, place:
     assert len(docs("inbox", "boss", cwd=tmp_path)) == 1
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-43", "S0-45")
 def test_a_reply_to_a_finished_document_is_ignored(tmp_path: Path) -> None:
     made = new(tmp_path)
@@ -460,6 +469,7 @@ def test_a_reply_to_a_finished_document_is_ignored(tmp_path: Path) -> None:
     assert docs("show", made["id"], cwd=tmp_path)["interaction_count"] == 2
 
 
+@pytest.mark.long
 def test_a_reply_is_told_to_the_document_it_names_and_to_no_other(tmp_path: Path) -> None:
     new(tmp_path, "x", "ann", "--id", "job_1")
     new(tmp_path, "x", "ann", "--id", "job_12")
@@ -525,6 +535,7 @@ def test_mail_that_cannot_be_put_away_stops_nobody(tmp_path: Path) -> None:
     assert docs("show", made["id"], cwd=folder)["status"] == "completed"
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-52")
 def test_a_watcher_notices_a_new_document_and_a_killed_one_is_gone_on_with(tmp_path: Path) -> None:
     folder = folder_with_roles(tmp_path)
@@ -631,6 +642,7 @@ def test_an_edit_while_an_agent_works_is_lost_on_neither_side(tmp_path: Path) ->
     assert 'tested add\\"' in json.dumps([record for record in log if record["type"] == "answered"])
 
 
+@pytest.mark.long
 @pytest.mark.req("S0-1")
 def test_an_agent_that_claims_completion_without_a_transition_leaves_the_document_alone(tmp_path: Path) -> None:
     folder = folder_with_roles(tmp_path)
@@ -643,6 +655,7 @@ def test_an_agent_that_claims_completion_without_a_transition_leaves_the_documen
     assert "has failed 3 times" in question["question"]
 
 
+@pytest.mark.long
 def test_a_documents_id_or_file_stands_for_its_run_where_one_only_looks(tmp_path: Path) -> None:
     made = new(tmp_path, "What is 2 + 2?", "ann", "--id", "sum of two")
     log = succeed("log", made["run"], cwd=tmp_path)

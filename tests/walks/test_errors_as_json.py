@@ -67,6 +67,7 @@ def test_a_bug_of_ours_is_a_document_too(tmp_path: Path) -> None:
     assert "Traceback" in done.stderr
 
 
+@pytest.mark.long
 def test_an_interrupted_run_says_where_it_stands(tmp_path: Path) -> None:
     script = tmp_path / "slow.jsonl"
     script.write_text('{"reply": "never", "delay": 600}\n')

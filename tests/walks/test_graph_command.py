@@ -55,6 +55,7 @@ def test_a_file_that_cannot_be_written_is_no_traceback(tmp_path: Path) -> None:
     assert "cannot be written" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_document_is_drawn_from_its_run_its_file_and_its_folder(tmp_path: Path) -> None:
     made = json.loads(succeed("docs", "new", "Write a poem", "--to", "poet", "--id", "poem", "--json", cwd=tmp_path))
     succeed("docs", "pass", "poem", "--to", "critic", cwd=tmp_path)

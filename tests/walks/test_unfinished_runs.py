@@ -39,6 +39,7 @@ def test_a_killed_run_is_listed_as_interrupted(slow: "subprocess.Popen[str]", tm
     assert json.loads(succeed("show", info["run"], "--json", cwd=tmp_path))["outcome"] == "interrupted"
 
 
+@pytest.mark.long
 def test_runs_are_filtered_by_status_and_time(tmp_path: Path) -> None:
     first, second = a_run(tmp_path)["run"], a_run(tmp_path)["run"]
     fork = a_fork(tmp_path, first)

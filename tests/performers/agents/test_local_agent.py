@@ -84,6 +84,7 @@ PROMPTS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("prompt", "max_tokens"), [*((prompt, 100) for prompt in PROMPTS), (PROMPTS[0], None), (PROMPTS[1], None)]
 )
