@@ -11,11 +11,11 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
+from ripstop.journals.bounded import BoundedConnection
 from ripstop.journals.sqlite import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.runtime.engine import Engine
@@ -34,7 +34,7 @@ class Statement(NamedTuple):
 Transaction = list[Statement]
 
 
-class Noting(sqlite3.Connection):
+class Noting(BoundedConnection):
     """Does what it is told, and notes it."""
 
     noted: list[Transaction] = []
@@ -62,7 +62,7 @@ def transactions(runs: int, steps: int, size: int) -> list[Transaction]:
         return {}
 
     with tempfile.TemporaryDirectory() as folder:
-        with mock.patch.object(sqlite3, "connect", partial(sqlite3.connect, factory=Noting)):
+        with mock.patch("ripstop.journals.sqlite_file.BoundedConnection", Noting):
             with_engine(Path(folder), Model(size), work)
     assert len(Noting.noted) > runs * steps, len(Noting.noted)
     return Noting.noted
