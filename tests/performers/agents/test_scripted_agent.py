@@ -1,5 +1,6 @@
 import asyncio
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -339,3 +340,10 @@ def test_a_line_that_no_journal_can_hold_is_refused_with_its_place(tmp_path, lin
         read_script(path)
     assert str(wrong.value).startswith(f"{path}:2: ")
     assert len(str(wrong.value)) < 500
+
+
+def test_a_reply_that_costs_nothing_records_no_cost(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text('{"reply": "hello"}\n{"reply": "hi", "usage": {"input_tokens": 3}}\n')
+    free, counted = (msgspec.json.encode(line.reply) for line in read_script(tmp_path / "s.jsonl").lines)
+    assert b"money" not in free
+    assert b'"usage":{"input_tokens":3}' in counted

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, Usage
 from ripstop.kernel.errors import DefinitionError, Unwritable
@@ -203,7 +204,9 @@ class _Reader:
             if isinstance(found.get(key, 0), float):
                 raise self._wrong(f"`{key}` is {found[key]!r}; tokens are whole numbers")
         numbers = {key: self._number(found.get(key, 0), key, MOST_USED) for key in USAGE_KEYS}
-        return Usage(int(numbers["input_tokens"]), int(numbers["output_tokens"]), float(numbers["money"]))
+        usage = Usage(int(numbers["input_tokens"]), int(numbers["output_tokens"]))
+        # another 0.0 than the default would be written into every record
+        return replace(usage, money=float(numbers["money"])) if numbers["money"] else usage
 
 
 def _shown(value: object) -> str:
