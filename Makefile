@@ -48,17 +48,17 @@ bench: $(READY) ## Measure ripstop side by side with LangGraph, DBOS and bare SQ
 	@$(BIN)/python bench/run.py
 
 crash: $(READY) ## Kill a working process 1,000 times and more; nothing may be lost or silently repeated
-	@$(BIN)/python -m ripstop.testing.crash --kills 1000
+	@$(BIN)/python -m tests.harness.crash --kills 1000
 
 soak-docs: $(READY) ## 50 processes, 100,000 updates of one folder of documents, random kills
-	@$(BIN)/python -m ripstop.testing.document_crash --processes 50 --updates 100000
+	@$(BIN)/python -m tests.harness.document_crash --processes 50 --updates 100000
 
 fuzz: $(READY) ## 100,000 hostile paths, 5,000 symlink swaps, 20,000 mutated definitions
-	@$(BIN)/python -m ripstop.testing.path_race --paths 100000 --swaps 5000
-	@$(BIN)/python -m ripstop.testing.mutate --count 20000
+	@$(BIN)/python -m tests.harness.path_race --paths 100000 --swaps 5000
+	@$(BIN)/python -m tests.harness.mutate --count 20000
 
 fuzz-documents: $(READY) ## 15,000 mutated documents and messages
-	@$(BIN)/python -m ripstop.testing.mutate_documents --count 15000
+	@$(BIN)/python -m tests.harness.mutate_documents --count 15000
 
 fuzz-replies: $(READY) ## 150,000 mutated replies of model servers
 	@$(BIN)/python -m tests.harness.mutated_replies --count 150000
@@ -67,10 +67,10 @@ soak-server: $(READY) ## Run against every mode of a hostile model server, and p
 	@$(BIN)/python -m tests.harness.hostile_matrix
 
 fuzz-settings: $(READY) ## 30,000 mutated settings files
-	@$(BIN)/python -m ripstop.testing.mutate_settings --count 30000
+	@$(BIN)/python -m tests.harness.mutate_settings --count 30000
 
 fuzz-journals: $(READY) ## 5,000 spoilt journals, seven commands with each
-	@$(BIN)/python -m ripstop.testing.mutate_journals --count 5000
+	@$(BIN)/python -m tests.harness.mutate_journals --count 5000
 
 coverage-of-requirements: $(READY) ## Which requirements carry a test, and which do not
 	@$(BIN)/python -m pytest -q --collect-only --requirements=$(REQUIREMENTS) tests | sed -n '/= requirements =/,$$p'

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 from ripstop.app import open_app
-from ripstop.office.documents import Documents
-from ripstop.settings import Settings
+from ripstop.services.handoff.service import HandoffService
+from ripstop.settings.settings_file import Settings
+from ripstop.styles.handoff.document import write
 from ripstop.styles.handoff.drafts import draft
-from ripstop.styles.handoff.paper import write
 
 AT = "2026-01-01 10:00:00"
 
@@ -54,7 +54,7 @@ def main() -> None:
 async def _take_in(root: Path) -> None:
     async with open_app(Settings(store=f"sqlite:{root / '.ripstop' / 'journal.db'}")) as app:
         app.worker.only = ""
-        await Documents(app, root, print).take_stock()
+        await HandoffService(app, root, print).take_stock()
 
 
 def _timed(root: Path, *arguments: str) -> float:

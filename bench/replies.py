@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ripstop.app import open_app
-from ripstop.definitions.finding import find
+from ripstop.definitions.loading import find
 from ripstop.performers.tools.editing import NotOnce, Undecidable, edited, is_edited
 from ripstop.runtime.following import until_settled
-from ripstop.settings import Models, Settings
+from ripstop.settings.settings_file import Models, Settings
 from ripstop.styles.deliveries import deliveries
 
 DONE = '{"content": "ok", "decisions": {"done": true}}'

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from ripstop.journals.bounded import BoundedConnection
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.bounded_query import BoundedConnection
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.runtime.engine import Engine
 from ripstop.runtime.worker import Worker
@@ -62,7 +62,7 @@ def transactions(runs: int, steps: int, size: int) -> list[Transaction]:
         return {}
 
     with tempfile.TemporaryDirectory() as folder:
-        with mock.patch("ripstop.journals.sqlite_file.BoundedConnection", Noting):
+        with mock.patch("ripstop.journals.sqlite.file.BoundedConnection", Noting):
             with_engine(Path(folder), Model(size), work)
     assert len(Noting.noted) > runs * steps, len(Noting.noted)
     return Noting.noted

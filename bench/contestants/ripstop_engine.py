@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, Command, Guards
-from ripstop.kernel.events import Event, Guarded, Started
+from ripstop.kernel.events import Event, GuardTripped, Started
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import News, Picture, Step
@@ -73,7 +73,7 @@ class Waiting:
     def cancelled(self, step: Step[str], because: str) -> None:
         step.end("stopped", because)
 
-    def stopped(self, step: Step[str], verdict: Guarded) -> None:
+    def stopped(self, step: Step[str], verdict: GuardTripped) -> None:
         step.end_by_guard(verdict)
 
     def render(self, state: str, command: AskAgent) -> Prompt:

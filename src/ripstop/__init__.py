@@ -12,12 +12,12 @@ _WHERE = {
     "open_app": "ripstop.app",
     "open_engine": "ripstop.app",
     "App": "ripstop.app",
-    "Settings": "ripstop.settings",
-    "read_settings": "ripstop.settings",
+    "Settings": "ripstop.settings.settings_file",
+    "read_settings": "ripstop.settings.settings_file",
     "until_settled": "ripstop.runtime.following",
     # Definitions
-    "find": "ripstop.definitions.finding",
-    "Workflow": "ripstop.definitions.finding",
+    "find": "ripstop.definitions.loading",
+    "Workflow": "ripstop.definitions.loading",
     # Tools
     "tool": "ripstop.performers.tools.toolbox",
     "InDoubt": "ripstop.runtime.ports",
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from ripstop.app import App as App
     from ripstop.app import open_app as open_app
     from ripstop.app import open_engine as open_engine
-    from ripstop.definitions.finding import Workflow as Workflow
-    from ripstop.definitions.finding import find as find
+    from ripstop.definitions.loading import Workflow as Workflow
+    from ripstop.definitions.loading import find as find
     from ripstop.kernel.effects import Limits as Limits
     from ripstop.kernel.effects import Usage as Usage
     from ripstop.kernel.errors import DefinitionError as DefinitionError
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from ripstop.runtime.ports import InDoubt as InDoubt
     from ripstop.runtime.ports import Refused as Refused
     from ripstop.runtime.ports import TryAgain as TryAgain
-    from ripstop.settings import Settings as Settings
-    from ripstop.settings import read_settings as read_settings
+    from ripstop.settings.settings_file import Settings as Settings
+    from ripstop.settings.settings_file import read_settings as read_settings
 
 
 def __getattr__(name: str) -> Any:

@@ -13,40 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.default_limits import with_defaults
-from ripstop.definitions.finding import Workflow, find, load
-from ripstop.definitions.pinned import check_pinned
-from ripstop.journals.memory import MemoryJournal
-from ripstop.journals.sqlite import SqliteJournal
-from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
-from ripstop.kernel.errors import JournalError, JournalNotFound, UntrustedFolder, UsageError
-from ripstop.kernel.events import OUTCOMES
-from ripstop.kernel.run import Run
-from ripstop.kernel.step import Style
-from ripstop.performers.agents.accounting import Prices, with_prices
-from ripstop.performers.agents.model_files import install_model as install_model
-from ripstop.performers.agents.router import FOR_ALL, Agents
-from ripstop.performers.agents.script_file import script_path
-from ripstop.performers.children import Children
-from ripstop.performers.documents.folder import Folder
-from ripstop.performers.documents.placing import Placed, untrusted_folder
-from ripstop.performers.documents.publisher import Publisher
-from ripstop.performers.documents.sender import Sender
-from ripstop.performers.loudspeaker import Loudspeaker
-from ripstop.performers.timers import Timers
-from ripstop.performers.tools.file_tools import FileTools
-from ripstop.performers.tools.toolbox import Tool, Toolbox
-from ripstop.performers.tools.workspace_copy import copy_workspace
-from ripstop.private_files import OURS
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.live import Live
-from ripstop.runtime.pace import Pace
-from ripstop.runtime.ports import Journal, Performer, Request, RunInfo
-from ripstop.runtime.process_clock import ProcessClock, system_time
-from ripstop.runtime.worker import Worker
-from ripstop.settings import DEFAULT_STORE, Settings, store_path
-from ripstop.start_checks import (
+from ripstop.checks.start import (
     check_model,
     check_models,
     check_roles,
@@ -58,14 +25,47 @@ from ripstop.start_checks import (
     tools_of,
     without_links,
 )
+from ripstop.checks.trust import Trust
+from ripstop.definitions.loading import Workflow, find, load
+from ripstop.definitions.pinned import check_pinned
+from ripstop.files.private_files import OURS
+from ripstop.journals.memory import MemoryJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.effects import AskAgent, CallTool, Limits, Say, SetTimer, StartRun
+from ripstop.kernel.errors import JournalError, JournalNotFound, UntrustedFolder, UsageError
+from ripstop.kernel.events import OUTCOMES
+from ripstop.kernel.run import Run
+from ripstop.kernel.step import Style
+from ripstop.performers.agents.accounting import Prices, with_prices
+from ripstop.performers.agents.model_files import install_model as install_model
+from ripstop.performers.agents.router import FOR_ALL, Agents
+from ripstop.performers.agents.script_file import script_path
+from ripstop.performers.children import Children
+from ripstop.performers.handoff.folder import Folder
+from ripstop.performers.handoff.publisher import Publisher
+from ripstop.performers.handoff.relocation import Relocated, untrusted_folder
+from ripstop.performers.handoff.sender import Sender
+from ripstop.performers.messages import MessageDelivery
+from ripstop.performers.timers import Timers
+from ripstop.performers.tools.file_tools import FileTools
+from ripstop.performers.tools.toolbox import Tool, Toolbox
+from ripstop.performers.tools.workspace_copy import copy_workspace
+from ripstop.runtime.engine import Engine
+from ripstop.runtime.live import Live
+from ripstop.runtime.ports import Journal, Performer, Request, RunInfo
+from ripstop.runtime.process_clock import ProcessClock, system_time
+from ripstop.runtime.rate_limit import RateLimit
+from ripstop.runtime.worker import Worker
+from ripstop.security.trusted_folders import TrustedFolders, trusted_folders
+from ripstop.settings.default_limits import with_defaults
+from ripstop.settings.settings_file import DEFAULT_STORE, Settings, store_path
 from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.styles.graph.position import SHORT
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.handoff.events import HANDOFF_EVENTS
-from ripstop.styles.handoff.standing import PUBLISH, SEND
+from ripstop.styles.handoff.state import PUBLISH, SEND
 from ripstop.styles.handoff.style import HandoffStyle
-from ripstop.trust import Trust
-from ripstop.trusted_folders import TrustedFolders, trusted_folders
 
 STYLES: dict[str, Style[Any]] = {"graph": GraphStyle(), "handoff": HandoffStyle()}
 CODEC = Codec(tuple(dict.fromkeys((*GRAPH_EVENTS, *HANDOFF_EVENTS))))
@@ -95,7 +95,7 @@ class App(Struct, frozen=True):
     engine: Engine
     worker: Worker
     live: Live
-    loudspeaker: Loudspeaker
+    loudspeaker: MessageDelivery
     places: dict[str, Path]
     """Folders of documents that this process works in, by what the ids of their runs begin with."""
     trust: Trust
@@ -378,7 +378,7 @@ async def open_app(
     settings: Settings, tools: Iterable[Tool] = (), create: bool = True, clock: ProcessClock | None = None
 ) -> AsyncIterator[App]:
     """Work on a journal: run what is open in it, too."""
-    live, loudspeaker, places, trust = Live(), Loudspeaker(), dict[str, Path](), Trust(settings)
+    live, loudspeaker, places, trust = Live(), MessageDelivery(), dict[str, Path](), Trust(settings)
     toolbox = Toolbox(tools, files=FileTools(), own={PUBLISH: Publisher(_folder_of), SEND: Sender(_folder_of)})
     journal = open_journal(settings, create)
     clock = await _never_behind(clock or ProcessClock(), journal)
@@ -396,7 +396,7 @@ async def open_app(
     )
     performers: dict[type, Performer] = {
         AskAgent: agents,
-        CallTool: Placed(toolbox, places, _folders_of(journal)),
+        CallTool: Relocated(toolbox, places, _folders_of(journal)),
         Say: loudspeaker,
         SetTimer: Timers(),
         StartRun: Children(engine, _child_definition),
@@ -407,7 +407,7 @@ async def open_app(
         clock,
         settings.concurrency,
         settings.attempts,
-        pace=Pace(settings.pace),
+        pace=RateLimit(settings.pace),
         takes=toolbox.takes,
     )
     async with _closing(journal):

@@ -12,8 +12,8 @@ import pytest
 
 from ripstop.kernel.effects import AskPerson, CallTool, PersonAnswered, ToolReturned
 from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Event, Record, Repeated, Started
-from ripstop.testing.crash_checks import Found, canonical, look
-from ripstop.testing.crash_work import Acknowledged, Effect
+from tests.harness.crash_checks import Found, canonical, look
+from tests.harness.crash_work import Acknowledged, Effect
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A journal that one process has worked on until it had to wait for people."""
     folder = tmp_path_factory.mktemp("worked")
     environment = {name: value for name, value in os.environ.items() if name != "RIPSTOP_FAILPOINT"}
-    command = [sys.executable, "-m", "ripstop.testing.crash_work", str(folder), "[]", "0"]
+    command = [sys.executable, "-m", "tests.harness.crash_work", str(folder), "[]", "0"]
     subprocess.run(command, env=environment, check=True, capture_output=True)
     return folder
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.runtime.failpoints import FAILPOINTS
-from ripstop.testing import crash
+from tests.harness import crash
 
 
 @pytest.mark.long

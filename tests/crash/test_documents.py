@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ripstop.performers.documents.folder import WORKFLOWS
-from ripstop.testing import document_crash
-from ripstop.testing.document_crash import Findings, Tally
-from ripstop.testing.document_work import Declined, Line, Made, Moved, Saved, lines_in, log_of
+from ripstop.performers.handoff.folder import WORKFLOWS
+from tests.harness import document_crash
+from tests.harness.document_crash import Findings, Tally
+from tests.harness.document_work import Declined, Line, Made, Moved, Saved, lines_in, log_of
 
 pytestmark = pytest.mark.long
 

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ripstop.journals.sqlite import LEASE, SqliteJournal
+from ripstop.journals.sqlite.journal import LEASE, SqliteJournal
 from ripstop.kernel.codec import Codec
 
 ENROL_AND_DIE = """
 import asyncio, os, signal, sys
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 
 async def main():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ripstop.definitions.graph_schema import GRAPH
+from ripstop.definitions.graph.schema import GRAPH
 from ripstop.faces.cli.main import cli
 from tests.definitions.wrong_definitions import RIGHT, ok
 

@@ -6,8 +6,8 @@ import pytest
 
 from ripstop.definitions.checking import check_graph
 from ripstop.definitions.problems import WARNING
-from ripstop.testing.workflows import WORKFLOWS
 from tests.definitions.wrong_definitions import DONE, PROMPT, RIGHT, ok
+from tests.harness.workflows import WORKFLOWS
 
 MANY = " OR ".join(f"d{n}" for n in range(20))
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ripstop.definitions.graph_schema import GRAPH
-from ripstop.testing.workflows import WORKFLOWS
+from ripstop.definitions.graph.schema import GRAPH
 from tests.definitions.wrong_definitions import RIGHT, ok
+from tests.harness.workflows import WORKFLOWS
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("workflow.yaml"))
 KINDS: dict[str, type | tuple[type, ...]] = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.definitions.checking import check_graph
-from ripstop.definitions.finding import find, find_all
+from ripstop.definitions.loading import find, find_all
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.kernel.errors import DefinitionError
 from ripstop.performers.agents.script_file import read_script

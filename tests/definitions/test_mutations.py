@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.testing.mutate import spoilt, try_all
+from tests.harness.mutate import spoilt, try_all
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.definitions.checking import check_graph
-from ripstop.definitions.graph import read_graph
+from ripstop.definitions.graph.reader import read_graph
 from ripstop.definitions.problems import ERROR, WrongDefinition
 from tests.definitions.wrong_definitions import DONE, RIGHT, WRONG, ok
 

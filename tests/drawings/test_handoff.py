@@ -5,9 +5,9 @@ import pytest
 from ripstop.drawings.diagram import Diagram, Journey, in_words
 from ripstop.drawings.formats import FORMATS
 from ripstop.drawings.handoff import of_file, of_rules
-from ripstop.drawings.stories import of_run
+from ripstop.drawings.runs import of_run
 from ripstop.kernel.errors import UsageError
-from ripstop.styles.handoff.paper import LEGAL
+from ripstop.styles.handoff.document import LEGAL
 from ripstop.styles.handoff.rules import RULES
 
 HEAD = """# Workflow: sums

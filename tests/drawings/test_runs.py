@@ -7,14 +7,14 @@ from ripstop.drawings.mermaid import mermaid
 from ripstop.drawings.svg import HERE, TAKEN, svg
 from ripstop.kernel.events import Warned
 from ripstop.styles.graph.definition import Graph
-from ripstop.styles.graph.events import Turned
+from ripstop.styles.graph.events import TurnFinished
 from tests.drawings.diagrams import graph
 
 PAIR = graph("write", write=[("judge", "done"), ("write", "NOT done")], judge=[("END", "good"), ("write", "NOT good")])
 
 
 def turned(where: str, to: str, via: int) -> Happened:
-    return Happened(where, Turned(reply=1, to=to, via=via))
+    return Happened(where, TurnFinished(reply=1, to=to, via=via))
 
 
 def drawn(definition: Graph, *happened: Happened, path: list[str], ended: bool = True) -> Diagram:

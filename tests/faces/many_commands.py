@@ -20,12 +20,12 @@ IMPORTED = (
     "ripstop.app",
     "ripstop.definitions.checking",
     "ripstop.drawings.formats",
-    "ripstop.drawings.stories",
+    "ripstop.drawings.runs",
     "ripstop.faces.cli.main",
     "ripstop.faces.cli.screen",
     "ripstop.faces.cli.tables",
-    "ripstop.office.documents",
-    "ripstop.office.mail",
+    "ripstop.services.handoff.service",
+    "ripstop.services.handoff.inbox",
 )
 """What commands import when they run."""
 

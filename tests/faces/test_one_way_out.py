@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 import ripstop
-from ripstop.definitions.problems import Place, Problem
+from ripstop.definitions.problems import Position, Problem
 from ripstop.faces.cli.output import Output
 from ripstop.faces.cli.safe_console import SafeConsole
 from ripstop.faces.cli.terminal import line_of, log_to_stderr, say, say_json, say_text
@@ -139,7 +139,7 @@ def test_cells_of_a_table_are_as_wide_as_what_is_shown() -> None:
 
 @pytest.mark.parametrize("before", ["key: ", "海の夜: ", "a\u202eb: ", "e\u0301e\u0301: ", "\t\x1b: ", "👨\u200d👩: "])
 def test_a_caret_points_at_its_column_after_escaping(before: str) -> None:
-    problem = Problem(Place("f\n\x1b.yaml", 1, len(before) + 1), "wrong", source=f"{before}HERE")
+    problem = Problem(Position("f\n\x1b.yaml", 1, len(before) + 1), "wrong", source=f"{before}HERE")
     shown, caret = problem.excerpt.splitlines()
     assert cell_len(shown[: shown.index("HERE")]) == len(caret) - 1
     assert len(str(problem).splitlines()) == 3

@@ -108,7 +108,7 @@ async def _peak(pid: int) -> float:
 def _look_at_files(folder: Path, output: str) -> list[str]:
     """The journal is sound and every record can be read; the key is nowhere."""
     from ripstop.app import open_engine
-    from ripstop.settings import Settings
+    from ripstop.settings.settings_file import Settings
 
     async def look() -> list[str]:
         async with open_engine(Settings(store=f"sqlite:{folder}/.ripstop/journal.db")) as engine:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ripstop.journals.memory import MemoryJournal
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.runtime.ports import Journal
 from ripstop.testing import JournalConformance

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.journals import bounded
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite import bounded_query as bounded
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError
 from ripstop.runtime.ports import Damage
-from ripstop.testing.entries import start
+from ripstop.testing.journal_entries import start
 
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.testing.mutate_journals import try_all
+from tests.harness.mutate_journals import try_all
 
 
 @pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.long)])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ripstop.journals.memory import MemoryJournal
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskPerson, CallTool, Command, SetTimer, StartRun
 from ripstop.kernel.errors import JournalError
@@ -31,7 +31,7 @@ from ripstop.kernel.events import (
     Withdrawn,
 )
 from ripstop.runtime.ports import Entry, Journal
-from ripstop.testing.entries import DIGEST, NOW, SECOND, answer, entry
+from ripstop.testing.journal_entries import DIGEST, NOW, SECOND, answer, entry
 
 RUNS = st.sampled_from(["a", "b", "a.2", "a.3", "c"])
 NUMBERS = st.integers(1, 6)

@@ -7,12 +7,12 @@ import sys
 import threading
 from pathlib import Path
 
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.errors import Conflict, LeaseLost
 from ripstop.kernel.events import RESUME, Asked, Ended, Heard, Ordered
-from ripstop.testing.entries import LATER, NOW, answer, entry, refuses, start
+from ripstop.testing.journal_entries import LATER, NOW, answer, entry, refuses, start
 
 TOOL = CallTool(tool="hammer")
 
@@ -174,10 +174,10 @@ def test_opening_waits_for_another_that_is_creating_the_file(tmp_path: Path) -> 
 
 WRITER = """
 import asyncio, sys
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.events import RESUME, Asked, Ended, Heard, Ordered
-from ripstop.testing.entries import entry, start
+from ripstop.testing.journal_entries import entry, start
 
 async def one(journal, name):
     await journal.append(start(name))
@@ -213,9 +213,9 @@ def test_several_processes_at_once_lose_nothing(tmp_path: Path) -> None:
 
 CLAIMER = """
 import asyncio, sys
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.testing.entries import NOW
+from ripstop.testing.journal_entries import NOW
 
 async def main(path):
     journal = SqliteJournal(path, Codec())

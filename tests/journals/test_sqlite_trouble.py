@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.journals.sqlite import SqliteJournal
-from ripstop.journals.sqlite_file import connect
+from ripstop.journals.sqlite.file import connect
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Heard
-from ripstop.testing.entries import DIGEST, entry, start
+from ripstop.testing.journal_entries import DIGEST, entry, start
 
 NOBODY = 65534
 

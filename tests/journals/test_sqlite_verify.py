@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.journals import chain
-from ripstop.journals.sqlite import SqliteJournal
-from ripstop.journals.sqlite_verify import MOST_TOLD
+from ripstop.journals import hash_chain as chain
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.journals.sqlite.verify import MOST_TOLD
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskPerson, CallTool, SetTimer
 from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Ended, Forked, Heard, Record
 from ripstop.runtime.ports import Damage
-from ripstop.testing.entries import STARTED, answer, entry, start
+from ripstop.testing.journal_entries import STARTED, answer, entry, start
 
 Tamper = Callable[[sqlite3.Connection], object]
 

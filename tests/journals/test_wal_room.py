@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.events import Heard
-from ripstop.testing.entries import entry, start
+from ripstop.testing.journal_entries import entry, start
 
 TEXTS = [f"text {n} {'.' * 500}" for n in range(40)]
 
@@ -69,7 +69,7 @@ def test_a_log_that_cannot_be_made_longer_is_written_as_ever(tmp_path: Path, mon
             raise OSError(28, "No space left on device")
         return write(file, data)
 
-    monkeypatch.setattr("ripstop.journals.wal_room.os.write", full)
+    monkeypatch.setattr("ripstop.journals.sqlite.wal_room.os.write", full)
 
     async def look(_: SqliteJournal, log: Path) -> None:
         assert log.read_bytes()[-4096:] != bytes(4096)

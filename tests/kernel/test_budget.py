@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ripstop.kernel.budget import SMALLEST_REPLY
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits, RunFinished, StartRun, ToolReturned, Usage
-from ripstop.kernel.events import Asked, Guarded, Started, Warned
+from ripstop.kernel.events import Asked, GuardTripped, Started, Warned
 from ripstop.kernel.prompt import estimate
 from ripstop.testing import Errands, ErrandStyle, Given, given
 
@@ -23,8 +23,8 @@ def begun(errands: Errands, limits: Limits, depth: int = 0) -> Given:
     return given(STYLE, errands, limits=limits, depth=depth)
 
 
-def verdict(story: Given) -> Guarded:
-    found = [record.event for record in story.records if isinstance(record.event, Guarded)]
+def verdict(story: Given) -> GuardTripped:
+    found = [record.event for record in story.records if isinstance(record.event, GuardTripped)]
     assert len(found) == 1, found
     assert story.run is not None and story.run.ended is not None
     assert story.run.ended.outcome == "limit"

@@ -8,7 +8,7 @@ from ripstop.kernel.events import (
     Ended,
     Event,
     Forked,
-    Guarded,
+    GuardTripped,
     Heard,
     Ordered,
     Record,
@@ -59,6 +59,6 @@ def test_the_end_closes_everything() -> None:
 
 
 def test_everything_else_opens_and_closes_nothing() -> None:
-    guarded = Guarded(guard="g", limit=1, value=2, text="t")
+    guarded = GuardTripped(guard="g", limit=1, value=2, text="t")
     started, forked = Started(style="s", definition="d"), Forked(run="r", at=1)
     assert after(started, forked, Heard(text="x"), Ordered(order="cancel"), guarded, Warned(text="w")) == []

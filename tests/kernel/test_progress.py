@@ -9,30 +9,30 @@ from hypothesis import strategies as st
 from ripstop.kernel import progress
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, Guards, Limits, PersonAnswered
 from ripstop.kernel.errors import RunHasEnded, UsageError
-from ripstop.kernel.events import Guarded, Ordered, Started, Withdrawn, Worked
-from ripstop.kernel.going_on import (
+from ripstop.kernel.events import GuardTripped, Ordered, Started, TurnResult, Withdrawn
+from ripstop.kernel.progress import LONGEST_CIRCLE, NOTHING, TurnDigest, follow, mark, review
+from ripstop.kernel.resuming import (
     AMOUNTS,
     GO_ON,
     RAISABLE,
     STOP,
     limit_of,
     outcome_of,
+    override_guards,
     raised,
     raises_of,
     ways_on,
-    with_wishes,
 )
-from ripstop.kernel.progress import LONGEST_CIRCLE, NOTHING, Deed, follow, mark, review
 from ripstop.testing import Errands, ErrandStyle, Given, given
 from tests.styles.loops import NEXT, counting, document, handled, play, ring, round_of, same, says, settle_views
 
 Step = tuple[str, str]  # who did what
 
 
-def walked(steps: list[Step], guards: Guards = Guards(), trail: tuple[Deed, ...] = ()) -> tuple[Deed, ...]:
+def walked(steps: list[Step], guards: Guards = Guards(), trail: tuple[TurnDigest, ...] = ()) -> tuple[TurnDigest, ...]:
     """The trail of these steps; a step's number is ten times its place, counted from 1."""
     for place, (agent, did) in enumerate(steps, 1):
-        trail = follow(trail, 10 * place, Worked(agent=agent, deed=did), guards)
+        trail = follow(trail, 10 * place, TurnResult(agent=agent, deed=did), guards)
     return trail
 
 
@@ -40,8 +40,8 @@ def around(*agents: str, times: int) -> list[Step]:
     return [(agent, "same") for agent in agents] * times
 
 
-def polite(agent: str, number: int, did: str = NOTHING) -> Deed:
-    return Deed(agent, did, number, courteous=True)
+def polite(agent: str, number: int, did: str = NOTHING) -> TurnDigest:
+    return TurnDigest(agent, did, number, courteous=True)
 
 
 # Marks
@@ -73,7 +73,7 @@ def test_courtesies_of_ones_own_count_beside_the_built_in_ones() -> None:
 
 def test_a_turn_of_which_nobody_knows_what_it_did_leaves_no_deed() -> None:
     trail = walked([("ann", "x")])
-    assert follow(trail, 99, Worked(), Guards()) is trail
+    assert follow(trail, 99, TurnResult(), Guards()) is trail
     assert review((), Guards()) is None
 
 
@@ -120,7 +120,7 @@ def test_turns_that_did_nothing_at_all_are_no_progress() -> None:
 
 def test_the_end_marker_comes_before_every_other_verdict() -> None:
     guards = Guards(end_marker="[END]")
-    trail = (*walked(around("ann", times=4)), Deed("ann", "same", 50, courteous=True, marked=True))
+    trail = (*walked(around("ann", times=4)), TurnDigest("ann", "same", 50, courteous=True, marked=True))
     verdict = review(trail, guards)
     assert verdict is not None
     assert (verdict.guard, verdict.evidence) == ("end_marker", (50,))
@@ -128,7 +128,7 @@ def test_the_end_marker_comes_before_every_other_verdict() -> None:
 
 @pytest.mark.req("S0-43")
 def test_courtesy_is_stopped_when_it_is_answered_with_courtesy() -> None:
-    work = Deed("ann", "x", 10)
+    work = TurnDigest("ann", "x", 10)
     assert review((work, polite("bob", 20)), Guards()) is None
     assert review((polite("bob", 10), work, polite("bob", 20)), Guards()) is None
     verdict = review((work, polite("bob", 20), polite("ann", 30)), Guards())
@@ -139,14 +139,19 @@ def test_courtesy_is_stopped_when_it_is_answered_with_courtesy() -> None:
 
 
 def test_courtesy_that_comes_with_a_new_deed_is_work() -> None:
-    work = (Deed("ann", "x", 10), Deed("bob", "y", 20))
+    work = (TurnDigest("ann", "x", 10), TurnDigest("bob", "y", 20))
     assert review((*work, polite("ann", 30, "new"), polite("bob", 40, "y")), Guards()) is None
     assert review((*work, polite("ann", 30, "x"), polite("bob", 40, "new")), Guards()) is None
     assert review((*work, polite("ann", 30, "x"), polite("bob", 40, "y")), Guards()) is not None
 
 
 def test_the_last_progress_before_courtesies_is_the_last_turn_that_changed_something() -> None:
-    again = (Deed("ann", "x", 10), Deed("bob", "y", 20), Deed("ann", "x", 30), Deed("bob", "y", 40))
+    again = (
+        TurnDigest("ann", "x", 10),
+        TurnDigest("bob", "y", 20),
+        TurnDigest("ann", "x", 30),
+        TurnDigest("bob", "y", 40),
+    )
     verdict = review((*again, polite("ann", 50, "x"), polite("bob", 60, "y")), Guards())
     assert verdict is not None and verdict.progress == 20
 
@@ -177,7 +182,7 @@ def test_whatever_came_before_a_circle_is_stopped_in_time(before: list[Step], tu
 def test_the_trail_is_as_short_as_can_be_and_leads_to_the_same_verdict(taken: list[Step], patience: int) -> None:
     guards = Guards(patience=patience)
     trail = walked(taken, guards)
-    whole = tuple(Deed(agent, did, 10 * place) for place, (agent, did) in enumerate(taken, 1))
+    whole = tuple(TurnDigest(agent, did, 10 * place) for place, (agent, did) in enumerate(taken, 1))
     assert len(trail) <= LONGEST_CIRCLE * max(patience, 1) + 2, "the longest circle, and two courtesies after it"
     assert trail == whole[len(whole) - len(trail) :]
     assert review(trail, guards) == review(whole, guards)
@@ -199,8 +204,8 @@ def test_a_verdict_is_given_exactly_when_the_end_repeats_itself(taken: list[Step
 # Ways on
 
 
-def verdict_of(guard: str, limit: float = 10, at: int = 0) -> Guarded:
-    return Guarded(guard=guard, limit=limit, value=limit, text="So it is.", progress=at)
+def verdict_of(guard: str, limit: float = 10, at: int = 0) -> GuardTripped:
+    return GuardTripped(guard=guard, limit=limit, value=limit, text="So it is.", progress=at)
 
 
 @pytest.mark.parametrize(
@@ -218,9 +223,11 @@ def verdict_of(guard: str, limit: float = 10, at: int = 0) -> Guarded:
         (verdict_of("depth", 8), "limit", "depth", ["resume r --raise depth=4"]),
         (verdict_of("interactions"), "limit", "interactions", ["resume r --raise interactions=5"]),
     ],
-    ids=lambda value: value.guard if isinstance(value, Guarded) else "",
+    ids=lambda value: value.guard if isinstance(value, GuardTripped) else "",
 )
-def test_every_verdict_says_how_the_run_can_go_on(verdict: Guarded, outcome: str, limit: str, ways: list[str]) -> None:
+def test_every_verdict_says_how_the_run_can_go_on(
+    verdict: GuardTripped, outcome: str, limit: str, ways: list[str]
+) -> None:
     assert (outcome_of(verdict), limit_of(verdict)) == (outcome, limit)
     assert ways_on("r", verdict) == [f"ripstop {way}" for way in ways]
     assert not limit or raises_of({"raise": {limit: 1}}, verdict) == {limit: 1}
@@ -266,9 +273,9 @@ def test_what_has_no_limit_stays_without_one() -> None:
 
 @pytest.mark.req("S0-34")
 def test_the_later_wish_wins() -> None:
-    wished = with_wishes(Guards(), {"patience": 3, "courtesy": "ignore"}, {"patience": 4, "phrases": ["aye"]})
+    wished = override_guards(Guards(), {"patience": 3, "courtesy": "ignore"}, {"patience": 4, "phrases": ["aye"]})
     assert wished == Guards(patience=4, courtesy="ignore", phrases=("aye",))
-    assert with_wishes(Guards()) == Guards()
+    assert override_guards(Guards()) == Guards()
 
 
 @pytest.mark.parametrize(
@@ -282,7 +289,7 @@ def test_the_later_wish_wins() -> None:
 )
 def test_a_wish_that_makes_no_sense_is_refused(wish: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        with_wishes(Guards(), wish)
+        override_guards(Guards(), wish)
 
 
 # A person is asked
@@ -304,7 +311,7 @@ def test_a_person_is_asked_about_a_circle_and_sees_the_evidence() -> None:
     story = ring(2, **ASKING)()
     assert play(story, same(go=True), 20) == 10
     question = asked(story)
-    (verdict,) = [record.event for record in story.records if isinstance(record.event, Guarded)]
+    (verdict,) = [record.event for record in story.records if isinstance(record.event, GuardTripped)]
     assert question.about == verdict.evidence
     assert question.question.startswith(verdict.text)
     story.when(PersonAnswered(choice=GO_ON)).then_asks(AskAgent)
@@ -395,7 +402,10 @@ def test_a_resumed_graph_begins_a_new_trail() -> None:
     play(story, same(go=True), 20)
     story.when(Ordered("resume")).then_asks(AskAgent)
     assert play(story, same(go=True), 20) == 10, "the same patience again"
-    assert [record.event.guard for record in story.records if isinstance(record.event, Guarded)] == ["circle", "circle"]
+    assert [record.event.guard for record in story.records if isinstance(record.event, GuardTripped)] == [
+        "circle",
+        "circle",
+    ]
     story.when(Ordered("resume", {"raise": {"patience": 5}})).then_asks(AskAgent)
     assert play(story, same(go=True), 30) == 20, "and twice as much once it is raised"
 
@@ -410,7 +420,7 @@ def test_a_document_gets_as_many_more_interactions_as_the_limit_is_raised_by() -
     assert story.run is not None and story.run.state.paper.status == "pending"
     assert play(story, lambda n: words(n + 5), 10) == 3
     assert story.run.state.count == 14
-    assert [record.event.limit for record in story.records if isinstance(record.event, Guarded)] == [10, 14]
+    assert [record.event.limit for record in story.records if isinstance(record.event, GuardTripped)] == [10, 14]
 
 
 @pytest.mark.parametrize(("choice", "status"), [(STOP, "terminated"), (GO_ON, "pending")])

@@ -28,7 +28,7 @@ from ripstop.kernel.events import (
     Doubted,
     Ended,
     Forked,
-    Guarded,
+    GuardTripped,
     Heard,
     Ordered,
     Record,
@@ -41,7 +41,7 @@ from ripstop.kernel.run import fingerprint, replay
 from ripstop.kernel.step import AGAIN, GIVE_UP, HAPPENED, News, Step
 from ripstop.kernel.work_time import DEADLINE
 from ripstop.testing import ERRAND_EVENTS, Errands, ErrandStyle, Given, given
-from ripstop.testing.errands import RoundBegan, Standing
+from ripstop.testing.stub_style import RoundBegan, StubState
 
 STYLE = ErrandStyle()
 AGENT, TOOL, PERSON = AskAgent(agent="ada"), CallTool(tool="hammer"), AskPerson(question="Well?")
@@ -93,7 +93,7 @@ def test_an_ended_run_refuses_and_names_the_way_on(fact: Heard | Ordered) -> Non
 class Fussy(ErrandStyle):
     """Cannot work with the word "no"."""
 
-    def decide(self, step: Step[Standing], news: News) -> None:
+    def decide(self, step: Step[StubState], news: News) -> None:
         if step.state.answers[-1:] == ("no",):
             step.warn("that was a no")
             raise Unworkable("the agent said no")
@@ -174,9 +174,9 @@ def test_the_deadline_is_a_timer_set_with_the_first_call() -> None:
 
 def test_the_deadline_ends_the_run_as_limit_with_its_evidence() -> None:
     story = given(STYLE, errands((AGENT,)), limits=Limits(seconds=60))
-    told = story.when(TimerFired(), after=60).then(Guarded, Ended).then_ends("limit", "60 s")
+    told = story.when(TimerFired(), after=60).then(GuardTripped, Ended).then_ends("limit", "60 s")
     verdict = told.decided[0]
-    assert isinstance(verdict, Guarded)
+    assert isinstance(verdict, GuardTripped)
     assert (verdict.guard, verdict.limit, verdict.evidence) == ("budget.seconds", 60, (4,))
 
 
@@ -244,7 +244,7 @@ def test_a_command_may_be_doubted_again_after_it_was_repeated() -> None:
 class Changeable(ErrandStyle):
     """Withdraws its first command when it hears anything."""
 
-    def decide(self, step: Step[Standing], news: News) -> None:
+    def decide(self, step: Step[StubState], news: News) -> None:
         if isinstance(news, Heard):
             step.withdraw(3, "changed my mind")
         else:

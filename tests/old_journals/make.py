@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import (
     AgentReplied,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import Answer, Command
 from ripstop.kernel.events import DECISIONS, FACTS, Answered, Asked, Event

@@ -11,8 +11,8 @@ from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, U
 from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Forked, Withdrawn
 from ripstop.kernel.run import fingerprint
 from ripstop.kernel.work_time import DEADLINE
-from ripstop.runtime.cells import Cells
 from ripstop.runtime.ports import Kind, Request
+from ripstop.runtime.run_cache import RunCache
 from ripstop.testing import Errands
 from tests.runtime.world import Does, World, a_world
 
@@ -69,7 +69,7 @@ def test_two_engines_on_one_file_move_the_same_run_without_losing_anything(tmp_p
 def test_a_run_that_was_forgotten_is_read_again(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            world.engine._cells = Cells(2)
+            world.engine._cells = RunCache(2)
             for number in range(6):
                 await world.start(f"r{number}", (PERSON,))
             assert len(world.engine._cells) <= 2

@@ -15,7 +15,7 @@ from ripstop.kernel.events import Answered, Asked, Doubted
 from ripstop.performers.tools.toolbox import Tool, tool
 from ripstop.runtime.engine import View
 from ripstop.runtime.following import until_settled
-from ripstop.settings import Models, Settings
+from ripstop.settings.settings_file import Models, Settings
 
 WORKFLOW = """\
 name: shop
@@ -34,7 +34,7 @@ PROGRAM = """
 import asyncio
 from tests.runtime.test_foreign_tools import SETTINGS, pay
 from ripstop.app import open_app
-from ripstop.definitions.finding import find
+from ripstop.definitions.loading import find
 from ripstop.runtime.following import until_settled
 
 

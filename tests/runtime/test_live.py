@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
-from ripstop.runtime.live import Appended, Began, Live, Sight, Token
+from ripstop.runtime.live import Appended, Began, Live, LiveEvent, Token
 from ripstop.runtime.ports import Request
 from tests.runtime.world import Does, a_world
 
@@ -13,7 +13,7 @@ TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
 
 def test_watchers_see_what_happens_as_it_happens(tmp_path: Path) -> None:
     async def story() -> None:
-        seen: list[Sight] = []
+        seen: list[LiveEvent] = []
         async with a_world(tmp_path / "j.db") as world:
 
             async def speak(request: Request) -> AgentReplied:
@@ -40,7 +40,7 @@ def test_watchers_see_what_happens_as_it_happens(tmp_path: Path) -> None:
 
 def test_a_watcher_that_falls_over_does_not_hold_up_a_run(tmp_path: Path) -> None:
     async def story() -> None:
-        def fall(sight: Sight) -> None:
+        def fall(sight: LiveEvent) -> None:
             raise BrokenPipeError("nobody reads any more")
 
         async with a_world(tmp_path / "j.db") as world:

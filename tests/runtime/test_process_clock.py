@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ripstop.app import open_app, open_engine
-from ripstop.definitions.finding import Workflow, find
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.definitions.loading import Workflow, find
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, SetTimer, ToolReturned
 from ripstop.kernel.events import Answered
 from ripstop.performers.timers import Timers
@@ -17,7 +17,7 @@ from ripstop.runtime.engine import Engine
 from ripstop.runtime.ports import Request
 from ripstop.runtime.process_clock import LAST_YEAR, ProcessClock, elapsed_time, system_time
 from ripstop.runtime.worker import Worker
-from ripstop.settings import Models, Settings
+from ripstop.settings.settings_file import Models, Settings
 from ripstop.testing import Errands, ErrandStyle, FakeClock
 from tests.runtime.world import CODEC, Does
 

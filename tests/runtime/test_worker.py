@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolReturned
-from ripstop.runtime.live import Retrying, Sight
+from ripstop.runtime.live import LiveEvent, Retrying
 from ripstop.runtime.ports import Kind, Refused, Request, TryAgain
 from tests.runtime.world import Does, a_world, answers
 
@@ -108,7 +108,7 @@ def test_tries_again_only_what_surely_had_no_effect_with_growing_pauses(tmp_path
         agent = Does(fails_thrice, provider="acme")
         pauses: list[float] = []
 
-        def watch(sight: Sight) -> None:
+        def watch(sight: LiveEvent) -> None:
             if isinstance(sight, Retrying):
                 pauses.append(sight.seconds)
 

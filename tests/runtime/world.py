@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import Answer, Command, Limits, RunFinished, StartRun, TimerFired, ToolReturned
 from ripstop.kernel.events import Answered

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ripstop
-from ripstop.addresses import parse_address
 from ripstop.kernel.errors import UsageError
 from ripstop.performers.agents.api_key import ApiKey, read_key
 from ripstop.performers.agents.openai_compatible import OpenAICompatibleAgent
-from ripstop.redaction import redacted, secrets_in
 from ripstop.runtime.ports import Refused, TryAgain
-from ripstop.settings import read_settings
+from ripstop.security.addresses import parse_address
+from ripstop.security.redaction import redacted, secrets_in
+from ripstop.settings.settings_file import read_settings
 from tests.performers.agents.asking import ask
 
 KEY = "sk-0123456789abcdefghij"

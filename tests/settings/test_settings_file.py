@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripstop.kernel.errors import UsageError
-from ripstop.settings import Settings, read_settings
-from ripstop.toml_places import line_of
+from ripstop.settings.settings_file import Settings, read_settings
+from ripstop.settings.toml_positions import line_of
 
 
 def complaint(folder: Path, text: str) -> str:

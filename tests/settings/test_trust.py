@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from ripstop.consent import Consents, Named
+from ripstop.checks.trust import NotTrusted, Trust
 from ripstop.kernel.errors import UsageError
-from ripstop.settings import Models, Settings, read_settings
+from ripstop.security.consent import Consents, NamedAddress
+from ripstop.settings.settings_file import Models, Settings, read_settings
 from ripstop.testing.commands import command
-from ripstop.trust import NotTrusted, Trust
 
 KEY = "sk-0123456789abcdefghij"
 WORKFLOW = """\
@@ -231,12 +231,12 @@ def test_a_key_goes_in_clear_text_to_loopback_only(project: Path) -> None:
 
 def test_a_consent_is_for_one_content_in_one_project(tmp_path: Path) -> None:
     consents = Consents(tmp_path / "state")
-    here = Named("address", "https://a.example/v1", "/here")
-    consents.remember([here, Named("command", '["tool"]', "/here")])
+    here = NamedAddress("address", "https://a.example/v1", "/here")
+    consents.remember([here, NamedAddress("command", '["tool"]', "/here")])
     assert consents.cover(here)
-    assert not consents.cover(Named("address", "https://a.example/v1", "/there"))
-    assert not consents.cover(Named("command", "https://a.example/v1", "/here"))
-    assert not consents.cover(Named("command", '["tool","-x"]', "/here"))
+    assert not consents.cover(NamedAddress("address", "https://a.example/v1", "/there"))
+    assert not consents.cover(NamedAddress("command", "https://a.example/v1", "/here"))
+    assert not consents.cover(NamedAddress("command", '["tool","-x"]', "/here"))
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "state" / "consents.json").stat().st_mode & 0o777 == 0o600
     consents.revoke([here])
@@ -252,7 +252,7 @@ def test_a_damaged_store_is_an_error_not_a_consent(tmp_path: Path, damage: bytes
 
 
 def test_a_store_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
-    Consents(tmp_path).remember([Named("address", "https://a.example/v1", "/here")])
+    Consents(tmp_path).remember([NamedAddress("address", "https://a.example/v1", "/here")])
     (tmp_path / "consents.json").chmod(0o666)
     with pytest.raises(UsageError, match="other users"):
         Consents(tmp_path).all()
@@ -260,7 +260,7 @@ def test_a_store_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
 
 def test_an_entry_whose_hash_is_another_does_not_count(tmp_path: Path) -> None:
     consents = Consents(tmp_path)
-    consents.remember([Named("address", "https://a.example/v1", "/here")])
+    consents.remember([NamedAddress("address", "https://a.example/v1", "/here")])
     path = tmp_path / "consents.json"
     path.write_text(path.read_text().replace("a.example", "evil.example"))
     assert consents.all() == ()
@@ -268,7 +268,7 @@ def test_an_entry_whose_hash_is_another_does_not_count(tmp_path: Path) -> None:
 
 def test_processes_that_agree_at_once_lose_nothing(tmp_path: Path) -> None:
     def agree(number: int) -> None:
-        Consents(tmp_path).remember([Named("address", f"https://a{number}.example", "/here")])
+        Consents(tmp_path).remember([NamedAddress("address", f"https://a{number}.example", "/here")])
 
     threads = [threading.Thread(target=agree, args=(number,)) for number in range(8)]
     for thread in threads:

@@ -27,10 +27,10 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.events import Answered, Fact, Heard, Ordered, Started
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.handoff.document import write
 from ripstop.styles.handoff.drafts import draft
-from ripstop.styles.handoff.paper import write
 from ripstop.styles.handoff.policy import Policy
-from ripstop.styles.handoff.standing import asked_of
+from ripstop.styles.handoff.state import asked_of
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing import Errands, ErrandStyle, Given, given
 

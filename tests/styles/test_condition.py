@@ -14,9 +14,9 @@ from ripstop.styles.condition import (
     And,
     Compare,
     ConditionError,
+    Expression,
     Literal,
     Name,
-    Node,
     Not,
     Or,
     evaluate,
@@ -252,4 +252,4 @@ def test_the_tree_knows_its_places_and_names() -> None:
     compare = node.right.operand.left
     assert isinstance(compare, Compare) and isinstance(compare.left, Name) and isinstance(compare.right, Literal)
     assert [(n.name, n.column) for n in names(node)] == [("a", 0), ("b", 11), ("c", 21)]
-    assert isinstance(node, Node)
+    assert isinstance(node, Expression)

@@ -8,16 +8,16 @@ import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, TimerFired, ToolCall, ToolReturned
 from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.events import Asked, Ended, Forked, Guarded, Ordered, Started, Warned, Withdrawn
+from ripstop.kernel.events import Asked, Ended, Forked, GuardTripped, Ordered, Started, Warned, Withdrawn
 from ripstop.kernel.progress import NOTHING, mark
 from ripstop.kernel.run import fingerprint
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
-from ripstop.styles.graph.events import Turned
+from ripstop.styles.graph.events import TurnFinished
 from ripstop.styles.graph.position import VALUES
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
-from ripstop.testing.stories import Given
+from ripstop.testing.scenarios import Given
 
 STYLE = GraphStyle()
 TOOLS = ("add", "write_file", "edit_file")
@@ -41,10 +41,10 @@ def says(content: str = "said", **decisions: Any) -> AgentReplied:
     return AgentReplied(text=json.dumps({"content": content, "decisions": decisions}))
 
 
-def turned(to: str, via: int, **decisions: Any) -> Turned:
+def turned(to: str, via: int, **decisions: Any) -> TurnFinished:
     """The end of the first turn, by agent_a, in which nothing was written."""
     deed = mark(decisions, []) if decisions else NOTHING
-    return Turned(reply=3, to=to, via=via, agent="agent_a", deed=deed)
+    return TurnFinished(reply=3, to=to, via=via, agent="agent_a", deed=deed)
 
 
 LOOP = graph(
@@ -71,7 +71,7 @@ def test_takes_the_first_transition_that_holds() -> None:
 @pytest.mark.req("S1-32")
 def test_end_completes_the_run() -> None:
     story = given(STYLE, LOOP, says(go=True))
-    story.when(says(done=True, score=9)).then(Turned, Ended).then_ends("completed", "done AND score >= 8")
+    story.when(says(done=True, score=9)).then(TurnFinished, Ended).then_ends("completed", "done AND score >= 8")
 
 
 @pytest.mark.req("S1-28")
@@ -107,25 +107,25 @@ def test_asks_again_when_a_compared_decision_is_missing_or_wrongly_typed(decisio
     (ask,) = told.commands
     assert isinstance(ask, AskAgent)
     assert problem in STYLE.render(told.run.open[told.run.length].state, ask).messages[-1].text
-    told = story.when(says(**decisions)).then(Turned, Warned, Ended)
+    told = story.when(says(**decisions)).then(TurnFinished, Warned, Ended)
     assert problem in told.decided[1].text  # type: ignore[attr-defined]
     told.then_ends("completed", "none of the 2 transitions of a holds")
 
 
 def test_an_agent_that_corrects_its_decisions_goes_on() -> None:
-    given(STYLE, SCORES, says(score="7")).when(says(score=7)).then(Turned, Asked)
+    given(STYLE, SCORES, says(score="7")).when(says(score=7)).then(TurnFinished, Asked)
 
 
 def test_a_recording_is_not_asked_again_for_its_decisions() -> None:
     recorded = msgspec.structs.replace(says(score="9"), recorded=True)
-    given(STYLE, SCORES).when(recorded).then(Turned, Warned, Ended).then_ends("completed")
+    given(STYLE, SCORES).when(recorded).then(TurnFinished, Warned, Ended).then_ends("completed")
 
 
 def test_reasks_also_bound_the_questions_about_decisions() -> None:
     never = msgspec.structs.replace(SCORES, reasks=0)
-    given(STYLE, never).when(says()).then(Turned, Warned, Ended)
+    given(STYLE, never).when(says()).then(TurnFinished, Warned, Ended)
     story = given(STYLE, SCORES, AgentReplied(text="no JSON"))
-    story.when(says()).then(Turned, Warned, Ended), "the protocol error was the one question"
+    story.when(says()).then(TurnFinished, Warned, Ended), "the protocol error was the one question"
 
 
 @pytest.mark.parametrize(
@@ -142,17 +142,17 @@ def test_values_that_asking_again_would_not_mend_end_the_run_with_a_warning(
     conditions: tuple[str, ...], decisions: dict[str, Any], seen: str
 ) -> None:
     ways = graph(state("a", *((END, each) for each in conditions)))
-    told = given(STYLE, ways).when(says(**decisions)).then(Turned, Warned, Ended)
+    told = given(STYLE, ways).when(says(**decisions)).then(TurnFinished, Warned, Ended)
     assert seen in told.decided[1].text  # type: ignore[attr-defined]
 
 
 def test_warns_of_a_wrongly_typed_decision_where_another_transition_holds() -> None:
     ways = graph(state("a", (END, "score >= 8"), (END, "")))
-    told = given(STYLE, ways).when(says(score="9")).then(Turned, Warned, Ended)
+    told = given(STYLE, ways).when(says(score="9")).then(TurnFinished, Warned, Ended)
     assert told.decided[1].text == (  # type: ignore[attr-defined]
         'score is the text "9", not a number; the transitions compare it with 8; the comparison is false'
     )
-    given(STYLE, ways).when(says(score=9)).then(Turned, Ended)
+    given(STYLE, ways).when(says(score=9)).then(TurnFinished, Ended)
 
 
 def test_a_misspelt_decision_is_asked_for_again() -> None:
@@ -161,7 +161,7 @@ def test_a_misspelt_decision_is_asked_for_again() -> None:
 
 
 def test_a_state_without_transitions_ends_without_a_warning() -> None:
-    given(STYLE, graph(state("a"))).when(says()).then(Turned, Ended)
+    given(STYLE, graph(state("a"))).when(says()).then(TurnFinished, Ended)
 
 
 def test_a_wrong_type_takes_the_transition_that_holds() -> None:
@@ -173,7 +173,7 @@ def test_a_wrong_type_takes_the_transition_that_holds() -> None:
 def test_a_decision_cannot_defeat_a_condition_on_the_engines_own_name(name: str) -> None:
     ending = graph(state("a", (END, f"{name} >= 2"), ("a", "always")))
     story, shadowing = given(STYLE, ending), AgentReplied(text=f'{{"decisions": {{"{name}": 0}}}}')
-    told = story.when(shadowing).then(Turned, Warned, Asked)
+    told = story.when(shadowing).then(TurnFinished, Warned, Asked)
     assert repr(name) in told.decided[1].text  # type: ignore[attr-defined]
     story.when(shadowing).then_ends("completed", f"{name} >= 2")
 
@@ -188,7 +188,7 @@ def test_decisions_do_not_hide_an_error_or_the_turn_limit_from_exit_conditions()
 
 
 def test_a_decision_named_like_the_turns_of_no_state_is_a_decision() -> None:
-    given(STYLE, graph(state("a", (END, "turn_count_x > 3")))).when(says(turn_count_x=9)).then(Turned, Ended)
+    given(STYLE, graph(state("a", (END, "turn_count_x > 3")))).when(says(turn_count_x=9)).then(TurnFinished, Ended)
 
 
 @pytest.mark.req("S1-71")
@@ -202,7 +202,7 @@ def test_exactly_max_turns_turns_are_taken() -> None:
     limited = graph(state("a", ("a", "NOT done"), (END, "done")), max_turns=3)
     story = given(STYLE, limited, says(done=False), says(done=False))
     told = story.when(says(done=False)).then_ends("limit", "3 turns")
-    assert any(isinstance(e, Guarded) and e.guard == "max_turns" for e in told.decided)
+    assert any(isinstance(e, GuardTripped) and e.guard == "max_turns" for e in told.decided)
     assert told.run.spent.turns == 3
 
 
@@ -325,7 +325,7 @@ def test_a_run_in_the_middle_of_tool_calls_has_a_fingerprint() -> None:
 def test_the_kernels_turn_budget_stops_a_graph() -> None:
     story = given(STYLE, LOOP, limits=Limits(turns=1))
     told = story.when(says(go=True)).then_ends("limit", "turns")
-    assert any(isinstance(e, Guarded) and e.guard == "budget.turns" for e in told.decided)
+    assert any(isinstance(e, GuardTripped) and e.guard == "budget.turns" for e in told.decided)
 
 
 @pytest.mark.req("S1-54", "S1-55")

@@ -15,13 +15,13 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.events import Answered, Forked, Guarded, Heard, Ordered, Worked
+from ripstop.kernel.events import Answered, Forked, GuardTripped, Heard, Ordered, TurnResult
 from ripstop.kernel.run import replay
 from ripstop.kernel.step import advance
 from ripstop.runtime.forking import last_shared
-from ripstop.styles.handoff.events import Heeded, Stumbled
-from ripstop.styles.handoff.paper import write
-from ripstop.styles.handoff.standing import asked_of
+from ripstop.styles.handoff.document import write
+from ripstop.styles.handoff.events import AgentFailed, MessageNoted
+from ripstop.styles.handoff.state import asked_of
 from ripstop.styles.turn import MAX_CALLS
 from ripstop.testing import Given
 from tests.styles.loops import (
@@ -64,11 +64,11 @@ from tests.styles.loops import (
 )
 
 
-def verdicts(story: Given) -> list[Guarded]:
-    return [record.event for record in story.records if isinstance(record.event, Guarded)]
+def verdicts(story: Given) -> list[GuardTripped]:
+    return [record.event for record in story.records if isinstance(record.event, GuardTripped)]
 
 
-def stopped(loop: Loop) -> tuple[Given, Guarded]:
+def stopped(loop: Loop) -> tuple[Given, GuardTripped]:
     """Play a loop and check what holds for all of them."""
     story = loop.begin()
     settle_views(story)
@@ -83,7 +83,7 @@ def stopped(loop: Loop) -> tuple[Given, Guarded]:
     return story, verdict
 
 
-def evidence(story: Given, verdict: Guarded) -> list[Any]:
+def evidence(story: Given, verdict: GuardTripped) -> list[Any]:
     before = next(record.number for record in story.records if record.event is verdict)
     assert all(1 <= number < before for number in verdict.evidence)
     assert list(verdict.evidence) == sorted(set(verdict.evidence))
@@ -102,9 +102,9 @@ def forked(story: Given, at: int) -> Any:
 @pytest.mark.parametrize("loop", GRAPH_LOOPS, ids=lambda loop: loop.id)
 def test_a_graph_that_goes_round_is_stopped(loop: Loop) -> None:
     story, verdict = stopped(loop)
-    turns = [record.number for record in story.records if isinstance(record.event, Worked)]
+    turns = [record.number for record in story.records if isinstance(record.event, TurnResult)]
     if loop.outcome == "stopped":
-        assert all(isinstance(event, Worked) for event in evidence(story, verdict))
+        assert all(isinstance(event, TurnResult) for event in evidence(story, verdict))
         assert verdict.evidence[-1] == turns[-1]
     if not loop.progress:
         assert verdict.progress == 0
@@ -294,7 +294,7 @@ def test_an_agent_that_fails_for_ever_is_bounded_by_its_attempts() -> None:
     fails: tuple[Answer, ...] = (Failed(reason="timeout"),) * 3
     story = document()()
     asks_a_person(story, *fails)
-    assert sum(isinstance(record.event, Stumbled) for record in story.records) == 3
+    assert sum(isinstance(record.event, AgentFailed) for record in story.records) == 3
     assert story.run is not None and story.run.state.count == 1, "a failure is no interaction"
     story.when(PersonAnswered(choice="again")).then_asks(AskAgent)
     story.when(fails[0]).then_asks(AskPerson)
@@ -319,7 +319,7 @@ def test_words_after_the_completion_change_nothing_though_the_file_is_not_writte
     story = document()()
     for order in completed("ann"):
         story.tell(order)
-    told = story.when(Heard(text, "bob")).then(Heeded)
+    told = story.when(Heard(text, "bob")).then(MessageNoted)
     assert [asked_of(opened.command) for opened in told.run.open.values()] == ["publish"]
     settle_views(story)
     assert told.run.ended is not None and told.run.ended.outcome == "completed"

@@ -14,7 +14,7 @@ from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
-from ripstop.testing.stories import Given
+from ripstop.testing.scenarios import Given
 
 STYLE = GraphStyle()
 OK = ToolReturned(value="written")

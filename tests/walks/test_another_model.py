@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ripstop.app import open_app
-from ripstop.definitions.finding import find
-from ripstop.settings import Models, Settings
+from ripstop.definitions.loading import find
+from ripstop.settings.settings_file import Models, Settings
 from tests.walks.test_command_line import HAIKU, SCRIPT, log_of, ripstop, slow, succeed
 
 __all__ = ["slow"]

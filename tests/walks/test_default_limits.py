@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ripstop.default_limits import DEFAULT_LIMITS, describe_limits, how_to_raise, with_defaults
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.effects import CallTool, Limits, SetTimer
 from ripstop.performers.timers import Timers
 from ripstop.performers.tools.toolbox import Toolbox, tool
+from ripstop.settings.default_limits import DEFAULT_LIMITS, describe_limits, how_to_raise, with_defaults
 from tests.runtime.world import a_world
 
 ENDLESS = """\

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers.documents.publisher import key_of
+from ripstop.performers.handoff.publisher import key_of
 from ripstop.testing.commands import command
 from tests.walks.test_command_line import EXAMPLES, ripstop, succeed
 

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from ripstop.app import CODEC, STYLES, now
-from ripstop.definitions.finding import find, load
+from ripstop.definitions.loading import find, load
 from ripstop.definitions.pinned import check_pinned
-from ripstop.journals import chain
-from ripstop.journals.sqlite import SqliteJournal
+from ripstop.journals import hash_chain as chain
+from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.runtime.engine import Engine
 from ripstop.styles.graph.definition import Agent, Graph, State
 from ripstop.testing.commands import command

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from ripstop.app import App, fork, open_app
-from ripstop.definitions.finding import find
+from ripstop.definitions.loading import find
 from ripstop.kernel.effects import AgentReplied, Failed
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Forked, Warned, Withdrawn
 from ripstop.runtime.engine import View
 from ripstop.runtime.following import until_settled
-from ripstop.runtime.story import explain, path, tell_story
-from ripstop.settings import Models, Settings
+from ripstop.runtime.timeline import explain, path, timeline
+from ripstop.settings.settings_file import Models, Settings
 from ripstop.styles.turn import Corrected
 
 FLOW = """\
@@ -104,7 +104,7 @@ def test_a_fork_at_any_record_does_all_that_the_run_did(tmp_path: Path, monkeypa
                 answers = [event.answer for event in events if isinstance(event, Answered)]
                 assert [answer for answer in answers if isinstance(answer, Failed)] == [], at
                 assert files_in(tmp_path / ".ripstop" / "workspaces" / view.run.id) == FILES, at
-                assert path(app.engine, await tell_story(app.engine, view.run.id)) == ["make", "mend", "look"], at
+                assert path(app.engine, await timeline(app.engine, view.run.id)) == ["make", "mend", "look"], at
                 replies = [answer for answer in answers if isinstance(answer, AgentReplied)]
                 assert (view.run.spent.turns, view.run.spent.calls) == (3, len(replies)), at
             assert files_in(tmp_path / "w") == FILES
@@ -192,13 +192,13 @@ def test_a_plain_fork_of_a_run_that_failed_through_its_agent_asks_it_again(
         async with an_app(tmp_path, [done, *script]) as app:
             failed = (await a_run(app, tmp_path)).run
             assert failed.ended is not None and failed.ended.outcome == "failed"
-            told = await tell_story(app.engine, failed.id)
+            told = await timeline(app.engine, failed.id)
             assert explain(app.engine, told, told[-1]) == [f"go on     ripstop fork {failed.id}"]
         async with an_app(tmp_path, [done] * 4 + SCRIPT[3:]) as app:  # the agent is in a better mood
             view = await forked(app, failed.id, None)
             assert view.status == "completed", view.run.ended
             assert view.run.spent.turns == 3
-            assert path(app.engine, await tell_story(app.engine, view.run.id)) == ["make", "mend", "look"]
+            assert path(app.engine, await timeline(app.engine, view.run.id)) == ["make", "mend", "look"]
 
     asyncio.run(story())
 

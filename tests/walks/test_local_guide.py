@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ripstop.app import open_app
-from ripstop.definitions.finding import find
-from ripstop.settings import Models, Settings
+from ripstop.definitions.loading import find
+from ripstop.settings.settings_file import Models, Settings
 
 HAIKU = Path(__file__).parents[2] / "examples" / "haiku"
 

@@ -9,10 +9,10 @@ from click.testing import CliRunner, Result
 
 import ripstop
 from ripstop.app import open_app
+from ripstop.checks.start import check_model
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.errors import UsageError
 from ripstop.performers.agents.model_files import RUNNER, missing_parts
-from ripstop.start_checks import check_model
 
 WORKFLOW = """\
 name: brief

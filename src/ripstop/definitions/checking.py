@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
-from .graph import read_written
-from .graph_lint import lint_graph
-from .graph_outside import Outside, check_outside
+from ripstop.definitions.graph.lint import lint_graph
+from ripstop.definitions.graph.reader import read_written
+from ripstop.definitions.graph.references import Environment, check_outside
+
 from .problems import ERROR, Problem, WrongDefinition, in_order
 
 
-def check_graph(path: Path, goal: str = "", any_name: bool = False, outside: Outside | None = None) -> list[Problem]:
+def check_graph(
+    path: Path, goal: str = "", any_name: bool = False, outside: Environment | None = None
+) -> list[Problem]:
     """Everything that is wrong with a graph; if nothing is, what its author would want to know.
 
     `outside`: which models and tools there are; without it they are not looked at.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from .problems import Problem
-from .source import BREAK, place_at
+from .yaml_positions import BREAK, place_at
 
 LONGEST = 1000
 """Characters of a line that are searched: the patterns take time that grows with the square of its length."""

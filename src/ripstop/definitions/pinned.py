@@ -6,19 +6,19 @@ files holds for it, and none has to be kept in two places.
 
 from typing import Any
 
+from ripstop.definitions.graph.reader import graph_problems
 from ripstop.styles.graph.definition import Graph
 
-from .graph import graph_problems
-from .problems import Place, WrongDefinition, in_order
-from .source import Span
-from .tree import Entry, Value
+from .problems import Position, WrongDefinition, in_order
+from .yaml_positions import Span
+from .yaml_tree import Value, YamlEntry
 
 
 def check_pinned(definition: Any) -> None:
     """Raise `WrongDefinition` unless a graph could have been read from a file. Other styles have types alone."""
     if not isinstance(definition, Graph):
         return
-    problems = graph_problems(_value(_written(definition), Place(definition.source or "workflow.yaml")))
+    problems = graph_problems(_value(_written(definition), Position(definition.source or "workflow.yaml")))
     if problems:
         raise WrongDefinition(in_order(problems))
 
@@ -58,9 +58,9 @@ def _written(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _value(thing: Any, place: Place) -> Value:
+def _value(thing: Any, place: Position) -> Value:
     if isinstance(thing, dict):
-        return Value({str(key): Entry(place, _value(one, place)) for key, one in thing.items()}, place)
+        return Value({str(key): YamlEntry(place, _value(one, place)) for key, one in thing.items()}, place)
     if isinstance(thing, (list, tuple)):
         return Value([_value(one, place) for one in thing], place)
     text = str(thing)

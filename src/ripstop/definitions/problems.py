@@ -17,7 +17,7 @@ WIDEST = 160
 """Characters of a source line that are shown, at most."""
 
 
-class Place(Struct, frozen=True):
+class Position(Struct, frozen=True):
     """Where something stands. Lines and columns count from 1, columns in characters."""
 
     file: str
@@ -29,7 +29,7 @@ class Place(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    place: Place
+    place: Position
     text: str
     hint: str = ""
     """What would be right, or what to do next."""

@@ -5,8 +5,8 @@ import re
 import yaml
 
 from .look_alikes import look_alike
-from .problems import Place, Problem
-from .source import line_at, place_at
+from .problems import Position, Problem
+from .yaml_positions import line_at, place_at
 
 _PLAIN_WORDS = (
     # (in PyYAML's words, what is wrong, what would be right)
@@ -43,11 +43,11 @@ def syntax_problem(error: Exception, text: str, file: str) -> Problem:
     if error.context in _AT_ITS_BEGINNING and "end of stream" in (error.problem or ""):
         mark = error.context_mark
     if mark is None:
-        return Problem(Place(file), said)
+        return Problem(Position(file), said)
     index = min(mark.index, len(text))
     if "character '\\t'" not in said and (blamed := look_alike(text, index, file)):
         return blamed
-    place, source = Place(file, mark.line + 1, mark.column + 1), line_at(text, index)
+    place, source = Position(file, mark.line + 1, mark.column + 1), line_at(text, index)
     for theirs, ours, hint in _PLAIN_WORDS:
         if theirs in said and (theirs not in _AT_ITS_BEGINNING or "end of stream" in said):
             return Problem(place, ours, hint, source=source)
@@ -59,4 +59,4 @@ def _too_large(text: str, file: str) -> Problem:
     for escape in _WIDE_ESCAPE.finditer(text):
         if int(escape[1], 16) > 0x10FFFF:
             return Problem(place_at(text, escape.start(), file), f"there is no character {escape[0]}")
-    return Problem(Place(file), "a number in the %YAML line is too large", "leave the line out")
+    return Problem(Position(file), "a number in the %YAML line is too large", "leave the line out")

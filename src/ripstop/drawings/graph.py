@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ripstop.kernel.events import Event
 from ripstop.styles.graph.definition import END, Graph
-from ripstop.styles.graph.events import Turned
+from ripstop.styles.graph.events import TurnFinished
 
 from .diagram import Diagram, Edge, Journey, Node
 
@@ -56,9 +56,9 @@ def of_run(graph: Graph, happened: Iterable[Happened], path: Sequence[str], jour
     nodes, edges, end = list(plain.nodes), list(plain.edges), len(graph.states)
     here = places.get(path[-1]) if path else plain.start
     undrawn: list[int] = []
-    turned = [step for step in happened if isinstance(step.event, Turned)]
+    turned = [step for step in happened if isinstance(step.event, TurnFinished)]
     for turn, step in enumerate(turned, start=1):
-        assert isinstance(step.event, Turned)
+        assert isinstance(step.event, TurnFinished)
         here = end if step.event.to in ("", END) else places.get(step.event.to)
         source = places.get(step.where)
         taken = None if source is None or here is None else _followed(edges, source, here, step.event)
@@ -80,7 +80,7 @@ def of_run(graph: Graph, happened: Iterable[Happened], path: Sequence[str], jour
     )
 
 
-def _followed(edges: list[Edge], source: int, target: int, turned: Turned) -> int | None:
+def _followed(edges: list[Edge], source: int, target: int, turned: TurnFinished) -> int | None:
     """Which edge was followed; one for "no transition holds" is added when it is needed.
 
     After a fork with a new definition the transitions of earlier turns may be numbered otherwise, or gone.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Event
+from ripstop.styles.handoff.document import HandoffDocument, Malformed, interactions, read
 from ripstop.styles.handoff.events import Moved
-from ripstop.styles.handoff.paper import Malformed, Paper, interactions, read
 from ripstop.styles.handoff.rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, action_for
 
 from .diagram import Diagram, Edge, Journey, Node
@@ -23,7 +23,7 @@ ANYBODY = "Anybody may terminate it before it is completed."
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OwnerNode:
     status: str
     owner: str = ""
     """Nobody's, once it is finished."""
@@ -31,12 +31,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    source: Place
-    target: Place
+    source: OwnerNode
+    target: OwnerNode
     action: str
 
 
-def of_run(transitions: Iterable[tuple[Paper, Event, Paper]], now: Paper, limit: int, journey: Journey) -> Diagram:
+def of_run(
+    transitions: Iterable[tuple[HandoffDocument, Event, HandoffDocument]],
+    now: HandoffDocument,
+    limit: int,
+    journey: Journey,
+) -> Diagram:
     """`transitions`: every record of the run, with the document before and after it."""
     steps = [
         Taken(_place(before), _place(after), event.action)
@@ -74,26 +79,28 @@ def of_rules(roles: Sequence[str]) -> Diagram:
     return Diagram("hand-off documents", nodes, edges, 0, "What may happen to a document.", notes, counted=STEP)
 
 
-def _place(paper: Paper) -> Place:
-    return Place(paper.status) if paper.status in FINAL else Place(paper.status, paper.owner)
+def _place(paper: HandoffDocument) -> OwnerNode:
+    return OwnerNode(paper.status) if paper.status in FINAL else OwnerNode(paper.status, paper.owner)
 
 
-def _history(paper: Paper) -> list[Taken]:
+def _history(paper: HandoffDocument) -> list[Taken]:
     bullets = [bullet for bullet in paper.history if bullet.before and bullet.after]
     steps: list[Taken] = []
     owner = paper.owner
     for bullet in reversed(bullets):
-        target = Place(bullet.after) if bullet.after in FINAL else Place(bullet.after, owner)
+        target = OwnerNode(bullet.after) if bullet.after in FINAL else OwnerNode(bullet.after, owner)
         action = action_for(bullet.before, bullet.after, new_owner=True)
         if action and RULES[action].by_owner:
             owner = bullet.agent
-        source = Place(bullet.before) if bullet.before in FINAL else Place(bullet.before, owner)
+        source = OwnerNode(bullet.before) if bullet.before in FINAL else OwnerNode(bullet.before, owner)
         if source != target:
             steps.append(Taken(source, target, action or bullet.action))
     return steps[::-1]
 
 
-def _diagram(paper: Paper, start: Place, steps: Sequence[Taken], notes: tuple[str, ...], journey: Journey) -> Diagram:
+def _diagram(
+    paper: HandoffDocument, start: OwnerNode, steps: Sequence[Taken], notes: tuple[str, ...], journey: Journey
+) -> Diagram:
     here = _place(paper)
     taken: dict[Taken, tuple[int, ...]] = {}
     for number, step in enumerate(steps, start=1):
@@ -122,8 +129,8 @@ def _diagram(paper: Paper, start: Place, steps: Sequence[Taken], notes: tuple[st
     )
 
 
-def _coming(here: Place) -> list[Taken]:
+def _coming(here: OwnerNode) -> list[Taken]:
     """What its owner may do next without naming anybody."""
     if here.status == PENDING:
-        return [Taken(here, Place(IN_PROGRESS, here.owner), "accept")]
-    return [Taken(here, Place(COMPLETED), "complete")] if here.status == IN_PROGRESS else []
+        return [Taken(here, OwnerNode(IN_PROGRESS, here.owner), "accept")]
+    return [Taken(here, OwnerNode(COMPLETED), "complete")] if here.status == IN_PROGRESS else []

@@ -10,9 +10,9 @@ from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import Conflict, JournalError, LeaseLost
 from ripstop.kernel.events import OUTCOMES, Asked, Record, Started
 from ripstop.kernel.outbox import AT_ONCE, Closed, Held, Opened, Released, changes
-from ripstop.runtime.ports import Damage, Entry, Question, RunInfo, Task
+from ripstop.runtime.ports import ClaimedCommand, Damage, Entry, Question, RunInfo
 
-from . import chain
+from . import hash_chain as chain
 from .blobs import genuine
 
 LEASE = 30_000_000
@@ -28,7 +28,7 @@ class _Item(Struct):
     attempt: int = 0
 
 
-class _Story(Struct):
+class _StoredRun(Struct):
     """A run: its own records as bytes, as any store would keep them, and what is open."""
 
     style: str
@@ -46,7 +46,7 @@ class _Story(Struct):
 class MemoryJournal:
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
-        self._runs: dict[str, _Story] = {}
+        self._runs: dict[str, _StoredRun] = {}
         self._blobs: dict[str, bytes] = {}
         self._workers: dict[int, int] = {}
         self._enrolled = 0
@@ -163,7 +163,7 @@ class MemoryJournal:
             elif isinstance(change, Held):
                 story.outbox[change.number].due = None
 
-    def _story(self, entry: Entry) -> _Story:
+    def _story(self, entry: Entry) -> _StoredRun:
         first = entry.records[0]
         story = self._runs.get(entry.run_id)
         if first.number == 1 or entry.fork:
@@ -174,20 +174,20 @@ class MemoryJournal:
             raise Conflict(entry.run_id)
         return story
 
-    def _new_story(self, entry: Entry, first: Record) -> _Story:
+    def _new_story(self, entry: Entry, first: Record) -> _StoredRun:
         if entry.fork:
             source, at = entry.fork
             style, head = self._runs[source].style, chain.first(entry.run_id, self._hash_at(source, at))
-            return _Story(style, first.at, fork=entry.fork, head=head, length=at)
+            return _StoredRun(style, first.at, fork=entry.fork, head=head, length=at)
         assert isinstance(first.event, Started)
-        return _Story(first.event.style, first.at, parent=first.event.parent, head=chain.first(entry.run_id))
+        return _StoredRun(first.event.style, first.at, parent=first.event.parent, head=chain.first(entry.run_id))
 
     def _hash_at(self, run_id: str, number: int) -> bytes:
         story = self._runs[run_id]
         source, shared = story.fork or ("", 0)
         return self._hash_at(source, number) if number <= shared else story.rows[number - shared - 1][3]
 
-    def _update_outbox(self, story: _Story, entry: Entry) -> None:
+    def _update_outbox(self, story: _StoredRun, entry: Entry) -> None:
         for change in changes(entry.records):
             match change:
                 case Opened(number=number, due=due, waits=waits):
@@ -207,7 +207,7 @@ class MemoryJournal:
                     item = story.outbox[number]
                     item.due, item.holder, item.state = again, None, 0
 
-    def _wake_parent(self, story: _Story, now: int) -> None:
+    def _wake_parent(self, story: _StoredRun, now: int) -> None:
         if story.parent:
             item = self._runs[story.parent[0]].outbox.get(story.parent[1])
             if item:
@@ -237,7 +237,7 @@ class MemoryJournal:
     async def has_workers(self, now: int) -> bool:
         return any(until >= now for until in self._workers.values())
 
-    async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
+    async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[ClaimedCommand]:
         holders = {item.holder for story in self._runs.values() for item in story.outbox.values()}
         for other in holders - {holder, None}:
             assert other is not None
@@ -256,7 +256,9 @@ class MemoryJournal:
         for _, run_id, number in due[:room]:
             item = self._runs[run_id].outbox[number]
             item.holder = holder
-            tasks.append(Task(run_id=run_id, number=number, attempt=item.attempt + 1, doubtful=item.state == 2))
+            tasks.append(
+                ClaimedCommand(run_id=run_id, number=number, attempt=item.attempt + 1, doubtful=item.state == 2)
+            )
         return tasks
 
     def _held(self, run_id: str, number: int, holder: int) -> _Item | None:

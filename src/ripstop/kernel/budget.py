@@ -9,7 +9,7 @@ that were sent and received must have cost (`Usage.counted_tokens`).
 from msgspec.structs import replace
 
 from .effects import AskAgent, Limits
-from .events import Guarded
+from .events import GuardTripped
 from .run import Spent
 from .work_time import WorkTime
 
@@ -18,7 +18,7 @@ SMALLEST_REPLY = 16
 """Fewer tokens than this are no reply; a call that could only have so few is not made."""
 
 
-def before_turn_or_call(limits: Limits, spent: Spent, ask: AskAgent) -> Guarded | None:
+def before_turn_or_call(limits: Limits, spent: Spent, ask: AskAgent) -> GuardTripped | None:
     if ask.continues is None and limits.turns is not None and spent.turns >= limits.turns:
         return _over("turns", limits.turns, spent.turns + 1)
     if limits.calls is not None and spent.calls >= limits.calls:
@@ -26,14 +26,14 @@ def before_turn_or_call(limits: Limits, spent: Spent, ask: AskAgent) -> Guarded 
     return None
 
 
-def before_time(limits: Limits, work: WorkTime) -> Guarded | None:
+def before_time(limits: Limits, work: WorkTime) -> GuardTripped | None:
     if limits.seconds is not None and work.is_up(limits.seconds):
         return time_is_up(limits.seconds, work)
     return None
 
 
-def time_is_up(limit: float, work: WorkTime, deadline: int = 0) -> Guarded:
-    return Guarded(
+def time_is_up(limit: float, work: WorkTime, deadline: int = 0) -> GuardTripped:
+    return GuardTripped(
         guard="budget.seconds",
         limit=limit,
         value=max(limit, work.counted / MILLION),
@@ -42,7 +42,7 @@ def time_is_up(limit: float, work: WorkTime, deadline: int = 0) -> Guarded:
     )
 
 
-def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: int) -> AskAgent | Guarded:
+def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: int) -> AskAgent | GuardTripped:
     """The same call, its reply capped at what is left; or the verdict that nothing is left."""
     room = ask.max_tokens
     if limits.tokens is not None:
@@ -64,13 +64,13 @@ def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: i
     return replace(ask, max_tokens=room)
 
 
-def _spent(what: str, limit: float, value: float) -> Guarded:
+def _spent(what: str, limit: float, value: float) -> GuardTripped:
     text = f"The run has spent {value:g} of {what}; the limit is {limit:g}."
-    return Guarded(guard=f"budget.{what}", limit=limit, value=value, text=text)
+    return GuardTripped(guard=f"budget.{what}", limit=limit, value=value, text=text)
 
 
-def _over(what: str, limit: float, value: float) -> Guarded:
-    return Guarded(
+def _over(what: str, limit: float, value: float) -> GuardTripped:
+    return GuardTripped(
         guard=f"budget.{what}",
         limit=limit,
         value=value,

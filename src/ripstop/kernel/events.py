@@ -120,7 +120,7 @@ class Repeated(Event, tag="repeated", frozen=True):
 
 
 @final
-class Guarded(Event, tag="guarded", frozen=True):
+class GuardTripped(Event, tag="guarded", frozen=True):
     """A guard stopped something. The evidence is what `why` shows."""
 
     guard: str
@@ -146,7 +146,7 @@ class Ended(Event, tag="ended", frozen=True):
     because: str
 
 
-class Worked(Event, frozen=True, kw_only=True):
+class TurnResult(Event, frozen=True, kw_only=True):
     """Base of the decisions with which a style ends an agent's turn: what the turn changed.
 
     Words are not in it, however many were said: only decisions, files, fields.
@@ -165,7 +165,7 @@ OUTCOMES = ("completed", "limit", "stopped", "failed", "restart", "transferred")
 
 Fact = Started | Forked | Heard | Ordered | Answered | Doubted
 FACTS = (Started, Forked, Heard, Ordered, Answered, Doubted)
-DECISIONS = (Asked, Withdrawn, Repeated, Guarded, Warned, Ended)
+DECISIONS = (Asked, Withdrawn, Repeated, GuardTripped, Warned, Ended)
 
 
 class Record(Struct, frozen=True, gc=False):

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import budget, progress
 from .effects import AskAgent, CallTool, Command, StartRun
-from .events import Guarded
+from .events import GuardTripped
 from .prompt import Prompt, estimate
 from .run import Run
 
@@ -18,7 +18,7 @@ COSTLY = (AskAgent, CallTool, StartRun)
 """Commands that are not given any more once the time is up."""
 
 
-def review(run: Run[Any], command: Command, render: Callable[[Any, AskAgent], Prompt]) -> Command | Guarded:
+def review(run: Run[Any], command: Command, render: Callable[[Any, AskAgent], Prompt]) -> Command | GuardTripped:
     """The command as it may be given, or the verdict that forbids it."""
     limits = run.limits
     if limits.seconds is not None and isinstance(command, COSTLY):
@@ -36,7 +36,7 @@ def review(run: Run[Any], command: Command, render: Callable[[Any, AskAgent], Pr
         if limits.tokens is not None or limits.money is not None:
             return budget.with_allowance(limits, run.spent, command, estimate(render(run.state, command)))
     elif type(command) is StartRun and run.started.depth >= limits.depth:
-        return Guarded(
+        return GuardTripped(
             guard="depth",
             limit=limits.depth,
             value=run.started.depth + 1,

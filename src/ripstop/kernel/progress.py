@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from .effects import Guards
-from .events import Guarded, Worked
+from .events import GuardTripped, TurnResult
 
 if TYPE_CHECKING:
     from .courtesy import Manners
@@ -34,7 +34,7 @@ _NO_MARK = hashlib.blake2b(digest_size=6)
 """Copied for every mark, because setting one up costs more than the copy."""
 
 
-class Deed(Struct, frozen=True, gc=False):
+class TurnDigest(Struct, frozen=True, gc=False):
     """What a turn changed, and where that stands."""
 
     agent: str
@@ -76,24 +76,24 @@ def marked(text: str, guards: Guards) -> bool:
     return bool(guards.end_marker) and guards.end_marker in text
 
 
-def follow(trail: tuple[Deed, ...], number: int, worked: Worked, guards: Guards) -> tuple[Deed, ...]:
+def follow(trail: tuple[TurnDigest, ...], number: int, worked: TurnResult, guards: Guards) -> tuple[TurnDigest, ...]:
     """The trail with one more turn in it."""
     if not worked.agent:
         return trail  # written by a version that did not look at deeds
-    deed = Deed(worked.agent, worked.deed, number, worked.courteous, worked.marked)
+    deed = TurnDigest(worked.agent, worked.deed, number, worked.courteous, worked.marked)
     # without patience for circles too: courtesies are compared with what their agents did before them
     longest = LONGEST_CIRCLE * (guards.patience or 1) + 2
     return trail[1 - longest :] + (deed,)  # noqa: RUF005  (unpacking copies a whole trail once more, every turn)
 
 
-def review(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
+def review(trail: Sequence[TurnDigest], guards: Guards) -> GuardTripped | None:
     """The verdict on what was done so far, if there is one."""
     if not trail:
         return None
     last = trail[-1]
     if last.marked:
         text = f"{last.agent} ended the run with {guards.end_marker}."
-        return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=(last.number,))
+        return GuardTripped(guard="end_marker", limit=0, value=1, text=text, evidence=(last.number,))
     verdict = _only_courtesy(trail, guards) if last.courteous else None
     if verdict:
         return verdict
@@ -104,14 +104,14 @@ def review(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
     return None  # by far the most frequent: none of the last turns did the same
 
 
-def _only_courtesy(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
+def _only_courtesy(trail: Sequence[TurnDigest], guards: Guards) -> GuardTripped | None:
     """For a last turn that was courteous: the verdict, if the turn before it was too."""
     if guards.courtesy != TERMINATE or len(trail) < 2 or not trail[-2].courteous:
         return None
     if any(_changed_something(trail, place) for place in (len(trail) - 2, len(trail) - 1)):
         return None
     agents = " and ".join(dict.fromkeys((trail[-2].agent, trail[-1].agent)))
-    return Guarded(
+    return GuardTripped(
         guard="courtesy",
         limit=1,
         value=2,
@@ -121,19 +121,19 @@ def _only_courtesy(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
     )
 
 
-def _last_change(trail: Sequence[Deed], end: int) -> int:
+def _last_change(trail: Sequence[TurnDigest], end: int) -> int:
     """The number of the last deed before place `end` that changed something; 0 if none did."""
     return next((trail[place].number for place in range(end - 1, -1, -1) if _changed_something(trail, place)), 0)
 
 
-def _changed_something(trail: Sequence[Deed], place: int) -> bool:
+def _changed_something(trail: Sequence[TurnDigest], place: int) -> bool:
     """Whether a turn did anything that its agent had not done the last time."""
     deed = trail[place]
     before = next((other for other in reversed(trail[:place]) if other.agent == deed.agent), None)
     return deed.mark not in (NOTHING, before.mark if before else NOTHING)
 
 
-def _circle(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
+def _circle(trail: Sequence[TurnDigest], guards: Guards) -> GuardTripped | None:
     if not guards.patience:
         return None
     done, length = trail[-1].mark, len(trail)
@@ -149,11 +149,11 @@ def _circle(trail: Sequence[Deed], guards: Guards) -> Guarded | None:
     return None
 
 
-def _same(one: Deed, other: Deed) -> bool:
+def _same(one: TurnDigest, other: TurnDigest) -> bool:
     return one.mark == other.mark and one.agent == other.agent
 
 
-def _no_progress(trail: Sequence[Deed], period: int, patience: int) -> Guarded:
+def _no_progress(trail: Sequence[TurnDigest], period: int, patience: int) -> GuardTripped:
     # the first round did something for the first time, if it did anything; what came after it only did so again
     begin = len(trail) - period * patience
     rounds = trail[begin:]
@@ -164,7 +164,7 @@ def _no_progress(trail: Sequence[Deed], period: int, patience: int) -> Guarded:
     else:
         names = " → ".join(deed.agent for deed in rounds[:period])
         text = f"{names} have gone round {patience} times and nothing changed"
-    return Guarded(
+    return GuardTripped(
         guard="no_progress" if period == 1 else "circle",
         limit=patience,
         value=patience,

@@ -40,16 +40,16 @@ from .events import (
     Ended,
     Event,
     Forked,
-    Guarded,
+    GuardTripped,
     Ordered,
     Record,
     Repeated,
     Started,
+    TurnResult,
     Withdrawn,
-    Worked,
 )
-from .going_on import GO_ON, STOP, raised
-from .progress import Deed, follow
+from .progress import TurnDigest, follow
+from .resuming import GO_ON, STOP, raised
 from .usage_gaps import Gap, gaps
 from .work_time import WorkTime, after_answer, after_asking, after_closing, in_fork, is_deadline
 
@@ -89,9 +89,9 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     spent: Spent = Spent()
     ended: Ended | None = None
     guards: Guards = Guards()
-    trail: tuple[Deed, ...] = ()
+    trail: tuple[TurnDigest, ...] = ()
     """What the last turns changed."""
-    verdict: Guarded | None = None
+    verdict: GuardTripped | None = None
     """Why a guard stopped the run, as long as it has not gone on."""
     asks_about_verdict: int = 0
     """The question to a person whether the run may go on in spite of the verdict."""
@@ -152,7 +152,7 @@ def apply(style: Folding[S], definitions: Mapping[str, Any], run_id: str, run: R
         opened = _without(run.open, event.to)
         work = run.work if run.limits.seconds is None else _work_after(run, event, opened, record.at)
         return replace(run, state=state, length=number, open=opened, spent=spent, work=work)
-    if isinstance(event, Worked):
+    if isinstance(event, TurnResult):
         state = style.evolve(run.state, number, event)
         return replace(run, state=state, length=number, trail=follow(run.trail, number, event, run.guards))
     if type(event) is Forked:
@@ -183,7 +183,7 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
         return replace(run, verdict=None, asks_about_verdict=0) if asked else run
     if type(event) is Ended:
         return replace(run, open={}, doubts={}, ended=event, work=WorkTime(run.work.counted))
-    if type(event) is Guarded:
+    if type(event) is GuardTripped:
         return replace(run, verdict=event)
     if type(event) is Ordered and event.order == RESUME:
         return _resumed(replace(run, began=record.at), event)

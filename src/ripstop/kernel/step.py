@@ -47,7 +47,7 @@ from .events import (
     Event,
     Fact,
     Forked,
-    Guarded,
+    GuardTripped,
     Heard,
     Ordered,
     Record,
@@ -56,9 +56,9 @@ from .events import (
     Warned,
     Withdrawn,
 )
-from .going_on import GO_ON, STOP, outcome_of, raisable_by, raises_in_words, raises_of
 from .guards import review
 from .prompt import Prompt
+from .resuming import GO_ON, STOP, outcome_of, raisable_by, raises_in_words, raises_of
 from .run import Folding, Run, apply
 from .usage_gaps import about
 from .work_time import DEADLINE
@@ -103,7 +103,7 @@ class Style(Folding[S], Protocol[S]):
     def cancelled(self, step: "Step[S]", because: str) -> None:
         """Somebody cancels the run: end it as `stopped`, and do before that whatever the style owes."""
 
-    def stopped(self, step: "Step[S]", verdict: Guarded) -> None:
+    def stopped(self, step: "Step[S]", verdict: GuardTripped) -> None:
         """A guard stops the run: end it (`end_by_guard`), and do before that whatever the style owes."""
 
     def render(self, state: S, command: AskAgent) -> Prompt: ...
@@ -149,7 +149,7 @@ class Step(Generic[S]):
         self.records.append(record)
         self.state, self.number = run.state, number
 
-    def owe(self, command: Command) -> int:
+    def ask_unguarded(self, command: Command) -> int:
         """Ask for something that the run owes whatever its limits say, such as the last word."""
         self.record(Asked(command=command))
         return self.number
@@ -157,7 +157,7 @@ class Step(Generic[S]):
     def ask(self, command: Command) -> int:
         """Ask the world for something; returns the command's number. A guard may end the run here."""
         verdict = review(self.run, command, self._style.render)
-        if type(verdict) is Guarded:
+        if type(verdict) is GuardTripped:
             self.stop(verdict)
         self.record(Asked(command=verdict))
         return self.number
@@ -172,7 +172,7 @@ class Step(Generic[S]):
     def warn(self, text: str) -> None:
         self.record(Warned(text=text))
 
-    def stop(self, verdict: Guarded) -> NoReturn:
+    def stop(self, verdict: GuardTripped) -> NoReturn:
         """Have a guard's verdict: the run ends, or waits for a person to say whether it may go on."""
         self.record(verdict)
         if self.run.guards.then == "ask":
@@ -187,7 +187,7 @@ class Step(Generic[S]):
             self._style.stopped(self, verdict)
         raise _StepIsOver
 
-    def end_by_guard(self, verdict: Guarded) -> None:
+    def end_by_guard(self, verdict: GuardTripped) -> None:
         self.end(outcome_of(verdict), verdict.text)
 
     def end(self, outcome: str, because: str) -> None:
@@ -315,7 +315,7 @@ def _keep_deadline(step: Step[Any], seconds: float) -> None:
     if work.deadline:
         step.withdraw(work.deadline, "nothing is at work")
     else:
-        step.owe(SetTimer(name=DEADLINE, after=work.left(seconds)))
+        step.ask_unguarded(SetTimer(name=DEADLINE, after=work.left(seconds)))
 
 
 def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Answer) -> None:

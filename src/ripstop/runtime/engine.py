@@ -35,13 +35,13 @@ from ripstop.kernel.outbox import AT_ONCE
 from ripstop.kernel.run import WAITS_FOR, Open, Run, apply, replay, status
 from ripstop.kernel.step import Picture, Style, advance, decide_again
 
-from .cells import Cell, Cells
 from .definitions import CheckDefinition, Definitions, LoadDefinition
-from .failpoints import reach
+from .failpoints import failpoint
 from .forking import decides_nothing, last_shared, still_open
 from .jobs import Dispatcher, Job
 from .live import Appended, Live
 from .ports import Clock, Entry, Journal, Question, RunInfo
+from .run_cache import CachedRun, RunCache
 from .soundness import check_run, reading
 
 
@@ -75,7 +75,7 @@ class Engine:
         self._clock = clock
         self._follow = follow
         self._definitions = Definitions(load_definition, check_definition)
-        self._cells = Cells(remember)
+        self._cells = RunCache(remember)
         self._under_way: set[asyncio.Task[Run[Any]]] = set()
 
     # Moving a run
@@ -223,13 +223,13 @@ class Engine:
                 records, run = advance(style, self._definitions.known, cell.run, run_id, fact, self._clock())
                 if records:
                     entry, jobs = self._entry(run_id, style, records, run, blobs or {}, fence, None)
-                    reach("engine.before_append")
+                    failpoint("engine.before_append")
                     try:
                         await self.journal.append(entry)
                     except Conflict:
                         pass
                     else:
-                        reach("engine.after_append")
+                        failpoint("engine.after_append")
                         cell.style, cell.run, cell.checked = style, run, True
                         break
                 elif fresh:
@@ -337,7 +337,7 @@ class Engine:
         except KeyError:
             raise UsageError(f"There is no style {name!r}; known are {', '.join(sorted(self._styles))}.") from None
 
-    async def _catch_up(self, run_id: str, cell: Cell) -> None:
+    async def _catch_up(self, run_id: str, cell: CachedRun) -> None:
         records = await self.journal.read(run_id, after=cell.run.length if cell.run else 0)
         if not records:
             return
@@ -348,7 +348,7 @@ class Engine:
         if self._follow:
             self._follow(records[-1].at)
 
-    async def _check(self, run_id: str, cell: Cell) -> None:
+    async def _check(self, run_id: str, cell: CachedRun) -> None:
         await check_run(self.journal, run_id)
         await self._catch_up(run_id, cell)
         if cell.run:

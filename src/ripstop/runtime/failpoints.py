@@ -79,5 +79,5 @@ def _reach(name: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-reach: Callable[[str], object] = _reach if _name else bool
+failpoint: Callable[[str], object] = _reach if _name else bool
 """The process is at this place now. With none armed it is a built-in that does nothing: every step passes five."""

@@ -9,7 +9,7 @@ from ripstop.kernel.events import Asked, Doubted, Ended, Event
 from ripstop.kernel.run import waits_for
 
 from .engine import Engine, View
-from .live import Appended, Sight
+from .live import Appended, LiveEvent
 from .worker import Worker
 
 POLL_INTERVAL = 1.0
@@ -22,7 +22,7 @@ async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
     """Return when the run has ended, is stuck, or waits for a person or a timer."""
     turned = asyncio.Event()
 
-    def watch(sight: Sight) -> None:
+    def watch(sight: LiveEvent) -> None:
         if isinstance(sight, Appended) and _can_settle([record.event for record in sight.records]):
             turned.set()
 

@@ -52,8 +52,8 @@ class Appended(Struct, frozen=True):
     """The run right after it."""
 
 
-Sight = Began | Token | Retrying | Appended
-Watcher = Callable[[Sight], None]
+LiveEvent = Began | Token | Retrying | Appended
+Watcher = Callable[[LiveEvent], None]
 
 
 class Live:
@@ -83,7 +83,7 @@ class Live:
             self._family_watchers.pop(run_id, None)
         self.watched = bool(self._watchers or self._family_watchers)
 
-    def show(self, sight: Sight) -> None:
+    def show(self, sight: LiveEvent) -> None:
         for watcher in tuple(self._watchers):
             self._show(watcher, None, sight)
         if not self._family_watchers:
@@ -94,7 +94,7 @@ class Live:
                 self._show(watcher, run_id, sight)
             run_id = run_id.rpartition(".")[0]
 
-    def _show(self, watcher: Watcher, run_id: str | None, sight: Sight) -> None:
+    def _show(self, watcher: Watcher, run_id: str | None, sight: LiveEvent) -> None:
         try:
             watcher(sight)
         except Exception:

@@ -58,7 +58,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """(command, holder): append only if this worker still holds this command."""
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class ClaimedCommand(Struct, frozen=True, kw_only=True):
     """A due command, held by one worker."""
 
     run_id: str
@@ -131,7 +131,7 @@ class Journal(Protocol):
     async def has_workers(self, now: int) -> bool:
         """Whether a worker is enrolled that can be alive. If not, no run is being worked on."""
 
-    async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[Task]:
+    async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[ClaimedCommand]:
         """Take up to `room` due commands that nobody living holds; `only` of this run and its children."""
 
     async def begin(self, run_id: str, number: int, holder: int) -> int:

@@ -27,11 +27,11 @@ from ripstop.kernel.run import Run
 
 from .doubts import call_broke, cancelled_by_us, describe, probe, unreadable_answer, worker_died
 from .engine import Engine
-from .failpoints import reach
+from .failpoints import failpoint
 from .jobs import Job
 from .live import Began, Retrying
-from .pace import Pace, pause_before_retry
 from .ports import Clock, InDoubt, Kind, Performer, Refused, Request, TryAgain
+from .rate_limit import RateLimit, pause_before_retry
 from .soundness import UNUSABLE
 
 log = logging.getLogger("ripstop.worker")
@@ -52,7 +52,7 @@ class Worker:
         concurrency: int = 32,
         attempts: int = 5,
         backoff: float = 1.0,
-        pace: Pace | None = None,
+        pace: RateLimit | None = None,
         only: str | None = None,
         takes: Callable[[Command], bool] = lambda _: True,
     ) -> None:
@@ -64,7 +64,7 @@ class Worker:
         self._concurrency = concurrency
         self._attempts = attempts
         self._backoff = backoff
-        self._pace = pace or Pace()
+        self._pace = pace or RateLimit()
         self.only = only
         self._takes = takes
         self.holder = 0
@@ -89,10 +89,10 @@ class Worker:
     # Life
 
     async def start(self) -> None:
-        reach("worker.before_enrol")
+        failpoint("worker.before_enrol")
         self._began = self._clock()
         self.holder = await self._journal.enrol(self._began)
-        reach("worker.after_enrol")
+        failpoint("worker.after_enrol")
         self._engine.dispatcher = self
         self._sweeper = asyncio.create_task(self._sweep_for_ever(), name="ripstop-sweeper")
 
@@ -109,9 +109,9 @@ class Worker:
             thread.cancel()
         await asyncio.gather(*self._threads, return_exceptions=True)
         self._engine.dispatcher = None
-        reach("worker.before_leave")
+        failpoint("worker.before_leave")
         await self._journal.leave(self.holder)
-        reach("worker.after_leave")
+        failpoint("worker.after_leave")
 
     @property
     def busy(self) -> bool:
@@ -198,7 +198,7 @@ class Worker:
                     del running[job.number]
                 if not running and self._running.get(job.run_id) is running:
                     del self._running[job.run_id]
-            reach("worker.after_tell")
+            failpoint("worker.after_tell")
             if len(following) > 1:
                 self.dispatch(following[1:])
             job = following[0] if following else None
@@ -232,9 +232,9 @@ class Worker:
             if settled is not None:
                 return settled
         if not job.begun:
-            reach("worker.before_begin")
+            failpoint("worker.before_begin")
             await self._journal.begin(job.run_id, job.number, job.holder)
-            reach("worker.after_begin")
+            failpoint("worker.after_begin")
         return await self._perform(job, performer, request)
 
     async def _perform(self, job: Job, performer: Performer, request: Request) -> Answered | Doubted | None:
@@ -245,9 +245,9 @@ class Worker:
                 await self._pace.wait(provider)
             if live.watched:
                 live.show(Began(job.run_id, job.number, job.opened.command, job.attempt))
-            reach("worker.before_perform")
+            failpoint("worker.before_perform")
             answer = await performer.perform(request)
-            reach("worker.after_perform")
+            failpoint("worker.after_perform")
         except TryAgain as trouble:
             if job.attempt < self._attempts:
                 await self._later(job, provider, trouble)
@@ -267,9 +267,9 @@ class Worker:
             log.exception("%s failed", request.key)
             return await self._after_break(job, performer, request, describe(error))
         if answer is None:
-            reach("worker.before_park")
+            failpoint("worker.before_park")
             await self._journal.park(job.run_id, job.number, job.holder)
-            reach("worker.after_park")
+            failpoint("worker.after_park")
             return None
         return self._answered(job, answer)
 
@@ -299,21 +299,21 @@ class Worker:
     ) -> Answered | Doubted | None:
         """The call was begun and may have taken effect. `None`: it surely did not."""
         if performer.kind(job.opened.command) is Kind.PROBEABLE:
-            reach("worker.before_probe")
+            failpoint("worker.before_probe")
             known, found = await probe(performer, request)
-            reach("worker.after_probe")
+            failpoint("worker.after_probe")
             if known:
                 return None if found is None else self._answered(job, found)
-        reach("worker.before_doubt")
+        failpoint("worker.before_doubt")
         return doubted
 
     async def _later(self, job: Job, provider: str, trouble: TryAgain) -> None:
         seconds = pause_before_retry(trouble.after, self._backoff, job.attempt)
         if trouble.provider_wide:
             self._pace.pause(provider, seconds)
-        reach("worker.before_retry")
+        failpoint("worker.before_retry")
         await self._journal.retry(job.run_id, job.number, job.holder, self._clock() + round(seconds * MICROS))
-        reach("worker.after_retry")
+        failpoint("worker.after_retry")
         self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), seconds))
         self.wake()
 
@@ -368,10 +368,10 @@ class Worker:
         if room <= 0:
             return
         jobs = []
-        reach("worker.before_claim")
+        failpoint("worker.before_claim")
         holder = self.holder
         for task in await self._journal.claim(holder, self._clock(), room, self.only):
-            reach("worker.after_claim")
+            failpoint("worker.after_claim")
             try:
                 opened = await self._engine.opened(task.run_id, task.number)
             except UNUSABLE as error:

@@ -45,36 +45,36 @@ MISSING = _Missing()
 # The tree
 
 
-class Node(Struct, frozen=True):
+class Expression(Struct, frozen=True):
     column: int
 
 
-class Literal(Node, frozen=True):
+class Literal(Expression, frozen=True):
     value: Any
 
 
-class Name(Node, frozen=True):
+class Name(Expression, frozen=True):
     name: str
 
 
-class Not(Node, frozen=True):
-    operand: Node
+class Not(Expression, frozen=True):
+    operand: Expression
 
 
-class And(Node, frozen=True):
-    left: Node
-    right: Node
+class And(Expression, frozen=True):
+    left: Expression
+    right: Expression
 
 
-class Or(Node, frozen=True):
-    left: Node
-    right: Node
+class Or(Expression, frozen=True):
+    left: Expression
+    right: Expression
 
 
-class Compare(Node, frozen=True):
+class Compare(Expression, frozen=True):
     operator: str
-    left: Node
-    right: Node
+    left: Expression
+    right: Expression
 
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -110,7 +110,7 @@ class _Token(Struct, frozen=True):
 
 
 @lru_cache(maxsize=4096)
-def parse(source: str) -> Node:
+def parse(source: str) -> Expression:
     """Read a condition. Empty and `always` hold; `never` does not."""
     if len(source) > MAX_LENGTH:
         raise ConditionError(f"the condition has {len(source)} characters; at most {MAX_LENGTH} are read", 0)
@@ -172,13 +172,13 @@ class _Parser:
         self._at += 1
         return token
 
-    def whole(self) -> Node:
+    def whole(self) -> Expression:
         node = self._expression(0)
         if self._next.kind != "end":
             raise self._unexpected("AND, OR, a comparison or the end")
         return node
 
-    def _expression(self, strength: int) -> Node:
+    def _expression(self, strength: int) -> Expression:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ConditionError(f"nested more than {MAX_DEPTH} deep", self._next.column)
@@ -200,12 +200,12 @@ class _Parser:
         self._depth -= 1
         return left
 
-    def _compare(self, token: _Token, left: Node, right: Node) -> Node:
+    def _compare(self, token: _Token, left: Expression, right: Expression) -> Expression:
         if self._next.kind == "operator":
             raise ConditionError("comparisons cannot be chained; join two with AND", self._next.column)
         return Compare(token.column, token.text, left, right)
 
-    def _operand(self) -> Node:
+    def _operand(self) -> Expression:
         token = self._take()
         match token.kind, token.text:
             case "number", text:
@@ -239,12 +239,12 @@ class _Parser:
 class Trace(Struct, frozen=True):
     """A node with the value it had, for `why`. Parts that were not needed have no trace."""
 
-    node: Node
+    node: Expression
     value: Any
     parts: "tuple[Trace, ...]" = ()
 
 
-def evaluate(node: Node, lookup: Callable[[str], Any]) -> Any:
+def evaluate(node: Expression, lookup: Callable[[str], Any]) -> Any:
     """The value of a condition. `lookup` returns `MISSING` for a name it does not know."""
     # not `isinstance`: a class of msgspec makes it slow where the answer is no, and no node has subclasses
     if type(node) is Name:
@@ -261,7 +261,7 @@ def evaluate(node: Node, lookup: Callable[[str], Any]) -> Any:
     return node.value
 
 
-def trace(node: Node, lookup: Callable[[str], Any]) -> Trace:
+def trace(node: Expression, lookup: Callable[[str], Any]) -> Trace:
     """Like `evaluate`, and keeps what every part was."""
     match node:
         case Compare(left=left, right=right):
@@ -298,7 +298,7 @@ def comparable(left: Any, right: Any) -> bool:
     return type(left) is type(right) and left is not MISSING
 
 
-def names(node: Node) -> list[Name]:
+def names(node: Expression) -> list[Name]:
     """Every name in a condition, from left to right."""
     match node:
         case Name():
@@ -310,7 +310,7 @@ def names(node: Node) -> list[Name]:
     return []
 
 
-def comparisons(node: Node) -> list[Compare]:
+def comparisons(node: Expression) -> list[Compare]:
     """Every comparison in a condition, from left to right; those in brackets inside another one after it."""
     match node:
         case Not(operand=operand):

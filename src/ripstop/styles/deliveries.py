@@ -90,7 +90,7 @@ def _read(text: str) -> tuple[Delivery, ...]:
     """Every file of a reply is written in a step of its own, and each step asks. A text remembers its hash, so only
     the first question costs more than a look."""
     read = _first_lines(text)
-    found = list(islice(_Reading(read).found(), MAX_BLOCKS + 1))
+    found = list(islice(_ReplyReading(read).found(), MAX_BLOCKS + 1))
     if len(read) == len(text) or len(found) > MAX_BLOCKS:
         return tuple(found)
     limit = f"the reply has more than {MAX_LINES:,} lines, and what follows them was not read for files"
@@ -129,7 +129,7 @@ class _Fence(NamedTuple):
         return self.kind == opening.kind and self.length >= opening.length and self.indent <= opening.indent
 
 
-class _Reading:
+class _ReplyReading:
     """Reads a text once, from mark to mark: the lines that can begin something (fences, edits, thoughts)."""
 
     def __init__(self, text: str) -> None:

@@ -35,7 +35,7 @@ class Variable(Struct, frozen=True):
     name: str
 
 
-class Choice(Struct, frozen=True):
+class Conditional(Struct, frozen=True):
     agent: str
     then: "tuple[Piece, ...]"
     otherwise: "tuple[Piece, ...]"
@@ -66,12 +66,12 @@ def _tags(source: str) -> Iterator[_Tag]:
         yield _Tag(opening.start(), at, kind == "{{", inside.strip())
 
 
-Piece = str | Variable | Choice
+Piece = str | Variable | Conditional
 
 
 def parse(source: str, variables: frozenset[str] | None = None) -> tuple[Piece, ...]:
     """Read a template. `variables` are the names that it may use; `None` for one that was checked before."""
-    reader = _Reader(source, variables)
+    reader = _TemplateReader(source, variables)
     pieces, stop = reader.until()
     if stop:
         raise TemplateError(f"{{% {stop} %}} has no {{% if %}} before it", reader.stopped_at)
@@ -92,7 +92,7 @@ def render(
         elif type(piece) is Variable:
             value = values.get(piece.name)
             texts.append(value(of) if value else given[piece.name])
-        elif type(piece) is Choice:
+        elif type(piece) is Conditional:
             holds = values[SPEAKER](of) == piece.agent
             texts.append(render(piece.then if holds else piece.otherwise, values, of, given))
     return "".join(texts)
@@ -115,7 +115,7 @@ def _agent(wanted: re.Match[str]) -> str:
     return wanted[1] if wanted[1] is not None else wanted[2]
 
 
-class _Reader:
+class _TemplateReader:
     def __init__(self, source: str, variables: Collection[str] | None) -> None:
         self._source = source
         self._variables = variables
@@ -150,7 +150,7 @@ class _Reader:
             raise TemplateError(f"there is no variable {name[:60]!r}; known are {known}", tag.start)
         return Variable(name)
 
-    def _choice(self, tag: _Tag) -> Choice:
+    def _choice(self, tag: _Tag) -> Conditional:
         wanted = _IF.fullmatch(tag.text)
         if wanted is None:
             raise TemplateError(
@@ -168,4 +168,4 @@ class _Reader:
         if stop != "endif":
             raise TemplateError("this {% if %} has no {% endif %}", tag.start)
         self._depth -= 1
-        return Choice(_agent(wanted), then, otherwise)
+        return Conditional(_agent(wanted), then, otherwise)

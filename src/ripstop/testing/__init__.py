@@ -4,15 +4,15 @@
 - `Errands`, `ErrandStyle`: a style that gives the commands its definition lists, and nothing else
 - `JournalConformance`: what every store must do; subclass it
 - `FakeClock`: time that passes when the test says so
-- `FAILPOINTS`, `DOCUMENT_FAILPOINTS`, `reach`: named places where a test may kill the process
+- `FAILPOINTS`, `DOCUMENT_FAILPOINTS`, `failpoint`: named places where a test may kill the process
 """
 
-from ripstop.runtime.failpoints import DOCUMENT_FAILPOINTS, FAILPOINTS, reach
+from ripstop.runtime.failpoints import DOCUMENT_FAILPOINTS, FAILPOINTS, failpoint
 
 from .clock import FakeClock
 from .conformance import JournalConformance
-from .errands import ERRAND_EVENTS, Errands, ErrandStyle
-from .stories import Given, Told, given
+from .scenarios import Given, ScenarioOutcome, given
+from .stub_style import ERRAND_EVENTS, Errands, ErrandStyle
 
 __all__ = [
     "DOCUMENT_FAILPOINTS",
@@ -23,7 +23,7 @@ __all__ = [
     "FakeClock",
     "Given",
     "JournalConformance",
-    "Told",
+    "ScenarioOutcome",
+    "failpoint",
     "given",
-    "reach",
 ]

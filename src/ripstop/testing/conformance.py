@@ -27,7 +27,7 @@ from ripstop.kernel.events import (
 )
 from ripstop.runtime.ports import Journal
 
-from .entries import CONTENT, DIGEST, LATER, NOW, SECOND, STARTED, TOOL, answer, entry, refuses, start
+from .journal_entries import CONTENT, DIGEST, LATER, NOW, SECOND, STARTED, TOOL, answer, entry, refuses, start
 
 
 class JournalConformance:

@@ -1,4 +1,4 @@
-"""Nothing is read or written outside the roots. The long campaign is `python -m ripstop.testing.path_race`."""
+"""Nothing is read or written outside the roots. The long campaign is `python -m tests.harness.path_race`."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ripstop.performers.tools import files, roots
-from ripstop.testing.path_race import Attack, changes, make_tree, snapshot, try_paths, try_swaps
+from tests.harness.path_race import Attack, changes, make_tree, snapshot, try_paths, try_swaps
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.testing.mutate_documents import Tally, handle_all, try_all
+from tests.harness.mutate_documents import Tally, handle_all, try_all
 
 
 @pytest.mark.req("S0-66")

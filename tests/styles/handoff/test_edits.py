@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
+from ripstop.styles.handoff.document import HandoffDocument, read, write
 from ripstop.styles.handoff.drafts import draft
-from ripstop.styles.handoff.edits import Edit, Move, Refusal, read_edit
-from ripstop.styles.handoff.paper import Paper, read, write
+from ripstop.styles.handoff.edits import DocumentEdit, Move, Refusal, read_edit
 
 AT, LATER = "2026-01-01 10:00:00", "2026-01-01 11:00:00"
 PAPER = draft("calc", "boss", "ann", "What is 2 + 2?", AT)
@@ -14,7 +14,7 @@ ACCEPTED = PAPER.with_bullet(LATER, "ann", "accepted it", "pending", "in_progres
 ACCEPTED = ACCEPTED.with_header("Updated_At", LATER).with_header("Interaction_Count", "1")
 
 
-def edit(paper: Paper, *changes: tuple[str, str], views: tuple[Paper, ...] = ()) -> Edit:
+def edit(paper: HandoffDocument, *changes: tuple[str, str], views: tuple[HandoffDocument, ...] = ()) -> DocumentEdit:
     text = write(paper)
     for old, new in changes:
         assert old in text, old
@@ -22,7 +22,7 @@ def edit(paper: Paper, *changes: tuple[str, str], views: tuple[Paper, ...] = ())
     return read_edit(text, views or (paper,))
 
 
-def refusal(paper: Paper, *changes: tuple[str, str], views: tuple[Paper, ...] = ()) -> Refusal:
+def refusal(paper: HandoffDocument, *changes: tuple[str, str], views: tuple[HandoffDocument, ...] = ()) -> Refusal:
     with pytest.raises(Refusal) as refused:
         edit(paper, *changes, views=views)
     assert refused.value.reason
@@ -69,7 +69,7 @@ def test_two_steps_in_one_save_are_two_moves() -> None:
 
 def test_free_text_may_be_edited_without_a_move() -> None:
     result = edit(PAPER, ("What is 2 + 2?", "What is 3 + 3?"), ("## Next_Action", "## Notes\nmine\n\n## Next_Action"))
-    assert result == Edit((), "")
+    assert result == DocumentEdit((), "")
 
 
 @pytest.mark.req("S0-26", "S0-57")
@@ -97,7 +97,7 @@ def test_free_text_may_be_edited_without_a_move() -> None:
     ],
 )
 def test_what_only_the_engine_keeps_is_refused_with_its_line(
-    paper: Paper, changes: list[tuple[str, str]], line: int, words: str
+    paper: HandoffDocument, changes: list[tuple[str, str]], line: int, words: str
 ) -> None:
     refused = refusal(paper, *changes)
     assert words in refused.reason and refused.line == line
@@ -200,7 +200,7 @@ def test_a_section_of_ones_own_in_an_old_save_is_refused_rather_than_lost() -> N
 # One buffer that is saved again and again
 
 
-def taken(text: str, views: list[Paper]) -> Paper:
+def taken(text: str, views: list[HandoffDocument]) -> HandoffDocument:
     """The document after an edit, as the engine writes it with a later time."""
     result = read_edit(text, views)
     number = len(views)

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.styles.handoff.drafts import draft
-from ripstop.styles.handoff.message import TYPES, Message, embedded, read_message, write_message
-from ripstop.styles.handoff.paper import (
+from ripstop.styles.handoff.document import (
     SECTIONS,
     STATUSES,
+    HandoffDocument,
     Malformed,
-    Paper,
     interactions,
     oddities,
     read,
     write,
 )
+from ripstop.styles.handoff.drafts import draft
+from ripstop.styles.handoff.message import TYPES, HandoffMessage, embedded, read_message, write_message
 
 # What both tests read: a document, the noise that agents put into texts, a grammar of foreign documents
 
@@ -129,7 +129,7 @@ HEAD = "# Message\nFrom: Otto\nTo: Mira\nTime: 2031-05-04 06:00:00\n"
 
 def test_reads_a_message() -> None:
     message = read_message(f"{HEAD}Type: workflow_reply\nTitle: Rye\n\nIt is baked.\n\nCome and eat.\n")
-    assert message == Message(
+    assert message == HandoffMessage(
         "Otto", "Mira", "It is baked.\n\nCome and eat.", "2031-05-04 06:00:00", "workflow_reply", "Rye"
     )
 
@@ -147,7 +147,7 @@ def test_reads_a_message() -> None:
     ],
 )
 def test_reads_messages_as_agents_really_write_them(text: str, body: str) -> None:
-    assert read_message(text) == Message("奥托", "米拉", body, answers="Answer" in text)
+    assert read_message(text) == HandoffMessage("奥托", "米拉", body, answers="Answer" in text)
 
 
 @pytest.mark.parametrize(
@@ -200,13 +200,13 @@ def test_a_heading_without_a_document_is_body() -> None:
 def test_headings_in_fenced_code_keep_their_level() -> None:
     document = SHORT.replace("Bake", "```\n## x\n### y\n```\n### Deep\n# High\n\\## Escaped\nBake")
     assert "```\n## x\n### y\n```\n#### Deep\n# High\n\\## Escaped\n" in embedded(document)
-    assert read_message(write_message(Message("Otto", "Mira", document=document))).document == document
+    assert read_message(write_message(HandoffMessage("Otto", "Mira", document=document))).document == document
 
 
 @pytest.mark.req("S0-66")
 @given(
     st.builds(
-        Message,
+        HandoffMessage,
         sender=noise,
         to=noise,
         body=noise,
@@ -216,7 +216,7 @@ def test_headings_in_fenced_code_keep_their_level() -> None:
         document=documents(),
     )
 )
-def test_a_message_written_reads_back_as_the_same(message: Message) -> None:
+def test_a_message_written_reads_back_as_the_same(message: HandoffMessage) -> None:
     try:
         text = write_message(message)
     except Malformed:
@@ -235,7 +235,7 @@ def test_a_message_written_reads_back_as_the_same(message: Message) -> None:
 @given(documents(), noise)
 def test_a_document_in_a_message_stays_the_same(text: str, body: str) -> None:
     text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    found = read_message(write_message(Message("Otto", "Mira", body, document=text)))
+    found = read_message(write_message(HandoffMessage("Otto", "Mira", body, document=text)))
     assert found.document == text.strip() + "\n"
     assert write(read(found.document)) == found.document
 
@@ -257,13 +257,13 @@ def test_no_text_gives_another_error(text: str) -> None:
 
 def test_what_is_no_document_is_not_sent_as_one() -> None:
     with pytest.raises(Malformed, match="cannot be sent as one"):
-        write_message(Message("Otto", "Mira", document="Hello"))
+        write_message(HandoffMessage("Otto", "Mira", document="Hello"))
 
 
 # Documents of the grammar
 
 
-def values(paper: Paper) -> dict[str, object]:
+def values(paper: HandoffDocument) -> dict[str, object]:
     """All that a paper says, without where it stands."""
     paper = paper.gathered()
     names = (
@@ -316,9 +316,9 @@ def survives(text: str) -> None:
     interactions(paper)
 
 
-CHANGES: dict[str, Callable[[Paper, str], Paper]] = {
-    "task": Paper.with_task,
-    "next_action": Paper.with_next_action,
+CHANGES: dict[str, Callable[[HandoffDocument, str], HandoffDocument]] = {
+    "task": HandoffDocument.with_task,
+    "next_action": HandoffDocument.with_next_action,
     "Result": lambda paper, text: paper.with_section("Result", text),
 }
 

@@ -5,20 +5,20 @@ from collections.abc import Callable
 import pytest
 
 from ripstop.kernel.errors import UsageError
-from ripstop.styles.handoff.drafts import draft
-from ripstop.styles.handoff.paper import (
+from ripstop.styles.handoff.document import (
     HEADERS,
     LEGAL,
     SECTIONS,
     STATUSES,
+    HandoffDocument,
     Malformed,
-    Paper,
     interactions,
     line_of,
     oddities,
     read,
     write,
 )
+from ripstop.styles.handoff.drafts import draft
 from tests.styles.handoff.test_message import SHORT
 
 TIME = "2031-05-04 08:00:00"
@@ -307,7 +307,7 @@ def test_text_that_looks_like_structure_is_escaped_as_markdown_does_it() -> None
         lambda paper: draft("x", "a", "a", "t", TIME, language="xx"),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(change: Callable[[Paper], Paper]) -> None:
+def test_what_could_not_be_read_back_is_not_written(change: Callable[[HandoffDocument], HandoffDocument]) -> None:
     with pytest.raises(UsageError):
         change(read(SHORT))
 

@@ -17,22 +17,22 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.errors import RunHasEnded, UsageError
-from ripstop.kernel.events import Answered, Asked, Event, Guarded, Heard, Ordered, Started, Warned, Withdrawn
+from ripstop.kernel.events import Answered, Asked, Event, GuardTripped, Heard, Ordered, Started, Warned, Withdrawn
+from ripstop.styles.handoff.document import HandoffDocument, read, write
 from ripstop.styles.handoff.drafts import draft
-from ripstop.styles.handoff.events import Edited, Heeded, Moved, Refused, Stumbled
-from ripstop.styles.handoff.message import Message, read_message
-from ripstop.styles.handoff.paper import Paper, read, write
+from ripstop.styles.handoff.events import AgentFailed, Edited, MessageNoted, Moved, TransitionRefused
+from ripstop.styles.handoff.message import HandoffMessage, read_message
 from ripstop.styles.handoff.policy import Policy
-from ripstop.styles.handoff.standing import PUBLISH, SEND, sha
+from ripstop.styles.handoff.state import PUBLISH, SEND, sha
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing import given
-from ripstop.testing.stories import Given, Told
+from ripstop.testing.scenarios import Given, ScenarioOutcome
 
 STYLE = HandoffStyle()
 DONE = ToolReturned(value={"file": "f.md", "done": "written"})
 
 
-def paper(owner: str = "ann", **more: Any) -> Paper:
+def paper(owner: str = "ann", **more: Any) -> HandoffDocument:
     return draft("calc", "boss", owner, "What is 2 + 2?", "2026-01-01 10:00:00", **more)
 
 
@@ -46,13 +46,13 @@ def order(action: str, by: str = "", **arguments: Any) -> Ordered:
     return Ordered(order=action, by=by, arguments=arguments)
 
 
-def now(story: Given) -> Paper:
+def now(story: Given) -> HandoffDocument:
     assert story.run is not None
-    found: Paper = story.run.state.paper
+    found: HandoffDocument = story.run.state.paper
     return found
 
 
-def told(story: Given, *orders: Ordered) -> Told:
+def told(story: Given, *orders: Ordered) -> ScenarioOutcome:
     """Each order, and its file written, but for the last."""
     for one in orders[:-1]:
         story.tell(one)
@@ -60,14 +60,14 @@ def told(story: Given, *orders: Ordered) -> Told:
     return story.when(orders[-1])
 
 
-def published(told: Told) -> dict[str, Any]:
+def published(told: ScenarioOutcome) -> dict[str, Any]:
     """What the last command to write the file would write."""
     number = max(n for n, o in told.run.open.items() if isinstance(o.command, CallTool))
     return STYLE.arguments(told.run.open[number].state, told.run.open[number].command)  # type: ignore[arg-type]  # it is a CallTool
 
 
-def guards(story: Given) -> list[Guarded]:
-    return [record.event for record in story.records if isinstance(record.event, Guarded)]
+def guards(story: Given) -> list[GuardTripped]:
+    return [record.event for record in story.records if isinstance(record.event, GuardTripped)]
 
 
 # Transitions
@@ -140,16 +140,16 @@ def test_an_illegal_transition_is_refused_and_changes_nothing(before: tuple[Orde
         told(story, *before)
         story.tell(DONE)
     was = write(now(story))
-    result = story.when(wanted).then(Refused)
+    result = story.when(wanted).then(TransitionRefused)
     refused = result.decided[0]
-    assert isinstance(refused, Refused) and refused.reason
+    assert isinstance(refused, TransitionRefused) and refused.reason
     assert write(now(story)) == was
 
 
 @pytest.mark.req("S0-26")
 def test_a_refusal_names_what_would_be_legal() -> None:
     refused = told(document(), order("complete", "ann")).decided[0]
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, TransitionRefused)
     assert "pending→completed" in refused.reason and "accept" in refused.reason
 
 
@@ -157,7 +157,7 @@ def test_a_refusal_names_what_would_be_legal() -> None:
 def test_completed_is_final_even_for_terminate() -> None:
     story = document()
     told(story, order("accept"), order("complete", "ann"))
-    story.when(order("terminate", "boss")).then(Refused)
+    story.when(order("terminate", "boss")).then(TransitionRefused)
     story.tell(DONE)
     story.when(order("terminate", "boss")).then_refused(RunHasEnded)
     assert now(story).status == "completed"
@@ -315,7 +315,7 @@ def test_a_courtesy_on_an_active_document_terminates_it() -> None:
 @pytest.mark.req("S0-43")
 def test_courtesy_can_be_ignored_instead() -> None:
     story = document(guards={"courtesy": "ignore"})
-    story.when(Heard(text="Thanks!", by="bob")).then(Heeded)
+    story.when(Heard(text="Thanks!", by="bob")).then(MessageNoted)
     assert now(story).status == "pending" and not guards(story)
 
 
@@ -323,7 +323,7 @@ def test_courtesy_can_be_ignored_instead() -> None:
 @pytest.mark.parametrize("policy", ["terminate", "ignore"])
 def test_a_bare_acknowledgement_by_the_new_owner_is_no_answer(policy: str) -> None:
     story = document(guards={"courtesy": policy})
-    story.when(Heard(text="收到", by="ann")).then(Heeded)
+    story.when(Heard(text="收到", by="ann")).then(MessageNoted)
     assert now(story).status == "pending"
 
 
@@ -331,7 +331,7 @@ def test_a_bare_acknowledgement_by_the_new_owner_is_no_answer(policy: str) -> No
 def test_a_message_of_work_changes_nothing_and_is_kept() -> None:
     story = document()
     was = write(now(story))
-    story.when(Heard(text="Thanks, the bug is fixed and all tests pass.", by="bob")).then(Heeded)
+    story.when(Heard(text="Thanks, the bug is fixed and all tests pass.", by="bob")).then(MessageNoted)
     assert write(now(story)) == was
 
 
@@ -354,7 +354,7 @@ def test_a_foreign_illegal_history_is_taken_in_and_flagged() -> None:
 # Edits
 
 
-def edited(story: Given, text: str) -> Told:
+def edited(story: Given, text: str) -> ScenarioOutcome:
     return story.when(order("edit", found=text, base=2))
 
 
@@ -383,10 +383,12 @@ def test_an_edit_that_two_processes_report_has_one_verdict() -> None:
 def test_a_refused_edit_that_two_processes_report_is_refused_once() -> None:
     story = document()
     text = write(now(story)).replace("Status: pending", "Status: completed")
-    edited(story, text).then(Refused, Asked)
+    edited(story, text).then(TransitionRefused, Asked)
     edited(story, text).then()
     result = story.when(order("edit", found=text, base=9))
-    assert any(isinstance(event, Refused) for event in result.decided), "the same text saved again is another edit"
+    assert any(isinstance(event, TransitionRefused) for event in result.decided), (
+        "the same text saved again is another edit"
+    )
 
 
 def test_an_edit_with_wrong_engine_headers_is_taken_over_with_notes() -> None:
@@ -423,9 +425,9 @@ def test_a_senders_illegal_history_completes_a_known_document_and_is_flagged() -
 def test_an_illegal_edit_is_refused_with_its_line_and_kept() -> None:
     story = document()
     was = write(now(story))
-    result = edited(story, was.replace("Status: pending", "Status: completed")).then(Refused, Asked)
+    result = edited(story, was.replace("Status: pending", "Status: completed")).then(TransitionRefused, Asked)
     refused = result.decided[0]
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, TransitionRefused)
     assert refused.line == 2 and "pending→completed is not legal" in refused.reason
     order_ = published(result)
     assert order_["text"] == was and order_["keep"]
@@ -437,7 +439,7 @@ def test_an_earlier_text_saved_again_is_refused_and_kept() -> None:
     told(story, order("accept", "ann"), order("pass", "ann", to="bob", next_action="Check it"))
     story.tell(DONE)
     done = edited(story, before)
-    refused = next(event for event in done.events if isinstance(event, Refused))
+    refused = next(event for event in done.events if isinstance(event, TransitionRefused))
     assert "with nothing new in it" in refused.reason
     wanted = published(done)
     assert (wanted["over"], wanted["text"]) == (sha(before), write(now(story)))
@@ -479,7 +481,7 @@ def test_an_edit_that_is_found_while_the_file_is_written_is_read_back_too() -> N
     story.tell(order("assign", "boss", to="ann"))
     found = ToolReturned(value={"file": "f.md", "done": "edited", "found": text, "base": 2})
     result = story.when(found)
-    assert any(isinstance(event, (Edited, Refused)) for event in result.decided)
+    assert any(isinstance(event, (Edited, TransitionRefused)) for event in result.decided)
 
 
 # Agents
@@ -498,7 +500,7 @@ def sent_in(**more: Any) -> Given:
     return story
 
 
-def letter(told: Told) -> Message:
+def letter(told: ScenarioOutcome) -> HandoffMessage:
     (number,) = told.run.open
     command = told.run.open[number].command
     assert isinstance(command, CallTool)
@@ -550,7 +552,7 @@ def says(action: str = "complete", to: str = "", content: str = "done", **more: 
     return AgentReplied(text=json.dumps({"content": content, "decisions": {"action": action, "to": to, **more}}))
 
 
-def at_work(story: Given, agent: str = "ann") -> Told:
+def at_work(story: Given, agent: str = "ann") -> ScenarioOutcome:
     result = story.when(order("work", agent, brief=f"You are {agent}.", team=["ann", "bob"]))
     story.tell(DONE)
     return result
@@ -581,7 +583,7 @@ def test_a_file_that_is_still_missing_is_a_failure_of_the_agent_unless_it_is_rec
     story.when(Failed(reason="the disk is full")).then_asks(AskAgent)
     story.tell(AgentReplied(text=text))
     failed = story.when(Failed(reason="the disk is full"))
-    assert ["'collab/a.md'" in event.reason for event in failed.events if isinstance(event, Stumbled)] == [True]
+    assert ["'collab/a.md'" in event.reason for event in failed.events if isinstance(event, AgentFailed)] == [True]
     assert now(story).status == "in_progress"
 
 
@@ -617,8 +619,8 @@ def test_a_failing_agent_is_no_interaction_and_is_asked_so_often_only() -> None:
     story = document(attempts=2)
     at_work(story)
     failure = Failed(reason="timeout", fault="agent")
-    story.when(failure).then(Stumbled, Asked)
-    story.when(failure).then(Stumbled, Asked).then_asks(AskPerson)
+    story.when(failure).then(AgentFailed, Asked)
+    story.when(failure).then(AgentFailed, Asked).then_asks(AskPerson)
     assert now(story).count == 1
     story.when(PersonAnswered(choice="again")).then_asks(AskAgent)
 

@@ -48,17 +48,17 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
 
 def _checked(named: str, any_name: bool) -> "dict[str, list[Problem]]":
     """The problems of every file that a name means. A name that means nothing is a problem like the others."""
+    from ripstop.checks.start import outside_of_definitions
     from ripstop.definitions.checking import check_graph
-    from ripstop.definitions.finding import find_all
-    from ripstop.definitions.problems import Place, Problem
+    from ripstop.definitions.loading import find_all
+    from ripstop.definitions.problems import Position, Problem
     from ripstop.kernel.errors import UsageError
-    from ripstop.start_checks import outside_of_definitions
 
     outside = outside_of_definitions()
     try:
         return {str(path): check_graph(path, any_name=any_name, outside=outside) for path in find_all(named)}
     except UsageError as error:
-        return {named: [Problem(Place(named), str(error).rstrip("."))]}
+        return {named: [Problem(Position(named), str(error).rstrip("."))]}
 
 
 def _tell(files: "dict[str, list[Problem]]") -> None:
@@ -92,7 +92,7 @@ def schema(style: str) -> None:
     and at the top of workflow.yaml:
       # yaml-language-server: $schema=graph.schema.json
     """
-    from ripstop.definitions.graph_schema import GRAPH
+    from ripstop.definitions.graph.schema import GRAPH
 
     assert style == "graph", style
     say_json(GRAPH, indent=2)

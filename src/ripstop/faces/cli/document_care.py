@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .document_folder import folder_option, with_documents
-from .documents import docs
+from .handoff import docs
 from .options import Options, number_type, shared_options
 from .terminal import say, say_json, say_text
 
 if TYPE_CHECKING:
-    from ripstop.office.documents import Documents
+    from ripstop.services.handoff.service import HandoffService
 
 __all__ = ["docs"]
 
@@ -35,7 +35,7 @@ def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> 
 
     age = options.settings().docs.keep_days if days is None else days
 
-    async def work(documents: "Documents") -> Any:
+    async def work(documents: "HandoffService") -> Any:
         return await documents.clean(age, dry_run), await documents.clean_refused(age, dry_run)
 
     found, _ = with_documents(options, folder, work)
@@ -65,7 +65,7 @@ def restore(options: Options, folder: Path) -> None:
     Example:
       ripstop docs restore
     """
-    from ripstop.office.document import plain
+    from ripstop.services.handoff.view import plain
 
     from .words import count
 
@@ -90,7 +90,7 @@ def guide(options: Options, agent: str) -> None:
     Example:
       ripstop docs guide tester >> prompts/tester.md
     """
-    from ripstop.office.guide import guide as text_for
+    from ripstop.services.handoff.guide import guide as text_for
 
     text = text_for(agent)
     return say_json({"guide": text}) if options.as_json else say_text(text.rstrip("\n"))

@@ -12,8 +12,8 @@ from .terminal import say
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ripstop.office.document import Trouble
-    from ripstop.office.documents import Documents
+    from ripstop.services.handoff.service import HandoffService
+    from ripstop.services.handoff.view import Trouble
 
 folder_option = click.option(
     "--folder",
@@ -24,7 +24,11 @@ folder_option = click.option(
 
 
 def with_documents(
-    options: Options, folder: Path, work: "Callable[[Documents], Awaitable[Any]]", named: str = "", create: bool = False
+    options: Options,
+    folder: Path,
+    work: "Callable[[HandoffService], Awaitable[Any]]",
+    named: str = "",
+    create: bool = False,
 ) -> tuple[Any, list["Trouble"]]:
     """Do something with the documents of a folder; returns its result, and what is wrong with some files.
 
@@ -34,8 +38,8 @@ def with_documents(
     """
     from ripstop.app import open_app
     from ripstop.kernel.errors import UsageError
-    from ripstop.office.documents import open_documents
-    from ripstop.settings import DEFAULT_STORE, store_path
+    from ripstop.services.handoff.service import open_documents
+    from ripstop.settings.settings_file import DEFAULT_STORE, store_path
 
     troubles: list[Trouble] = []
     settings = options.settings()

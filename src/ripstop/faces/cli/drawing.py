@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ripstop.drawings.diagram import Diagram
     from ripstop.kernel.run import Run
     from ripstop.runtime.engine import Engine
-    from ripstop.settings import Settings
+    from ripstop.settings.settings_file import Settings
 
 
 @click.command(short_help="Draw a workflow, or the path of a run.")
@@ -72,10 +72,10 @@ def _format_of(output: Path) -> str:
 
 def _diagram(settings: "Settings", what: str) -> "Diagram":
     """A document or a workflow of that name comes first, then a run."""
-    from ripstop.definitions.finding import find, load
+    from ripstop.definitions.loading import find, load
     from ripstop.drawings.graph import of_graph
     from ripstop.kernel.errors import RunNotFound, UsageError
-    from ripstop.settings import store_path
+    from ripstop.settings.settings_file import store_path
 
     document = _handoff(Path(what))
     if document:
@@ -112,11 +112,11 @@ def _handoff(path: Path) -> "Diagram | None":
 async def _of_run(settings: "Settings", run_id: str) -> "Diagram":
     from ripstop.app import open_engine
     from ripstop.drawings.diagram import Journey
-    from ripstop.drawings.stories import Chapter, of_run
-    from ripstop.runtime.story import path, tell_story
+    from ripstop.drawings.runs import Chapter, of_run
+    from ripstop.runtime.timeline import path, timeline
 
     async with open_engine(settings) as engine:
-        story = await tell_story(engine, run_id)
+        story = await timeline(engine, run_id)
         view = await engine.look(run_id)
         chapters = [
             Chapter(_where(engine, told.before), told.before.state, told.record.event, told.run.state)

@@ -17,7 +17,7 @@ from .words import COLOURS, count, first_line, local_time, one_of, shown_path, s
 if TYPE_CHECKING:
     from ripstop.kernel.run import Run
     from ripstop.runtime.engine import Engine
-    from ripstop.runtime.story import Told
+    from ripstop.runtime.timeline import TimelineEntry
 
 SHORT = 160
 WIDEST_KIND = 24
@@ -43,7 +43,7 @@ def runs(options: Options, status: str | None, last: int | None) -> None:
     from msgspec.structs import replace
 
     from ripstop.app import open_engine
-    from ripstop.runtime.story import iso
+    from ripstop.runtime.timeline import iso
 
     async def look() -> Any:
         async with open_engine(options.settings(), or_empty=True) as engine:
@@ -82,7 +82,7 @@ def runs(options: Options, status: str | None, last: int | None) -> None:
 async def _meant(engine: "Engine", named: str) -> str:
     """The run with that id, or that of the document in this folder with that id or file. Raises `RunNotFound`."""
     from ripstop.kernel.errors import RunNotFound
-    from ripstop.office.run_names import run_named
+    from ripstop.services.handoff.run_names import run_named
 
     try:
         return (await engine.look(named)).run.id
@@ -110,7 +110,7 @@ def show(options: Options, named: str) -> None:
       ripstop show haiku-k3f9x
     """
     from ripstop.app import open_engine
-    from ripstop.kernel.going_on import AMOUNTS
+    from ripstop.kernel.resuming import AMOUNTS
     from ripstop.kernel.run import fingerprint
 
     from .paragraphs import print_labelled
@@ -170,13 +170,13 @@ def log(options: Options, named: str, follow: bool) -> None:
       ripstop log haiku-k3f9x --json | jq 'select(.type == "answered")'
     """
     from ripstop.app import open_engine
-    from ripstop.runtime.story import plain, tell_story
+    from ripstop.runtime.timeline import plain, timeline
 
     async def tell() -> None:
         async with open_engine(options.settings()) as engine:
             told, run_id = 0, await _meant(engine, named)
             while True:
-                story = await tell_story(engine, run_id)
+                story = await timeline(engine, run_id)
                 for one in story[told:]:
                     if options.as_json:
                         say_json(plain(one))
@@ -191,9 +191,9 @@ def log(options: Options, named: str, follow: bool) -> None:
     asyncio.run(tell())
 
 
-def _tell(told: "Told") -> None:
+def _tell(told: "TimelineEntry") -> None:
     """A record in lines for a person: what it is, then what it holds; all on one line if no person reads it."""
-    from ripstop.runtime.story import plain
+    from ripstop.runtime.timeline import plain
 
     fields = plain(told)
     kind = fields.pop("type")
@@ -242,7 +242,7 @@ def why(options: Options, where: str) -> None:
       ripstop why haiku-k3f9x@7
     """
     from ripstop.app import open_engine
-    from ripstop.runtime.story import explain, last_word, step_of, tell_story
+    from ripstop.runtime.timeline import explain, last_word, step_of, timeline
 
     named, _, wanted = where.partition("@")
     if wanted and not wanted.isdigit():
@@ -251,7 +251,7 @@ def why(options: Options, where: str) -> None:
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
             run_id = await _meant(engine, named)
-            story = await tell_story(engine, run_id)
+            story = await timeline(engine, run_id)
             number = int(wanted) if wanted else last_word(story)
             if not 1 <= number <= len(story):
                 raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
@@ -264,7 +264,7 @@ def why(options: Options, where: str) -> None:
 
     reasons = asyncio.run(look())
     if options.as_json:
-        from ripstop.runtime.story import plain
+        from ripstop.runtime.timeline import plain
 
         return say_json([{**plain(one), "explanation": lines} for one, lines in reasons])
     for one, lines in reasons:

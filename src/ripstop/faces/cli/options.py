@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.number_ranges import NUMBERS
+from ripstop.settings.number_ranges import NUMBERS
 
 from .terminal import log_to_stderr
 
 if TYPE_CHECKING:
-    from ripstop.settings import Settings
+    from ripstop.settings.settings_file import Settings
 
 
 def number_type(*keys: str) -> click.IntRange | click.FloatRange:
@@ -43,7 +43,7 @@ class Options:
     def settings(self) -> "Settings":
         from pathlib import Path
 
-        from ripstop.settings import read_settings
+        from ripstop.settings.settings_file import read_settings
 
         if self.model is not None and not self.model.strip():
             raise click.UsageError("--model is empty. Leave it out for the default, or name one: local, openai:NAME, …")

@@ -23,10 +23,10 @@ WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
 async def resume_all(options: "Options") -> int:
     """Resume all runs that have work to do. Returns the worst exit code."""
     from ripstop.app import open_app
-    from ripstop.office.documents import know_this_place
+    from ripstop.services.handoff.service import know_this_place
 
     from .consenting import check_or_ask
-    from .watching import Lines
+    from .handoff_watch import Lines
     from .words import command_for, count, shown_status
 
     interrupted = stop_requested()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ripstop.app import App
     from ripstop.runtime.engine import Engine, View
-    from ripstop.settings import Settings
+    from ripstop.settings.settings_file import Settings
 
 MOST = 10**15
 """What a limit can be raised by, so that it can still be compared and shown."""
@@ -81,9 +81,9 @@ def run(
     """
     from msgspec.structs import replace
 
-    from ripstop.definitions.finding import find
-    from ripstop.start_checks import check_start, own_workspace
-    from ripstop.trust import Trust
+    from ripstop.checks.start import check_start, own_workspace
+    from ripstop.checks.trust import Trust
+    from ripstop.definitions.loading import find
 
     settings = options.settings()
     if no_default_limits:
@@ -151,8 +151,8 @@ def resume(
       ripstop resume haiku-k3f9x --raise turns=5
       ripstop resume --all
     """
-    from ripstop.office.documents import know_this_place
-    from ripstop.start_checks import check_spec
+    from ripstop.checks.start import check_spec
+    from ripstop.services.handoff.service import know_this_place
 
     from .consenting import check_or_ask
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.status import Status
 
-from ripstop.default_limits import describe_limits, how_to_raise
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed
-from ripstop.kernel.events import Answered, Asked, Ended, Guarded, Record, Warned
+from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, Warned
 from ripstop.kernel.step import Picture
-from ripstop.runtime.live import Appended, Began, Retrying, Sight, Token
+from ripstop.runtime.live import Appended, Began, LiveEvent, Retrying, Token
+from ripstop.settings.default_limits import describe_limits, how_to_raise
 
 from .live_words import UnfinishedWords
 from .paragraphs import LABEL, print_indented, print_labelled, print_line
@@ -39,7 +39,7 @@ class Screen:
         self._err = console_for(stderr=True)
         self._status: Status | None = None
         self._run_id = ""
-        self._before: list[Sight] = []
+        self._before: list[LiveEvent] = []
         """What happened before the run had a name here; shown below its name."""
         self._began: dict[int, tuple[float, str]] = {}
         self._replies: dict[int, UnfinishedWords] = {}
@@ -83,7 +83,7 @@ class Screen:
     def _mine(self, run_id: str) -> bool:
         return run_id == self._run_id or run_id.startswith(f"{self._run_id}.")
 
-    def _see(self, sight: Sight) -> None:
+    def _see(self, sight: LiveEvent) -> None:
         if not self._run_id:
             self._before.append(sight)
             return
@@ -101,7 +101,7 @@ class Screen:
                 self._note(f"again in {wait:.1f} s:", "yellow", first_line(reason))
             case Appended(records=records, picture=picture):
                 for record in records:
-                    if isinstance(record.event, Guarded):
+                    if isinstance(record.event, GuardTripped):
                         self._turn_is_over(picture)
                     self._tell(record, picture)
                 if any(_ends_turn(record.event) for record in records):
@@ -137,7 +137,7 @@ class Screen:
                 self._note("●", "red", first_line(reason))
             case Warned(text=text):
                 self._note("warning:", "yellow", text)
-            case Guarded(guard=guard, text=text):
+            case GuardTripped(guard=guard, text=text):
                 self._note(f"guard {guard}:", "yellow", text)
 
     def _note(self, label: str, colour: str, text: str) -> None:

@@ -30,7 +30,7 @@ def desk(options: Options) -> None:
       ripstop desk
     """
     from ripstop.app import open_engine
-    from ripstop.runtime.story import iso
+    from ripstop.runtime.timeline import iso
 
     from .paragraphs import print_indented
 
@@ -110,8 +110,8 @@ def cancel(options: Options, run_id: str) -> None:
       ripstop cancel haiku-k3f9x
     """
     from ripstop.app import open_app
-    from ripstop.office.documents import know_this_place
     from ripstop.runtime.following import until_settled
+    from ripstop.services.handoff.service import know_this_place
 
     async def tell() -> Any:
         async with open_app(options.settings(), create=False) as app:
@@ -153,8 +153,8 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None, 
     """
     from ripstop.app import fork as fork_run
     from ripstop.app import open_engine
-    from ripstop.definitions.finding import find
-    from ripstop.runtime.story import forked_at
+    from ripstop.definitions.loading import find
+    from ripstop.runtime.timeline import forked_at
 
     settings = options.settings()
     found = find(definition, goal="kept from the run") if definition else None

@@ -19,7 +19,7 @@ def exit_code(status: str) -> int:
 
 def _guard_of(run: "Run[Any]") -> dict[str, Any]:
     """The guard that stopped a run, if one did, with its evidence and how the run can go on."""
-    from ripstop.kernel.going_on import ways_on
+    from ripstop.kernel.resuming import ways_on
 
     if run.verdict is None:
         return {}
@@ -37,10 +37,10 @@ def _guard_of(run: "Run[Any]") -> dict[str, Any]:
 async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
     """How a run stands, as `--json` prints it."""
     from ripstop.kernel.events import Warned
-    from ripstop.runtime.story import path, tell_story, ways_after_failure
+    from ripstop.runtime.timeline import path, timeline, ways_after_failure
 
     run = view.run
-    story = await tell_story(engine, run.id)
+    story = await timeline(engine, run.id)
     usage = run.spent.usage
     ways = ways_after_failure(engine, story)
     questions = [q for q in await engine.desk() if q.run_id == run.id or q.run_id.startswith(f"{run.id}.")]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from ripstop.office.document import Document
 from ripstop.runtime.ports import RunInfo
+from ripstop.services.handoff.view import Document
 from ripstop.visible_text import visible_line
 
 from .terminal import Part, say, with_style

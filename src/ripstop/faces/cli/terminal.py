@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
-from ripstop.redaction import redacted, secrets_in
+from ripstop.security.redaction import redacted, secrets_in
 from ripstop.visible_text import visible, visible_json, visible_line
 
 from .output import Output

@@ -14,16 +14,16 @@ from .options import Options, shared_options
 from .terminal import can_ask, confirm, say, say_json
 
 if TYPE_CHECKING:
-    from ripstop.consent import Named
-    from ripstop.trust import NotTrusted
+    from ripstop.checks.trust import NotTrusted
+    from ripstop.security.consent import NamedAddress
 
 DECLINED = 1
 
 
 def with_consent(options: Options, work: Callable[[], int]) -> int:
     """Do the work; if it is refused for want of a consent, ask for it and begin again. Returns the exit code."""
-    from ripstop.consent import Consents
-    from ripstop.trust import NotTrusted
+    from ripstop.checks.trust import NotTrusted
+    from ripstop.security.consent import Consents
 
     while True:
         try:
@@ -60,7 +60,7 @@ def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_rev
       ripstop trust --list
       ripstop trust --revoke
     """
-    from ripstop.consent import Consents
+    from ripstop.security.consent import Consents
 
     consents = Consents()
     if do_list or do_revoke:
@@ -90,7 +90,7 @@ def _project() -> str:
 def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
     """What would be refused in this folder: the address of the settings, and that of a run."""
     from ripstop.app import open_engine
-    from ripstop.trust import NotTrusted, Trust
+    from ripstop.checks.trust import NotTrusted, Trust
 
     settings = options.settings()
     trusted = Trust(settings)
@@ -102,7 +102,7 @@ def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
     addresses = [(settings.models.base_url, "")]
     if run_id:
         addresses.append((asyncio.run(recorded()), run_id))
-    refusals: dict[Named, NotTrusted] = {}
+    refusals: dict[NamedAddress, NotTrusted] = {}
     for address, whose in addresses:
         try:
             trusted.check(address, whose)
@@ -111,7 +111,7 @@ def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
     return list(refusals.values())
 
 
-def _list(options: Options, agreed: "list[Named]") -> None:
+def _list(options: Options, agreed: "list[NamedAddress]") -> None:
     """Show what the user has agreed to and, apart from that, what this project names."""
     settings = options.settings()
     refusals = _refusals(options, None)
@@ -127,11 +127,11 @@ def _list(options: Options, agreed: "list[Named]") -> None:
     return None
 
 
-def _plain(items: "list[Named]") -> list[dict[str, str]]:
+def _plain(items: "list[NamedAddress]") -> list[dict[str, str]]:
     return [{"kind": one.kind, "content": one.content, "project": one.project} for one in items]
 
 
-def _show(options: Options, items: "list[Named]", what: str, nothing: str) -> None:
+def _show(options: Options, items: "list[NamedAddress]", what: str, nothing: str) -> None:
     """Print what was agreed or revoked; `nothing`: what to say if there are none."""
     if options.as_json:
         return say_json({what: _plain(items)})

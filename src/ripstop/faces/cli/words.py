@@ -43,7 +43,7 @@ def shown_path(turns: list[str]) -> str:
 
 def command_for(store: str) -> str:
     """How to call us again, for this journal."""
-    from ripstop.settings import DEFAULT_STORE
+    from ripstop.settings.settings_file import DEFAULT_STORE
 
     return "ripstop" if store == DEFAULT_STORE else f"ripstop --store {shlex.quote(store)}"
 

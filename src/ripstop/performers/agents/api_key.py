@@ -3,8 +3,8 @@
 import os
 from collections.abc import Mapping
 
-from ripstop.addresses import Address
 from ripstop.runtime.ports import Refused
+from ripstop.security.addresses import Address
 
 
 class ApiKey:

@@ -88,7 +88,7 @@ def grammar(schema: Mapping[str, Any], room: int, bytes_a_character: int = BYTES
 
     With fewer bytes a character than the most there are, the promise holds for ordinary text only.
     """
-    root = _Reader(schema).node(schema, "$", 0)
+    root = _SchemaReader(schema).node(schema, "$", 0)
     if _size(root, 0, bytes_a_character) > room:
         raise DefinitionError(
             f"A reply with this schema needs up to {_size(root, 0, bytes_a_character)} tokens even with its texts "
@@ -165,7 +165,7 @@ def _value(value: Any) -> Pattern:
 # Reading a schema
 
 
-class _Reader:
+class _SchemaReader:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 

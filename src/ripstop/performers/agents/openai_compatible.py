@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from ripstop.addresses import parse_address
 from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.plain import whole_characters
 from ripstop.kernel.prompt import Prompt
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
-from ripstop.redaction import redacted
 from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request, TryAgain
+from ripstop.security.addresses import parse_address
+from ripstop.security.redaction import redacted
 
 from .accounting import with_floor
 from .api_key import ApiKey

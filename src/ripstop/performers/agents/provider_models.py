@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ripstop.redaction import redacted, secrets_in
 from ripstop.runtime.ports import Refused
+from ripstop.security.redaction import redacted, secrets_in
 
 from .api_key import read_key
 

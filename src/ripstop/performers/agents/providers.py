@@ -16,9 +16,9 @@ from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.performers.own_thread import start_thread
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
-from ripstop.redaction import redacted, secrets_in
 from ripstop.runtime.live import Live, Token
 from ripstop.runtime.ports import Refused, Request, TryAgain
+from ripstop.security.redaction import redacted, secrets_in
 
 from .accounting import with_floor
 from .bounded_response import CALL_SECONDS

@@ -27,7 +27,7 @@ ROLES = ("default", "strong")
 """Names that a definition may use instead of a model's SPEC."""
 
 
-class Agent(Protocol):
+class AgentBackend(Protocol):
     async def perform(self, request: Request) -> AgentReplied: ...
 
     async def close(self) -> None: ...
@@ -60,7 +60,7 @@ class Agents:
         self._timeout = timeout
         self._check_address = check_address
         self._key_origins = key_origins
-        self._agents: dict[tuple[str, str], Agent] = {}
+        self._agents: dict[tuple[str, str], AgentBackend] = {}
 
     async def perform(self, request: Request) -> AgentReplied:
         assert isinstance(request.command, AskAgent), request
@@ -93,7 +93,7 @@ class Agents:
             await agent.close()
         self._agents.clear()
 
-    def _make(self, spec: str, base_url: str) -> Agent:
+    def _make(self, spec: str, base_url: str) -> AgentBackend:
         try:
             match parts(spec):
                 case "local", name:

@@ -16,10 +16,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ripstop.files.plain_file import read_plain_file
 from ripstop.kernel.effects import AgentReplied, Usage
 from ripstop.kernel.errors import DefinitionError, Unwritable
 from ripstop.kernel.plain import plain
-from ripstop.plain_file import read_plain_file
 
 KEYS = ("agent", "reply", "calls", "error", "delay", "usage")
 ERRORS = ("rate_limit", "timeout", "refused")
@@ -40,7 +40,7 @@ class Call(Struct, frozen=True):
     args: dict[str, Any]
 
 
-class Line(Struct, frozen=True):
+class ScriptLine(Struct, frozen=True):
     where: str
     """file:line, or the file of a folder."""
     agent: str
@@ -56,7 +56,7 @@ class Line(Struct, frozen=True):
 
 
 class Script:
-    def __init__(self, path: Path, lines: tuple[Line, ...]) -> None:
+    def __init__(self, path: Path, lines: tuple[ScriptLine, ...]) -> None:
         self.lines = lines
         self._path = path
         self._queues: dict[str, list[int]] = {}
@@ -95,13 +95,13 @@ def read_script(path: Path) -> Script:
     return Script(path, lines)
 
 
-def _read_folder(path: Path) -> tuple[Line, ...]:
+def _read_folder(path: Path) -> tuple[ScriptLine, ...]:
     lines = []
     for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
         replies = [(int(found[1]), file) for file in folder.iterdir() if (found := REPLY_FILE.fullmatch(file.name))]
         for _, file in sorted(replies):
             reply = AgentReplied(text=_text(file), recorded=True)
-            lines.append(Line(where=str(file), agent=folder.name, reply=reply))
+            lines.append(ScriptLine(where=str(file), agent=folder.name, reply=reply))
     if not lines:
         raise DefinitionError(
             f"The script folder {str(path)!r} has no replies. Put them into <agent>/01_reply.txt, 02_reply.txt, …"
@@ -109,9 +109,9 @@ def _read_folder(path: Path) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _read_file(path: Path) -> tuple[Line, ...]:
+def _read_file(path: Path) -> tuple[ScriptLine, ...]:
     lines = tuple(
-        _Reader(f"{path}:{number}").line(text)
+        _ScriptReader(f"{path}:{number}").line(text)
         for number, text in enumerate(_text(path).split("\n"), start=1)
         if text.strip()
     )
@@ -127,13 +127,13 @@ def _text(path: Path) -> str:
         raise DefinitionError(f"{path}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
 
 
-class _Reader:
+class _ScriptReader:
     """Checks one line; every complaint begins with where it stands."""
 
     def __init__(self, where: str) -> None:
         self._where = where
 
-    def line(self, text: str) -> Line:
+    def line(self, text: str) -> ScriptLine:
         try:
             found = json.loads(text)
             made = plain(found)
@@ -149,7 +149,7 @@ class _Reader:
         trouble = self._string(found, "error")
         if "error" in found and trouble not in ERRORS:
             raise self._wrong(f"`error` is {trouble!r}; it can be {', '.join(ERRORS)}")
-        line = Line(
+        line = ScriptLine(
             where=self._where,
             agent=self._string(found, "agent"),
             reply=AgentReplied(text=self._string(found, "reply"), usage=self._usage(found.get("usage", {}))),

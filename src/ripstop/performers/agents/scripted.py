@@ -19,7 +19,7 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall
 from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
 from ripstop.runtime.ports import Refused, Request, TryAgain
 
-from .script_file import Line, Script, read_script
+from .script_file import Script, ScriptLine, read_script
 
 REMEMBERED_RUNS = 4096
 REMEMBERED_COMMANDS = 256
@@ -29,7 +29,7 @@ REMEMBERED_COMMANDS = 256
 class ScriptedAgent:
     def __init__(self, path: str | Path) -> None:
         self._script = read_script(Path(path))
-        self._runs: OrderedDict[str, _Reading] = OrderedDict()
+        self._runs: OrderedDict[str, _ScriptPosition] = OrderedDict()
 
     async def perform(self, request: Request) -> AgentReplied:
         command = request.command
@@ -54,7 +54,7 @@ class ScriptedAgent:
     async def close(self) -> None:
         self._runs.clear()
 
-    async def _reading(self, request: Request) -> "_Reading":
+    async def _reading(self, request: Request) -> "_ScriptPosition":
         reading = self._runs.get(request.run_id)
         if reading is not None and reading.knows(request.number, request.ordinal):
             self._runs.move_to_end(request.run_id)
@@ -63,14 +63,14 @@ class ScriptedAgent:
         records = await request.history()
         reading = self._runs.get(request.run_id)
         if reading is again:  # nobody else has read the journal while we did
-            reading = self._runs[request.run_id] = _Reading(self._script, records)
+            reading = self._runs[request.run_id] = _ScriptPosition(self._script, records)
             if len(self._runs) > REMEMBERED_RUNS:
                 self._runs.popitem(last=False)
         assert reading is not None
         return reading
 
 
-def _trouble(line: Line, agent: str) -> TryAgain | Refused:
+def _trouble(line: ScriptLine, agent: str) -> TryAgain | Refused:
     said = f"{line.where}: the script says that agent {agent!r} meets {line.error!r}"
     if line.error == "rate_limit":
         return TryAgain(said, provider_wide=True)
@@ -79,7 +79,7 @@ def _trouble(line: Line, agent: str) -> TryAgain | Refused:
     return Refused(said, fault="agent")
 
 
-class _Reading:
+class _ScriptPosition:
     """How far one run has read the script."""
 
     __slots__ = ("_count", "_highest", "_next", "_script", "_taken", "_unsettled", "_used")
@@ -104,7 +104,7 @@ class _Reading:
             return True
         return number > self._highest and ordinal in (0, self._count + 1) and not self._unsettled
 
-    def line_for(self, number: int, agent: str, attempt: int) -> Line | None:
+    def line_for(self, number: int, agent: str, attempt: int) -> ScriptLine | None:
         taken = self._taken.get(number)
         if taken is None:
             taken = self._taken[number] = []

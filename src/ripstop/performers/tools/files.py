@@ -20,12 +20,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from ripstop.runtime.failpoints import reach
+from ripstop.runtime.failpoints import failpoint
 from ripstop.runtime.ports import Refused
 
 from .editing import NotOnce, Undecidable, edited, is_edited
 from .project import Project
-from .roots import MAX_PARTS, RESERVED, Place, Roots, enter, is_name
+from .roots import MAX_PARTS, RESERVED, RootedPath, Roots, enter, is_name
 
 MAX_READ = 1_000_000
 """Bytes, as all sizes here."""
@@ -45,7 +45,7 @@ class _Entry(Struct, frozen=True):
     """A file or folder met on a walk, and the open folder that it is in."""
 
     above: int
-    place: Place
+    place: RootedPath
     is_folder: bool
 
 
@@ -134,7 +134,7 @@ class Files:
 
     # Paths
 
-    def _file(self, path: str) -> Place:
+    def _file(self, path: str) -> RootedPath:
         place = self._roots.locate(path)
         if not place.parts or path.endswith("/"):
             raise Refused(f"{path!r} is a folder; name a file in it.", "agent")
@@ -144,7 +144,7 @@ class Files:
         if not self._may_write:
             raise Refused(f"The agent {self._agent!r} may read files, but not write them.", "agent")
 
-    def _is_there(self, place: Place) -> bool:
+    def _is_there(self, place: RootedPath) -> bool:
         """Only spares the creation of folders for nothing; what is done is decided by what is opened then."""
         with _told(place):
             try:
@@ -155,7 +155,7 @@ class Files:
         return True
 
     @contextmanager
-    def _writing(self, place: Place) -> Iterator[int]:
+    def _writing(self, place: RootedPath) -> Iterator[int]:
         with self._roots.folder(place.root, place.parts[:-1], create=True) as above:
             fcntl.flock(above, fcntl.LOCK_EX)
             for name in os.listdir(above):
@@ -175,7 +175,7 @@ class Files:
             with _told(start):
                 yield from self._walk_from(start)
 
-    def _walk_from(self, start: Place) -> Iterator[_Entry]:
+    def _walk_from(self, start: RootedPath) -> Iterator[_Entry]:
         """Below a folder; of a file, only itself."""
         try:
             with self._roots.folder(start.root, start.parts[:-1]) as above:
@@ -188,7 +188,7 @@ class Files:
             if start.parts:  # a root that nobody has written to is empty
                 raise
 
-    def _below(self, folder: int, place: Place) -> Iterator[_Entry]:
+    def _below(self, folder: int, place: RootedPath) -> Iterator[_Entry]:
         for name in sorted(filter(is_name, os.listdir(folder))):
             found = self._roots.place(place.root, (*place.parts, name))
             with suppress(FileNotFoundError, PermissionError, Refused):  # gone or changed meanwhile, or not for us
@@ -208,7 +208,7 @@ class Files:
 
 
 @contextmanager
-def _opened(above: int, place: Place) -> Iterator[tuple[int, os.stat_result]]:
+def _opened(above: int, place: RootedPath) -> Iterator[tuple[int, os.stat_result]]:
     descriptor = os.open(place.parts[-1], _READING, dir_fd=above)
     try:
         status = os.fstat(descriptor)
@@ -223,7 +223,7 @@ def _opened(above: int, place: Place) -> Iterator[tuple[int, os.stat_result]]:
         os.close(descriptor)
 
 
-def _content(above: int, place: Place, most: int) -> bytes:
+def _content(above: int, place: RootedPath, most: int) -> bytes:
     with _opened(above, place) as (descriptor, status):
         if status.st_size <= most:
             with os.fdopen(descriptor, "rb", closefd=False) as file:
@@ -233,7 +233,7 @@ def _content(above: int, place: Place, most: int) -> bytes:
         raise Refused(f"{place.shown!r} is too large: {status.st_size} bytes, at most {most}.", "agent")
 
 
-def _mode(above: int, place: Place) -> int | None:
+def _mode(above: int, place: RootedPath) -> int | None:
     """The permissions of a file that may be replaced; nothing if there is no file."""
     try:
         with _opened(above, place) as (_, status):
@@ -242,7 +242,7 @@ def _mode(above: int, place: Place) -> int | None:
         return None
 
 
-def _replace(above: int, place: Place, data: bytes, mode: int | None) -> dict[str, Any]:
+def _replace(above: int, place: RootedPath, data: bytes, mode: int | None) -> dict[str, Any]:
     temporary = RESERVED + secrets.token_hex(8)
     descriptor = os.open(temporary, _CREATING, 0o666, dir_fd=above)
     try:
@@ -252,10 +252,10 @@ def _replace(above: int, place: Place, data: bytes, mode: int | None) -> dict[st
             if mode is not None:
                 os.fchmod(descriptor, mode)
             os.fsync(descriptor)
-        reach("files.before_rename")
+        failpoint("files.before_rename")
         # a link that was put here in the meantime is replaced, not followed
         os.rename(temporary, place.parts[-1], src_dir_fd=above, dst_dir_fd=above)
-        reach("files.after_rename")
+        failpoint("files.after_rename")
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=above)
@@ -264,14 +264,14 @@ def _replace(above: int, place: Place, data: bytes, mode: int | None) -> dict[st
     return _written(place, data)
 
 
-def _written(place: Place, data: bytes) -> dict[str, Any]:
+def _written(place: RootedPath, data: bytes) -> dict[str, Any]:
     return {"path": place.shown, "bytes": len(data)}
 
 
 # Text
 
 
-def _text(data: bytes, place: Place) -> str:
+def _text(data: bytes, place: RootedPath) -> str:
     if b"\0" in data:
         raise Refused(f"{place.shown!r} is a binary file of {len(data)} bytes; only text can be read.", "agent")
     try:
@@ -292,7 +292,7 @@ def _data(content: str) -> bytes:
     return data
 
 
-def _after_edit(place: Place, before: str, search: str, replace: str) -> str:
+def _after_edit(place: RootedPath, before: str, search: str, replace: str) -> str:
     if not search:
         if before:
             raise Refused(f"{place.shown!r} has content, so say which piece of it to replace.", "agent")
@@ -313,12 +313,12 @@ def _cut(line: str, text: str) -> str:
 # Troubles
 
 
-def _missing(place: Place) -> str:
+def _missing(place: RootedPath) -> str:
     return f"There is no {place.shown!r}. Look with list_files what there is."
 
 
 @contextmanager
-def _told(place: Place) -> Iterator[None]:
+def _told(place: RootedPath) -> Iterator[None]:
     """What the system says about a path, in words for an agent."""
     try:
         yield

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from ripstop.private_files import OURS
+from ripstop.files.private_files import OURS
 from ripstop.runtime.ports import Refused
 
 PROJECT = ("ripstop.toml", "workflows", "roles", ".workflows", ".inbox", ".git", OURS)

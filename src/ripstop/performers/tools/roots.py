@@ -20,7 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ripstop.private_files import make_folder
+from ripstop.files.private_files import make_folder
 from ripstop.runtime.ports import Refused
 
 from .project import SHARED, Project, is_off_limits
@@ -38,7 +38,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Place(Struct, frozen=True):
+class RootedPath(Struct, frozen=True):
     """A checked path: which root, and the names below it."""
 
     root: str
@@ -64,7 +64,7 @@ class Roots:
         """Of the roots, the agent's own first."""
         return tuple(dict.fromkeys((self._agent, SHARED)))
 
-    def locate(self, path: str) -> Place:
+    def locate(self, path: str) -> RootedPath:
         """What a path means. Raises `Refused`."""
         parts = _parts(path)
         if parts[:1] == [ABOVE] and parts[2:3] and parts[2] in self.names:
@@ -73,12 +73,12 @@ class Roots:
             return self.place(SHARED, tuple(parts[1:]))
         return self.place(self._agent, tuple(parts[1:] if parts[:1] == [self._agent] else parts))
 
-    def place(self, root: str, parts: tuple[str, ...]) -> Place:
+    def place(self, root: str, parts: tuple[str, ...]) -> RootedPath:
         below = "/".join(parts)
         if root == SHARED:
-            return Place(root, parts, f"{SHARED}/{below}")
+            return RootedPath(root, parts, f"{SHARED}/{below}")
         mistakable = not parts or parts[0] in (self._agent, SHARED, ABOVE)
-        return Place(root, parts, f"{self._agent}/{below}" if mistakable else below)
+        return RootedPath(root, parts, f"{self._agent}/{below}" if mistakable else below)
 
     @contextmanager
     def folder(self, root: str, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:

@@ -13,7 +13,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from ripstop.private_files import OURS, make_folder
+from ripstop.files.private_files import OURS, make_folder
 
 from .roots import RESERVED
 

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from .. import condition
-from ..condition import MISSING, And, Compare, Literal, Name, Node, Not, Or
+from ..condition import MISSING, And, Compare, Expression, Literal, Name, Not, Or
 from .definition import State
 from .schema import is_engine_name
 
@@ -60,7 +60,7 @@ def wrongly_typed(here: State, decisions: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _holds(node: Node, lookup: Lookup, decisions: Mapping[str, Any], unfit: dict[str, None]) -> bool | None:
+def _holds(node: Expression, lookup: Lookup, decisions: Mapping[str, Any], unfit: dict[str, None]) -> bool | None:
     """Whether a condition holds; none if that depends on decisions that are missing or of the wrong type."""
     match node:
         case Name(name=name):
@@ -87,13 +87,13 @@ def _holds(node: Node, lookup: Lookup, decisions: Mapping[str, Any], unfit: dict
     return bool(condition.evaluate(node, lookup))
 
 
-def _blamed(sides: tuple[Node, Node], lookup: Lookup) -> list[str]:
+def _blamed(sides: tuple[Expression, Expression], lookup: Lookup) -> list[str]:
     """The decisions because of which two sides cannot be compared: those that are missing, else both."""
     names = [side.name for side in sides if isinstance(side, Name) and not is_engine_name(side.name)]
     return [name for name in names if lookup(name) is MISSING] or names
 
 
-def _compared(node: Node, lookup: Lookup, found: dict[str, dict[str, Any]]) -> None:
+def _compared(node: Expression, lookup: Lookup, found: dict[str, dict[str, Any]]) -> None:
     """What each name of a condition is compared with: as it is written, and the value."""
     match node:
         case Name(name=name):

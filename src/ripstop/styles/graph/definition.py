@@ -13,7 +13,7 @@ from msgspec import Struct
 from ripstop.kernel.effects import AskAgent
 
 from .. import condition, template
-from ..condition import Literal, Name, Node
+from ..condition import Expression, Literal, Name
 from ..template import Piece
 from .roles import MODELS, allowed_tools
 from .schema import reply_schema
@@ -77,7 +77,7 @@ class State(Definition, frozen=True, dict=True):
     line: int = 0
 
     @cached_property
-    def ways(self) -> tuple[tuple[int, Transition, Node], ...]:
+    def ways(self) -> tuple[tuple[int, Transition, Expression], ...]:
         """The transitions in order: index, transition, and its condition, read."""
         return tuple((index, way, condition.parse(way.condition)) for index, way in enumerate(self.transitions))
 

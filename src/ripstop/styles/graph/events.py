@@ -1,11 +1,11 @@
 """What the graph style records of its own."""
 
-from ripstop.kernel.events import Event, Worked
+from ripstop.kernel.events import Event, TurnResult
 
 from ..turn import TURN_EVENTS
 
 
-class Turned(Worked, tag="graph.turned", frozen=True):
+class TurnFinished(TurnResult, tag="graph.turned", frozen=True):
     """A turn is over. Its decisions stand in the reply `reply`; they lead to the state `to`."""
 
     reply: int
@@ -22,4 +22,4 @@ class Saved(Event, tag="graph.saved", frozen=True):
     because: str
 
 
-GRAPH_EVENTS: tuple[type[Event], ...] = (Turned, Saved, *TURN_EVENTS)
+GRAPH_EVENTS: tuple[type[Event], ...] = (TurnFinished, Saved, *TURN_EVENTS)

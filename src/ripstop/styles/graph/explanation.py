@@ -6,10 +6,10 @@ from typing import Any
 from .. import condition
 from ..condition import And, Compare, Literal, Name, Not, Or, Trace
 from .definition import Graph, State
-from .events import Turned
+from .events import TurnFinished
 
 
-def explain_turn(graph: Graph, here: State, turned: Turned, lookup: Callable[[str], Any]) -> list[str]:
+def explain_turn(graph: Graph, here: State, turned: TurnFinished, lookup: Callable[[str], Any]) -> list[str]:
     if not here.transitions:
         return [f"{here.name} has no transitions, so it leads to END."]
     lines = []

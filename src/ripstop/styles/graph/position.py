@@ -25,7 +25,7 @@ class Word(Struct, frozen=True, gc=False):
     number: int = 0
 
 
-class Position(Struct, frozen=True, gc=False):
+class GraphState(Struct, frozen=True, gc=False):
     graph: Graph
     goal: str
     here: State
@@ -53,7 +53,7 @@ class Position(Struct, frozen=True, gc=False):
         return self.allowance or self.graph.max_turns
 
 
-VALUES: dict[str, Callable[[Position], str]] = {
+VALUES: dict[str, Callable[[GraphState], str]] = {
     "initial_message": lambda state: state.goal,
     "last_agent_name": lambda state: state.last.agent,
     "last_agent_content": lambda state: state.last.content,
@@ -70,7 +70,7 @@ class Known(Struct, frozen=True, gc=False):
     In this order, because an agent must not be able to defeat the conditions with which its author ends a run.
     """
 
-    state: Position
+    state: GraphState
     decisions: dict[str, Any]
     error: bool = False
     missing: dict[str, None] = {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import condition, reply
-from ..condition import Compare, Literal, Name, Node
+from ..condition import Compare, Expression, Literal, Name
 
 ENGINE_NAMES = ("max_turns_exceeded", "error_occurred", "turns", "turn_count")
 """Names in conditions that the engine knows by itself, beside `turn_count_<state>`."""
@@ -22,7 +22,7 @@ def is_engine_name(name: str) -> bool:
     return name in ENGINE_NAMES or name.startswith(TURNS_OF)
 
 
-def reply_schema(prompt: str, conditions: Sequence[Node]) -> dict[str, Any]:
+def reply_schema(prompt: str, conditions: Sequence[Expression]) -> dict[str, Any]:
     decisions = _fields(prompt, conditions)
     return {
         "type": "object",
@@ -40,7 +40,7 @@ def reply_schema(prompt: str, conditions: Sequence[Node]) -> dict[str, Any]:
     }
 
 
-def _fields(prompt: str, conditions: Sequence[Node]) -> dict[str, dict[str, Any]]:
+def _fields(prompt: str, conditions: Sequence[Expression]) -> dict[str, dict[str, Any]]:
     """Every decision field that a state's conditions look at, with the type they need, and those that
     the example in its prompt has beside them."""
     found: dict[str, dict[str, Any]] = {}
@@ -62,7 +62,7 @@ def shown_decisions(prompt: str) -> dict[str, Any]:
     return decisions if isinstance(decisions, dict) else {}
 
 
-def _collect(node: Node, found: dict[str, dict[str, Any]]) -> None:
+def _collect(node: Expression, found: dict[str, dict[str, Any]]) -> None:
     match node:
         case (
             Compare(left=Name(name=name), right=Literal(value=value))

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from ripstop.kernel import progress
 from ripstop.kernel.effects import AskAgent, CallTool, Guards
 from ripstop.kernel.errors import Unworkable
-from ripstop.kernel.events import RESUME, USE, Event, Forked, Guarded, Ordered, Started, Withdrawn
-from ripstop.kernel.going_on import with_wishes
+from ripstop.kernel.events import RESUME, USE, Event, Forked, GuardTripped, Ordered, Started, Withdrawn
 from ripstop.kernel.prompt import Message, Prompt
+from ripstop.kernel.resuming import override_guards
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import News, Picture, Settled, Step
 
@@ -31,9 +31,9 @@ from .. import turn as turns
 from ..turn import Finished, Turn
 from .dead_end import MOST_NAMED, DeadEnd, explain_dead_end, wrongly_typed
 from .definition import END, SAVE, ExitCondition, Graph, State, Transition
-from .events import Saved, Turned
+from .events import Saved, TurnFinished
 from .explanation import explain_turn
-from .position import SHORT, VALUES, Known, Position, Word, given_values
+from .position import SHORT, VALUES, GraphState, Known, Word, given_values
 from .roles import instructions_for
 from .schema import is_engine_name
 
@@ -48,21 +48,21 @@ class GraphStyle:
     # Folding
 
     def guards(self, definition: Graph, wishes: Mapping[str, Any]) -> Guards:
-        return with_wishes(Guards(), wishes, definition.guards)
+        return override_guards(Guards(), wishes, definition.guards)
 
-    def begin(self, definition: Graph, started: Started) -> Position:
+    def begin(self, definition: Graph, started: Started) -> GraphState:
         start, agent = definition.places[definition.start]
         goal, given = started.input or definition.initial_message, given_values(started.settings)
         short = started.settings.get("guide") == SHORT
-        return Position(definition, goal, start, agent, given=given, short_guide=short)
+        return GraphState(definition, goal, start, agent, given=given, short_guide=short)
 
-    def rebase(self, state: Position, definition: Graph) -> Position:
+    def rebase(self, state: GraphState, definition: Graph) -> GraphState:
         here = definition.state(state.here.name) or replace(state.here, line=NOT_THERE)
         agent = definition.agent(here.agent) or state.agent
         return replace(state, graph=definition, here=here, agent=agent)
 
-    def evolve(self, state: Position, number: int, event: Event) -> Position:
-        if type(event) is Turned:
+    def evolve(self, state: GraphState, number: int, event: Event) -> GraphState:
+        if type(event) is TurnFinished:
             assert state.turn is not None
             word = _word(state.turn, event.reply)
             if not event.to or event.to == END:
@@ -95,7 +95,7 @@ class GraphStyle:
 
     # Deciding
 
-    def decide(self, step: Step[Position], news: News) -> None:
+    def decide(self, step: Step[GraphState], news: News) -> None:
         match news:
             case Settled():
                 state = step.state
@@ -114,31 +114,31 @@ class GraphStyle:
             case Ordered(order=order) if order == RESUME:
                 _give_turn_anew(step)
 
-    def cancelled(self, step: Step[Position], because: str) -> None:
+    def cancelled(self, step: Step[GraphState], because: str) -> None:
         step.end("stopped", because)
 
-    def stopped(self, step: Step[Position], verdict: Guarded) -> None:
+    def stopped(self, step: Step[GraphState], verdict: GuardTripped) -> None:
         step.end_by_guard(verdict)
 
     # Looking
 
-    def render(self, state: Position, command: AskAgent) -> Prompt:
+    def render(self, state: GraphState, command: AskAgent) -> Prompt:
         brief, agent = state.here.brief, state.agent
         values = {name: state.given.get(name, default) or "" for name, default in state.graph.values.items()}
         task = Message("user", template.render(brief.template, VALUES, state, values))
         told = instructions_for(agent.type, state.graph.language, state.short_guide)
         return turns.render(state.turn, command, Prompt((told, task), agent.may_call, brief.reply_schema))
 
-    def arguments(self, state: Position, command: CallTool) -> dict[str, Any]:
+    def arguments(self, state: GraphState, command: CallTool) -> dict[str, Any]:
         return turns.arguments(state.turn, command)
 
-    def listens(self, state: Position) -> bool:
+    def listens(self, state: GraphState) -> bool:
         return False
 
-    def resumable(self, state: Position) -> bool:
+    def resumable(self, state: GraphState) -> bool:
         return state.saved and state.here.line != NOT_THERE
 
-    def picture(self, run: Run[Position]) -> Picture:
+    def picture(self, run: Run[GraphState]) -> Picture:
         state = run.state
         return Picture(
             where=state.here.name,
@@ -147,14 +147,14 @@ class GraphStyle:
             document=state.last.content,
         )
 
-    def explain(self, before: Position, event: Event) -> list[str]:
-        if not isinstance(event, Turned) or before.turn is None:
+    def explain(self, before: GraphState, event: Event) -> list[str]:
+        if not isinstance(event, TurnFinished) or before.turn is None:
             return []
         word = _word(before.turn, event.reply)
         return explain_turn(before.graph, before.here, event, Known(before, word.decisions).value)
 
 
-def _need_values(state: Position) -> None:
+def _need_values(state: GraphState) -> None:
     unset = state.graph.unset(state.given)
     if unset:
         raise Unworkable(f"The workflow requires values that were not set: {', '.join(unset)}.")
@@ -166,20 +166,20 @@ def _word(turn: Turn, number: int) -> Word:
     return Word(turn.ask.agent, content, decisions, number)
 
 
-def _give_turn_anew(step: Step[Position]) -> None:
+def _give_turn_anew(step: Step[GraphState]) -> None:
     """Go on with a run that was stopped somewhere: a turn that was under way there begins again."""
     if step.state.turn is not None:
         step.take_turn_back(step.state.turn.number)
     _give_turn(step)
 
 
-def _give_turn(step: Step[Position]) -> None:
+def _give_turn(step: Step[GraphState]) -> None:
     state = step.state
     last = state.last.number
     step.ask(replace(state.agent.question, context=(1, last) if last else (1,)))
 
 
-def _after_turn(step: Step[Position], finished: Finished) -> None:
+def _after_turn(step: Step[GraphState], finished: Finished) -> None:
     if finished.failure:
         return _error(step, finished.failure.reason)
     turn = step.state.turn
@@ -208,7 +208,7 @@ def _correction(problem: str) -> str:
     )
 
 
-def _follow(step: Step[Position], turn: Turn, finished: Finished, content: str, decisions: dict[str, Any]) -> None:
+def _follow(step: Step[GraphState], turn: Turn, finished: Finished, content: str, decisions: dict[str, Any]) -> None:
     """Go where the turn leads."""
     state = step.state
     graph, here = state.graph, state.here
@@ -228,7 +228,7 @@ def _follow(step: Step[Position], turn: Turn, finished: Finished, content: str, 
             return turns.correct(step, turn, finished, _undecided(dead_end))
     done, guards = turns.deeds(turn), step.run.guards
     step.record(
-        Turned(
+        TurnFinished(
             reply=finished.number,
             to=transition.to if transition else "",
             via=index,
@@ -258,7 +258,7 @@ def _undecided(dead_end: DeadEnd) -> str:
     )
 
 
-def _warn(step: Step[Position], known: Known, dead_end: DeadEnd | None) -> None:
+def _warn(step: Step[GraphState], known: Known, dead_end: DeadEnd | None) -> None:
     """Record what is odd about the decisions of a turn that has just ended."""
     here = known.state.here
     overruled = [name for name in known.decisions if is_engine_name(name) and known.overrules(name)]
@@ -275,7 +275,7 @@ def _warn(step: Step[Position], known: Known, dead_end: DeadEnd | None) -> None:
             step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
 
 
-def _leave(step: Step[Position], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
+def _leave(step: Step[GraphState], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
     """End the run; saved, so that it can be resumed, if the exit condition says so."""
     if exit_condition and exit_condition.action == SAVE:
         step.record(Saved(because=because))
@@ -283,9 +283,9 @@ def _leave(step: Step[Position], outcome: str, because: str, exit_condition: Exi
     step.end(outcome, because)
 
 
-def _leave_at_limit(step: Step[Position], state: Position, exit_condition: ExitCondition | None) -> None:
+def _leave_at_limit(step: Step[GraphState], state: GraphState, exit_condition: ExitCondition | None) -> None:
     text = f"{state.turns} turns were taken, which is all that max_turns allows."
-    verdict = Guarded(guard="max_turns", limit=state.most_turns, value=state.turns, text=text)
+    verdict = GuardTripped(guard="max_turns", limit=state.most_turns, value=state.turns, text=text)
     if exit_condition is None:
         step.stop(verdict)
     step.record(verdict)
@@ -312,7 +312,7 @@ def _why_no_transition(here: State) -> str:
     return f"none of the {len(here.transitions)} transitions of {here.name} holds"
 
 
-def _error(step: Step[Position], reason: str) -> None:
+def _error(step: Step[GraphState], reason: str) -> None:
     """Something went wrong that nobody handles: the exit conditions are told, and the run fails."""
     state = step.state
     exit_condition = _exit_that_holds(state.graph, Known(state, state.last.decisions, error=True))

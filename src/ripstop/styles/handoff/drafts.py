@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from ripstop.kernel.errors import UsageError
 
-from .paper import HEADERS, Paper, read
-from .sections import as_id, either, one_line
+from .document import HEADERS, HandoffDocument, read
+from .markdown import as_id, either, one_line
 
 
 class _Words(Struct, frozen=True):
@@ -43,7 +43,7 @@ def draft(
     conditions: Sequence[str] = (),
     language: str = "en",
     limit: int = 10,
-) -> Paper:
+) -> HandoffDocument:
     """A new document. What is not given is said in the words of `language`: `en` or `zh`."""
     if language not in _WORDS:
         raise UsageError(f"There are no words for a document in {language!r}; there are for {either([*_WORDS])}.")

@@ -21,10 +21,21 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from .document import (
+    HEADERS,
+    Bullet,
+    HandoffDocument,
+    Malformed,
+    agent_word,
+    interactions,
+    line_of,
+    oddities,
+    read,
+    write,
+)
 from .growth import has_grown
-from .paper import HEADERS, Bullet, Malformed, Paper, agent_word, interactions, line_of, oddities, read, write
+from .markdown import FENCED, TIMESTAMP, fences, is_record
 from .rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, TERMINATED, action_for, legal_from
-from .sections import FENCED, TIMESTAMP, fences, is_record
 
 _COUNT = HEADERS[-1]
 _STAMPED = re.compile(rf"[-*+][ \t]++{TIMESTAMP.pattern}")
@@ -54,7 +65,7 @@ class Move(Struct, frozen=True):
     """It stands in the history already."""
 
 
-class Edit(Struct, frozen=True):
+class DocumentEdit(Struct, frozen=True):
     moves: tuple[Move, ...]
     text: str
     """The document with the edit in it, the transitions left out; empty if that is the text as found."""
@@ -62,7 +73,7 @@ class Edit(Struct, frozen=True):
     """What was put right in it, and what is odd about it."""
 
 
-def read_edit(text: str, views: Sequence[Paper], sender: str = "") -> Edit:
+def read_edit(text: str, views: Sequence[HandoffDocument], sender: str = "") -> DocumentEdit:
     """What an edit means, made in one of the last views of the document. Raises `Refusal`.
 
     `sender`: who sent the text in a message; empty if it was found in the document's file.
@@ -83,12 +94,12 @@ def read_edit(text: str, views: Sequence[Paper], sender: str = "") -> Edit:
         moves = ()
     notes = (*notes, *_kept_by_engine(edited, base, moves), *(_flagged(edited, base) if sender else ()))
     if base is current:
-        return Edit(moves, "" if write(edited) == text else write(edited), notes)
+        return DocumentEdit(moves, "" if write(edited) == text else write(edited), notes)
     _no_conflict(edited, base, current, moves)
-    return Edit(moves, _joined(edited, base, current), notes)
+    return DocumentEdit(moves, _joined(edited, base, current), notes)
 
 
-def _no_loose_records(edited: Paper, base: Paper) -> None:
+def _no_loose_records(edited: HandoffDocument, base: HandoffDocument) -> None:
     """Refuse a new line at the end that begins with a bullet and a time, but has no status change."""
     if not edited.sections or edited.sections[-1].name in ("Task", "History"):
         return
@@ -101,7 +112,9 @@ def _no_loose_records(edited: Paper, base: Paper) -> None:
             raise Refusal(index + 1, f"{HISTORY_LINE}; an end condition does not begin with a time")
 
 
-def _already_made(edited: Paper, base: Paper, current: Paper, moves: Sequence[Move]) -> bool:
+def _already_made(
+    edited: HandoffDocument, base: HandoffDocument, current: HandoffDocument, moves: Sequence[Move]
+) -> bool:
     """Whether the document is where the moves lead: its editor has saved once more, and has not seen the history."""
     return (
         bool(moves)
@@ -112,7 +125,7 @@ def _already_made(edited: Paper, base: Paper, current: Paper, moves: Sequence[Mo
     )
 
 
-def _readable(text: str, current: Paper) -> tuple[Paper, tuple[str, ...]]:
+def _readable(text: str, current: HandoffDocument) -> tuple[HandoffDocument, tuple[str, ...]]:
     """The edited paper. A count that is not a number is put right, because the engine counts."""
     try:
         return read(text), ()
@@ -127,13 +140,13 @@ def _readable(text: str, current: Paper) -> tuple[Paper, tuple[str, ...]]:
             raise Refusal(problem.line, problem.reason) from problem
 
 
-def is_of(edited: Paper, paper: Paper) -> bool:
+def is_of(edited: HandoffDocument, paper: HandoffDocument) -> bool:
     """Whether a text with another id is this document all the same: as old as it is, and with its whole history."""
     same_task = bool(paper.history) or edited.task == paper.task
     return edited.created == paper.created and _continues(edited, paper) and same_task
 
 
-def _base(edited: Paper, views: Sequence[Paper]) -> Paper:
+def _base(edited: HandoffDocument, views: Sequence[HandoffDocument]) -> HandoffDocument:
     """The view that was edited: the one whose history it continues, and whose time it still has.
 
     Of several that fit, the oldest: what has changed since then is then never taken for an undoing.
@@ -147,7 +160,7 @@ def _base(edited: Paper, views: Sequence[Paper]) -> Paper:
     return same_time[0] if same_time else fitting[-1]
 
 
-def _continues(edited: Paper, view: Paper) -> bool:
+def _continues(edited: HandoffDocument, view: HandoffDocument) -> bool:
     return _raws(edited.history)[: len(view.history)] == _raws(view.history)
 
 
@@ -155,7 +168,7 @@ def _raws(bullets: Sequence[Bullet]) -> list[str]:
     return [bullet.raw.strip() for bullet in bullets]
 
 
-def _say_what_history_lacks(edited: Paper, current: Paper) -> None:
+def _say_what_history_lacks(edited: HandoffDocument, current: HandoffDocument) -> None:
     for mine, theirs in zip(edited.history, current.history, strict=False):
         if mine.raw.strip() != theirs.raw.strip():
             raise Refusal(mine.line, f"the history can only be added to; this line was {theirs.raw.strip()!r}")
@@ -163,7 +176,7 @@ def _say_what_history_lacks(edited: Paper, current: Paper) -> None:
     raise Refusal(line_of(edited, "History"), f"the history can only be added to; {lost!r} is missing")
 
 
-def _kept_by_engine(edited: Paper, base: Paper, moves: Sequence[Move]) -> Iterator[str]:
+def _kept_by_engine(edited: HandoffDocument, base: HandoffDocument, moves: Sequence[Move]) -> Iterator[str]:
     """Notes on headers that the engine keeps, where they are neither as they were nor as the engine sets them."""
     count = interactions(base) + sum(RULES[move.action].counts for move in moves)
     owners = (base.previous, base.owner, edited.owner)
@@ -176,7 +189,7 @@ def _kept_by_engine(edited: Paper, base: Paper, moves: Sequence[Move]) -> Iterat
         yield f"line {line_of(edited, _COUNT)}: {_COUNT} is kept by the engine; it is {count}, not {edited.count}"
 
 
-def _moves(edited: Paper, base: Paper) -> Iterator[Move]:
+def _moves(edited: HandoffDocument, base: HandoffDocument) -> Iterator[Move]:
     new = edited.history[len(base.history) :]
     owner, status = base.owner, base.status
     for place, bullet in enumerate(new):
@@ -234,7 +247,7 @@ _WAYS: dict[tuple[str, bool], dict[str, tuple[str, ...]]] = {
 """By status and whether there is another owner: the transitions that lead to a status, whatever the history says."""
 
 
-def _foreign_moves(edited: Paper, base: Paper, sender: str) -> tuple[Move, ...]:
+def _foreign_moves(edited: HandoffDocument, base: HandoffDocument, sender: str) -> tuple[Move, ...]:
     """The legal transitions to where somebody else's history has led; none if there are none that the sender can make.
 
     The sender, or an agent that a new history line names, must be the owner: a message must not take a document away.
@@ -258,7 +271,7 @@ def _foreign_moves(edited: Paper, base: Paper, sender: str) -> tuple[Move, ...]:
     return tuple(moves)
 
 
-def _flagged(edited: Paper, base: Paper) -> Iterator[str]:
+def _flagged(edited: HandoffDocument, base: HandoffDocument) -> Iterator[str]:
     """What is odd about the history lines that are new."""
     new = {bullet.line for bullet in edited.history[len(base.history) :]}
     for odd in oddities(edited):
@@ -266,7 +279,9 @@ def _flagged(edited: Paper, base: Paper) -> Iterator[str]:
             yield f"line {odd.line}: {odd.text}"
 
 
-def _no_conflict(edited: Paper, base: Paper, current: Paper, moves: Sequence[Move]) -> None:
+def _no_conflict(
+    edited: HandoffDocument, base: HandoffDocument, current: HandoffDocument, moves: Sequence[Move]
+) -> None:
     if moves and (current.status, current.owner) != (base.status, base.owner):
         line = line_of(edited, "Status")
         raise Refusal(line, f"the document has moved on meanwhile: it is {current.status} with {current.owner!r} now")
@@ -281,7 +296,7 @@ def _no_conflict(edited: Paper, base: Paper, current: Paper, moves: Sequence[Mov
         raise Refusal(line_of(edited, "Status"), reason)
 
 
-def _rest_has_grown(edited: Paper, base: Paper, current: Paper) -> bool:
+def _rest_has_grown(edited: HandoffDocument, base: HandoffDocument, current: HandoffDocument) -> bool:
     """Whether what is nobody's field can be taken from the edit: nothing else was written into the document."""
     bullets = len(base.history)
     if _raws(base.history) != _raws(current.history):
@@ -299,7 +314,7 @@ def _shown(value: str | Sequence[str]) -> str:
     return repr(text if len(text) <= 80 else text[:79] + "…")
 
 
-def _rest(paper: Paper, bullets: int) -> str:
+def _rest(paper: HandoffDocument, bullets: int) -> str:
     """All that is nobody's field: the document with its fields made the same, its new history lines left out."""
     new = {bullet.line for bullet in paper.history[bullets:]}
     lines = [line for number, line in enumerate(paper.lines, 1) if number not in new]
@@ -311,7 +326,7 @@ def _rest(paper: Paper, bullets: int) -> str:
     return "\n".join(line.strip() for line in write(bare).splitlines() if line.strip())
 
 
-def _joined(edited: Paper, base: Paper, current: Paper) -> str:
+def _joined(edited: HandoffDocument, base: HandoffDocument, current: HandoffDocument) -> str:
     """What the document has become, with the edit's own changes in it."""
     if _rest(edited, len(base.history)) != _rest(base, len(base.history)):
         return write(_with_texts(edited, base, current))
@@ -330,7 +345,7 @@ def _joined(edited: Paper, base: Paper, current: Paper) -> str:
     return write(paper)
 
 
-def _with_texts(edited: Paper, base: Paper, current: Paper) -> Paper:
+def _with_texts(edited: HandoffDocument, base: HandoffDocument, current: HandoffDocument) -> HandoffDocument:
     """The edited paper, with what the texts that it left alone have become."""
     paper = edited
     if edited.task == base.task:

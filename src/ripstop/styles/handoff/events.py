@@ -1,11 +1,11 @@
 """What the hand-off style records of its own."""
 
-from ripstop.kernel.events import Event, Worked
+from ripstop.kernel.events import Event, TurnResult
 
 from ..turn import TURN_EVENTS
 
 
-class Moved(Worked, tag="handoff.moved", frozen=True):
+class Moved(TurnResult, tag="handoff.moved", frozen=True):
     """A transition. What was said with it stands in the fact before it: an order, a reply or an edit."""
 
     action: str
@@ -37,7 +37,7 @@ class Edited(Event, tag="handoff.edited", frozen=True):
     """What was put right in it, and what is odd about it."""
 
 
-class Refused(Event, tag="handoff.refused", frozen=True):
+class TransitionRefused(Event, tag="handoff.refused", frozen=True):
     """Something was asked that cannot be. The document stays as it is."""
 
     order: str
@@ -49,18 +49,18 @@ class Refused(Event, tag="handoff.refused", frozen=True):
     """For an edit: the time as a document writes it; empty in journals of version 0.1."""
 
 
-class Heeded(Event, tag="handoff.heeded", frozen=True):
+class MessageNoted(Event, tag="handoff.heeded", frozen=True):
     """A message that changes nothing, and why."""
 
     by: str
     because: str
 
 
-class Stumbled(Event, tag="handoff.stumbled", frozen=True):
+class AgentFailed(Event, tag="handoff.stumbled", frozen=True):
     """An agent did not do what it was asked to. That is no interaction, but it is counted."""
 
     by: str
     reason: str
 
 
-HANDOFF_EVENTS: tuple[type[Event], ...] = (Moved, Edited, Refused, Heeded, Stumbled, *TURN_EVENTS)
+HANDOFF_EVENTS: tuple[type[Event], ...] = (Moved, Edited, TransitionRefused, MessageNoted, AgentFailed, *TURN_EVENTS)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from .labels import ENVELOPE, SPOKEN, labelled
-from .sections import (
+from .markdown import (
     FENCED,
     SECTIONS,
     Header,
@@ -43,7 +43,7 @@ _DEEPER = re.compile(r"##++[ \t]")
 _BOM = "\ufeff"
 
 
-class Message(Struct, frozen=True, gc=False):
+class HandoffMessage(Struct, frozen=True, gc=False):
     sender: str
     to: str
     body: str = ""
@@ -56,7 +56,7 @@ class Message(Struct, frozen=True, gc=False):
     """A header says that the body is an answer."""
 
 
-def read_message(text: str) -> Message:
+def read_message(text: str) -> HandoffMessage:
     """Raises `Malformed`, and nothing else, whatever the text."""
     lines = lines_of(text.removeprefix(_BOM), "a message")
     start = first_line(lines)
@@ -84,7 +84,7 @@ def read_message(text: str) -> Message:
             below + untitled + 1, f"no document stands under `## {_HEADING}`; it begins with `### Workflow: <id>`."
         )
     spoken = [header.value for header in headers if header.key in SPOKEN]
-    return Message(
+    return HandoffMessage(
         sender=values["From"],
         to=values["To"],
         body="\n".join([*spoken, rest]).strip(),
@@ -127,7 +127,7 @@ def _envelope(headers: Sequence[Header]) -> dict[str, Header]:
     return known
 
 
-def write_message(message: Message) -> str:
+def write_message(message: HandoffMessage) -> str:
     """Raises `Malformed` for a message that could not be read back."""
     values = {
         "From": message.sender,

@@ -4,8 +4,8 @@ from typing import Any
 
 from ripstop.kernel.prompt import Message, Prompt
 
-from .paper import write
-from .standing import Standing
+from .document import write
+from .state import HandoffState
 
 ACTIONS = ("pass", "complete", "terminate")
 """What an agent may do with a document that it has accepted."""
@@ -42,7 +42,7 @@ CHANGED = (
 )
 
 
-def prompt_for(state: Standing, agent: str, tools: tuple[str, ...]) -> Prompt:
+def prompt_for(state: HandoffState, agent: str, tools: tuple[str, ...]) -> Prompt:
     brief, language = state.briefs.get(agent), state.policy.language
     team = [name for name in (brief.team if brief else ()) if name != agent]
     told = _TOLD[language].format(name=agent, team=", ".join(team) or NOBODY[language])

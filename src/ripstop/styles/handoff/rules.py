@@ -13,7 +13,7 @@
 
 from msgspec import Struct
 
-from .paper import LEGAL, Paper
+from .document import LEGAL, HandoffDocument
 
 PENDING, IN_PROGRESS, COMPLETED, TERMINATED = "pending", "in_progress", "completed", "terminated"
 FINAL = (COMPLETED, TERMINATED)
@@ -39,7 +39,7 @@ RULES = {
 }
 
 
-def why_not(paper: Paper, action: str, by: str, to: str = "") -> str:
+def why_not(paper: HandoffDocument, action: str, by: str, to: str = "") -> str:
     """Why an action is not legal now; empty if it is."""
     rule = RULES.get(action)
     if rule is None:

@@ -9,8 +9,8 @@ import re
 from msgspec import Struct
 
 from .labels import SPOKEN, heading_label, labelled
-from .message import Message
-from .sections import FENCED, TIMESTAMP, fences
+from .markdown import FENCED, TIMESTAMP, fences
+from .message import HandoffMessage
 
 _CUT = re.compile(
     r"[-_=*]{2,}[ \t]*(?:original message|forwarded message|原始邮件|原始消息|原消息|转发邮件).*"
@@ -32,7 +32,7 @@ class Spoken(Struct, frozen=True):
     """It is labelled as an answer."""
 
 
-def spoken(message: Message) -> Spoken:
+def spoken(message: HandoffMessage) -> Spoken:
     kept, own, answers, quoted = [], [], message.answers, False
     lines = message.body.split("\n")
     marks, first = fences(lines), True
@@ -53,7 +53,7 @@ def spoken(message: Message) -> Spoken:
     return Spoken(text, _unsigned(own, message), answers)
 
 
-def _unsigned(lines: list[str], message: Message) -> str:
+def _unsigned(lines: list[str], message: HandoffMessage) -> str:
     """The lines without what was quoted below them, and without a signature."""
     cut = next((n for n, line in enumerate(lines) if _CUT.fullmatch(line.strip()) and _ends(lines, n)), len(lines))
     own = [line.rstrip() for line in lines[:cut]]
@@ -77,7 +77,7 @@ def _is_signature(line: str, names: set[str], alone: bool) -> bool:
     return not alone and (bare in names or _SIGNED.fullmatch(line) is not None)
 
 
-def without_names(words: str, message: Message) -> str:
+def without_names(words: str, message: HandoffMessage) -> str:
     """The words without the names of sender and recipient: "Thanks, Bob" is as polite as "Thanks"."""
     for name in (message.sender, message.to):
         if name and len(name) <= 60:

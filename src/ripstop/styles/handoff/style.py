@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from ripstop.kernel import progress
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Failed, Guards, PersonAnswered, ToolReturned
-from ripstop.kernel.events import RESUME, Event, Guarded, Heard, Ordered, Started
-from ripstop.kernel.going_on import with_wishes
+from ripstop.kernel.events import RESUME, Event, GuardTripped, Heard, Ordered, Started
 from ripstop.kernel.prompt import Prompt
+from ripstop.kernel.resuming import override_guards
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import News, Picture, Settled, Step
 
@@ -26,16 +26,17 @@ from .. import reply
 from .. import turn as turns
 from ..exchange import EDIT, LOOKING, WRITE
 from ..turn import Finished
-from . import standing, transitions
+from . import state as standing
+from . import transitions
+from .document import oddities, write
 from .edits import Refusal, read_edit
-from .events import Edited, Heeded, Moved, Refused, Stumbled
-from .paper import oddities, write
+from .events import AgentFailed, Edited, MessageNoted, Moved, TransitionRefused
 from .policy import END_MARKER, Policy
 from .prompts import CHANGED, prompt_for, wrong_with
-from .replies import sending
+from .reply_message import sending
 from .rules import FINAL, PENDING, RULES, TERMINATED
-from .standing import OWED, SEND, UNWRITTEN, Standing, asked_of, publishing
-from .words import ENGINE, timestamp
+from .state import OWED, SEND, UNWRITTEN, HandoffState, asked_of, publishing
+from .texts import ENGINE, timestamp
 
 TOOLS = (*LOOKING, WRITE, EDIT)
 AGAIN, GIVE_UP = "again", "terminate"
@@ -50,20 +51,20 @@ class HandoffStyle:
     # Folding
 
     def guards(self, definition: Policy, wishes: Mapping[str, Any]) -> Guards:
-        return with_wishes(_DEFAULTS, wishes, definition.guards)
+        return override_guards(_DEFAULTS, wishes, definition.guards)
 
-    def begin(self, definition: Policy, started: Started) -> Standing:
+    def begin(self, definition: Policy, started: Started) -> HandoffState:
         return standing.begin(definition, started)
 
-    def rebase(self, state: Standing, definition: Policy) -> Standing:
+    def rebase(self, state: HandoffState, definition: Policy) -> HandoffState:
         return replace(state, policy=definition)
 
-    def evolve(self, state: Standing, number: int, event: Event) -> Standing:
+    def evolve(self, state: HandoffState, number: int, event: Event) -> HandoffState:
         return standing.evolve(state, number, event)
 
     # Deciding
 
-    def decide(self, step: Step[Standing], news: News) -> None:
+    def decide(self, step: Step[HandoffState], news: News) -> None:
         match news:
             case Started():
                 for odd in oddities(step.state.paper)[:MOST_ODDITIES]:
@@ -87,33 +88,33 @@ class HandoffStyle:
             case Settled():
                 _settled(step, news)
 
-    def cancelled(self, step: Step[Standing], because: str) -> None:
+    def cancelled(self, step: Step[HandoffState], because: str) -> None:
         if step.state.paper.status in FINAL:
             step.end("stopped", because)  # its last view cannot be written, or is about to be
         else:
             transitions.move(step, "terminate", ENGINE, reason=because)
 
-    def stopped(self, step: Step[Standing], verdict: Guarded) -> None:
+    def stopped(self, step: Step[HandoffState], verdict: GuardTripped) -> None:
         if step.state.paper.status not in FINAL:  # else the run ends when its last view is written
             transitions.terminate(step, verdict)
 
     # Looking
 
-    def render(self, state: Standing, command: AskAgent) -> Prompt:
+    def render(self, state: HandoffState, command: AskAgent) -> Prompt:
         return turns.render(state.turn, command, prompt_for(state, command.agent, TOOLS))
 
-    def arguments(self, state: Standing, command: CallTool) -> dict[str, Any]:
+    def arguments(self, state: HandoffState, command: CallTool) -> dict[str, Any]:
         if asked_of(command) == "publish":
             return publishing(state)
         return sending(state) if asked_of(command) == "reply" else turns.arguments(state.turn, command)
 
-    def listens(self, state: Standing) -> bool:
+    def listens(self, state: HandoffState) -> bool:
         return state.paper.status not in FINAL
 
-    def resumable(self, state: Standing) -> bool:
+    def resumable(self, state: HandoffState) -> bool:
         return False
 
-    def picture(self, run: Run[Standing]) -> Picture:
+    def picture(self, run: Run[HandoffState]) -> Picture:
         state, paper = run.state, run.state.paper
         return Picture(
             where=paper.status,
@@ -122,16 +123,16 @@ class HandoffStyle:
             document=write(paper),
         )
 
-    def explain(self, before: Standing, event: Event) -> list[str]:
+    def explain(self, before: HandoffState, event: Event) -> list[str]:
         match event:
-            case Refused(reason=reason, line=line):
+            case TransitionRefused(reason=reason, line=line):
                 where = f" (line {line})" if line else ""
                 return [f"refused{where}: {reason}", f"the document stayed {before.paper.status}"]
             case Moved(action=action, before=old, after=new, by=by):
                 return [f"{action} by {by}: {old}→{new} is legal, and {by} may"]
             case Edited(notes=notes):
                 return [*notes]
-            case Heeded(because=because):
+            case MessageNoted(because=because):
                 return [because]
         return []
 
@@ -139,7 +140,7 @@ class HandoffStyle:
 # Edits
 
 
-def _edit(step: Step[Standing]) -> None:
+def _edit(step: Step[HandoffState]) -> None:
     """A text was found in the file that is not ours: take it over, or refuse it and keep it."""
     state = step.state
     if state.repeated:
@@ -169,17 +170,17 @@ def _edit(step: Step[Standing]) -> None:
     return transitions.review(step)
 
 
-def _refuse_edit(step: Step[Standing], line: int, reason: str) -> None:
+def _refuse_edit(step: Step[HandoffState], line: int, reason: str) -> None:
     step.record(_refused_edit(step, line, reason))
     transitions.publish(step)
 
 
-def _refused_edit(step: Step[Standing], line: int, reason: str) -> Refused:
+def _refused_edit(step: Step[HandoffState], line: int, reason: str) -> TransitionRefused:
     at = timestamp(step.at, step.state.offset)
-    return Refused(order="edit", by=step.state.sender, reason=reason, line=line, at=at)
+    return TransitionRefused(order="edit", by=step.state.sender, reason=reason, line=line, at=at)
 
 
-def _settled(step: Step[Standing], news: Settled) -> None:
+def _settled(step: Step[HandoffState], news: Settled) -> None:
     if isinstance(news.answer, PersonAnswered):
         return _after_question(step, news.answer)
     if asked_of(news.command) == "publish":
@@ -194,12 +195,12 @@ def _settled(step: Step[Standing], news: Settled) -> None:
     return None
 
 
-def _after_publishing(step: Step[Standing], news: Settled) -> None:
+def _after_publishing(step: Step[HandoffState], news: Settled) -> None:
     answer, paper = news.answer, step.state.paper
     if isinstance(answer, Failed):
         if not step.state.unwritten:
             question = f"The document's file could not be written: {answer.reason} Put that right, then answer."
-            step.owe(AskPerson(question=question, choices=UNWRITTEN))
+            step.ask_unguarded(AskPerson(question=question, choices=UNWRITTEN))
         return None
     assert isinstance(answer, ToolReturned)
     if step.state.unwritten:
@@ -220,11 +221,11 @@ def _after_publishing(step: Step[Standing], news: Settled) -> None:
     return _finish(step) if paper.status in FINAL else None
 
 
-def _finish(step: Step[Standing]) -> None:
+def _finish(step: Step[HandoffState]) -> None:
     """End the run, if it owes nobody anything any more."""
     paper = step.state.paper
     if step.state.reply_to and not step.state.reply:
-        step.owe(CallTool(tool=SEND))
+        step.ask_unguarded(CallTool(tool=SEND))
         return None
     if any(asked_of(opened.command) in OWED for opened in step.run.open.values()):
         return None
@@ -238,33 +239,33 @@ def _finish(step: Step[Standing]) -> None:
 # Messages
 
 
-def _hear(step: Step[Standing], by: str, text: str) -> None:
+def _hear(step: Step[HandoffState], by: str, text: str) -> None:
     """Somebody wrote about the document without changing it."""
     paper = step.state.paper
     if paper.status in FINAL:
-        return step.record(Heeded(by=by, because=f"it is {paper.status} already"))
+        return step.record(MessageNoted(by=by, because=f"it is {paper.status} already"))
     verdict = transitions.verdict_on(step, by)
     if progress.courteous(text, step.run.guards):
         if paper.status == PENDING and by == paper.owner:
             because = f"{by} acknowledged the assignment, which is no answer to it"
-            return step.record(Heeded(by=by, because=because))
+            return step.record(MessageNoted(by=by, because=because))
         if verdict is None:
-            return step.record(Heeded(by=by, because="it is nothing but a courtesy"))
+            return step.record(MessageNoted(by=by, because="it is nothing but a courtesy"))
     if verdict:
         step.stop(verdict)
-    return step.record(Heeded(by=by, because="it is kept; only a transition changes the document"))
+    return step.record(MessageNoted(by=by, because="it is kept; only a transition changes the document"))
 
 
 # Agents of ours
 
 
-def _work(step: Step[Standing], agent: str) -> None:
+def _work(step: Step[HandoffState], agent: str) -> None:
     """Let an agent work on the document it owns."""
     state = step.state
     paper = state.paper
     if agent != paper.owner or paper.status in FINAL:
         reason = f"{agent!r} cannot work on it: it is {paper.status} and belongs to {paper.owner!r}"
-        return step.record(Refused(order="work", by=agent, reason=reason))
+        return step.record(TransitionRefused(order="work", by=agent, reason=reason))
     if any(asked_of(opened.command) in ("agent", "person") for opened in step.run.open.values()):
         return None  # somebody is at it, or a person is asked
     if paper.status == PENDING:
@@ -274,12 +275,12 @@ def _work(step: Step[Standing], agent: str) -> None:
     return _ask(step, agent)
 
 
-def _ask(step: Step[Standing], agent: str) -> None:
+def _ask(step: Step[HandoffState], agent: str) -> None:
     brief = step.state.briefs.get(agent)
     step.ask(AskAgent(agent=agent, kind="coder", model=brief.model if brief else "", context=(1,)))
 
 
-def _after_turn(step: Step[Standing], finished: Finished) -> None:
+def _after_turn(step: Step[HandoffState], finished: Finished) -> None:
     turn = step.state.turn
     assert turn is not None
     agent = turn.ask.agent
@@ -314,18 +315,18 @@ def _after_turn(step: Step[Standing], finished: Finished) -> None:
     return None
 
 
-def _failed(step: Step[Standing], agent: str, reason: str) -> None:
+def _failed(step: Step[HandoffState], agent: str, reason: str) -> None:
     """A failure is no interaction; but it is not tried for ever either."""
-    step.record(Stumbled(by=agent, reason=reason))
+    step.record(AgentFailed(by=agent, reason=reason))
     if step.state.failures < step.state.policy.attempts:
         return _ask(step, agent)
     times, paper = step.state.failures, step.state.paper.id
     question = f"{agent} has failed {times} times at {paper!r}: {reason.rstrip('.')}. What now?"
-    step.owe(AskPerson(question=question, choices=(AGAIN, GIVE_UP)))
+    step.ask_unguarded(AskPerson(question=question, choices=(AGAIN, GIVE_UP)))
     return None
 
 
-def _after_question(step: Step[Standing], answer: PersonAnswered) -> None:
+def _after_question(step: Step[HandoffState], answer: PersonAnswered) -> None:
     if answer.choice == GIVE_UP and step.state.paper.status not in FINAL:
         return transitions.move(step, "terminate", answer.by or ENGINE, reason=answer.text)
     if answer.choice == AGAIN and step.state.paper.status not in FINAL:

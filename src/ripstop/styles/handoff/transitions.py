@@ -10,17 +10,17 @@ from msgspec.structs import replace
 
 from ripstop.kernel import progress
 from ripstop.kernel.effects import CallTool
-from ripstop.kernel.events import Guarded
+from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.step import Step
 
 from .. import turn as turns
-from .events import Moved, Refused
+from .events import Moved, TransitionRefused
 from .rules import FINAL, RULES, TERMINATED, why_not
-from .standing import PUBLISH, RESULT, Standing, after_move, asked_of, last_words
-from .words import ENGINE, action_words, guard_words, timestamp
+from .state import PUBLISH, RESULT, HandoffState, after_move, asked_of, last_words
+from .texts import ENGINE, action_words, guard_words, timestamp
 
 
-def order(step: Step[Standing], action: str, by: str, to: str, forgiven: bool = False) -> str:
+def order(step: Step[HandoffState], action: str, by: str, to: str, forgiven: bool = False) -> str:
     """Make a transition that somebody asked for; returns why it was refused, if it was.
 
     `forgiven`: a person has seen what a guard says about it, and wants it all the same.
@@ -30,7 +30,7 @@ def order(step: Step[Standing], action: str, by: str, to: str, forgiven: bool = 
     if not reason and action == "pass" and only_courtesy(step) and step.run.guards.courtesy == "ignore":
         reason = "it is nothing but a courtesy, and needs nobody's attention"
     if reason:
-        step.record(Refused(order=action, by=by, reason=reason))
+        step.record(TransitionRefused(order=action, by=by, reason=reason))
         return reason
     if RULES[action].counts and state.count >= state.most_interactions:
         step.stop(too_many(state))
@@ -42,46 +42,46 @@ def order(step: Step[Standing], action: str, by: str, to: str, forgiven: bool = 
     return ""
 
 
-def review(step: Step[Standing]) -> None:
+def review(step: Step[HandoffState]) -> None:
     """Stop the document if the last handlings changed nothing."""
     verdict = progress.review(step.run.trail, step.run.guards)
     if verdict and step.state.paper.status not in FINAL:
         step.stop(replace(verdict, progress=0))  # a document has one file, so there is no going back by a fork
 
 
-def verdict_on(step: Step[Standing], by: str) -> Guarded | None:
+def verdict_on(step: Step[HandoffState], by: str) -> GuardTripped | None:
     """What a message says about going on: nothing, an end, or nothing but courtesy."""
     said, guards = step.state.said, step.run.guards
     evidence = (said.number or step.number,)
     if any(progress.marked(text, guards) for text in (said.message, said.next_action, said.result, said.text)):
         text = guard_words(step.state.policy.language, "end_marker", by=by, marker=guards.end_marker)
-        return Guarded(guard="end_marker", limit=0, value=1, text=text, evidence=evidence)
+        return GuardTripped(guard="end_marker", limit=0, value=1, text=text, evidence=evidence)
     if guards.courtesy == "terminate" and only_courtesy(step):
         text = guard_words(step.state.policy.language, "courtesy", by=by)
-        return Guarded(guard="courtesy", limit=0, value=1, text=text, evidence=evidence)
+        return GuardTripped(guard="courtesy", limit=0, value=1, text=text, evidence=evidence)
     return None
 
 
-def only_courtesy(step: Step[Standing]) -> bool:
+def only_courtesy(step: Step[HandoffState]) -> bool:
     said = step.state.said
     texts = [text for text in (said.message, said.next_action, said.result) if text.strip()]
     return bool(texts) and all(progress.courteous(text, step.run.guards) for text in texts)
 
 
-def too_many(state: Standing) -> Guarded:
+def too_many(state: HandoffState) -> GuardTripped:
     most = state.most_interactions
     text = guard_words(state.policy.language, "interactions", limit=most)
-    return Guarded(guard="interactions", limit=most, value=most + 1, text=text)
+    return GuardTripped(guard="interactions", limit=most, value=most + 1, text=text)
 
 
-def terminate(step: Step[Standing], verdict: Guarded) -> None:
+def terminate(step: Step[HandoffState], verdict: GuardTripped) -> None:
     """Have a guard's verdict. What was said with the end marker is kept: real agents end every answer with it."""
     state = step.state
     result = last_words(state, step.run.guards.end_marker) if verdict.guard == "end_marker" else ""
     move(step, "terminate", ENGINE, reason=_reason(step, verdict), result=result)
 
 
-def _reason(step: Step[Standing], verdict: Guarded) -> str:
+def _reason(step: Step[HandoffState], verdict: GuardTripped) -> str:
     """A verdict in the language of the document. Those of the kernel are in English."""
     language = step.state.policy.language
     if language == "en" or verdict.guard in ("end_marker", "courtesy", "interactions"):
@@ -92,7 +92,7 @@ def _reason(step: Step[Standing], verdict: Guarded) -> str:
 
 
 def move(
-    step: Step[Standing],
+    step: Step[HandoffState],
     action: str,
     by: str,
     to: str = "",
@@ -121,7 +121,7 @@ def move(
     publish(step)
 
 
-def _deed(state: Standing, moved: Moved) -> str:
+def _deed(state: HandoffState, moved: Moved) -> str:
     """All that a handling may change, as it stands after it. History and times are not in it."""
     paper = after_move(state, moved)
     files = turns.deeds(state.turn) if state.turn else []
@@ -134,7 +134,7 @@ def _compared(text: str) -> str:
     return "".join(normalize("NFKC", text).casefold().split())
 
 
-def reopen(step: Step[Standing], by: str) -> None:
+def reopen(step: Step[HandoffState], by: str) -> None:
     """Somebody has looked at a document that a guard terminated, and wants it to go on."""
     state = step.state
     if state.paper.status != TERMINATED:  # a person was asked before anything was terminated
@@ -154,17 +154,17 @@ def reopen(step: Step[Standing], by: str) -> None:
     return publish(step)
 
 
-def _call_back(step: Step[Standing], because: str) -> None:
+def _call_back(step: Step[HandoffState], because: str) -> None:
     """Whoever works on the document, or is asked about it, has something before them that is no longer so."""
     for number, opened in list(step.run.open.items()):
         if asked_of(opened.command) in ("agent", "person"):
             step.withdraw(number, because)
 
 
-def publish(step: Step[Standing]) -> None:
+def publish(step: Step[HandoffState]) -> None:
     for number, opened in list(step.run.open.items()):
         if asked_of(opened.command) == "publish":
             step.withdraw(number, "a newer view is written instead")
         if asked_of(opened.command) == "reply":
             step.withdraw(number, "it is sent when the file is written")
-    step.owe(CallTool(tool=PUBLISH))
+    step.ask_unguarded(CallTool(tool=PUBLISH))

@@ -1,0 +1,97 @@
+"""Which addresses may get prompts and keys: those that the user chose, and those that the user has agreed to.
+
+- The user's choices are the provider's own address, `--base-url`, `RIPSTOP_BASE_URL` and the user's own settings file.
+- What a project's file or a journal names needs a consent, on loopback too: prompts are worth protecting as well.
+- An address that the user chose for a run of this project is remembered, so that `resume` need not be told again.
+- A key goes in clear text to loopback only; to any other `http:` address it needs a consent, whoever chose it.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ripstop.kernel.errors import UsageError
+from ripstop.performers.agents.openai_compatible import KEY_NAME, OPENAI
+from ripstop.security.addresses import Address, parse_address
+from ripstop.security.consent import Consents, NamedAddress
+from ripstop.settings.settings_file import Settings
+
+
+class NotTrusted(UsageError):
+    """Raised before anything is sent to an address that the user has neither chosen nor agreed to."""
+
+    def __init__(self, named: NamedAddress, said: str, ways: str) -> None:
+        super().__init__(f"{said} {ways}")
+        self.named = named
+        self.said = said
+        """What would be sent where, without the ways to agree."""
+
+
+class Trust:
+    """What the user has chosen and agreed to, as it was when this was made."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        project: Path | None = None,
+        consents: Consents | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._project = str((project or Path.cwd()).resolve())
+        self._consents = consents or Consents()
+        self._has_key = bool((os.environ if environment is None else environment).get(KEY_NAME, "").strip())
+        agreed = (one for one in self._consents.all() if one.project == self._project)
+        self._agreed = {one.content: parse_address(one.content) for one in agreed if one.kind == "address"}
+        self._chosen = {parse_address(OPENAI).origin}
+        if settings.models.base_url and not settings.address_from:
+            self._chosen.add(parse_address(settings.models.base_url).origin)
+
+    @property
+    def key_origins(self) -> frozenset[str]:
+        """The origins that may get the key."""
+        safe = {origin for origin in self._chosen if not parse_address(origin).is_clear_text}
+        return frozenset(safe | {address.origin for address in self._agreed.values()})
+
+    def check(self, base_url: str, run_id: str = "") -> None:
+        """Check an address before it is used; `run_id`: the run whose journal names it. Raises `NotTrusted`."""
+        if not base_url:
+            return
+        address = parse_address(base_url, f"The address that is recorded for {run_id!r}" if run_id else "The base URL")
+        if address.url in self._agreed:
+            return
+        if address.origin not in self._chosen:
+            raise self._unchosen(address, run_id)
+        if address.is_clear_text and self._has_key:
+            raise NotTrusted(
+                self._named(address),
+                f"{address.url} is not encrypted: the key in {KEY_NAME} would be sent in clear text.",
+                f"Use https, unset {KEY_NAME}, or agree with `ripstop trust --base-url {address.url}`.",
+            )
+
+    def remember_choice(self) -> None:
+        """Remember the address of the settings for this project if the user chose it and a key is safe there."""
+        if not self._settings.models.base_url or self._settings.address_from:
+            return
+        address = parse_address(self._settings.models.base_url)
+        if not address.is_clear_text and address.url not in self._agreed and self._consents.can_be_kept:
+            self._consents.remember([self._named(address)])
+
+    def check_models(self, models: Iterable[str], base_url: str = "", run_id: str = "") -> None:
+        """Check the address, if one of these models would use it. Raises `NotTrusted`."""
+        if any(model.startswith("openai:") for model in models):
+            self.check(base_url or self._settings.models.base_url, run_id if base_url else "")
+
+    def _named(self, address: Address) -> NamedAddress:
+        return NamedAddress("address", address.url, self._project)
+
+    def _unchosen(self, address: Address, run_id: str) -> NotTrusted:
+        who = f"The journal of {run_id!r}" if run_id else self._settings.address_from or "This project"
+        clear = " in clear text" if address.is_clear_text else ""
+        command = f"ripstop trust {run_id}".rstrip()
+        return NotTrusted(
+            self._named(address),
+            f"{who} names the address {address.url}, which you have not agreed to. It would get all prompts and the "
+            f"key in {KEY_NAME}{clear}.",
+            f"Look at it and agree with `{command}`, or choose an address: --base-url URL.",
+        )

@@ -1,0 +1,90 @@
+"""Taking a tree apart: fields with types, unknown keys, and every mistake noted, none thrown."""
+
+from collections.abc import Collection
+from typing import Any, TypeVar
+
+from .problems import Position, Problem, did_you_mean
+from .yaml_tree import Value, YamlEntry
+
+_YES_NO = dict.fromkeys(("yes", "on", "y", "true"), "true") | dict.fromkeys(("no", "off", "n", "false"), "false")
+
+T = TypeVar("T", str, int, float, bool)
+
+MOST_SHOWN = 60
+_WANTED = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+
+
+class Reader:
+    """Reads one file's tree and adds what is wrong with it to `problems`."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+
+    def problem(self, place: Position, text: str, hint: str = "", source: str = "") -> None:
+        self.problems.append(Problem(place, text, hint, source=source))
+
+    def mapping(self, value: Value, what: str, known: Collection[str]) -> dict[str, YamlEntry]:
+        """The entries of a mapping; unknown keys are noted."""
+        if not isinstance(value.value, dict):
+            hint = f"with the fields {', '.join(known)}"
+            self.problem(value.place, f"{what} must be a mapping, but this is {value.kind}", hint)
+            return {}
+        entries: dict[str, YamlEntry] = value.value
+        for key, entry in entries.items():
+            if key not in known:
+                self.problem(entry.key, f"{what} has no field {key!r}", did_you_mean(key, known))
+        return entries
+
+    def items(self, entry: YamlEntry | None, what: str) -> list[Value]:
+        """The items of a list; an absent or empty one has none."""
+        if entry is None or entry.value.value is None:
+            return []
+        if not isinstance(entry.value.value, list):
+            hint = "begin every item with `- `"
+            self.problem(entry.value.place, f"{what} must be a list, but this is {entry.value.kind}", hint)
+            return []
+        found: list[Value] = entry.value.value
+        return found
+
+    def field(self, entries: dict[str, YamlEntry], key: str, wanted: type[T], default: T) -> T:
+        """An optional field of a type. A boolean is never taken for a number."""
+        entry = entries.get(key)
+        if entry is None or entry.value.value is None:
+            return default
+        value: Any = entry.value.value
+        if wanted is float and type(value) is int:
+            value = float(value)
+        if type(value) is not wanted:
+            text = f"{key!r} must be {_WANTED[wanted]}, but this is {entry.value.kind}{_shown(value)}"
+            self.problem(entry.value.place, text, _instead(value, wanted))
+            return default
+        return value
+
+    def required(self, entries: dict[str, YamlEntry], key: str, owner: Value, what: str) -> str:
+        """A text that must be there and not be empty."""
+        entry = entries.get(key)
+        if entry is None:
+            self.problem(owner.place, f"{what} has no {key!r}", f"add `{key}: …`")
+            return ""
+        text = self.field(entries, key, str, "")
+        if not text.strip() and (entry.value.value is None or entry.value.value == text):
+            self.problem(entry.value.place, f"{key!r} is empty", f"{what} needs one")
+        return text
+
+
+def _shown(value: Any) -> str:
+    """A value as it is quoted in a message; only short and simple ones are."""
+    if isinstance(value, bool):
+        return f" ({str(value).lower()})"
+    return f" ({value!r})" if isinstance(value, str | int | float) and len(str(value)) <= MOST_SHOWN else ""
+
+
+def _instead(value: Any, wanted: type) -> str:
+    """How the same thing is written right, if that can be guessed."""
+    if wanted is str and isinstance(value, bool | int | float):
+        return f'put it in quotes: "{str(value).lower()}"'
+    if wanted is bool and isinstance(value, str) and value.lower() in _YES_NO:
+        return f"write {_YES_NO[value.lower()]}"
+    if wanted is int and isinstance(value, str) and value.strip().isdecimal():
+        return "write it without quotes"
+    return ""

@@ -1,0 +1,1 @@
+"""Graph definitions: read with positions, checked, described by a schema."""

@@ -1,0 +1,1 @@
+"""The SQLite journal: one file, several processes, group commit."""

@@ -1,0 +1,212 @@
+"""Opening a journal's file: is it one, may we use it, is it of a version we know?"""
+
+import errno
+import os
+import random
+import sqlite3
+import stat
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ripstop.files.private_files import close_to_others, create_file, make_folder
+from ripstop.journals.sqlite.sql import migrations
+from ripstop.kernel.errors import JournalError, JournalNotFound
+from ripstop.runtime.failpoints import failpoint
+
+from .bounded_query import BoundedConnection
+from .schema import check_schema
+
+APPLICATION_ID = 0x52495053  # "RIPS"
+PATIENCE = 30.0
+HEADER = 100
+"""Bytes that every SQLite database begins with. SQLite takes a file of one byte for an empty one and overwrites it; for
+anything longer it looks at the header itself. It is not read here: closing the file would drop SQLite's locks on it."""
+_NOT_SQLITE = "The journal {} is not an SQLite database. Name another file with --store. Nothing was changed."
+
+
+def connect(path: Path, create: bool = True) -> BoundedConnection:
+    """Open the file, or bring it up to date; with `create` also make it. Every trouble is a `JournalError`.
+
+    Without `create` nothing is made: `JournalNotFound` if there is no journal.
+    """
+    try:
+        if create:
+            make_folder(path.parent)
+            create_file(path)
+        found = os.stat(path)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if 0 < found.st_size < HEADER:
+            raise JournalError(_NOT_SQLITE.format(path))
+        way = "immutable=1" if _only_to_look_at(path) else "mode=rw"
+        connection = sqlite3.connect(
+            f"{Path(os.path.abspath(path)).as_uri()}?{way}",
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=64,
+            uri=True,
+            factory=BoundedConnection,
+        )
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _cannot_open(path, error) if create else JournalNotFound(path) from error
+    except (OSError, sqlite3.Error) as error:
+        raise _cannot_open(path, error) from error
+    assert isinstance(connection, BoundedConnection)
+    try:
+        _distrust(path, connection)
+        _patiently(connection, lambda: _prepare(path, connection, create))
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        connection.close()
+        raise explain(path, error, opening=True) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _distrust(path: Path, db: BoundedConnection) -> None:
+    """The file may come from somebody else: nothing in it is run, and no query goes on for ever."""
+    db.bound(path)
+    for setting in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+        db.execute(f"PRAGMA {setting}")
+    if sys.version_info >= (3, 12):
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
+
+
+def _only_to_look_at(path: Path) -> bool:
+    """Whether the file is on a read-only file system, where nobody changes it.
+
+    SQLite cannot make there the files that it shares with other processes, so it must be told to do without. It then
+    leaves a `-wal` file out, and what was written last would be missing: where there is one, it is not told to.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+    return read_only and not os.path.exists(path.with_name(f"{path.name}-wal"))
+
+
+def _prepare(path: Path, db: sqlite3.Connection, create: bool) -> None:
+    known = migrations()
+    version = _version(path, db)
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        close_to_others(path.with_name(name))  # not before we know that it is a journal
+    if not version and not create:
+        raise JournalNotFound(path)  # an empty file, or one that another process is about to make a journal of
+    if version < len(known):
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN EXCLUSIVE")
+        failpoint("sqlite.before_migration")
+        try:
+            for number in range(_known_version(path, db), len(known)):
+                for statement in _statements(known[number]):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {number + 1}")
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            failpoint("sqlite.in_migration")
+            db.execute("COMMIT")
+            failpoint("sqlite.after_migration")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+    db.execute("PRAGMA synchronous = FULL")
+
+
+def _version(path: Path, db: sqlite3.Connection) -> int:
+    """The version of a file that is a journal, or empty; 0 for an empty one."""
+    db.execute("BEGIN")  # one view of the file: another process may be creating the journal just now
+    try:
+        return _known_version(path, db)
+    finally:
+        if db.in_transaction:  # some errors end it
+            db.execute("ROLLBACK")
+
+
+def _known_version(path: Path, db: sqlite3.Connection) -> int:
+    tables: int = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    application: int = db.execute("PRAGMA application_id").fetchone()[0]
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    if tables and application != APPLICATION_ID:
+        raise JournalError(
+            f"{path} is an SQLite database, but no ripstop journal. "
+            "Name another file with --store. Nothing was changed."
+        )
+    if version > len(migrations()):
+        raise JournalError(
+            f"{path} was written by a newer version of ripstop (journal version {version}; "
+            f"this one knows up to {len(migrations())}). Upgrade ripstop. Nothing was changed."
+        )
+    check_schema(path, db, max(version, 0))
+    return max(version, 0)
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script; `executescript` would commit what is under way."""
+    found, rest = [], ""
+    for line in script.splitlines():
+        rest += line + "\n"
+        if sqlite3.complete_statement(rest):
+            found.append(rest)
+            rest = ""
+    return found
+
+
+def _patiently(db: sqlite3.Connection, do: Callable[[], None]) -> None:
+    """Wait while another process creates or migrates the file."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            do()
+            return
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        time.sleep(random.uniform(0.001, 0.02))
+
+
+def _cannot_open(path: Path, error: Exception) -> JournalError:
+    if os.path.isdir(path):  # unlike `Path.is_dir`, it does not raise where the folder may not be looked into
+        return JournalError(f"{path} is a folder, not a journal. Name a file with --store.")
+    return JournalError(f"The journal {path} cannot be opened: {error}. Is the folder there, and may you write to it?")
+
+
+def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, opening: bool = False) -> JournalError:
+    """What SQLite says, as a person would say it, with what to do next. What cannot be opened cannot be verified."""
+    # an error that quotes bytes of a damaged file cannot even be put into words
+    undecodable = isinstance(error, UnicodeDecodeError)
+    code = sqlite3.SQLITE_CORRUPT if undecodable else getattr(error, "sqlite_errorcode", 0) & 0xFF
+    advice = {
+        sqlite3.SQLITE_NOTADB: "is no SQLite database. Name another file with --store. Nothing was changed",
+        sqlite3.SQLITE_FULL: "cannot grow: the disk is full. Make room, then `ripstop resume`. "
+        "What was recorded before is safe",
+        sqlite3.SQLITE_READONLY: "cannot be written to: it, or its folder, is read-only. Change its permissions, "
+        "or name another file with --store",
+        sqlite3.SQLITE_BUSY: f"has been locked by another process for {PATIENCE:g} s. End that one, or wait for it",
+        sqlite3.SQLITE_LOCKED: "is locked. End the program that holds it, or wait for it",
+        sqlite3.SQLITE_CORRUPT: "is damaged. `ripstop verify` tells more; restore it from a backup",
+        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error. "
+        "What was recorded before is safe. Check the disk, then `ripstop resume`",
+        sqlite3.SQLITE_INTERRUPT: "is damaged: reading it takes more work than a file of its size can need. "
+        "`ripstop verify` tells more; restore it from a backup",
+        sqlite3.SQLITE_TOOBIG: "has a value that is too large to be read or written",
+        sqlite3.SQLITE_CANTOPEN: "cannot be opened. Is the folder there, and may you write to it?",
+    }.get(code, "cannot be used")
+    if code == sqlite3.SQLITE_CORRUPT and opening:
+        advice = "is damaged so badly that it cannot be opened. Restore it from a backup"
+    if code == sqlite3.SQLITE_CANTOPEN and os.path.exists(path):
+        advice = (
+            "cannot be opened: may you write to its folder? To look at one that cannot be written to, copy it, "
+            f"together with {path.name}-wal if that is there, and name the copy with --store"
+        )
+    if code == sqlite3.SQLITE_CANTOPEN and os.path.isdir(path):
+        advice = "is a folder, not a journal. Name a file with --store"
+    return JournalError(f"The journal {path} {advice} (SQLite: {error}).")

@@ -1,0 +1,73 @@
+"""Whether a worker of this machine still lives, told by a lock the kernel takes away when it dies.
+
+Each worker holds a lock on a small file beside the journal. A worker that was killed cannot hold
+one, so its commands are free at once, not only when its lease has run out. Where a lock cannot tell
+(another machine, a system without `flock`) the lease decides.
+"""
+
+import glob
+import os
+import sys
+from pathlib import Path
+
+from ripstop.files.private_files import PRIVATE_FILE
+from ripstop.runtime.failpoints import failpoint
+
+if sys.platform != "win32":  # there, leases decide alone
+    import fcntl
+
+
+class Liveness:
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._mine: dict[int, int] = {}
+
+    def _file(self, holder: int) -> Path:
+        return self._journal.with_name(f"{self._journal.name}-worker-{holder}")
+
+    def enter(self, holder: int) -> None:
+        if sys.platform == "win32":
+            return
+        failpoint("liveness.before_create")
+        handle = os.open(self._file(holder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+        failpoint("liveness.before_lock")
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._mine[holder] = handle
+
+    def leave(self, holder: int) -> None:
+        handle = self._mine.pop(holder, None)
+        if handle is not None:
+            failpoint("liveness.before_unlink")
+            self._file(holder).unlink(missing_ok=True)
+            failpoint("liveness.after_unlink")
+            os.close(handle)
+
+    def marks(self) -> set[int]:
+        """The workers that have a file, living or dead."""
+        start = f"{self._journal.name}-worker-"
+        names = (path.name.removeprefix(start) for path in self._journal.parent.glob(f"{glob.escape(start)}*"))
+        return {int(name) for name in names if name.isdecimal()}
+
+    def gone(self, holder: int) -> bool:
+        """Surely dead: its file is there and nobody holds the lock on it."""
+        if sys.platform == "win32" or holder in self._mine:
+            return False
+        try:
+            handle = os.open(self._file(holder), os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def bury(self, holder: int) -> None:
+        failpoint("liveness.before_bury")
+        self._file(holder).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        for holder in list(self._mine):
+            self.leave(holder)

@@ -1,0 +1,42 @@
+"""A queue for those who wait for the journal's write lock, so that each gets its turn.
+
+SQLite has no queue: whoever asks at the right moment gets the lock, and with many processes one may ask in vain for a
+long time. So those who had to wait once line up at a lock of the kernel's, which serves them in their order; only the
+one in front asks SQLite. Whoever gets the lock at the first attempt never comes here.
+
+The file stays: deleting it would let two wait at two files of one name. Where there is no `flock`, or the folder
+cannot be written to, there is no queue, and everybody asks.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ripstop.files.private_files import PRIVATE_FILE
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class WriteQueue:
+    def __init__(self, journal: Path) -> None:
+        self._path = journal.with_name(f"{journal.name}-queue")
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Wait until everybody who came before has passed. Blocks, so it is for a thread of its own."""
+        if sys.platform == "win32":
+            yield
+            return
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+        except OSError:
+            yield
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,1 @@
+"""What an application does with a style, above engine and worker: one package per style."""

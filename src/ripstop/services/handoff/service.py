@@ -1,0 +1,375 @@
+"""The documents of a folder: finding them, making new ones, moving them on, cleaning up.
+
+- The journal holds what is true of a document; its file is a view of that, and a door. So before anything is done
+  with documents their files are looked at (`stock.py`).
+- The id of a document's run follows from the folder's id and the document's (`run_names.py`), so every process finds
+  the same run.
+- Files are found by what stands in them. Their names mean nothing.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ripstop.app import App, now
+from ripstop.definitions.problems import did_you_mean, with_stop
+from ripstop.kernel.effects import AskPerson
+from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
+from ripstop.kernel.run import Run
+from ripstop.performers.handoff.files import FoundFile
+from ripstop.performers.handoff.folder import OURS, WORKFLOWS, Folder, drawn_id
+from ripstop.performers.handoff.names import safe
+from ripstop.performers.handoff.publisher import key_of, note_ours, sha_of
+from ripstop.performers.handoff.relocation import settings_in
+from ripstop.runtime.live import Appended, LiveEvent
+from ripstop.settings.default_limits import with_defaults
+from ripstop.styles.handoff.document import HandoffDocument, Malformed, oddities, read, write
+from ripstop.styles.handoff.drafts import draft
+from ripstop.styles.handoff.language import language_of
+from ripstop.styles.handoff.markdown import TIMESTAMP, as_id
+from ripstop.styles.handoff.policy import Policy
+from ripstop.styles.handoff.rules import TERMINATED
+from ripstop.styles.handoff.state import OWED, HandoffState, asked_of
+from ripstop.styles.handoff.texts import timestamp
+
+from .identity import identity_of
+from .reconcile import Reconciliation
+from .run_names import prefix_for, prefix_of, run_of
+from .view import Document, Trouble, Verdict
+
+_CODED = re.compile("-[0-9a-f]{6}$")
+STALE = 3.0
+"""Seconds after which a file that somebody else is to write is written by us: that one may be dead."""
+
+
+async def open_documents(app: App, root: Path, tell: Callable[[Trouble], None]) -> "HandoffService":
+    """The documents of a folder. To look at a folder creates nothing in it; an id that it has lost is put back."""
+    folder = _folder_at(root)
+    identity = await identity_of(app.engine, folder)
+    documents = HandoffService(app, root, tell, identity.id or drawn_id())
+    if identity.lost and folder.is_there():
+        await documents.identify()
+        lost = f"{OURS}/ was gone; the journal knows this folder, so its documents are the same ones as before"
+        tell(Trouble(WORKFLOWS, lost))
+    return documents
+
+
+class HandoffService:
+    def __init__(self, app: App, root: Path, tell: Callable[[Trouble], None], folder_id: str = "") -> None:
+        """`folder_id`: the one that the folder gets when something is written into it; empty: it gets one now."""
+        self.app = app
+        self.folder = _folder_at(root)
+        self._tell = tell
+        self._id = folder_id or self.folder.id
+        self._identified = not folder_id
+        app.places[self.prefix] = self.folder.root
+        self.unsettled: dict[str, int] = {}
+        """Documents and messages that cannot be read and may still be being written, and when to look at them again."""
+
+    @property
+    def prefix(self) -> str:
+        """What the ids of all runs of this folder begin with."""
+        return prefix_for(self._id)
+
+    async def identify(self) -> None:
+        """Write the folder's id, before anything else is written there. Another process may have been quicker."""
+        if not self._identified:
+            self._id = await asyncio.to_thread(self.folder.identify, self._id)
+            self._identified = True
+            self.app.places[self.prefix] = self.folder.root
+
+    def tell(self, trouble: Trouble) -> None:
+        self._tell(trouble)
+
+    def run_of(self, document: str) -> str:
+        return run_of(self.prefix, document)
+
+    # Looking
+
+    async def take_stock(self, names: Collection[str] | None = None, with_unread: bool = False) -> list[Document]:
+        """Every document, or those in some files, as they stand after all edits were read back.
+
+        A file that cannot be read may still be being written. Its document is left out, so that nothing is done with
+        it meanwhile; `with_unread` lists it as it was before.
+        """
+        stock = Reconciliation(self)
+        return await stock.of(names) + (stock.unread if with_unread else [])
+
+    async def find(self, named: str) -> Document:
+        """The document with an id, or in a file. Raises `UsageError`."""
+        file = Path(named).name
+        run = named if named.startswith(f"{self.prefix}.") else self.run_of(as_id(named))
+        with suppress(RunNotFound):
+            file = (await self.state(run)).state.file
+        documents = await self.take_stock({file})
+        for looked_at_all in (False, True):
+            for document in documents:
+                if as_id(named) == document.id or named == document.run or Path(named).name == document.file:
+                    if document.unread:
+                        raise UsageError(
+                            f"{document.file} cannot be read now: {document.unread}. Save it again, or wait."
+                        )
+                    return document
+            if not looked_at_all:  # its file may be gone, renamed, or new
+                documents = await self.take_stock(with_unread=True)
+        known = sorted(document.id for document in documents)
+        hint = did_you_mean(named, known) or "there are no documents here yet"
+        raise UsageError(with_stop(f"There is no document {named!r} in {self.folder.root}; {hint}"))
+
+    async def state(self, run_id: str) -> Run[HandoffState]:
+        return (await self.app.engine.look(run_id)).run
+
+    async def known(self, document: str) -> Document | None:
+        """A document by its id, if there is one."""
+        try:
+            return self.document(await self.state(self.run_of(document)))
+        except RunNotFound:
+            return None
+
+    def document(self, run: Run[HandoffState]) -> Document:
+        state = run.state
+        odd = tuple(f"line {one.line}: {one.text}" for one in oddities(state.paper))
+        questions = [o.command.question for o in run.open.values() if isinstance(o.command, AskPerson)]
+        return Document(state.paper.id, run.id, state.file, state.paper, odd, tuple(questions))
+
+    # Making
+
+    async def new(
+        self,
+        task: str,
+        owner: str,
+        creator: str,
+        kind: str = "task",
+        named: str = "",
+        next_action: str = "",
+        conditions: tuple[str, ...] = (),
+        max_interactions: int | None = None,
+    ) -> Document:
+        """Make a document and its file. The file comes first, whole and under a name of its own; so if this process
+        dies before the run is begun, whoever looks next takes the document in."""
+        at, language, named = _local_time(), self._language(task), as_id(named)
+        limit = max_interactions or self.app.settings.docs.max_interactions
+        await self.identify()
+        if named and await self._exists(named):
+            raise _taken(named)
+
+        def text(stem: str) -> str:
+            # a name that nobody else has makes an id that nobody else has
+            document = named or stem.removeprefix("workflow_")
+            return write(draft(document, creator, owner, task, at, next_action, conditions, language, limit))
+
+        name = await asyncio.to_thread(self.folder.create, kind, _stamp(at), text)
+        written = text(name.removesuffix(".md"))
+        document = await self.adopt(name, written, read(written), limit)
+        if document.file != name:  # somebody else has made one with this id in the meantime
+            await asyncio.to_thread(self.folder.remove, name, sha_of(written))
+            raise _taken(document.id)
+        return document
+
+    def task(self, document: str, creator: str, owner: str, task: str) -> str:
+        """The text of a document that somebody asks for in a message."""
+        limit = self.app.settings.docs.max_interactions
+        return write(draft(document, creator, owner, task, _local_time(), language=self._language(task), limit=limit))
+
+    async def take(self, text: str, kind: str, sender: str) -> Document:
+        """Take in a document that somebody sent. Raises `Malformed`.
+
+        The run comes first and the file is written from it, under a name that nobody else has if `kind` is one that
+        nobody else has. So it is known from the beginning who is to get a reply.
+        """
+        name = f"workflow_{safe(kind)}_{_stamp(_local_time())}.md"
+        return await self.adopt(name, text, read(text), sender=sender)
+
+    async def adopt(
+        self, name: str, text: str, paper: HandoffDocument, max_interactions: int | None = None, sender: str = ""
+    ) -> Document:
+        """Begin the run of a document; `sender`: who sent it in."""
+        await self.identify()
+        docs, root = self.app.settings.docs, self.folder.root
+        most = max_interactions or docs.max_interactions
+        policy = Policy(
+            max_interactions=most, attempts=docs.attempts, language=self._language(paper.task, paper.next_action)
+        )
+        settings: dict[str, Any] = {
+            **settings_in(root),
+            "file": name,
+            "utc_offset": _utc_offset(),
+            "model": self.app.settings.models.default,
+        }
+        if sender and docs.replies:
+            settings["reply_to"] = sender
+        run_id = self.run_of(paper.id)
+        # a document may wait for days, so the time limit of runs is not for it
+        limits = replace(self.app.settings.limits, seconds=None, turns=None)
+        if self.app.settings.default_limits:
+            limits = with_defaults(limits, "handoff")
+        limits = self.app.with_prices(limits, (self.app.settings.models.default, *docs.models.values()))
+        content = msgspec.json.encode(policy, order="deterministic")
+        guards = self.app.settings.guards
+        with suppress(RunAlreadyStarted):  # another process has taken it in at the same moment
+            await self.app.engine.start(run_id, "handoff", content, text, limits, settings, guards=guards)
+        return self.document(await self.written(run_id))
+
+    # Changing
+
+    async def act(self, document: Document, action: str, by: str = "", **given: str) -> Document:
+        """Have a transition made. Raises `UsageError` if it is refused; a guard may terminate the document instead."""
+        arguments = {name: text for name, text in given.items() if text}
+        try:
+            told: Run[HandoffState] = await self.app.engine.order(document.run, action, arguments, by)
+        except RunHasEnded:
+            raise UsageError(f"{document.id} is {document.paper.status}, which is final.") from None
+        # as it stood right after the order: later, others may have been refused something, or have moved it on
+        if told.state.refusal and told.state.refused_at == told.length:
+            raise UsageError(f"{document.id}: {told.state.refusal.reason}.")
+        return self.document(await self.written(document.run))
+
+    async def offer(self, run: Run[HandoffState], text: str, base: int | None = None, sender: str = "") -> Verdict:
+        """Offer another text for a document, as if its file had been edited.
+
+        Args:
+            base: The number of the view that was edited; `None` for the last one.
+            sender: Who sent the text in a message; empty if it was in the file.
+        """
+        if base is None:
+            base = run.state.views[-1][0] if run.state.views else 0
+        offered = {"found": text, "base": base, **({"sender": sender} if sender else {})}
+        told: Run[HandoffState] = await self.app.engine.order(run.id, "edit", offered)
+        # as it stood right after the edit: later, others may have been refused something, or have moved it on
+        refusal = told.state.refusal if told.state.keep else None
+        reason = f"line {refusal.line}: {refusal.reason}" if refusal else ""
+        notes = () if told.state.repeated else told.state.notes
+        return Verdict(self.document(await self.written(run.id)), reason, notes)
+
+    async def ids(self) -> set[str]:
+        """The ids of all documents of this folder that the journal knows."""
+        mine, found = f"{self.prefix}.", set()
+        for info in await self.app.engine.runs():
+            if info.run_id.startswith(mine):
+                document = info.run_id.removeprefix(mine)
+                # the name of a run differs from the id where the id has signs that names cannot have
+                ambiguous = _CODED.search(document) is not None
+                found.add((await self.state(info.run_id)).state.paper.id if ambiguous else document)
+        return found
+
+    async def written(self, run_id: str) -> Run[HandoffState]:
+        """Wait until the document's file holds what the journal says, or a person is asked why it cannot.
+
+        If the document is finished, wait until whoever is to be told so has been told, too.
+        """
+        turned = asyncio.Event()
+
+        def watch(sight: LiveEvent) -> None:
+            if isinstance(sight, Appended) and sight.run_id == run_id:
+                turned.set()
+
+        stop = self.app.live.watch(watch)
+        waited_for: set[int] = set()
+        try:
+            while True:
+                turned.clear()
+                if self.app.worker.failure:
+                    raise self.app.worker.failure
+                run = await self.state(run_id)
+                writing = {number for number, opened in run.open.items() if asked_of(opened.command) in OWED}
+                if not writing:
+                    return run
+                if writing == waited_for:  # nobody has done anything about it for long
+                    with suppress(RunHasEnded):  # or somebody has, just now
+                        await self.app.engine.order(run_id, "publish", {})
+                    waited_for = set()
+                    continue
+                waited_for = writing
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(STALE):
+                        await turned.wait()
+                        waited_for = set()
+        finally:
+            stop()
+
+    async def clean(self, days: float, dry_run: bool) -> list[Document]:
+        """Delete the files of documents that were terminated so long ago. The journal keeps them."""
+        old = [d for d in await self.take_stock() if self.is_old(await self.state(d.run), days)]
+        for document in old if not dry_run else ():
+            text = write(document.paper)
+            if await asyncio.to_thread(self.folder.remove, document.file, sha_of(text)):
+                await note_ours(self.folder, key_of(document.run), document.file, text, cleaned=True)
+        return old
+
+    async def clean_refused(self, days: float, dry_run: bool) -> list[str]:
+        """Delete refused texts that were kept so long ago. The journal keeps them."""
+        old = await asyncio.to_thread(self.folder.old_refused, now() / 1_000_000 - days * 86_400)
+        if old and not dry_run:
+            await asyncio.to_thread(self.folder.forget_refused, old)
+        return old
+
+    def is_old(self, run: Run[HandoffState], days: float) -> bool:
+        """Whether a document was terminated so long ago."""
+        paper, before = run.state.paper, now() - int(days * 86_400_000_000)
+        if paper.status != TERMINATED:
+            return False
+        if TIMESTAMP.fullmatch(paper.updated):
+            return paper.updated < timestamp(before, _utc_offset())
+        return run.began < before
+
+    async def restore(self) -> list[Document]:
+        """Write the files of documents back that the journal has and the folder has not.
+
+        Left out are terminated documents that `clean` has deleted, or would delete.
+        """
+        await self.identify()
+        return await Reconciliation(self).restore(self.app.settings.docs.keep_days)
+
+    # Inside
+
+    async def _exists(self, document: str) -> bool:
+        try:
+            await self.state(self.run_of(document))
+        except RunNotFound:
+            found = await asyncio.to_thread(self.folder.documents)
+            return any(_id_of(one) == document for one in found)
+        return True
+
+    def _language(self, *texts: str) -> str:
+        return self.app.settings.docs.language or language_of(*texts)
+
+
+def know_this_place(app: App, root: Path) -> None:
+    """If there are documents in a folder, their runs find their files here, wherever they were begun."""
+    if (root / WORKFLOWS / OURS).is_dir():
+        app.places[prefix_of(Folder(root.resolve()))] = root.resolve()
+
+
+def _folder_at(root: Path) -> Folder:
+    return Folder(root.resolve())
+
+
+def _taken(document: str) -> UsageError:
+    return UsageError(f"There is a document {document!r} already. Choose another --id, or leave it out.")
+
+
+def _id_of(found: FoundFile) -> str:
+    try:
+        return read(found.text).id if found.text is not None else ""
+    except Malformed:
+        return ""
+
+
+def _stamp(at: str) -> str:
+    """A document's time as file names have it."""
+    return at.replace("-", "").replace(":", "").replace(" ", "_")
+
+
+def _utc_offset() -> int:
+    return time.localtime().tm_gmtoff
+
+
+def _local_time() -> str:
+    return timestamp(now(), _utc_offset())

@@ -1,0 +1,138 @@
+"""A style without ideas of its own: it gives the commands that its definition lists, round by round.
+
+For tests of engines, workers, journals and performers, which need a run that asks for something
+and do not care why. A round begins when all of the one before is settled; after the last the run ends.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ripstop.kernel.effects import AskAgent, CallTool, Command, Failed, Guards, text_of
+from ripstop.kernel.events import Answered, Event, Forked, GuardTripped, Heard, Ordered, Started
+from ripstop.kernel.prompt import Message, Prompt
+from ripstop.kernel.resuming import override_guards
+from ripstop.kernel.run import Run
+from ripstop.kernel.step import News, Picture, Settled, Step
+from ripstop.kernel.work_time import DEADLINE
+
+
+class Errands(Struct, frozen=True, omit_defaults=True):
+    """What to ask for, in rounds."""
+
+    rounds: tuple[tuple[Command, ...], ...] = ()
+    outcome: str = "completed"
+    """How it ends after the last round; empty: it does not."""
+    listens: bool = False
+    """Whether a run with nothing to do waits for words; every `Heard` then runs the last round again."""
+    prompt: str = "Go on."
+
+    def content(self) -> bytes:
+        """As the engine takes it."""
+        return msgspec.json.encode(self)
+
+
+class RoundBegan(Event, tag="errands.round_began", frozen=True):
+    index: int
+
+
+ERRAND_EVENTS: tuple[type[Event], ...] = (RoundBegan,)
+
+
+class StubState(Struct, frozen=True):
+    errands: Errands
+    round: int = 0
+    answers: tuple[str, ...] = ()
+    failures: int = 0
+
+
+class ErrandStyle:
+    name = "errands"
+    unforkable = ""
+
+    @staticmethod
+    def load(style: str, content: bytes) -> Errands:
+        """What an `Engine` needs to read the definition."""
+        return msgspec.json.decode(content, type=Errands)
+
+    # Folding
+
+    def guards(self, definition: Errands, wishes: Mapping[str, Any]) -> Guards:
+        return override_guards(Guards(), wishes)
+
+    def begin(self, definition: Errands, started: Started) -> StubState:
+        return StubState(definition)
+
+    def rebase(self, state: StubState, definition: Errands) -> StubState:
+        return replace(state, errands=definition)
+
+    def evolve(self, state: StubState, number: int, event: Event) -> StubState:
+        match event:
+            case RoundBegan(index=index):
+                return replace(state, round=index)
+            case Answered(answer=answer):
+                failures = state.failures + isinstance(answer, Failed)
+                return replace(state, answers=(*state.answers, text_of(answer)), failures=failures)
+        return state
+
+    # Deciding
+
+    def decide(self, step: Step[StubState], news: News) -> None:
+        match news:
+            case Started():
+                self._begin(step, 0)
+            case Forked() | Ordered(order="resume"):
+                self._begin(step, step.state.round)
+            case Heard():
+                self._begin(step, max(len(step.state.errands.rounds) - 1, 0))
+            case Settled() if not _pending(step.run):
+                self._begin(step, step.state.round + 1)
+
+    def _begin(self, step: Step[StubState], index: int) -> None:
+        errands = step.state.errands
+        if index >= len(errands.rounds):
+            if errands.outcome:
+                step.end(errands.outcome, "all errands are done")
+            return
+        step.record(RoundBegan(index=index))
+        for command in errands.rounds[index]:
+            step.ask(command)
+
+    def cancelled(self, step: Step[StubState], because: str) -> None:
+        step.end("stopped", because)
+
+    def stopped(self, step: Step[StubState], verdict: GuardTripped) -> None:
+        step.end_by_guard(verdict)
+
+    # Looking
+
+    def render(self, state: StubState, command: AskAgent) -> Prompt:
+        said = (Message(role="assistant", text=answer) for answer in state.answers)
+        return Prompt(messages=(Message(role="user", text=state.errands.prompt), *said))
+
+    def arguments(self, state: StubState, command: CallTool) -> dict[str, Any]:
+        return command.arguments or {}
+
+    def listens(self, state: StubState) -> bool:
+        return state.errands.listens
+
+    def resumable(self, state: StubState) -> bool:
+        return False
+
+    def picture(self, run: Run[StubState]) -> Picture:
+        rounds = len(run.state.errands.rounds)
+        return Picture(where=f"round {run.state.round}", progress=f"round {run.state.round + 1} of {rounds}")
+
+    def explain(self, before: StubState, event: Event) -> list[str]:
+        return [f"round {event.index} was next"] if isinstance(event, RoundBegan) else []
+
+
+def _pending(run: Run[StubState]) -> bool:
+    """Whether something of ours is still open; the kernel's own timer and questions do not count."""
+    return any(
+        getattr(opened.command, "name", "") != DEADLINE and number not in run.doubts
+        for number, opened in run.open.items()
+    )

@@ -1,0 +1,258 @@
+"""What the crash harness finds out about a journal whose process was killed.
+
+- A *copy* of the files is looked at, so that it is the next process that has to recover the real ones.
+- `lost`: a record that was acknowledged and is not there any more, byte for byte.
+- `silent`: an effect that was done more often than the journal admits. A pure or keyed effect, an agent's
+  call or a saying may be done n times if its answer says it was attempt n or later; a probeable one only
+  once; an unsafe one once, and once more each time that a person said "again".
+- `canonical`: what may differ between a run that was killed and one that never was is the order in which
+  simultaneous answers came, and the records of doubt. Put the first in order, leave out the second,
+  number the rest anew: then it must fold to the same fingerprint.
+"""
+
+import hashlib
+import shutil
+import sqlite3
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Failed, Said, Say, ToolReturned
+from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Event, Record, Repeated, Withdrawn
+from ripstop.kernel.run import fingerprint, replay
+from ripstop.runtime.engine import Engine
+from ripstop.runtime.ports import Question
+from ripstop.runtime.timeline import path, timeline
+from ripstop.styles.graph.events import TurnFinished
+from ripstop.styles.turn import Corrected
+from tests.harness.crash_runs import CHILDREN, EXACT, RUNS
+from tests.harness.crash_work import CODEC, STYLES, digest_of, load, now, read_acknowledged, read_effects
+
+DEFINITIONS = {
+    hashlib.sha256(content).hexdigest(): load(style, content) for style, content in (*RUNS.values(), *CHILDREN.values())
+}
+
+
+class Found(Struct):
+    """What a look at the journal of a dead process shows."""
+
+    records: dict[str, list[Record]] = {}
+    desk: list[Question] = []
+    paths: dict[str, list[str]] = {}
+    lost: list[str] = []
+    silent: list[str] = []
+    repeated: int = 0
+    """Effects done more than once; each of them is reported, or in `silent`."""
+    doubts: int = 0
+    """Questions to a person about an unsafe effect."""
+    again: int = 0
+    """How often a person said that it shall be done again."""
+    acknowledged: int = 0
+
+    @property
+    def ended(self) -> bool:
+        return self.records.keys() >= RUNS.keys() and all(_has_ended(run) for run in self.records.values())
+
+
+def _has_ended(records: list[Record]) -> bool:
+    return isinstance(records[-1].event, Ended)
+
+
+async def look(folder: Path) -> Found:
+    acknowledged = read_acknowledged(folder)
+    copy = _copy(folder)
+    if copy is None:
+        return Found(lost=[f"{a.run}/{a.number}" for a in acknowledged], acknowledged=len(acknowledged))
+    journal = SqliteJournal(copy, CODEC)
+    try:
+        engine = Engine(journal, STYLES, load, now)
+        found = Found(desk=await journal.desk(), acknowledged=len(acknowledged))
+        found.lost += [f"{d.run_id}/{d.number}: {d.text}" for d in await journal.verify()]
+        for info in await journal.runs():
+            found.records[info.run_id] = await journal.read(info.run_id)
+            if _has_ended(found.records[info.run_id]):
+                found.paths[info.run_id] = path(engine, await timeline(engine, info.run_id))
+    finally:
+        await journal.close()
+    kept = {(run, r.number): digest_of(r) for run, records in found.records.items() for r in records}
+    found.lost += [f"{a.run}/{a.number}" for a in acknowledged if kept.get((a.run, a.number)) != a.digest]
+    _count_effects(folder, found)
+    return found
+
+
+def _copy(folder: Path) -> Path | None:
+    """The files as the dead process left them; nothing if it had not even created them."""
+    source, target = folder / "journal.db", folder / "look" / "journal.db"
+    if not source.exists():
+        return None
+    shutil.rmtree(target.parent, ignore_errors=True)
+    target.parent.mkdir()
+    for suffix in ("", "-wal"):
+        if (part := source.with_name(source.name + suffix)).exists():
+            shutil.copyfile(part, target.with_name(part.name))
+    db = sqlite3.connect(target)
+    try:
+        created = db.execute("PRAGMA user_version").fetchone()[0]
+    finally:
+        db.close()
+    return target if created else None
+
+
+# Effects
+
+
+def _count_effects(folder: Path, found: Found) -> None:
+    attempts: dict[str, int] = {}
+    again: Counter[str] = Counter()
+    answered: dict[str, Command] = {}
+    for run_id, records in found.records.items():
+        asked: dict[int, Command] = {}
+        for record in records:
+            match record.event:
+                case Asked(command=command):
+                    asked[record.number] = command
+                case Answered(to=to, answer=ToolReturned() | AgentReplied() | Said(), attempt=attempt):
+                    attempts[f"{run_id}/{to}"] = attempt
+                    answered[f"{run_id}/{to}"] = asked[to]
+                case Repeated(number=number):
+                    again[f"{run_id}/{number}"] += 1
+                case Doubted():
+                    found.doubts += 1
+    found.again = again.total()
+    done: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for effect in read_effects(folder):
+        done[effect.kind, effect.key].append(effect.attempt)
+    for (kind, key), tries in done.items():
+        found.repeated += len(tries) - 1
+        if not _admitted(kind, tries, attempts.get(key), again[key]):
+            found.silent.append(f"{kind} {key} was done {len(tries)} times (attempts {tries})")
+    seen = {key for _, key in done}
+    for key, command in answered.items():
+        if isinstance(command, CallTool | AskAgent | Say) and key not in seen:
+            found.lost.append(f"{key} is answered, but was never done")
+
+
+def _admitted(kind: str, tries: list[int], answered: int | None, again: int) -> bool:
+    if kind == "unsafe":
+        return len(tries) <= 1 + again
+    if kind == "probeable":
+        return len(tries) == 1
+    return len(set(tries)) == len(tries) and (answered is None or max(tries) <= answered)
+
+
+# Comparing with a run that was never killed
+
+
+def canonical(records: list[Record]) -> tuple[list[Record], dict[int, int]]:
+    """The run as it would have been without doubts, and where each of its records now stands."""
+    kept = _in_order(_without_doubts(records))
+    new = {record.number: place for place, record in enumerate(kept, 1)}
+    return [Record(new[r.number], r.at, _renumbered(r.event, new)) for r in kept], new
+
+
+def _without_doubts(records: list[Record]) -> list[Record]:
+    questions = {r.number + 1 for r in records if isinstance(r.event, Doubted)}
+    return [
+        r
+        for r in records
+        if r.number not in questions
+        and not isinstance(r.event, Doubted | Repeated)
+        and not (isinstance(r.event, Answered) and r.event.to in questions)
+    ]
+
+
+def _in_order(records: list[Record]) -> list[Record]:
+    """Answers that follow one another with no decision between them, in the order of their commands."""
+    ordered: list[Record] = []
+    answers: list[tuple[int, Record]] = []
+    for record in records:
+        if isinstance(record.event, Answered):
+            answers.append((record.event.to, record))
+            continue
+        ordered += [r for _, r in sorted(answers, key=lambda pair: pair[0])]
+        answers = []
+        ordered.append(record)
+    return ordered + [r for _, r in sorted(answers, key=lambda pair: pair[0])]
+
+
+def _renumbered(event: Event, new: dict[int, int]) -> Event:
+    match event:
+        case Answered(to=to):
+            return replace(event, to=new[to])
+        case TurnFinished(reply=reply):
+            return replace(event, reply=new[reply])
+        case Corrected(number=number) | Withdrawn(number=number):
+            return replace(event, number=new[number])
+        case Asked(command=command):
+            return replace(event, command=_renumbered_command(command, new))
+    return event
+
+
+def _renumbered_command(command: Command, new: dict[int, int]) -> Command:
+    match command:
+        case AskAgent(context=context, continues=continues):
+            first = new[continues] if continues else None
+            return replace(command, context=tuple(new[n] for n in context), continues=first)
+        case CallTool(source=(number, index)):
+            return replace(command, source=(new[number], index))
+        case AskPerson(about=about):
+            return replace(command, about=tuple(new[n] for n in about))
+    return command
+
+
+class Standing(Struct, frozen=True):
+    """How a run came out, as far as it does not depend on when it was killed."""
+
+    fingerprint: str
+    path: list[str]
+
+
+def standings(found: Found) -> dict[str, Standing]:
+    """By run. A child is named by where its parent's command would stand if there had been no doubt."""
+    told = {run_id: canonical(records) for run_id, records in found.records.items()}
+    result = {}
+    for run_id, (records, _) in told.items():
+        parent, _, number = run_id.rpartition(".")
+        name = f"{parent}.{told[parent][1][int(number)]}" if parent else run_id
+        style: Any = STYLES[records[0].event.style]  # type: ignore[attr-defined]  # a run begins with `Started`
+        run = replay(style, DEFINITIONS, run_id, records)
+        assert run is not None
+        result[name] = Standing(fingerprint(run), found.paths[run_id])
+    return result
+
+
+def unfit(reference: Found) -> list[str]:
+    """Why a run that was never killed is nothing to compare with: it must have done its work, without doubt."""
+    wrong = [f"{run_id} has not completed" for run_id, told in reference.records.items() if not _completed(told)]
+    return wrong + ([f"{reference.doubts} doubts"] if reference.doubts else [])
+
+
+def _completed(records: list[Record]) -> bool:
+    end = records[-1].event
+    failed = any(isinstance(r.event, Answered) and isinstance(r.event.answer, Failed) for r in records)
+    return isinstance(end, Ended) and end.outcome == "completed" and not failed
+
+
+def differences(found: Found, reference: Found) -> list[str]:
+    """In what a run that was killed came out differently; empty is what is wanted."""
+    wanted, got = standings(reference), standings(found)
+    wrong = [
+        f"{name}: {got.get(name)} instead of {wanted.get(name)}"
+        for name in wanted | got
+        if got.get(name) != wanted.get(name)
+    ]
+    for run_id in EXACT:
+        one, two = ([_timeless(r) for r in f.records[run_id]] for f in (found, reference))
+        wrong += [
+            f"{run_id}/{n}: {a} instead of {b}" for n, (a, b) in enumerate(zip(one, two, strict=False), 1) if a != b
+        ]
+    return wrong
+
+
+def _timeless(record: Record) -> Event:
+    event = record.event
+    return replace(event, attempt=1, began=0) if isinstance(event, Answered) else event

@@ -1,0 +1,270 @@
+"""The process that the crash harness kills: real journal, engine and worker, and effects that leave traces.
+
+    python -m tests.harness.crash_work FOLDER ANSWERS LEAVE_AFTER
+
+- Works on the journal in FOLDER until its runs have ended or wait for a person, then goes.
+- ANSWERS is what people have said meanwhile, as JSON: [[run, number, choice, text], …].
+- LEAVE_AFTER: stop in an orderly way after so many acknowledged steps; 0 for never.
+- What has been acknowledged is appended to `acknowledged.jsonl` right after the append returned, and every
+  effect to `effects.jsonl` before it returns. Neither file is written by anything that knows the journal.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import sys
+import time
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.effects import Answer, AskAgent, CallTool, Command, Say, SetTimer, StartRun
+from ripstop.kernel.errors import RunAlreadyStarted, UsageError
+from ripstop.kernel.events import Event, Record
+from ripstop.kernel.step import Style
+from ripstop.performers.agents.router import Agents
+from ripstop.performers.children import Children
+from ripstop.performers.messages import DeliveredMessage, MessageDelivery
+from ripstop.performers.timers import Timers
+from ripstop.performers.tools.file_tools import FileTools
+from ripstop.performers.tools.toolbox import Tool, Toolbox, tool
+from ripstop.runtime.engine import Engine
+from ripstop.runtime.live import Appended, Live, LiveEvent
+from ripstop.runtime.ports import Kind, Performer, Request
+from ripstop.runtime.worker import Worker
+from ripstop.styles.graph.definition import Graph
+from ripstop.styles.graph.events import GRAPH_EVENTS
+from ripstop.styles.graph.style import GraphStyle
+from ripstop.testing.stub_style import ERRAND_EVENTS, ErrandStyle
+from tests.harness.crash_runs import CHILDREN, RUNS, SCRIPT
+
+STYLES: dict[str, Style[Any]] = {"graph": GraphStyle(), "errands": ErrandStyle()}
+EVENTS: tuple[type[Event], ...] = (*GRAPH_EVENTS, *ERRAND_EVENTS)
+CODEC = Codec(EVENTS)
+LOOK = 0.01
+"""Seconds between two looks at whether there is anything left to do."""
+
+T = TypeVar("T")
+
+_encode = msgspec.json.encode
+
+
+def now() -> int:
+    return time.time_ns() // 1000
+
+
+def load(style: str, content: bytes) -> Any:
+    return msgspec.json.decode(content, type=Graph) if style == "graph" else ErrandStyle.load(style, content)
+
+
+class Effect(Struct, frozen=True):
+    """A trace that something was really done."""
+
+    kind: str
+    key: str
+    attempt: int
+    value: str
+    pid: int
+
+
+class Acknowledged(Struct, frozen=True):
+    """A record of which the engine has said that it is durable."""
+
+    run: str
+    number: int
+    digest: str
+
+
+def digest_of(record: Record) -> str:
+    return hashlib.sha256(b"%d %d %b" % (record.number, record.at, CODEC.dump(record.event))).hexdigest()
+
+
+class Traces:
+    """Two append-only files. A line is one write, so a kill leaves a line whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._effects = os.open(folder / "effects.jsonl", flags, 0o644)
+        self._acknowledged = os.open(folder / "acknowledged.jsonl", flags, 0o644)
+        self.steps = 0
+
+    def effect(self, kind: str, key: str, attempt: int, value: str) -> None:
+        os.write(self._effects, _encode(Effect(kind, key, attempt, value, os.getpid())) + b"\n")
+        os.fsync(self._effects)
+
+    def acknowledge(self, sight: LiveEvent) -> None:
+        if isinstance(sight, Appended):
+            lines = [_encode(Acknowledged(sight.run_id, r.number, digest_of(r))) for r in sight.records]
+            os.write(self._acknowledged, b"\n".join(lines) + b"\n")
+            self.steps += 1
+
+    def heard(self, saying: DeliveredMessage) -> None:
+        self.effect("say", saying.key, saying.attempt, saying.text)
+
+    def happened(self, kind: str, key: str) -> bool:
+        return any((effect.kind, effect.key) == (kind, key) for effect in read_effects(self._folder))
+
+    def other_side(self, key: str) -> None:
+        """What a service that takes our key does: the first time it acts, after that it does not."""
+        path = self._folder / f"once-{key.replace('/', '-')}"
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+
+
+def read_effects(folder: Path) -> list[Effect]:
+    return _read(folder / "effects.jsonl", Effect)
+
+
+def read_acknowledged(folder: Path) -> list[Acknowledged]:
+    return _read(folder / "acknowledged.jsonl", Acknowledged)
+
+
+def _read(path: Path, kind: type[T]) -> list[T]:
+    return [msgspec.json.decode(line, type=kind) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+_doing: ContextVar[tuple[str, int]] = ContextVar("doing")
+"""(key, attempt) of the command under way; a tool would not know them otherwise."""
+
+
+class Witnessed:
+    """A performer whose tools can tell for which command they work."""
+
+    def __init__(self, inner: Performer) -> None:
+        self._inner = inner
+
+    async def perform(self, request: Request) -> Answer | None:
+        _doing.set((request.key, request.attempt))
+        return await self._inner.perform(request)
+
+    async def probe(self, request: Request) -> Answer | None:
+        _doing.set((request.key, request.attempt))
+        return await self._inner.probe(request)
+
+    def kind(self, command: Command) -> Kind:
+        return self._inner.kind(command)
+
+    def provider(self, request: Request) -> str:
+        return self._inner.provider(request)
+
+
+class WitnessedAgents(Witnessed):
+    """Agents whose calls leave traces, as a provider's bill would."""
+
+    def __init__(self, agents: Agents, traces: Traces) -> None:
+        super().__init__(agents)
+        self._traces = traces
+
+    async def perform(self, request: Request) -> Answer | None:
+        answer = await super().perform(request)
+        self._traces.effect("agent", request.key, request.attempt, "")
+        return answer
+
+
+class WitnessedFiles(FileTools):
+    """File tools whose writes leave traces."""
+
+    def __init__(self, traces: Traces) -> None:
+        super().__init__()
+        self._traces = traces
+
+    async def perform(self, request: Request) -> Answer | None:
+        answer = await super().perform(request)
+        self._traces.effect("pure", request.key, request.attempt, "")
+        return answer
+
+
+def tools(traces: Traces) -> list[Tool]:
+    """One of each kind. What they return follows from what they are asked, whatever else happens."""
+
+    def done(kind: str, value: str) -> str:
+        traces.effect(kind, *_doing.get(), value)
+        return value
+
+    @tool("pure")
+    def look_up(what: str) -> str:
+        return done("pure", f"{what} looked up")
+
+    @tool("keyed")
+    def pay(what: str, key: str) -> str:
+        traces.other_side(key)
+        return done("keyed", f"{what} paid")
+
+    def was_posted(what: str) -> str | None:
+        return f"{what} posted" if traces.happened("probeable", _doing.get()[0]) else None
+
+    @tool("probeable", probe=was_posted)
+    def post(what: str) -> str:
+        return done("probeable", f"{what} posted")
+
+    @tool("unsafe")
+    def ring(what: str) -> str:
+        return done("unsafe", f"{what} rung")
+
+    return [look_up, pay, post, ring]
+
+
+def performers(engine: Engine, traces: Traces, script: Path) -> dict[type, Performer]:
+    loudspeaker, toolbox = MessageDelivery(), Toolbox(tools(traces), files=WitnessedFiles(traces))
+    loudspeaker.listen(traces.heard)
+    agents = Agents(engine.live, toolbox.specs, default_model=f"script:{script}")
+    return {
+        AskAgent: WitnessedAgents(agents, traces),
+        CallTool: Witnessed(toolbox),
+        Say: loudspeaker,
+        SetTimer: Timers(),
+        StartRun: Children(engine, lambda name, _: CHILDREN[name]),
+    }
+
+
+async def work(folder: Path, answers: list[tuple[str, int, str, str]], leave_after: int) -> None:
+    traces, script = Traces(folder), folder / "script.jsonl"
+    if not script.exists():
+        new = script.with_suffix(f".{os.getpid()}")  # two processes may be here at the same time
+        new.write_text(SCRIPT, encoding="utf-8")
+        new.rename(script)
+    journal = SqliteJournal(folder / "journal.db", CODEC)
+    engine = Engine(journal, STYLES, load, now, Live())
+    engine.live.watch(traces.acknowledge)
+    worker = Worker(engine, performers(engine, traces, script), now, backoff=0.01)
+    await worker.start()
+    os.write(sys.stdout.fileno(), b".")  # to the harness: from here on there is something to disturb
+    try:
+        there = {info.run_id for info in await engine.runs()}
+        for run_id, (style, content) in RUNS.items():
+            if run_id not in there:
+                with contextlib.suppress(RunAlreadyStarted):  # by another process, a moment ago
+                    await engine.start(run_id, style, content)
+        for run_id, number, choice, text in answers:
+            with contextlib.suppress(UsageError):  # answered: the harness has told two processes
+                await engine.answer(run_id, number, choice, text, by="harness")
+        await _until_nothing_is_left(engine, worker, traces, leave_after)
+    finally:
+        await worker.stop(grace=0 if leave_after else 5)
+        await journal.close()
+
+
+async def _until_nothing_is_left(engine: Engine, worker: Worker, traces: Traces, leave_after: int) -> None:
+    calm = 0
+    while calm < 3 and not (leave_after and traces.steps >= leave_after):
+        await asyncio.sleep(LOOK)
+        await worker.idle()
+        calm = calm + 1 if await engine.journal.next_due() is None else 0
+
+
+def main() -> None:
+    folder, answers, leave_after = sys.argv[1:]
+    said = msgspec.json.decode(answers, type=list[tuple[str, int, str, str]])
+    os.chdir(folder)  # so that the script has the same name in every journal
+    asyncio.run(work(Path(), said, int(leave_after)))
+
+
+if __name__ == "__main__":
+    main()
