@@ -18,7 +18,6 @@ from ripstop.kernel.errors import JournalError
 from ripstop.runtime.failpoints import failpoint
 
 from .bounded_query import BoundedConnection
-from .wal_room import WalRoom
 from .write_queue import WriteQueue
 
 Operation = Callable[..., Any]
@@ -39,7 +38,6 @@ class GroupCommit:
         self,
         connection: BoundedConnection,
         turnstile: WriteQueue,
-        room: WalRoom,
         write_collected: Callable[[], None],
         after_commit: Callable[[bool], None],
         explain: Callable[[sqlite3.Error], JournalError],
@@ -48,7 +46,6 @@ class GroupCommit:
         that is no error of SQLite, all is undone and done again one by one, so that only that one fails."""
         self._connection = connection
         self._turnstile = turnstile
-        self._room = room
         self._write_collected = write_collected
         self._after_commit = after_commit
         self._explain = explain
@@ -86,7 +83,6 @@ class GroupCommit:
     def close(self) -> None:
         if self._writer:
             self._writer.shutdown()
-        self._room.close()
 
     def _flush(self) -> None:
         self._scheduled = False
@@ -150,7 +146,6 @@ class GroupCommit:
             else:
                 results = [operation(connection, *given) for operation, given, _ in batch]
                 self._write_collected()
-            self._room.make()
             failpoint("sqlite.before_commit")
             began = time.perf_counter()
             connection.execute("COMMIT")

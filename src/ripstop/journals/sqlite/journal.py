@@ -26,7 +26,6 @@ from .group_commit import GroupCommit
 from .liveness import Liveness
 from .steps import Steps
 from .verify import check_outbox, check_run, verify
-from .wal_room import WalRoom
 from .write_queue import WriteQueue
 
 LEASE = 30_000_000
@@ -46,7 +45,6 @@ class SqliteJournal:
         self._commit = GroupCommit(
             self._writing,
             WriteQueue(self._path),
-            WalRoom(self._path),
             self._steps.write,
             self._steps.finish,
             self._explain,
