@@ -10,8 +10,7 @@ The trail of deeds is short: only as long as the longest circle that could be fo
 
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -19,12 +18,7 @@ from msgspec import Struct
 from .effects import Guards
 from .events import GuardTripped, TurnResult
 
-if TYPE_CHECKING:
-    from .courtesy import Manners
-
 LONGEST_CIRCLE = 7
-LONGEST_COURTESY, LONGEST_DECOMPOSED = 240, 960
-"""Characters, and such with accents of their own. Whoever has more to say than that, says something."""
 TERMINATE = "terminate"
 TALK = "If the turns are meant to be talk only, such as a debate, set `patience: 0`."
 """What to do about turns that leave no deed and are meant so."""
@@ -53,22 +47,6 @@ def mark(*changed: Any) -> str:
 
 NOTHING = mark()
 """The mark of a turn that changed nothing at all."""
-
-
-def courteous(text: str, guards: Guards) -> bool:
-    """Whether a text says nothing but courtesies."""
-    if len(text) > (LONGEST_COURTESY if text.isascii() else LONGEST_DECOMPOSED):
-        return False
-    from .courtesy import is_courtesy  # its tables are large, and most runs never need them
-
-    return is_courtesy(text, _manners(guards.phrases))
-
-
-@lru_cache(maxsize=16)
-def _manners(phrases: tuple[str, ...]) -> "Manners":
-    from .courtesy import MANNERS
-
-    return MANNERS.with_phrases(phrases) if phrases else MANNERS
 
 
 def marked(text: str, guards: Guards) -> bool:

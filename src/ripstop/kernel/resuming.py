@@ -113,11 +113,6 @@ def override_guards(guards: Guards, *wishes: Mapping[str, Any]) -> Guards:
             raise UsageError(f"There is no guard {unknown[0]!r}; there are: {', '.join(fields)}.")
         fields |= wish
     try:
-        wished = msgspec.convert(fields, Guards)
+        return msgspec.convert(fields, Guards)
     except msgspec.ValidationError as error:
         raise UsageError(f"The guards are wrong: {error}.") from error
-    if wished.phrases:
-        from .courtesy import MANNERS  # large tables, which few need
-
-        MANNERS.with_phrases(wished.phrases)  # says which one cannot be a phrase
-    return wished

@@ -57,6 +57,7 @@ from ripstop.kernel.effects import Guards, Limits
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.resuming import override_guards
 from ripstop.security.addresses import parse_address
+from ripstop.styles.courtesy import check_phrases
 
 from .number_ranges import range_of
 from .toml_positions import line_of
@@ -280,7 +281,7 @@ class _SettingsReader:
                 raise self._wrong(("models", "base_url"), str(error)) from error
         for name, wish in settings.guards.items():
             try:
-                override_guards(Guards(), {name: wish})
+                check_phrases(override_guards(Guards(), {name: wish}))
             except UsageError as error:
                 raise self._wrong(("guards", name), str(error)) from error
 

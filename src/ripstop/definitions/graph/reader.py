@@ -12,8 +12,8 @@ from ripstop.definitions.problems import Problem, WrongDefinition, did_you_mean,
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text
 from ripstop.kernel.effects import Guards
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.resuming import override_guards
 from ripstop.styles import condition, template
+from ripstop.styles.courtesy import check_phrases
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 
 from .schema import (
@@ -209,7 +209,7 @@ class _GraphReader(Reader):
             self.problem(item.place, f"a phrase must be text, but this is {item.kind}")
             return False
         try:
-            override_guards(Guards(), {"phrases": (item.value,)})
+            check_phrases(Guards(phrases=(item.value,)))
         except UsageError as error:
             self.problem(item.place, str(error).rstrip("."))
             return False

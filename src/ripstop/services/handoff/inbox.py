@@ -27,6 +27,7 @@ from ripstop.performers.handoff.files import FoundFile, Missing
 from ripstop.performers.handoff.locks import do_locked, locked
 from ripstop.performers.handoff.publisher import key_of
 from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.styles.courtesy import courteous
 from ripstop.styles.handoff.document import Malformed, read
 from ripstop.styles.handoff.markdown import as_id
 from ripstop.styles.handoff.message import HandoffMessage, read_message
@@ -156,7 +157,7 @@ class Mailroom:
         if progress.marked(said.own, guards):
             return f"it ends with {guards.end_marker}: filed, nothing is started"
         words = without_names(said.own, message)
-        if not words.strip() or progress.courteous(words, guards) or progress.courteous(said.own, guards):
+        if not words.strip() or courteous(words, guards) or courteous(said.own, guards):
             return "nothing but a courtesy: ignored"
         return "an answer to nothing that is open here: filed, nothing is started" if said.answers else ""
 

@@ -28,6 +28,7 @@ from ripstop.kernel.step import News, Picture, Settled, Step
 
 from .. import condition, reply, template
 from .. import turn as turns
+from ..courtesy import check_phrases, courteous
 from ..turn import Finished, Turn
 from .dead_end import MOST_NAMED, DeadEnd, explain_dead_end, wrongly_typed
 from .definition import END, SAVE, ExitCondition, Graph, State, Transition
@@ -48,7 +49,7 @@ class GraphStyle:
     # Folding
 
     def guards(self, definition: Graph, wishes: Mapping[str, Any]) -> Guards:
-        return override_guards(Guards(), wishes, definition.guards)
+        return check_phrases(override_guards(Guards(), wishes, definition.guards))
 
     def begin(self, definition: Graph, started: Started) -> GraphState:
         start, agent = definition.places[definition.start]
@@ -234,7 +235,7 @@ def _follow(step: Step[GraphState], turn: Turn, finished: Finished, content: str
             via=index,
             agent=turn.ask.agent,
             deed=progress.mark(decisions, done) if decisions or done else progress.NOTHING,
-            courteous=progress.courteous(content, guards),
+            courteous=courteous(content, guards),
             marked=progress.marked(content, guards),
         )
     )

@@ -24,6 +24,7 @@ from ripstop.kernel.step import News, Picture, Settled, Step
 
 from .. import reply
 from .. import turn as turns
+from ..courtesy import check_phrases, courteous
 from ..exchange import EDIT, LOOKING, WRITE
 from ..turn import Finished
 from . import state as standing
@@ -51,7 +52,7 @@ class HandoffStyle:
     # Folding
 
     def guards(self, definition: Policy, wishes: Mapping[str, Any]) -> Guards:
-        return override_guards(_DEFAULTS, wishes, definition.guards)
+        return check_phrases(override_guards(_DEFAULTS, wishes, definition.guards))
 
     def begin(self, definition: Policy, started: Started) -> HandoffState:
         return standing.begin(definition, started)
@@ -245,7 +246,7 @@ def _hear(step: Step[HandoffState], by: str, text: str) -> None:
     if paper.status in FINAL:
         return step.record(MessageNoted(by=by, because=f"it is {paper.status} already"))
     verdict = transitions.verdict_on(step, by)
-    if progress.courteous(text, step.run.guards):
+    if courteous(text, step.run.guards):
         if paper.status == PENDING and by == paper.owner:
             because = f"{by} acknowledged the assignment, which is no answer to it"
             return step.record(MessageNoted(by=by, because=because))

@@ -14,6 +14,7 @@ from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.step import Step
 
 from .. import turn as turns
+from ..courtesy import courteous
 from .events import Moved, TransitionRefused
 from .rules import FINAL, RULES, TERMINATED, why_not
 from .state import PUBLISH, RESULT, HandoffState, after_move, asked_of, last_words
@@ -65,7 +66,7 @@ def verdict_on(step: Step[HandoffState], by: str) -> GuardTripped | None:
 def only_courtesy(step: Step[HandoffState]) -> bool:
     said = step.state.said
     texts = [text for text in (said.message, said.next_action, said.result) if text.strip()]
-    return bool(texts) and all(progress.courteous(text, step.run.guards) for text in texts)
+    return bool(texts) and all(courteous(text, step.run.guards) for text in texts)
 
 
 def too_many(state: HandoffState) -> GuardTripped:

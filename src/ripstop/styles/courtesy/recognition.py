@@ -1,14 +1,14 @@
 """Courtesy: does a message say nothing but thanks, welcome, "got it" or good-bye?
 
 Agents thank each other for ever, so a courtesy must be recognised. But a real result that is taken for one stops the
-work, which is worse than one reply too many; so in doubt it is no courtesy:
+work, which is worse than one reply too many; so in doubt it is not a courtesy:
 
 1. A message is cut at punctuation and line ends, and *every* piece must be courtesy. A polite beginning proves nothing.
-2. A piece is courtesy if it can be laid out without a gap from the words of `phrases.py`, as `MOVES` allows, and at
+2. A piece is courtesy if it can be laid out without a gap from the words of `phrases.json`, as `MOVES` allows, and at
    least one of them says something polite by itself. Chinese, Japanese and Korean are laid out sign by sign, because
    blanks mean nothing there; other languages word by word.
 3. Only what is listed below as punctuation or blank is passed over. Digits, brackets, slashes and other code stay, fit
-   no phrase, and so make it no courtesy. So does a question mark anywhere.
+   no phrase, so it is not a courtesy. So does a question mark anywhere.
 4. Emoji beside words do not matter, unless they tell something (❌). Without words, all must be polite.
 5. A person's name is not recognised; a few titles are, and mentions (`@name`) are passed over.
 """
@@ -19,14 +19,10 @@ from unicodedata import normalize
 
 from msgspec import Struct
 
-from .errors import UsageError
-from .phrases import BESIDE, SPOKEN, TELLING_EMOJI, WORDS
+from ripstop.kernel.errors import UsageError
 
-LONGEST = 240
-"""No courtesy has more characters."""
-
-_MOST_MARKS = 4
-"""A composed character has at most so many parts, so a longer text is too long in every Unicode form."""
+from . import LONGEST, LONGEST_DECOMPOSED
+from .phrases import SPOKEN, phrases
 
 # Where the words laid out so far have led: bits, because several readings may be open at once.
 OPEN, ADDRESSED, WARM, SAID, HEARD, RECEIVED, THANKED, OWNED, DETAILED, LONE = (1 << bit for bit in range(10))
@@ -109,7 +105,7 @@ class _Lexicon(Struct, frozen=True):
 
 
 class Manners(Struct, frozen=True, dict=True):
-    """The phrases that count as courtesy: those of `phrases.py`, with a user's own, without the unwanted."""
+    """The phrases that count as courtesy: those of `phrases.json`, with a user's own, without the unwanted."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -147,13 +143,13 @@ MANNERS = Manners()
 def is_courtesy(text: str, manners: Manners = MANNERS) -> bool:
     """Whether the text is courtesy and nothing else. Never fails, whatever the text."""
     text = text.strip()
-    if len(text) > LONGEST * _MOST_MARKS:
+    if len(text) > LONGEST_DECOMPOSED:
         return False
     text = normalize("NFC", text)
     if len(text) > LONGEST:
         return False
     heard = _hear(text)
-    if heard.asks or not _TELLING.isdisjoint(heard.emoji):
+    if heard.asks or not _telling().isdisjoint(heard.emoji):
         return False
     lexicon = manners.lexicon
     if not heard.pieces:
@@ -230,10 +226,13 @@ def _phrase(text: str) -> Tokens:
 
 @cache
 def _shipped() -> tuple[tuple[str, Tokens], ...]:
-    """Every word of the table, with its kind."""
-    found = re.findall(rf"^({'|'.join((*SPOKEN, *BESIDE, 'work'))}):(.*(?:\n  .*)*)", WORDS, re.MULTILINE)
-    heard = ((kind, _hear(normalize("NFC", words))) for kind, words in found)  # cut at commas: one piece a word
+    """Every word of the table that is compared, with its kind."""
+    kinds = (item for language in phrases().values() for item in language.items() if item[0] != "telling")
+    # joined, because one long text is read much faster than a thousand words; it is cut again at the commas
+    heard = ((kind, _hear(normalize("NFC", ", ".join(words)))) for kind, words in kinds)
     return tuple((kind, word) for kind, of in heard for word in (*of.pieces, *((emoji,) for emoji in of.emoji)))
 
 
-_TELLING = frozenset(TELLING_EMOJI.split("|"))
+@cache
+def _telling() -> frozenset[str]:
+    return frozenset(emoji for language in phrases().values() for emoji in language.get("telling", ()))

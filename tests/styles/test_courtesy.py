@@ -1,16 +1,24 @@
 """Courtesy is recognised in many languages, and work that begins politely is never taken for it."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from typing import Any
 from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.kernel.courtesy import LONGEST, MANNERS, MOVES, Manners, _shipped, is_courtesy
+from ripstop.kernel.effects import Guards
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.phrases import BESIDE, SPOKEN, WORDS
+from ripstop.styles.courtesy import LONGEST, check_phrases, courteous
+from ripstop.styles.courtesy.phrases import BESIDE, SPOKEN, phrases
+from ripstop.styles.courtesy.recognition import MANNERS, MOVES, Manners, _shipped, is_courtesy
+from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.handoff.policy import Policy
+from ripstop.styles.handoff.style import HandoffStyle
 
 
 def lines(table: str) -> list[str]:
@@ -203,10 +211,9 @@ def test_every_phrase_of_the_table_is_courtesy_and_no_filler_is() -> None:
 
 def test_the_table_is_read_whole() -> None:
     assert set(MOVES) == {*SPOKEN, *BESIDE}
-    entries = [word for line in WORDS.splitlines() for word in line.split(", ") if word and not word.startswith("[")]
-    broken_lines = sum(line.endswith(",") for line in WORDS.splitlines())
-    assert len(_shipped()) == len(entries)
-    assert broken_lines == sum(line.startswith("  ") for line in WORDS.splitlines())
+    words = [(kind, word) for language in phrases().values() for kind, of in language.items() for word in of]
+    assert len(_shipped()) == sum(kind != "telling" for kind, _ in words) == 2701
+    assert [word for _, word in words if word != word.strip()] == []
 
 
 @pytest.mark.req("S0-39", "S0-41")
@@ -295,3 +302,31 @@ def test_a_phrase_taken_out_leaves_the_longer_ones_that_begin_with_it() -> None:
 def test_a_phrase_that_could_never_match_is_refused(phrase: str) -> None:
     with pytest.raises(UsageError, match="cannot be a courtesy phrase"):
         MANNERS.with_phrases((phrase,))
+
+
+def test_own_phrases_count_next_to_the_built_in_ones() -> None:
+    assert not courteous("Aye, captain!", Guards())
+    assert courteous("Aye, captain!", Guards(phrases=("aye", "captain")))
+    assert courteous("Thanks!", Guards(phrases=("aye",)))
+
+
+def test_guards_with_a_phrase_that_cannot_match_are_refused() -> None:
+    own = Guards(phrases=("aye",))
+    assert check_phrases(own) is own
+    with pytest.raises(UsageError, match="'aye, captain' cannot be a courtesy phrase"):
+        check_phrases(Guards(phrases=("aye", "aye, captain")))
+
+
+@pytest.mark.parametrize("style", [GraphStyle(), HandoffStyle()], ids=lambda style: style.name)
+def test_a_style_refuses_phrases_that_cannot_match(style: GraphStyle | HandoffStyle) -> None:
+    definition: Any = Policy()
+    with pytest.raises(UsageError, match="cannot be a courtesy phrase"):
+        style.guards(definition, {"phrases": ["aye, captain"]})
+
+
+def test_a_long_message_does_not_load_the_tables() -> None:
+    asks = "courteous('x' * 241, Guards()), courteous('好' * 961, Guards()), check_phrases(Guards())"
+    loads = f"import sys; from ripstop.styles.courtesy import *; from ripstop.kernel.effects import Guards; {asks}; "
+    shows = "print('ripstop.styles.courtesy.recognition' in sys.modules, courteous('Thanks!', Guards()))"
+    done = subprocess.run([sys.executable, "-c", loads + shows], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
