@@ -98,8 +98,8 @@ BARS = (
     _value("CPU while all wait", ("waiting", "cpu_share"), 0.005, "none (≤ 0.5 %)", lambda v: f"{v:.2%} of a core"),
     _value("import ripstop", ("startup", "import"), 0.15, "≤ 0.15 s", _seconds),
     _value("ripstop --help", ("startup", "help"), 0.25, "≤ 0.25 s", _seconds),
-    _value("distributions installed", ("startup", "distributions"), 15, "≤ 15", lambda v: f"{v:.0f}"),
-    _value("size of the install", ("startup", "installed_bytes"), 12e6, "≤ 12 MB", _megabytes),
+    _value("distributions installed", ("startup", "distributions"), 20, "≤ 20", lambda v: f"{v:.0f}"),
+    _value("size of the install", ("startup", "installed_bytes"), 20e6, "≤ 20 MB", _megabytes),
 )
 
 
