@@ -16,7 +16,7 @@ from ripstop.performers.handoff.publisher import _seen, key_of
 from ripstop.testing import DOCUMENT_FAILPOINTS
 
 SOURCES = Path(handoff.__file__).parent.glob("*.py")
-REACHED = {name for path in SOURCES for name in re.findall(r'reach\("([\w.]+)"\)', path.read_text())}
+REACHED = {name for path in SOURCES for name in re.findall(r'failpoint\("([\w.]+)"\)', path.read_text())}
 
 STORY = """
 import asyncio, hashlib, sys

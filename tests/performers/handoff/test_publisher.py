@@ -187,7 +187,7 @@ def test_an_editor_that_saves_while_we_write_is_noticed(desk: Desk, monkeypatch:
         if place == "documents.before_rename" and desk.seen.number == 4 and saves:
             desk.edit(saves.pop())
 
-    monkeypatch.setattr(files, "reach", save_now)
+    monkeypatch.setattr(files, "failpoint", save_now)
     assert desk.publish(4, "four") == {"file": FILE, "done": "edited", "found": "by hand", "base": 3}
     assert desk.text == "by hand"
     assert desk.found_edited() == ("by hand", 3)
@@ -227,9 +227,9 @@ def test_a_file_that_appears_or_goes_while_we_write_is_noticed(desk: Desk, monke
         if place == "documents.after_note":
             desk.path.unlink(missing_ok=True)
 
-    monkeypatch.setattr(publisher_module, "reach", appear)
+    monkeypatch.setattr(publisher_module, "failpoint", appear)
     assert desk.publish(1, "one") == {"file": FILE, "done": "edited", "found": "theirs", "base": 0}
-    monkeypatch.setattr(publisher_module, "reach", go)
+    monkeypatch.setattr(publisher_module, "failpoint", go)
     assert desk.publish(2, "two", over=sha("theirs")) == WRITTEN
     assert desk.text == "two"
 
@@ -429,7 +429,7 @@ def test_no_edit_is_ever_lost(steps: list[str]) -> None:
             keep = str(number) if step == "refuse it" else ""
             with pytest.MonkeyPatch.context() as patch:
                 if step == "die":
-                    patch.setattr(publisher_module, "reach", die_after_note)
+                    patch.setattr(publisher_module, "failpoint", die_after_note)
                 try:
                     answer = desk.publish(number, f"text {number}", over, keep)
                 except Death:
