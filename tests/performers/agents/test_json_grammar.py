@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,13 @@ def test_a_schema_that_cannot_fit_is_refused_with_what_it_needs():
 def test_what_cannot_be_promised_is_refused_by_name(schema, problem):
     with pytest.raises(DefinitionError, match=problem):
         grammar(schema, room=1000)
+
+
+def test_references_that_multiply_are_refused():
+    names = "abcdef"
+    doubled = {one: {"anyOf": [{"$ref": f"#/$defs/{other}"}] * 50} for one, other in pairwise(names)}
+    with pytest.raises(DefinitionError, match="more than 1000 parts"):
+        grammar({"$ref": "#/$defs/a", "$defs": {**doubled, "f": TEXT}}, room=1000)
 
 
 schemas = st.recursive(

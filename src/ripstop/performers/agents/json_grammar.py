@@ -22,6 +22,8 @@ LONGEST_NUMBER = 20
 MOST_NUMBERS = 200
 """Bounded numbers are listed one by one, at most so many of them."""
 DEEPEST = 12
+MOST_PARTS = 1000
+"""Of a schema with all its references written out: each may name the next one twice."""
 BYTES_A_CHARACTER = 3
 """At most, in UTF-8, because characters beyond U+FFFF are not let through: small models get stuck in emoji."""
 
@@ -168,12 +170,16 @@ def _value(value: Any) -> Pattern:
 class _SchemaReader:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
+        self._parts = 0
 
     def node(self, schema: Any, path: str, depth: int) -> Node:
         if schema is True:
             schema = {}
         if not isinstance(schema, Mapping):
             raise _wrong(path, f"{schema!r} is not a schema")
+        self._parts += 1
+        if self._parts > MOST_PARTS:
+            raise _wrong(path, f"the schema has more than {MOST_PARTS} parts")
         if depth > DEEPEST:
             raise _wrong(path, f"the schema is more than {DEEPEST} levels deep, or refers to itself")
         if "$ref" in schema:
