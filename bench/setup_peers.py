@@ -14,7 +14,7 @@ VENV = HERE.parent / ".venv-bench"
 
 
 def python_of(folder: Path) -> Path:
-    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    return folder / "bin" / "python"
 
 
 def main() -> int:

@@ -16,8 +16,8 @@ _OTHERS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-# a pipe that nobody writes to would hold up the opening itself; some systems know neither pipes nor terminals so
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+# a pipe without a writer would block the opening itself
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def read_plain_file(path: Path, at_most: int) -> bytes:

@@ -52,8 +52,6 @@ def create_file(path: Path, content: bytes = b"") -> None:
 
 def close_to_others(path: Path) -> None:
     """Take a file or folder of ours away from everybody else. A link, or what belongs to others, stays as it is."""
-    if not hasattr(os, "geteuid"):
-        return
     try:
         found = os.lstat(path)
         mode = stat.S_IMODE(found.st_mode)

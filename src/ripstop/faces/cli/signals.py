@@ -28,7 +28,7 @@ IMPATIENT = 5
 NOTHING_LOST = "Interrupted. Nothing is lost"
 STOPPING = "stopping …"
 """What a person is told at once, while calls under way get a moment to finish."""
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
 """Erases the line that was shown while something went on, and shows the cursor that it hid."""
 
@@ -50,9 +50,8 @@ _state = _State()
 
 
 def take_signals() -> None:
-    for name in _NAMES:
-        number = getattr(signal, name, None)  # Windows knows no SIGHUP
-        if number is not None and not (name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN):  # nohup
+    for number in _STOPPING:
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, _on_signal)
 
 
@@ -94,7 +93,7 @@ def resume_with(command: str) -> None:
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Have signals wait: a person is told once, even if the next signal comes in the middle of the sentence."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in _NAMES])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     try:
         yield
     finally:

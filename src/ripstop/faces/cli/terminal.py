@@ -184,9 +184,5 @@ def _styled(part: Part, coloured: bool) -> str:
 
 def _coloured(stream: Any) -> bool:
     return bool(
-        stream is not None
-        and stream.isatty()
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-        and sys.platform != "win32"  # where only rich knows which consoles take styles
+        stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )

@@ -84,8 +84,6 @@ def _only_to_look_at(path: Path) -> bool:
     SQLite cannot make there the files that it shares with other processes, so it must be told to do without. It then
     leaves a `-wal` file out, and what was written last would be missing: where there is one, it is not told to.
     """
-    if sys.platform == "win32":
-        return False
     try:
         read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except OSError:

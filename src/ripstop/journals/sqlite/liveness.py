@@ -1,20 +1,17 @@
 """Whether a worker of this machine still lives, told by a lock the kernel takes away when it dies.
 
 Each worker holds a lock on a small file beside the journal. A worker that was killed cannot hold
-one, so its commands are free at once, not only when its lease has run out. Where a lock cannot tell
-(another machine, a system without `flock`) the lease decides.
+one, so its commands are free at once, not only when its lease has run out. On another machine, where
+a lock cannot tell, the lease decides.
 """
 
+import fcntl
 import glob
 import os
-import sys
 from pathlib import Path
 
 from ripstop.files.private_files import PRIVATE_FILE
 from ripstop.runtime.failpoints import failpoint
-
-if sys.platform != "win32":  # there, leases decide alone
-    import fcntl
 
 
 class Liveness:
@@ -26,8 +23,6 @@ class Liveness:
         return self._journal.with_name(f"{self._journal.name}-worker-{holder}")
 
     def enter(self, holder: int) -> None:
-        if sys.platform == "win32":
-            return
         failpoint("liveness.before_create")
         handle = os.open(self._file(holder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
         failpoint("liveness.before_lock")
@@ -50,7 +45,7 @@ class Liveness:
 
     def gone(self, holder: int) -> bool:
         """Surely dead: its file is there and nobody holds the lock on it."""
-        if sys.platform == "win32" or holder in self._mine:
+        if holder in self._mine:
             return False
         try:
             handle = os.open(self._file(holder), os.O_RDWR | os.O_CLOEXEC)

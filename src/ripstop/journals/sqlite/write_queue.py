@@ -4,20 +4,17 @@ SQLite has no queue: whoever asks at the right moment gets the lock, and with ma
 long time. So those who had to wait once line up at a lock of the kernel's, which serves them in their order; only the
 one in front asks SQLite. Whoever gets the lock at the first attempt never comes here.
 
-The file stays: deleting it would let two wait at two files of one name. Where there is no `flock`, or the folder
-cannot be written to, there is no queue, and everybody asks.
+The file stays: deleting it would let two wait at two files of one name. Where the folder cannot be written to, there is
+no queue, and every process asks SQLite.
 """
 
+import fcntl
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ripstop.files.private_files import PRIVATE_FILE
-
-if sys.platform != "win32":
-    import fcntl
 
 
 class WriteQueue:
@@ -27,9 +24,6 @@ class WriteQueue:
     @contextmanager
     def passing(self) -> Iterator[None]:
         """Wait until everybody who came before has passed. Blocks, so it is for a thread of its own."""
-        if sys.platform == "win32":
-            yield
-            return
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
         except OSError:
