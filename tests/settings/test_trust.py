@@ -16,7 +16,7 @@ import pytest
 
 from ripstop.checks.trust import NotTrusted, Trust
 from ripstop.kernel.errors import UsageError
-from ripstop.security.consent import Consents, NamedAddress
+from ripstop.security.consent import Consent, Consents
 from ripstop.settings.settings_file import Models, Settings, read_settings
 from ripstop.testing.commands import command
 
@@ -115,12 +115,12 @@ def test_an_address_of_a_cloned_project_gets_nothing_without_consent(project: Pa
 def test_trust_list_tells_consents_from_what_the_project_names(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project)
     assert command("trust", "--list").out.splitlines() == [
-        "You have not agreed to any address yet.",
+        "You have not agreed to anything yet.",
         "This project names no address.",
     ]
     (project / "ripstop.toml").write_text('[models]\nbase_url = "http://127.0.0.1:9/v1"\n')
     none, named = command("trust", "--list").out.splitlines()
-    assert none == "You have not agreed to any address yet."
+    assert none == "You have not agreed to anything yet."
     assert "names the address http://127.0.0.1:9/v1, which you have not agreed to" in named
     listed = json.loads(command("trust", "--list", "--json").out)
     assert (listed["agreed"], listed["not_agreed"][0]["content"]) == ([], "http://127.0.0.1:9/v1")
@@ -231,12 +231,12 @@ def test_a_key_goes_in_clear_text_to_loopback_only(project: Path) -> None:
 
 def test_a_consent_is_for_one_content_in_one_project(tmp_path: Path) -> None:
     consents = Consents(tmp_path / "state")
-    here = NamedAddress("address", "https://a.example/v1", "/here")
-    consents.remember([here, NamedAddress("command", '["tool"]', "/here")])
+    here = Consent("address", "https://a.example/v1", "/here")
+    consents.remember([here, Consent("command", '["tool"]', "/here")])
     assert consents.cover(here)
-    assert not consents.cover(NamedAddress("address", "https://a.example/v1", "/there"))
-    assert not consents.cover(NamedAddress("command", "https://a.example/v1", "/here"))
-    assert not consents.cover(NamedAddress("command", '["tool","-x"]', "/here"))
+    assert not consents.cover(Consent("address", "https://a.example/v1", "/there"))
+    assert not consents.cover(Consent("command", "https://a.example/v1", "/here"))
+    assert not consents.cover(Consent("command", '["tool","-x"]', "/here"))
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "state" / "consents.json").stat().st_mode & 0o777 == 0o600
     consents.revoke([here])
@@ -252,7 +252,7 @@ def test_a_damaged_store_is_an_error_not_a_consent(tmp_path: Path, damage: bytes
 
 
 def test_a_store_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
-    Consents(tmp_path).remember([NamedAddress("address", "https://a.example/v1", "/here")])
+    Consents(tmp_path).remember([Consent("address", "https://a.example/v1", "/here")])
     (tmp_path / "consents.json").chmod(0o666)
     with pytest.raises(UsageError, match="other users"):
         Consents(tmp_path).all()
@@ -260,7 +260,7 @@ def test_a_store_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
 
 def test_an_entry_whose_hash_is_another_does_not_count(tmp_path: Path) -> None:
     consents = Consents(tmp_path)
-    consents.remember([NamedAddress("address", "https://a.example/v1", "/here")])
+    consents.remember([Consent("address", "https://a.example/v1", "/here")])
     path = tmp_path / "consents.json"
     path.write_text(path.read_text().replace("a.example", "evil.example"))
     assert consents.all() == ()
@@ -268,7 +268,7 @@ def test_an_entry_whose_hash_is_another_does_not_count(tmp_path: Path) -> None:
 
 def test_processes_that_agree_at_once_lose_nothing(tmp_path: Path) -> None:
     def agree(number: int) -> None:
-        Consents(tmp_path).remember([NamedAddress("address", f"https://a{number}.example", "/here")])
+        Consents(tmp_path).remember([Consent("address", f"https://a{number}.example", "/here")])
 
     threads = [threading.Thread(target=agree, args=(number,)) for number in range(8)]
     for thread in threads:

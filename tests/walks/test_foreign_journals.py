@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -266,6 +268,21 @@ def test_a_run_of_ours_with_a_workspace_elsewhere_is_resumed(
     assert done.code == 3, done
     resumed = command("resume", json.loads(done.out)["run"], "--raise", "calls=5")
     assert resumed.code == 0, resumed
+
+
+def test_trust_lists_and_revokes_a_named_workspace(here: Path) -> None:
+    Path("ask.yaml").write_text(ASK, encoding="utf-8")
+    there, model = str(here.parent / "there"), script(writes("a.md"), DONE)
+    run = command("run", "ask.yaml", "--workspace", there, "--model", model, "--max-calls", "1", "--json")
+    journal = str(here / ".ripstop" / "journal.db")
+    agreed = [{"kind": "folder", "content": there, "project": str(here), "journal": journal}]
+    assert json.loads(command("trust", "--list", "--json").out)["agreed"] == agreed
+    assert command("trust", "--list").out.split("\n")[0].split() == ["agreed", "folder", there, journal]
+    assert json.loads(command("trust", "--revoke", "--json").out) == {"revoked": agreed}
+    assert "not agreed to anything" in command("trust", "--list").out
+    resume = [sys.executable, "-m", "ripstop", "resume", json.loads(run.out)["run"], "--raise", "calls=5"]
+    refused = subprocess.run(resume, capture_output=True, text=True, check=False)  # another process: this one knows it
+    assert (refused.returncode, there in refused.stderr) == (2, True), refused
 
 
 # The project's own files

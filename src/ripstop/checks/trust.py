@@ -13,14 +13,14 @@ from pathlib import Path
 from ripstop.kernel.errors import UsageError
 from ripstop.performers.agents.openai_compatible import KEY_NAME, OPENAI
 from ripstop.security.addresses import Address, parse_address
-from ripstop.security.consent import Consents, NamedAddress
+from ripstop.security.consent import Consent, Consents
 from ripstop.settings.settings_file import Settings
 
 
 class NotTrusted(UsageError):
     """Raised before anything is sent to an address that the user has neither chosen nor agreed to."""
 
-    def __init__(self, named: NamedAddress, said: str, ways: str) -> None:
+    def __init__(self, named: Consent, said: str, ways: str) -> None:
         super().__init__(f"{said} {ways}")
         self.named = named
         self.said = said
@@ -82,8 +82,8 @@ class Trust:
         if any(model.startswith("openai:") for model in models):
             self.check(base_url or self._settings.models.base_url, run_id if base_url else "")
 
-    def _named(self, address: Address) -> NamedAddress:
-        return NamedAddress("address", address.url, self._project)
+    def _named(self, address: Address) -> Consent:
+        return Consent("address", address.url, self._project)
 
     def _unchosen(self, address: Address, run_id: str) -> NotTrusted:
         who = f"The journal of {run_id!r}" if run_id else self._settings.address_from or "This project"

@@ -1,8 +1,8 @@
-"""The user's consents: addresses and commands that a project names and that the user has agreed to.
+"""The user's consents: addresses, commands and folders that a project or its journal names and the user has agreed to.
 
-- One file per user, `consents.json`, for everything that a project can name; a project cannot write it for the user.
+- One file per user, `consents.json`, for everything that can be named; a project cannot write it for the user.
 - A consent is for one content in one project, by hash: a changed address or command is another one, and so is the same
-  one in another folder.
+  one in another project. A consent to a folder is for one journal.
 - A file that cannot be read, or that others could have written, is an error, never a consent and never an empty list.
 """
 
@@ -24,31 +24,40 @@ from ripstop.kernel.errors import UsageError
 FILE = "consents.json"
 LOCK = "consents.lock"
 MAX_BYTES = 4_000_000
+MOST_FOLDERS = 1000
+"""Consents to folders: every `run --workspace` adds one. The oldest are forgotten, and asked about again."""
 _OTHERS_CAN_WRITE = 0o022
 
 
-class NamedAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a project names and the user is asked about."""
+class ConsentsNotWritten(UsageError):
+    """Raised where consents cannot be kept: a home that cannot be written to, or none."""
 
-    kind: Literal["address", "command"]
+
+class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the user agrees to, and where."""
+
+    kind: Literal["address", "command", "folder"]
     content: str
-    """The address, or the command with its arguments as JSON."""
+    """The address, the command with its arguments as JSON, or the absolute folder that runs can write to."""
     project: str
     """The project's folder, absolute."""
+    journal: str = ""
+    """For a folder: the journal whose runs can write there."""
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(msgspec.json.encode([self.kind, self.content, self.project])).hexdigest()
+        parts = [self.kind, self.content, self.project, *([self.journal] if self.journal else [])]
+        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
-class _Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    named: NamedAddress
+class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    named: Consent
     digest: str
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: Literal[1] = 1
-    consents: tuple[_Consent, ...] = ()
+    consents: tuple[_Kept, ...] = ()
 
 
 class Consents:
@@ -58,7 +67,7 @@ class Consents:
         """`folder`: where the file is, if not in the user's own state folder."""
         self._folder = folder or state_folder()
 
-    def all(self) -> tuple[NamedAddress, ...]:
+    def all(self) -> tuple[Consent, ...]:
         """Every consent, in the order in which they were given. Raises `UsageError` if the file cannot be trusted."""
         return tuple(consent.named for consent in self._read() if consent.digest == consent.named.digest)
 
@@ -67,26 +76,29 @@ class Consents:
         """Whether there is a place for them: without a home there is none."""
         return self._folder is not None
 
-    def cover(self, named: NamedAddress) -> bool:
+    def cover(self, named: Consent) -> bool:
         """Whether the user has agreed to exactly this."""
-        return named in self.all()
+        return any(kept.named == named and kept.digest == named.digest for kept in self._read())
 
-    def remember(self, items: Iterable[NamedAddress]) -> None:
-        """Remember that the user agrees. Raises `UsageError` if that cannot be written."""
+    def remember(self, items: Iterable[Consent]) -> None:
+        """Remember that the user agrees. Raises `ConsentsNotWritten`, or `UsageError` if the file cannot be trusted."""
         with self._changing() as known:
             known.update(dict.fromkeys(items))
+            folders = [one for one in known if one.kind == "folder"]
+            for oldest in folders[:-MOST_FOLDERS]:
+                del known[oldest]
 
-    def revoke(self, items: Iterable[NamedAddress]) -> None:
+    def revoke(self, items: Iterable[Consent]) -> None:
         """Forget that the user has agreed."""
         with self._changing() as known:
             for one in items:
                 known.pop(one, None)
 
     @contextmanager
-    def _changing(self) -> Iterator[dict[NamedAddress, None]]:
+    def _changing(self) -> Iterator[dict[Consent, None]]:
         """Lets the consents be changed while no other process changes them, and writes them all at once."""
         if self._folder is None:
-            raise UsageError("Consents are remembered in the user's home, but HOME is not set.")
+            raise ConsentsNotWritten("Consents are remembered in the user's home, but HOME is not set.")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -98,9 +110,9 @@ class Consents:
             finally:
                 os.close(lock)
         except OSError as error:
-            raise UsageError(f"Consents cannot be written to {self._folder}: {error.strerror}.") from error
+            raise ConsentsNotWritten(f"Consents cannot be written to {self._folder}: {error.strerror}.") from error
 
-    def _read(self) -> tuple[_Consent, ...]:
+    def _read(self) -> tuple[_Kept, ...]:
         if self._folder is None:
             return ()
         path = self._folder / FILE
@@ -117,9 +129,9 @@ class Consents:
             raise UsageError(f"{path} is damaged ({error}). Remove it, and agree again: ripstop trust") from error
 
     @staticmethod
-    def _write(folder: Path, known: Iterable[NamedAddress]) -> None:
+    def _write(folder: Path, known: Iterable[Consent]) -> None:
         data = msgspec.json.format(
-            msgspec.json.encode(_File(consents=tuple(_Consent(one, one.digest) for one in known))), indent=1
+            msgspec.json.encode(_File(consents=tuple(_Kept(one, one.digest) for one in known))), indent=1
         )
         new = folder / f"{FILE}.new"
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

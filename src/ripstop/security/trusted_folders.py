@@ -5,28 +5,27 @@ A journal records where a run puts its files, and it can come from somebody else
 - it is the run's own, `.ripstop/workspaces/RUN`, in the current folder or beside the journal, with no link on the way;
 - it is the folder of hand-off documents that the command works in, or its `workspace`; or
 - the user has named it for this journal on this machine (`run --workspace`, `resume --workspace`, or by saying yes).
-  That is remembered in the user's own state folder, where a project cannot write for the user. Without a home it is
-  remembered as long as the process lives.
+  That is one of the user's consents (`security.consent`). Where they cannot be written, or the folder's name is not
+  UTF-8, it is remembered as long as the process lives.
 """
 
-import hashlib
-import json
-import os
 from functools import lru_cache
 from pathlib import Path
 
-from ripstop.files.private_files import OURS, PRIVATE_FOLDER, create_file
+from ripstop.files.private_files import OURS
 from ripstop.files.user_folders import state_folder
+
+from .consent import Consent, Consents, ConsentsNotWritten
 
 WORKSPACES, OF_DOCUMENTS = "workspaces", "workspace"
 
 
 class TrustedFolders:
-    def __init__(self, journal: Path, here: Path, state: Path | None) -> None:
-        """`here`: the current folder. `state`: where consents are remembered; `None` for nowhere."""
-        self._journal = str(journal)
+    def __init__(self, journal: Path, here: Path, consents: Consents) -> None:
+        """`here`: the current folder."""
+        self._journal = journal
         self._projects = [here, *([journal.parent.parent] if journal.parent.name == OURS else [])]
-        self._consents = state / "folders" if state else None
+        self._consents = consents
         self._named: set[Path] = set()
 
     def cover(self, folder: Path) -> bool:
@@ -48,27 +47,37 @@ class TrustedFolders:
         return False
 
     def _was_named(self, folder: Path) -> bool:
-        return folder in self._named or (self._consents is not None and self._mark(self._consents, folder).is_file())
+        if folder in self._named:
+            return True
+        consent = self._consent(folder)
+        return consent is not None and self._consents.cover(consent)
 
-    def _mark(self, consents: Path, folder: Path) -> Path:
-        return consents / hashlib.sha256(f"{self._journal}\0{folder}".encode(errors="surrogateescape")).hexdigest()
+    def _consent(self, folder: Path) -> Consent | None:
+        """The consent to use a folder; `None` if its name or the journal's cannot be written down."""
+        project = self._journal.parent.parent if self._journal.parent.name == OURS else self._journal.parent
+        consent = Consent("folder", str(folder), str(project), str(self._journal))
+        try:
+            f"{consent.content}{consent.journal}".encode()
+        except UnicodeEncodeError:
+            return None
+        return consent
 
     def remember(self, folder: Path) -> None:
         """The user has named a folder for runs of this journal."""
         meant = folder.resolve()
         if self._is_own(meant):
             return
-        for one in _collection(meant):  # one mark for all runs of a project whose journal is elsewhere
+        for one in _collection(meant):  # one consent for all runs of a project whose journal is elsewhere
             meant = one
+        known = self._was_named(meant)
         self._named.add(meant)
-        if self._consents is None:
+        consent = self._consent(meant)
+        if consent is None or known:
             return
-        said = json.dumps({"journal": self._journal, "folder": str(meant)}).encode()
         try:
-            os.makedirs(self._consents, PRIVATE_FOLDER, exist_ok=True)
-            create_file(self._mark(self._consents, meant), said)
-        except OSError:
-            return  # a home that cannot be written to: `resume` asks again
+            self._consents.remember([consent])
+        except ConsentsNotWritten:
+            return  # the run works all the same; `resume` asks again
 
 
 def _collection(folder: Path) -> list[Path]:
@@ -78,10 +87,13 @@ def _collection(folder: Path) -> list[Path]:
 
 
 def trusted_folders(journal: Path) -> TrustedFolders:
-    """The folders that the runs of a journal can use, seen from the current folder; the same for a whole process."""
+    """The folders that the runs of a journal can use, seen from the current folder; the same for a whole process.
+
+    Asking it raises `UsageError` if the user's consents cannot be trusted.
+    """
     return _trusted(journal.resolve(), Path.cwd().resolve(), state_folder())
 
 
 @lru_cache(maxsize=64)
 def _trusted(journal: Path, here: Path, state: Path | None) -> TrustedFolders:
-    return TrustedFolders(journal, here, state)
+    return TrustedFolders(journal, here, Consents(state))

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from .options import Options, shared_options
 from .terminal import can_ask, confirm, say, say_json
 
 if TYPE_CHECKING:
     from ripstop.checks.trust import NotTrusted
-    from ripstop.security.consent import NamedAddress
+    from ripstop.security.consent import Consent
 
 DECLINED = 1
 
@@ -52,6 +53,9 @@ def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_rev
 
     An address in the project's ripstop.toml, or in the journal of a RUN that somebody else began, gets no prompt and
     no key before you have agreed to it. The consent is for this folder and this very address.
+
+    `--list` and `--revoke` also cover the folders that you have let the runs of a journal write to
+    (`--workspace`, or a yes to `ripstop resume`).
 
     \b
     Examples:
@@ -102,7 +106,7 @@ def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
     addresses = [(settings.models.base_url, "")]
     if run_id:
         addresses.append((asyncio.run(recorded()), run_id))
-    refusals: dict[NamedAddress, NotTrusted] = {}
+    refusals: dict[Consent, NotTrusted] = {}
     for address, whose in addresses:
         try:
             trusted.check(address, whose)
@@ -111,13 +115,13 @@ def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
     return list(refusals.values())
 
 
-def _list(options: Options, agreed: "list[NamedAddress]") -> None:
+def _list(options: Options, agreed: "list[Consent]") -> None:
     """Show what the user has agreed to and, apart from that, what this project names."""
     settings = options.settings()
     refusals = _refusals(options, None)
     if options.as_json:
         return say_json({"agreed": _plain(agreed), "not_agreed": _plain([refusal.named for refusal in refusals])})
-    _show(options, agreed, "agreed", "You have not agreed to any address yet.")
+    _show(options, agreed, "agreed", "You have not agreed to anything yet.")
     for refusal in refusals:
         say(f"{refusal.said}  Agree:  ripstop trust")
     if not refusals and settings.address_from:
@@ -127,16 +131,16 @@ def _list(options: Options, agreed: "list[NamedAddress]") -> None:
     return None
 
 
-def _plain(items: "list[NamedAddress]") -> list[dict[str, str]]:
-    return [{"kind": one.kind, "content": one.content, "project": one.project} for one in items]
+def _plain(items: "list[Consent]") -> list[dict[str, str]]:
+    return [to_builtins(one) for one in items]
 
 
-def _show(options: Options, items: "list[NamedAddress]", what: str, nothing: str) -> None:
+def _show(options: Options, items: "list[Consent]", what: str, nothing: str) -> None:
     """Print what was agreed or revoked; `nothing`: what to say if there are none."""
     if options.as_json:
         return say_json({what: _plain(items)})
     if not items:
         return say(nothing)
     for one in items:
-        say(f"{what}  {one.kind}  {one.content}  ", (one.project, "dim"))
+        say(f"{what}  {one.kind}  {one.content}  ", (one.journal or one.project, "dim"))
     return None

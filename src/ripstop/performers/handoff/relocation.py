@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import Answer, Command
+from ripstop.kernel.errors import UsageError
 from ripstop.runtime.ports import Kind, Performer, Refused, Request
 from ripstop.security.trusted_folders import TrustedFolders
 
@@ -46,7 +47,10 @@ class Relocated:
         root = self._places.get(request.run_id.partition(".")[0])
         if root:
             return replace(request, settings={**request.settings, **settings_in(root)})
-        untrusted = untrusted_folder(request.settings, self._trusted) if self._trusted else None
+        try:
+            untrusted = untrusted_folder(request.settings, self._trusted) if self._trusted else None
+        except UsageError as error:  # the user's consents cannot be trusted, so nothing is covered
+            raise Refused(str(error), "tool") from error
         if untrusted:
             raise Refused(
                 f"{untrusted} was not named for this journal by its user, so nothing is written there.", "tool"
