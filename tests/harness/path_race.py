@@ -123,7 +123,7 @@ class Attack:
     """Calls the tools and counts what came of it."""
 
     def __init__(self, workspace: Path) -> None:
-        self._files = Files(workspace, AGENT, may_write=True)
+        self._files = Files(workspace, AGENT)
         self._calls: tuple[Callable[[str], Any], ...] = (
             lambda path: self._files.write(path, "written by the agent\n"),
             self._files.read,

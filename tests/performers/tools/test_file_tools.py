@@ -58,14 +58,6 @@ def test_without_a_workspace_the_files_are_kept_by_run(tmp_path: Path, monkeypat
     assert (tmp_path / ".ripstop" / "workspaces" / "soup-1" / "collab" / "a.md").read_text() == "a\n"
 
 
-def test_a_read_only_agent_cannot_write(tmp_path: Path) -> None:
-    settings = {"workspace": str(tmp_path), "read_only_agents": ["asker"]}
-    call("write_file", settings, path="collab/a.md", content="a\n")
-    assert call("read_file", settings, "asker", path="collab/a.md") == "a\n"
-    with pytest.raises(Refused, match="'asker' may read"):
-        call("write_file", settings, "asker", path="collab/a.md", content="b\n")
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "why"),
     [

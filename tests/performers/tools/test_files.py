@@ -15,7 +15,7 @@ from ripstop.runtime.ports import Refused
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    return Files(tmp_path / "work", "writer", may_write=True)
+    return Files(tmp_path / "work", "writer")
 
 
 def own(tmp_path: Path, name: str = "") -> Path:
@@ -98,7 +98,7 @@ def test_refuses_a_path_that_is_none_of_its_own(files: Files, tmp_path: Path, pa
 @pytest.mark.parametrize("agent", ["", ".", "..", "a/b", "a\0", "a\\b"])
 def test_refuses_an_agent_whose_name_is_no_folder(tmp_path: Path, agent: str) -> None:
     with pytest.raises(Refused, match="no folder of its own"):
-        Files(tmp_path, agent, may_write=True)
+        Files(tmp_path, agent)
 
 
 # Links and other traps
@@ -128,7 +128,7 @@ def test_a_root_that_is_a_link_is_refused_but_the_workspace_may_be_one(tmp_path:
     (tmp_path / "out").mkdir()
     (tmp_path / "work").symlink_to(tmp_path / "real")
     (tmp_path / "real" / "collab").symlink_to(tmp_path / "out")
-    files = Files(tmp_path / "work", "writer", may_write=True)
+    files = Files(tmp_path / "work", "writer")
     files.write("a.txt", "fine")
     assert (tmp_path / "real" / "writer" / "a.txt").read_text() == "fine"
     with pytest.raises(Refused, match="'collab' in the path is a symbolic link"):
@@ -160,15 +160,6 @@ def test_writing_again_replaces_everything_and_keeps_the_permissions(files: File
     assert own(tmp_path, "run.sh").read_text() == "two\n"
     assert own(tmp_path, "run.sh").stat().st_mode & 0o777 == 0o750
     assert [path.name for path in own(tmp_path).iterdir()] == ["run.sh"]
-
-
-def test_an_agent_that_may_only_read_writes_nothing(tmp_path: Path) -> None:
-    files = Files(tmp_path / "work", "asker", may_write=False)
-    for call in (lambda: files.write("a.txt", "x"), lambda: files.edit("a.txt", "", "x")):
-        with pytest.raises(Refused, match="may read files, but not write"):
-            call()
-    assert files.list() == {"entries": [], "more": False}
-    assert not (tmp_path / "work").exists()
 
 
 def test_says_politely_what_cannot_be_read(files: Files, tmp_path: Path) -> None:
@@ -243,9 +234,7 @@ def test_edits_at_the_same_time_do_not_undo_each_other(files: Files, tmp_path: P
 
     def work(numbers: range) -> None:
         for n in numbers:
-            Files(tmp_path / "work", f"agent{n}", may_write=True).edit(
-                "collab/list.txt", f"line {n} open", f"line {n} done"
-            )
+            Files(tmp_path / "work", f"agent{n}").edit("collab/list.txt", f"line {n} open", f"line {n} done")
 
     threads = [threading.Thread(target=work, args=(range(start, 40, 4),)) for start in range(4)]
     for thread in threads:
@@ -313,7 +302,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from ripstop.performers.tools.files import Files
-Files(Path(sys.argv[1]), "writer", may_write=True).edit("a.txt", "one", "one and two")
+Files(Path(sys.argv[1]), "writer").edit("a.txt", "one", "one and two")
 """
 
 

@@ -16,9 +16,9 @@ from ripstop.runtime.ports import Refused
 def test_git_s_folder_and_ours_are_off_limits_in_every_spelling(tmp_path: Path, name: str) -> None:
     assert is_off_limits(name)
     with pytest.raises(Refused):
-        Files(tmp_path, "ada", may_write=True).write(f"{name}/hooks/post-commit", "x")
+        Files(tmp_path, "ada").write(f"{name}/hooks/post-commit", "x")
     with pytest.raises(Refused):
-        Files(tmp_path, "ada", may_write=True).read(f"collab/{name}/config")
+        Files(tmp_path, "ada").read(f"collab/{name}/config")
     assert os.listdir(tmp_path) == []
 
 
@@ -30,7 +30,7 @@ def test_names_that_only_resemble_them_are_not(name: str) -> None:
 @pytest.mark.parametrize("agent", [".ssh", ".git", ".workflows", ".inbox"])
 def test_an_agent_whose_name_begins_with_a_dot_has_no_folder(tmp_path: Path, agent: str) -> None:
     with pytest.raises(Refused, match=r"dot|not for agents"):
-        Files(tmp_path, agent, may_write=True)
+        Files(tmp_path, agent)
 
 
 @pytest.mark.parametrize("name", ["roles", "workflows"])
@@ -40,9 +40,9 @@ def test_a_file_tool_refuses_a_folder_of_the_project(
     (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Refused, match="part of this project"):
-        Files(tmp_path, name, may_write=True).write("a.md", "x")
+        Files(tmp_path, name).write("a.md", "x")
     with pytest.raises(Refused, match="part of this project"):
-        Files(tmp_path.parent, tmp_path.name, may_write=True).write("ripstop.toml", "x")
+        Files(tmp_path.parent, tmp_path.name).write("ripstop.toml", "x")
     assert [*tmp_path.rglob("*")] == [tmp_path / name]
 
 
@@ -52,9 +52,9 @@ def test_an_agent_named_like_a_part_of_a_project_works_elsewhere(
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     for _ in range(2):
-        assert Files(tmp_path / "work", "roles", may_write=True).write("a.md", "x")
+        assert Files(tmp_path / "work", "roles").write("a.md", "x")
     with pytest.raises(Refused, match="part of this project"):
-        Files(tmp_path / "here", "roles", may_write=True).write("a.md", "x")
+        Files(tmp_path / "here", "roles").write("a.md", "x")
     assert [*(tmp_path / "here").rglob("*.md")] == []
 
 
@@ -81,16 +81,16 @@ def test_a_folder_with_a_definition_is_not_an_agent_s(
         check_agents(Project(Path(workspace), Path.cwd()), Path(workspace), ["wf1"])
     if workspace == ".":
         with pytest.raises(Refused, match="part of this project"):
-            Files(Path(workspace), "wf1", may_write=True).write("workflow.yaml", "name: evil")
+            Files(Path(workspace), "wf1").write("workflow.yaml", "name: evil")
     assert file.read_text() == "name: wf1"
 
 
 def test_an_agent_can_write_definitions_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    files = Files(tmp_path, "ada", may_write=True)
+    files = Files(tmp_path, "ada")
     for path in ("workflow.yaml", "more/workflow.yaml", "collab/workflow.yaml", "notes.md"):
         assert files.write(path, "name: x")
-    assert Files(tmp_path, "bob", may_write=True).write("collab/workflow.yaml", "name: y")
+    assert Files(tmp_path, "bob").write("collab/workflow.yaml", "name: y")
     own = tmp_path / ".ripstop" / "workspaces" / "run"
     for _ in range(2):  # also in the process that resumes
-        assert Files(own, "ada", may_write=True).write("workflow.yaml", "name: x")
+        assert Files(own, "ada").write("workflow.yaml", "name: x")

@@ -1,8 +1,7 @@
 """The file tools as agents call them: `Files` of the run's workspace and the agent that calls.
 
-The workspace is the run's setting `workspace`, or `.ripstop/workspaces/<run>` below the current folder. Agents that the
-setting `read_only_agents` names cannot write. A write may be repeated after a crash, because it changes nothing
-the second time; an edit is asked whether it happened.
+The workspace is the run's setting `workspace`, or `.ripstop/workspaces/<run>` below the current folder. A write may be
+repeated after a crash, because it changes nothing the second time; an edit is asked whether it happened.
 """
 
 from functools import lru_cache
@@ -25,7 +24,7 @@ class FileTools:
 
     def __init__(self) -> None:
         # says what the tools are like; it is never used to carry one out
-        self._pattern = Toolbox(_tools(Files(Path(), "agent", may_write=False)))
+        self._pattern = Toolbox(_tools(Files(Path(), "agent")))
 
     def handles(self, name: str) -> bool:
         return name in self.names
@@ -46,7 +45,7 @@ class FileTools:
 def _toolbox(request: Request) -> Toolbox:
     assert isinstance(request.command, CallTool)
     agent = request.command.agent
-    return _toolbox_of(_workspace(request), agent, agent not in request.settings.get("read_only_agents", ()))
+    return _toolbox_of(_workspace(request), agent)
 
 
 def _workspace(request: Request) -> Path:
@@ -56,8 +55,8 @@ def _workspace(request: Request) -> Path:
 
 
 @lru_cache(maxsize=256)
-def _toolbox_of(workspace: Path, agent: str, may_write: bool) -> Toolbox:
-    return Toolbox(_tools(Files(workspace, agent, may_write)))
+def _toolbox_of(workspace: Path, agent: str) -> Toolbox:
+    return Toolbox(_tools(Files(workspace, agent)))
 
 
 def _tools(files: Files) -> list[Tool]:

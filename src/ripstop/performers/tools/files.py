@@ -50,7 +50,7 @@ class _Entry(Struct, frozen=True):
 
 
 class Files:
-    def __init__(self, workspace: Path, agent: str, may_write: bool) -> None:
+    def __init__(self, workspace: Path, agent: str) -> None:
         if agent.startswith("."):
             raise Refused(
                 f"The agent {agent!r} can have no folder of its own: its name begins with a dot.", "definition"
@@ -58,8 +58,6 @@ class Files:
         project = Project(workspace, Path.cwd())
         project.check_name(agent)
         self._roots = Roots(workspace, agent, project)
-        self._agent = agent
-        self._may_write = may_write
 
     def read(self, path: str) -> str:
         """The text of a file."""
@@ -70,14 +68,12 @@ class Files:
     def write(self, path: str, content: str) -> dict[str, Any]:
         """Create a file, or replace all of it."""
         place, data = self._file(path), _data(content)
-        self._check_may_write()
         with _told(place), self._writing(place) as above:
             return _replace(above, place, data, _mode(above, place))
 
     def edit(self, path: str, search: str, replace: str) -> dict[str, Any]:
         """Replace a piece of a file that stands in it exactly once; with nothing to search, make a new file."""
         place = self._file(path)
-        self._check_may_write()
         if search and not self._is_there(place):
             raise Refused(_missing(place), "agent")
         with _told(place), self._writing(place) as above:
@@ -139,10 +135,6 @@ class Files:
         if not place.parts or path.endswith("/"):
             raise Refused(f"{path!r} is a folder; name a file in it.", "agent")
         return place
-
-    def _check_may_write(self) -> None:
-        if not self._may_write:
-            raise Refused(f"The agent {self._agent!r} may read files, but not write them.", "agent")
 
     def _is_there(self, place: RootedPath) -> bool:
         """Only spares the creation of folders for nothing; what is done is decided by what is opened then."""
