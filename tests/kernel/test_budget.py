@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ripstop.kernel.budget import SMALLEST_REPLY
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits, RunFinished, StartRun, ToolReturned, Usage
-from ripstop.kernel.events import Asked, GuardTripped, Started, Warned
+from ripstop.kernel.events import FORMAT, Asked, GuardTripped, Started, Warned
 from ripstop.kernel.prompt import estimate
 from ripstop.testing import Errands, ErrandStyle, Given, given
 
@@ -60,7 +60,7 @@ def test_a_limit_of_no_calls_makes_none() -> None:
 def test_nothing_is_called_when_the_time_is_up(command: AskAgent | CallTool | StartRun) -> None:
     story = begun(Errands(rounds=((CallTool(tool="slow"),), (command,))), Limits(seconds=10))
     told = story.when(ToolReturned(value=1), after=10)
-    told.then_ends("limit", "seconds")
+    told.then_ends("limit", "time limit of 10 s")
     assert told.commands == []
 
 
@@ -105,7 +105,7 @@ def test_a_money_limit_without_prices_holds_once_it_is_reached() -> None:
 
 
 def test_a_call_that_could_only_have_a_crumb_of_a_reply_is_not_made() -> None:
-    prompt = estimate(STYLE.render(STYLE.begin(agents(1), Started(style="", definition="")), AGENT))
+    prompt = estimate(STYLE.render(STYLE.begin(agents(1), Started(style="", definition="", format=FORMAT)), AGENT))
     assert begun(agents(1), Limits(tokens=prompt + SMALLEST_REPLY)).opened(AskAgent)
     assert verdict(begun(agents(1), Limits(tokens=prompt + SMALLEST_REPLY - 1))).guard == "budget.tokens"
 

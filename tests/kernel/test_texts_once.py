@@ -1,14 +1,14 @@
-"""No text stands twice in a journal: a run of n turns has O(n) bytes."""
+"""No text is in a journal twice: a run of n turns has O(n) bytes."""
 
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall, ToolReturned
 from ripstop.kernel.prompt import Prompt
+from ripstop.styles.graph import KIT
 from ripstop.styles.graph.definition import Agent, Graph, State, Transition
-from ripstop.styles.graph.events import GRAPH_EVENTS
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.testing import Given, given
 
-CODEC = Codec(GRAPH_EVENTS)
+CODEC = Codec(KIT.events)
 
 
 def graph(turns: int) -> Graph:

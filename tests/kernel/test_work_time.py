@@ -10,6 +10,7 @@ from ripstop.kernel.effects import (
     AskPerson,
     CallTool,
     Command,
+    Failed,
     Limits,
     PersonAnswered,
     RunFinished,
@@ -18,8 +19,8 @@ from ripstop.kernel.effects import (
     TimerFired,
     ToolReturned,
 )
-from ripstop.kernel.events import Answered, Asked, Doubted, Ordered, Withdrawn
-from ripstop.kernel.run import replay
+from ripstop.kernel.events import Answered, Asked, Doubted, ResumeRequested, Withdrawn
+from ripstop.kernel.folding import replay
 from ripstop.kernel.step import AGAIN
 from ripstop.kernel.work_time import DEADLINE, SECOND
 from ripstop.testing import Errands, ErrandStyle, Given, given
@@ -105,6 +106,12 @@ def test_a_deadline_that_fires_after_a_restart_is_set_anew() -> None:
     story.when(TimerFired(), after=58).then_ends("limit", "60 s")
 
 
+def test_a_deadline_that_cannot_fire_is_set_again_and_no_style_sees_it() -> None:
+    story = begun((AGENT,), (PERSON,))
+    told = story.when(Answered(to=4, answer=Failed(reason="no clock")), after=2)
+    told.then_asks(SetTimer(name=DEADLINE, after=58))
+
+
 def test_an_answer_of_a_person_does_not_count_what_was_interrupted() -> None:
     story = begun((AGENT, PERSON), (AGENT,), (PERSON,))
     story.tell(PersonAnswered(choice="yes"), after=WEEK)
@@ -124,7 +131,7 @@ def test_a_call_in_doubt_is_not_at_work_until_it_is_repeated() -> None:
 def test_raising_seconds_gives_exactly_so_many_more() -> None:
     story = begun((AGENT,), (PERSON,))
     story.when(TimerFired(), after=75).then_ends("limit", "60 s")  # a call that would not stop took longer
-    told = story.when(Ordered(order="resume", arguments={"raise": {"seconds": 30}}))
+    told = story.when(ResumeRequested(raises={"seconds": 30}))
     told.then_asks(AGENT, SetTimer(name=DEADLINE, after=30))
 
 
@@ -145,5 +152,5 @@ def test_worked_time_is_the_sum_of_all_calls(turns: list[tuple[bool, float, floa
         total += story.now - max(before, restarted)
         story.tell(PersonAnswered(choice="yes"), after=waiting)
         assert story.run is not None and story.run.work.counted == total
-    again = replay(STYLE, story.definitions, "story", story.records)
+    again = replay(STYLE, story.contents, "story", story.records)
     assert again is not None and story.run is not None and again.work == story.run.work

@@ -6,16 +6,18 @@ agent uses every token it was given. What a server reports is not believed: a li
 that were sent and received must have cost (`Usage.counted_tokens`).
 """
 
+from typing import Any
+
 from msgspec.structs import replace
 
-from .effects import AskAgent, Limits
+from .effects import AskAgent, Limits, StartRun, Usage
 from .events import GuardTripped
-from .run import Spent
+from .run import Run, Spent, is_shared
 from .work_time import WorkTime
 
 MILLION = 1_000_000
 SMALLEST_REPLY = 16
-"""Fewer tokens than this are no reply; a call that could only have so few is not made."""
+"""A reply of fewer tokens is useless, so a call that could only have so few is not made."""
 
 
 def before_turn_or_call(limits: Limits, spent: Spent, ask: AskAgent) -> GuardTripped | None:
@@ -37,7 +39,7 @@ def time_is_up(limit: float, work: WorkTime, deadline: int = 0) -> GuardTripped:
         guard="budget.seconds",
         limit=limit,
         value=max(limit, work.counted / MILLION),
-        text=f"The run has been at work for {limit:g} s, which is its limit of seconds.",
+        text=f"The run reached its time limit of {limit:g} s.",
         evidence=(deadline,) if deadline else (),
     )
 
@@ -62,6 +64,45 @@ def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: i
             left = int((limits.money - committed) * MILLION / limits.output_price)
             room = left if room is None else min(room, left)
     return replace(ask, max_tokens=room)
+
+
+def committed(run: Run[Any]) -> Spent:
+    """What was spent, and what is set aside for children that have not reported yet."""
+    spent = run.spent
+    for command in (*(opened.command for opened in run.open.values()), *run.late.values()):
+        if type(command) is StartRun and command.limits is not None and not is_shared(run.id, command):
+            slice_ = command.limits
+            usage = spent.usage.plus(Usage(slice_.tokens or 0, 0, slice_.money or 0.0))
+            spent = Spent(spent.turns, spent.calls + (slice_.calls or 0), usage)
+    return spent
+
+
+def slice_for_child(run: Run[Any], command: StartRun) -> Limits | GuardTripped:
+    """What a child may spend: what is left, and at most what is asked for. Turns are counted by each run alone."""
+    limits, spent, asked = run.limits, committed(run), command.limits or Limits(depth=run.limits.depth)
+    left: dict[str, float | None] = {
+        "tokens": _left(limits.tokens, spent.usage.counted_tokens),
+        "money": _left(limits.money, spent.usage.counted_money),
+        "calls": _left(limits.calls, spent.calls),
+        "seconds": None if limits.seconds is None else run.work.left(limits.seconds),
+    }
+    slice_: dict[str, Any] = {}
+    for name, rest in left.items():
+        wanted = getattr(asked, name)
+        if rest is not None and rest <= 0:
+            return _over(name, getattr(limits, name), getattr(limits, name) - rest)
+        slice_[name] = wanted if rest is None else rest if wanted is None else min(rest, wanted)
+    return Limits(
+        **slice_,
+        turns=asked.turns,
+        depth=min(limits.depth, asked.depth),
+        input_price=limits.input_price,
+        output_price=limits.output_price,
+    )
+
+
+def _left(limit: float | None, spent: float) -> float | None:
+    return None if limit is None else limit - spent
 
 
 def _spent(what: str, limit: float, value: float) -> GuardTripped:

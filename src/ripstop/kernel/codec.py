@@ -1,6 +1,6 @@
 """Events to bytes and back: JSON with explicit tags, nothing else.
 
-No pickle, no class looked up by name. An unknown tag or a missing field stops loudly, because a
+No pickle, no class looked up by name. An unknown tag or field, or a missing field, stops loudly, because a
 fold with holes in it would be a lie. Free-form dictionaries pass through untouched, even when
 they happen to have a key named "type".
 
@@ -21,7 +21,7 @@ import msgspec
 
 from .effects import AgentReplied, Failed, Said, TimerFired, ToolCall, ToolReturned, Usage
 from .errors import UnknownRecord, Unwritable
-from .events import DECISIONS, FACTS, FORMAT, Answered, Event, Started
+from .events import FORMAT, KERNEL_EVENTS, Answered, Event, Started
 from .plain import DEEPEST, is_plain
 
 
@@ -29,7 +29,9 @@ class Codec:
     """Knows the kernel's events and those that styles add."""
 
     def __init__(self, events: Iterable[type[Event]] = ()) -> None:
-        known: Any = functools.reduce(operator.or_, [*FACTS, *DECISIONS, *events])
+        events = tuple(events)
+        known: Any = functools.reduce(operator.or_, [*KERNEL_EVENTS, *events])
+        self._styles = {str(event.__struct_config__.tag).partition(".")[0] for event in (*KERNEL_EVENTS, *events)}
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(known).decode
         self._decode_step = msgspec.json.Decoder(list[known]).decode
@@ -48,10 +50,20 @@ class Codec:
         _check_format(event)
         return event
 
+    def foreign_events(self, data: str | bytes) -> int:
+        """How many events a step has that cannot be read because one belongs to a style that is not known here.
+
+        0 for a step that cannot be read for any other reason.
+        """
+        try:
+            events = _decode_tags(data)
+        except (msgspec.MsgspecError, RecursionError):
+            return 0
+        prefixes = {one.type.partition(".")[0] for one in events if "." in one.type}
+        return len(events) if prefixes - self._styles else 0
+
     def load_step(self, data: str | bytes) -> list[Event]:
-        """The events of a step; a file of the first version has each by itself."""
-        if data[:1] not in ("[", b"["):
-            return [self.load(data)]
+        """The events of a step."""
         try:
             events: list[Event] = self._decode_step(data)
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -59,6 +71,13 @@ class Codec:
         if events:
             _check_format(events[0])
         return events
+
+
+class _Tagged(msgspec.Struct):
+    type: str
+
+
+_decode_tags = msgspec.json.Decoder(list[_Tagged]).decode
 
 
 def _dumped(value: Any, events: list[Event], encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> bytes:
@@ -79,8 +98,13 @@ def _dumped(value: Any, events: list[Event], encode: Callable[[Any], bytes], dec
 
 def _is_known_good(event: Event) -> bool:
     """Whether an event is surely read back. Every step asks, so it is cheap; `False` means that it must be tried."""
-    if type(event) is not Answered:
-        return False
+    if (
+        type(event) is not Answered
+        or event.retries
+        or type(event.took) is not float
+        or type(event.first_token) is not float
+    ):
+        return False  # an answer with retries is rare enough to be tried
     answer = event.answer
     if type(answer) is AgentReplied:
         return (
@@ -95,7 +119,7 @@ def _is_known_good(event: Event) -> bool:
     if type(answer) is ToolReturned:
         return is_plain(answer.value)
     if type(answer) is Failed:
-        return type(answer.reason) is str and type(answer.fault) is str
+        return type(answer.reason) is str and type(answer.fault) is str and _is_good_usage(answer.usage)
     return type(answer) is Said or type(answer) is TimerFired
 
 
@@ -142,12 +166,13 @@ def _check_depth(data: bytes) -> None:
 def _unknown(data: bytes | str, error: Exception) -> UnknownRecord:
     return UnknownRecord(
         f"This record cannot be read: {error}. It was written by a newer version of ripstop, "
-        f"or the journal is damaged (`ripstop verify` tells which). It begins {data[:80]!r}."
+        f"or the journal is damaged (verifying it shows which). It begins {data[:80]!r}."
     )
 
 
 def _check_format(event: Event) -> None:
-    if type(event) is Started and event.format > FORMAT:
+    if type(event) is Started and event.format != FORMAT:
         raise UnknownRecord(
-            f"This run was written in format {event.format}; this version reads up to {FORMAT}. Upgrade ripstop."
+            f"This run was written in format {event.format}; this version reads format {FORMAT}. "
+            + ("Upgrade ripstop." if event.format > FORMAT else "It was made by a version before 0.2.")
         )

@@ -1,13 +1,12 @@
 """Everything a run may ask of the world, and everything the world may answer.
 
-Commands and answers stand side by side in pairs: a new effect is two small classes here and
-one performer outside. `Failed` may answer any command.
-
-Texts never stand twice in a journal. So a command *names* the records its words come from
-(`context`, `source`, `about`), and the words are put together, purely, when it is performed
-or looked at (`Style.render`, `Style.arguments`).
-
-Tags are part of the file format: never rename one, never give an old one a new meaning.
+- Commands and answers come in pairs: a new effect is two small classes here and one performer outside. `Failed` may
+  answer any command.
+- A text is recorded once. A command *names* the records its words come from (`context`, `source`, `about`), and the
+  words are put together, purely, when it is performed or shown (`Style.render`, `Style.arguments`).
+- Content that several runs share is a blob, named by its hash.
+- Tags, fields and *defaults* are part of the file format, for ever: a default is not written, so changing one changes
+  what old journals say. A new field needs a default. An unknown tag or field stops the reader.
 """
 
 from typing import Annotated, Any, Literal
@@ -16,12 +15,12 @@ from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 
-class Effect(Struct, frozen=True, omit_defaults=True, gc=False):
+class Effect(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """Base of commands, answers and their parts: immutable (so no cycles for the collector), defaults not written."""
 
 
 def _make_float(effect: Effect, *names: str) -> None:
-    """60 is read back as 60.0; it must stand so from the beginning, or the two would be told apart."""
+    """60 is read back as 60.0, so it is made a float at once; otherwise the two would differ."""
     for name in names:
         value = getattr(effect, name)
         if type(value) is int:
@@ -62,9 +61,11 @@ class Usage(Effect, frozen=True):
         return unreported > 0 and unreported >= self.tokens
 
     def plus(self, other: "Usage") -> "Usage":
-        """Both together. A negative number, which an old journal may hold, gives nothing back."""
+        """Both together. A negative number, which a crafted journal may hold, gives nothing back."""
         sent, received, money = other.input_tokens, other.output_tokens, other.money
-        if sent >= 0 and received >= 0 and money >= 0 and not other.unreported_input and not other.unreported_output:
+        unreported = other.unreported_money
+        is_reported = not unreported and not other.unreported_input and not other.unreported_output
+        if sent >= 0 and received >= 0 and money >= 0 and is_reported:
             return Usage(  # nearly always, and in every step
                 self.input_tokens + sent,
                 self.output_tokens + received,
@@ -73,7 +74,6 @@ class Usage(Effect, frozen=True):
                 self.unreported_output,
                 self.unreported_money,
             )
-        unreported = other.unreported_money
         return Usage(
             self.input_tokens + max(0, other.input_tokens),
             self.output_tokens + max(0, other.output_tokens),
@@ -84,9 +84,20 @@ class Usage(Effect, frozen=True):
             self.unreported_money + unreported if unreported > 0 else self.unreported_money,
         )
 
+    def minus(self, other: "Usage") -> "Usage":
+        """What was spent since `other` had been spent."""
+        return Usage(
+            max(0, self.input_tokens - other.input_tokens),
+            max(0, self.output_tokens - other.output_tokens),
+            max(0.0, self.money - other.money),
+            max(0, self.unreported_input - other.unreported_input),
+            max(0, self.unreported_output - other.unreported_output),
+            max(0.0, self.unreported_money - other.unreported_money),
+        )
+
 
 class Limits(Effect, frozen=True):
-    """What a run may spend. `None` is no limit. Held before the call that would break it."""
+    """What a run may spend. `None`: not limited. Checked before the call that would exceed it."""
 
     tokens: int | None = None
     money: float | None = None
@@ -103,7 +114,7 @@ class Limits(Effect, frozen=True):
 
 
 class Guards(Effect, frozen=True):
-    """How a run is watched for loops and idle talk. Each style has defaults of its own."""
+    """How a run is watched for loops and idle talk. Each style has its own defaults."""
 
     patience: Annotated[int, Meta(ge=0, le=1000)] = 5
     """How often the same may be done with nothing changed: by one agent, or by several in a circle; 0: for ever."""
@@ -114,7 +125,7 @@ class Guards(Effect, frozen=True):
     end_marker: str = ""
     """Words with which an agent ends the run; empty for none."""
     then: Literal["end", "ask"] = "end"
-    """What a verdict does: `end` the run, or `ask` a person whether it may go on."""
+    """What a verdict does: `end` the run, or `ask` a person whether it may continue."""
 
 
 class ToolCall(Effect, frozen=True):
@@ -125,11 +136,19 @@ class ToolCall(Effect, frozen=True):
     arguments: dict[str, Any] = {}
 
 
+class Content(Effect, frozen=True):
+    """Bytes that the journal keeps once, such as an attachment."""
+
+    hash: str
+    name: str = ""
+    media_type: str = ""
+
+
 # An agent's turn
 
 
 class AskAgent(Effect, tag="ask_agent", frozen=True):
-    """Give an agent the word: a new turn, or (`continues`) the next call of a turn under way."""
+    """Call an agent: a new turn, or (`continues`) the next call of a turn under way."""
 
     agent: str
     kind: str = ""
@@ -158,13 +177,16 @@ class AgentReplied(Effect, tag="agent_replied", frozen=True):
 
 
 class CallTool(Effect, tag="call_tool", frozen=True):
-    """Call a tool with arguments of its own, or with those that an agent's reply holds."""
+    """Call a tool with the command's own arguments, or with those that an agent's reply holds."""
 
     tool: str
     agent: str = ""
+    """The agent that wants it called; empty for a call of the style itself."""
     arguments: dict[str, Any] | None = None
     source: tuple[int, int] | None = None
-    """(number of the reply, index of the call in it): where the arguments stand."""
+    """(number of the reply, index of the call in it): where the arguments are."""
+    effect: Literal["", "pure", "keyed", "unsafe"] = ""
+    """What kind of effect a definition declares; empty: what the tool itself declares."""
 
 
 class ToolReturned(Effect, tag="tool_returned", frozen=True):
@@ -174,26 +196,57 @@ class ToolReturned(Effect, tag="tool_returned", frozen=True):
 # A person
 
 
+class Field(Effect, frozen=True):
+    """One field of a structured answer."""
+
+    label: str = ""
+    type: Literal["text", "number", "integer", "boolean", "one_of", "some_of"] = "text"
+    allowed: tuple[str, ...] = ()
+    """The values that `one_of` and `some_of` choose from."""
+    required: bool = False
+
+
 class AskPerson(Effect, tag="ask_person", frozen=True):
-    """Ask a person and wait for as long as it takes."""
+    """Ask a person and wait for as long as it takes. `questions.read_answer` turns words into the answer."""
 
     question: str
-    choices: tuple[str, ...] = ()
+    purpose: str = ""
+    """Who gets the answer: a word of the style, or the kernel's own (`run.GUARD`, `run.DOUBT`)."""
+    title: str = ""
+    """What it is about, in a few words: a file, a session."""
+    to: str = ""
+    """The role or person that is asked; empty for anyone."""
     about: tuple[int, ...] = ()
     """Numbers of the records that the person should see."""
+    document: int = 0
+    """The record that holds the document to review; 0 for none."""
+    choices: dict[str, str] = {}
+    """What can be chosen, each with a label for people (empty: the choice itself)."""
+    other: str = ""
+    """The choice that any other text means; empty: other text is refused."""
+    empty: str = ""
+    """The choice that an empty answer means."""
+    edit: str = ""
+    """The choice that brings an edited document with it."""
+    fields: dict[str, Field] = {}
+    """What else can be said, in a structured way."""
 
 
 class PersonAnswered(Effect, tag="person_answered", frozen=True):
-    choice: str
+    choice: str = ""
     text: str = ""
+    document: str | None = None
+    """The whole document, if it was edited."""
+    fields: dict[str, Any] = {}
     by: str = ""
+    """An identity that the face has checked."""
 
 
 # The clock
 
 
 class SetTimer(Effect, tag="set_timer", frozen=True):
-    """`after` seconds, counted from the moment the command is recorded."""
+    """`after` seconds, counted from the moment the command is recorded. Replaces the open timer of the same name."""
 
     name: str
     after: float
@@ -206,14 +259,21 @@ class TimerFired(Effect, tag="timer_fired", frozen=True):
     pass
 
 
-# Words to whoever listens
+# Messages
 
 
 class Say(Effect, tag="say", frozen=True):
-    """Send words out: its own `text`, or those of the record `about`."""
+    """Send a message: its own `text`, or that of the record `about`.
+
+    Without a channel it is in the run's transcript, and so it is sent when it is recorded. On a channel it waits for
+    a worker that serves the channel, one at a time and in order, even when the run has ended.
+    """
 
     text: str = ""
-    about: int | None = None
+    about: int = 0
+    channel: str = ""
+    to: str = ""
+    """The recipient on the channel."""
 
 
 class Said(Effect, tag="said", frozen=True):
@@ -224,31 +284,59 @@ class Said(Effect, tag="said", frozen=True):
 
 
 class StartRun(Effect, tag="start_run", frozen=True):
-    """Start a workflow as a child. Its id is `<run>.<number of this command>`."""
+    """Start a workflow as a child and wait for its end. What it gets is `Style.start_child`'s word."""
 
     workflow: str
-    input: str = ""
-    limits: Limits = Limits()
+    """A name that `Started.pinned` resolves."""
+    name: str = ""
+    """The child's id, shared by all runs that ask for it; empty: `<run>.<number of this command>`."""
+    context: tuple[int, ...] = ()
+    limits: Limits | None = None
+    """What the style asks for at most; as recorded, the slice of the budget that the child got."""
+    surface: bool = False
+    """The messages and questions of the child, and of its children, appear in this run."""
 
 
 class RunFinished(Effect, tag="run_finished", frozen=True):
+    """The child has ended, and so have all its children."""
+
     run: str
     outcome: str
     because: str = ""
+    result: str = ""
+    """Hash of its result, which is JSON; empty for none."""
     usage: Usage = Usage()
+    """What it spent since this command started or resumed it, its children included; nothing for other waiters."""
+    calls: int = 0
+    runs: int = 1
+    """How many runs it was, with all its descendants."""
+
+
+class AnswerChild(Effect, tag="answer_child", frozen=True):
+    """Answer a question of a descendant that surfaced here. `Failed`: it was answered elsewhere, or is not valid."""
+
+    asked: int
+    """The record (`ChildSpoke`) with the question."""
+    choice: str = ""
+    about: int = 0
+    """The record with the person's words."""
 
 
 # Any of them
 
 
 class Failed(Effect, tag="failed", frozen=True):
-    """It was surely not done. `fault` says whose: definition, agent, tool, or ours."""
+    """It was surely not done. `fault` says whose: definition, agent, tool, person, or ours."""
 
     reason: str
     fault: str = "tool"
+    usage: Usage = Usage()
+    """What it cost all the same."""
+    uncertain: bool = False
+    """It was cut off at work and may have taken effect; only a late answer can be so."""
 
 
-Command = AskAgent | CallTool | AskPerson | SetTimer | Say | StartRun
+Command = AskAgent | CallTool | AskPerson | SetTimer | Say | StartRun | AnswerChild
 Answer = AgentReplied | ToolReturned | PersonAnswered | TimerFired | Said | RunFinished | Failed
 
 ANSWER_TO: dict[type, type] = {
@@ -258,11 +346,12 @@ ANSWER_TO: dict[type, type] = {
     SetTimer: TimerFired,
     Say: Said,
     StartRun: RunFinished,
+    AnswerChild: Said,
 }
 
 
 def text_of(answer: object) -> str:
-    """The words that an answer carries, for whoever quotes it."""
+    """The words that an answer carries."""
     match answer:
         case AgentReplied(text=text) | PersonAnswered(text=text):
             return text

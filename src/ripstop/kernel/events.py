@@ -1,81 +1,150 @@
 """Everything a journal may contain.
 
-*Facts* come from outside. *Decisions* are what a style or the kernel makes of a fact. A fact and
-its decisions are one step: they are appended together or not at all, so every journal reads as
-`fact decision* fact decision* …`.
+- *Facts* come from outside. *Decisions* are what the kernel or a style makes of a fact. A fact and its decisions are
+  one step, appended together or not at all:
 
-Tags are part of the file format: never rename one, never give an old one a new meaning. A new
-field needs a default, so that old journals keep folding (`tests/old_journals/`).
+      journal = step*        step = fact decision*
+
+  There is no exception: a fork at a fact shares the journal up to it, and begins `forked decision*`.
+- Styles add facts and decisions of their own; their tags begin with the style's name.
+- Tags, fields and defaults are part of the file format, for ever (see `effects`).
 """
 
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from msgspec import Struct
 
-from .effects import Answer, Command, Limits
+from .effects import Answer, AskPerson, Command, Content, Effect, Limits
 
-FORMAT = 1
-"""Stands in every `Started`. A journal with a higher number was written by a newer version."""
+FORMAT = 2
+"""Written in every `Started`. A journal with a higher number was written by a newer version."""
 
 
-class Event(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Base of everything a journal may contain. Styles add decisions of their own."""
+class Event(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """Base of everything a journal may contain. A decision, unless it is a `Fact`."""
+
+    is_fact: ClassVar[bool] = False
+
+
+class Fact(Event, frozen=True):
+    """Base of what comes from outside."""
+
+    is_fact: ClassVar[bool] = True
+
+
+class Pin(Effect, frozen=True):
+    """A definition that a run may start children of, as it was when the root of the family started."""
+
+    style: str
+    definition: str
+
+
+class RunSettings(Effect, frozen=True):
+    """What the shell must know to continue a run in another process. Values for a style are `Started.arguments`."""
+
+    model: str = ""
+    model_for_all: str = ""
+    """A model that every agent uses, whatever the definition says."""
+    base_url: str = ""
+    workspace: str = ""
+    """The folder that agents work in."""
+    folder: str = ""
+    """The folder of documents that the run belongs to."""
+    small_model: bool = False
+    """All its models are small ones, which need short instructions."""
 
 
 # Facts
 
 
-class Started(Event, tag="started", frozen=True):
+class Started(Fact, tag="started", frozen=True):
     style: str
     definition: str
     """Hash of the definition's content; the content is kept once per journal."""
+    format: int
+    """Required, because a default would not be written."""
     input: str = ""
+    arguments: dict[str, Any] = {}
+    """Of the type `Style.arguments_type`; checked before they are recorded."""
     limits: Limits = Limits()
-    settings: dict[str, Any] = {}
-    """What the shell must know to go on with the run in another process (model, workspace)."""
-    parent: tuple[str, int] | None = None
-    """(run, command) that started this run, if another run did."""
-    depth: int = 0
-    format: int = FORMAT
+    settings: RunSettings = RunSettings()
     guards: dict[str, Any] = {}
     """Guards that are set for this run, over those of its style and under those of its definition."""
+    pinned: str = ""
+    """Hash of `{definition: {workflow: Pin}}` for all that it and its descendants can start."""
+    parent: tuple[str, int] | None = None
+    """(run, command) that started it, if another run did."""
+    surface: tuple[str, int] | None = None
+    """(ancestor, its `StartRun`) where its messages and questions appear; inherited by its children."""
+    depth: int = 0
+    key: str = ""
+    """What its starter calls it: starting again with the same key, definition and input is the same run."""
 
 
-class Forked(Event, tag="forked", frozen=True):
-    """The run goes on, under a new id, from a record of another run; all before it is shared."""
+class Forked(Fact, tag="forked", frozen=True):
+    """The run continues, under a new id, from a record of another run; all before it is shared."""
 
     run: str
     at: int
-    definition: str | None = None
-    """Hash of the definition to go on with; none keeps the one in force."""
+    definition: str = ""
+    """Hash of the definition to continue with; empty keeps the one in force."""
+    pinned: str | None = None
     limits: Limits | None = None
-    """Limits to go on with; none keeps those in force."""
-    settings: dict[str, Any] = {}
-    """Settings to go on with, such as a workspace of its own; the others stay as they were."""
+    settings: RunSettings | None = None
 
 
-class Heard(Event, tag="heard", frozen=True):
-    """Somebody spoke to the run without being asked."""
+class Redefined(Fact, tag="redefined", frozen=True):
+    """The run continues with a new definition, in place."""
+
+    definition: str
+    pinned: str = ""
+
+
+class Heard(Fact, tag="heard", frozen=True):
+    """An unsolicited message to the run."""
 
     text: str
     by: str = ""
+    channel: str = ""
+    id: str = ""
+    """The sender's id of the message: with the same id it is heard once."""
+    attachments: tuple[Content, ...] = ()
 
 
-class Ordered(Event, tag="ordered", frozen=True):
-    """An operator steers the run. The kernel knows `cancel`, `resume` and `use`; a style may know more.
+class ChildSpoke(Fact, tag="child_spoke", frozen=True):
+    """A message or a question of a descendant surfaced here."""
 
-    `use` changes the run's settings from now on: its arguments take their places.
-    """
+    command: int
+    """The `StartRun` here that it came through."""
+    run: str
+    number: int
+    """The run that spoke, and its command."""
+    text: str = ""
+    ask: AskPerson | None = None
+    document: str = ""
+    """Hash of the document to review."""
 
-    order: str
-    arguments: dict[str, Any] = {}
+
+class CancelRequested(Fact, tag="cancel_requested", frozen=True):
+    by: str = ""
+    because: str = ""
+
+
+class ResumeRequested(Fact, tag="resume_requested", frozen=True):
+    raises: dict[str, float] = {}
+    """By how much which limit is raised."""
+    by: str = ""
+    """A person, or the command (`run/number`) that continues a child."""
+
+
+class SettingsChanged(Fact, tag="settings_changed", frozen=True):
+    """Open and later commands are performed with the new settings."""
+
+    settings: RunSettings
     by: str = ""
 
 
-CANCEL, RESUME, USE = "cancel", "resume", "use"
-
-
-class Answered(Event, tag="answered", frozen=True):
+class Answered(Fact, tag="answered", frozen=True):
     to: int
     answer: Answer
     attempt: int = 1
@@ -83,9 +152,15 @@ class Answered(Event, tag="answered", frozen=True):
     began: int = 0
     """When the worker that answers began, in microseconds, if that was after the command was asked: the command was
     left by another process. The time before it is not time at work."""
+    took: float = 0.0
+    """Seconds that the last attempt took."""
+    first_token: float = 0.0
+    """Seconds until the first token of a streamed reply."""
+    retries: tuple[tuple[str, float], ...] = ()
+    """(reason, seconds) of the attempts that this worker made before."""
 
 
-class Doubted(Event, tag="doubted", frozen=True):
+class Doubted(Fact, tag="doubted", frozen=True):
     """An effect that must not be repeated blindly may have happened: its worker died, or the call broke off."""
 
     to: int
@@ -102,25 +177,42 @@ class Asked(Event, tag="asked", frozen=True):
 
 
 class Withdrawn(Event, tag="withdrawn", frozen=True):
-    """Nobody needs the answer any more; or a whole turn is taken anew, and it is named by its first command."""
+    """The answer is no longer needed."""
 
     number: int
     because: str
-    call: bool = False
-    """A call of an agent that this run never made, because a fork asks anew; it does not count."""
-    turn: bool = False
-    """The turn that began with it is taken anew; it does not count."""
+    unmade: bool = False
+    """This run never made it, because it is a fork that asks again: it does not count, and no answer comes late."""
+
+
+class TurnRestarted(Event, tag="turn_restarted", frozen=True):
+    """A turn that was not finished begins again, so it counts once."""
+
+    number: int
+    """Its first command."""
+
+
+class DoubtResolved(Event, tag="doubt_resolved", frozen=True):
+    """A person said what became of a command in doubt. Styles fold it as `Answered`."""
+
+    to: int
+    answer: Answer
 
 
 class Repeated(Event, tag="repeated", frozen=True):
-    """A command in doubt is to be carried out again, because a person said so."""
+    """A command in doubt is to be performed again, because a person said so."""
 
     number: int
-    because: str
+
+
+class Resumed(Event, tag="resumed", frozen=True):
+    """The run continues after an end or a guard's verdict, with limits raised."""
+
+    raises: dict[str, float] = {}
 
 
 @final
-class GuardTripped(Event, tag="guarded", frozen=True):
+class GuardTripped(Event, tag="guard_tripped", frozen=True):
     """A guard stopped something. The evidence is what `why` shows."""
 
     guard: str
@@ -144,6 +236,8 @@ class Ended(Event, tag="ended", frozen=True):
 
     outcome: str
     because: str
+    result: str = ""
+    """Hash of the result, which is JSON kept with this step; empty for none."""
 
 
 class TurnResult(Event, frozen=True, kw_only=True):
@@ -153,19 +247,37 @@ class TurnResult(Event, frozen=True, kw_only=True):
     """
 
     agent: str = ""
-    deed: str = ""
-    """A mark of all that the turn decided and wrote; the same for turns that did the same."""
+    digest: str = ""
+    """A digest of all that the turn decided and wrote; the same for turns that did the same."""
     courteous: bool = False
     """Nothing was said but courtesies."""
-    marked: bool = False
+    end_marker: bool = False
     """The agent used the end marker."""
 
 
 OUTCOMES = ("completed", "limit", "stopped", "failed", "restart", "transferred")
 
-Fact = Started | Forked | Heard | Ordered | Answered | Doubted
-FACTS = (Started, Forked, Heard, Ordered, Answered, Doubted)
-DECISIONS = (Asked, Withdrawn, Repeated, GuardTripped, Warned, Ended)
+KERNEL_EVENTS: tuple[type[Event], ...] = (
+    Started,
+    Forked,
+    Redefined,
+    Heard,
+    ChildSpoke,
+    CancelRequested,
+    ResumeRequested,
+    SettingsChanged,
+    Answered,
+    Doubted,
+    Asked,
+    Withdrawn,
+    TurnRestarted,
+    DoubtResolved,
+    Repeated,
+    Resumed,
+    GuardTripped,
+    Warned,
+    Ended,
+)
 
 
 class Record(Struct, frozen=True, gc=False):

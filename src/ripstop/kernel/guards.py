@@ -1,19 +1,23 @@
-"""Guards: what stops a run, whatever its style, before it goes on.
+"""Guards: what stops a run, whatever its style, before it continues.
 
-A guard looks at the run and at the command it wants to give, and returns a verdict (`Guarded`,
+A guard looks at the run and at the command it wants to give, and returns a verdict (`GuardTripped`,
 with its evidence) or nothing. The first verdict wins. It is recorded; then the run ends as `limit`
-or `stopped`, or a person is asked whether it may go on.
+or `stopped`, or a person is asked whether it may continue.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from . import budget, progress
 from .effects import AskAgent, CallTool, Command, StartRun
 from .events import GuardTripped
 from .prompt import Prompt, estimate
-from .run import Run
+from .run import Run, is_shared
 
+MAX_DESCENDANTS = 500
+"""Runs that can have ended below a run before it may start another child: with the depth, it bounds a family."""
 COSTLY = (AskAgent, CallTool, StartRun)
 """Commands that are not given any more once the time is up."""
 
@@ -30,16 +34,28 @@ def review(run: Run[Any], command: Command, render: Callable[[Any, AskAgent], Pr
             verdict = progress.review(run.trail, run.guards)
             if verdict:
                 return verdict
-        verdict = budget.before_turn_or_call(limits, run.spent, command)
+        # what children were given is only looked for where a child can be: nearly no run has any
+        spent = budget.committed(run) if run.open or run.late else run.spent
+        verdict = budget.before_turn_or_call(limits, spent, command)
         if verdict:
             return verdict
         if limits.tokens is not None or limits.money is not None:
-            return budget.with_allowance(limits, run.spent, command, estimate(render(run.state, command)))
-    elif type(command) is StartRun and run.started.depth >= limits.depth:
-        return GuardTripped(
-            guard="depth",
-            limit=limits.depth,
-            value=run.started.depth + 1,
-            text=f"A child of this run would be {run.started.depth + 1} deep; the limit is {limits.depth}.",
-        )
+            return budget.with_allowance(limits, spent, command, estimate(render(run.state, command)))
+    elif type(command) is StartRun:
+        return _before_child(run, command)
     return command
+
+
+def _before_child(run: Run[Any], command: StartRun) -> Command | GuardTripped:
+    """The command with the slice of the budget that the child gets. A child that others share has its own limits."""
+    depth = run.started.depth + 1
+    if depth > run.limits.depth:
+        text = f"A child of this run would be {depth} deep; the limit is {run.limits.depth}."
+        return GuardTripped(guard="depth", limit=run.limits.depth, value=depth, text=text)
+    if run.descendants >= MAX_DESCENDANTS:
+        text = f"This run has had {run.descendants} descendants; a workflow that starts itself would never end."
+        return GuardTripped(guard="family", limit=MAX_DESCENDANTS, value=run.descendants + 1, text=text)
+    if is_shared(run.id, command):
+        return command
+    limits = budget.slice_for_child(run, command)
+    return limits if type(limits) is GuardTripped else replace(command, limits=limits)

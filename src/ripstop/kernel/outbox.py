@@ -1,74 +1,225 @@
-"""Which commands of a run somebody has to carry out, and when.
+"""What a step does to the list of open commands: rows to insert, delete, hold, release and wake.
 
-Every journal keeps this list beside its records, in the same transaction. This module is the only
-place that knows how to derive it; a journal could throw its list away and build it again from here.
+Every journal keeps this list with its records, in the same transaction, and only applies what `plan` says. So a
+journal could throw its list away and build it again from here.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Struct
 
-from .effects import Command, SetTimer
-from .events import Answered, Asked, Doubted, Ended, Record, Repeated, Withdrawn
-from .run import WAITS_FOR
+from .effects import AskAgent, AskPerson, CallTool, Command, Say, SetTimer, StartRun
+from .events import Answered, Asked, Doubted, DoubtResolved, Ended, Forked, Record, Repeated, Withdrawn
+from .run import DOUBT, GUARD, WAITS_FOR, Run, is_transcript
 
-AT_ONCE = ("worker", "run")
-"""Whoever waits for these waits for a worker, which may begin at once."""
+AT_ONCE = frozenset({"worker", "run"})
+"""What waits for these can be done by a worker at once."""
 NEVER = 2**63 - 1
-"""Microseconds. The latest time that every store can hold; a timer beyond it never rings."""
+"""Microseconds. The latest time that every store can hold; a timer beyond it never fires."""
 
 
 class Opened(Struct, frozen=True, gc=False):
     number: int
     command: Command
     due: int | None
-    """When a worker may take it, in microseconds; `None` while it waits for a person."""
+    """When a worker may take it, in microseconds; `None`: not before something else happens."""
     waits: str
     """For whom: a `worker`, a `person`, the `clock` or a child `run`."""
+    needs: str = ""
+    """What a worker must offer to take it, `tool:NAME` or `channel:NAME`; empty: any worker can."""
+    awaits: str = ""
+    """The run whose end makes it due again; empty for none."""
 
 
 class Closed(Struct, frozen=True, gc=False):
-    number: int | None
-    """The command that is settled; all of them if the run has ended."""
+    """It is settled: delete the row."""
+
+    number: int
+    plain: bool = False
+    """Any worker could take it, and it awaited no run: the next command can have its row as it is."""
+
+
+class Superseded(Struct, frozen=True, gc=False):
+    """It is no longer needed. Delete the row, unless a worker holds it, who will report what it cost.
+
+    If it started a run, if it awaits one, or if the parent of its run waits to learn what it cost, the row stays and
+    becomes due (`undo`): a worker has to cancel that run, or to report.
+    """
+
+    number: int
+    at: int
+    undo: bool = False
 
 
 class Held(Struct, frozen=True, gc=False):
-    """The command stays open, but no worker may take it: it is in doubt."""
+    """It stays open, but no worker may take it: it is in doubt."""
 
     number: int
 
 
 class Released(Struct, frozen=True, gc=False):
-    """A held command may be taken again."""
+    """It may be taken again, as if it had never been begun."""
 
     number: int
     due: int
 
 
-Change = Opened | Closed | Held | Released
+class Finished(Struct, frozen=True, gc=False):
+    """The run has ended with all its children: every row that awaits it is due."""
+
+    run: str
+    at: int
 
 
-def changes(records: Iterable[Record]) -> list[Change]:
+Change = Opened | Closed | Superseded | Held | Released | Finished
+
+
+def plan(before: Run[Any] | None, after: Run[Any], records: Iterable[Record]) -> list[Change]:
+    """What the records of one step change, which led from `before` to `after`.
+
+    For the first step of a fork, `inherited` says what it has besides.
+    """
     found: list[Change] = []
     for record in records:
         event = record.event
         if type(event) is Asked:
-            command = event.command
-            waits = WAITS_FOR[type(command)]
-            due = record.at if waits in AT_ONCE else _due(command, record.at)
-            found.append(Opened(record.number, command, due, waits))
-        elif type(event) is Answered:
-            found.append(Closed(event.to))
-        elif type(event) is Withdrawn:
-            found.append(Closed(event.number))
+            if type(event.command) is AskAgent:  # by far the most frequent
+                found.append(Opened(record.number, event.command, record.at, "worker"))
+            elif opened := _opened(after, record, event.command):
+                found.append(opened)
+        elif type(event) is Answered or type(event) is DoubtResolved:
+            was = before.open.get(event.to) if before else None
+            kind = type(was.command) if was else None
+            found.append(Closed(event.to, kind is AskAgent))
+            if kind is Say:
+                _release_next_message(before, after, event.to, record.at, found)
+        elif type(event) is Withdrawn or type(event) is Ended:
+            _supersede(before, after, found, record)
         elif type(event) is Doubted:
             found.append(Held(event.to))
         elif type(event) is Repeated:
             found.append(Released(event.number, record.at))
-        elif type(event) is Ended:
-            found.append(Closed(None))
+        elif type(event) is Forked:
+            before = None  # its rows are those of another run; `inherited` are this one's
+    if after.ended is not None or after.late or (before and before.late):
+        _finish(before, after, found, record.at)
     return found
 
 
-def _due(command: Command, asked_at: int) -> int | None:
-    return min(asked_at + round(command.after * 1_000_000), NEVER) if isinstance(command, SetTimer) else None
+def _finish(before: Run[Any] | None, after: Run[Any], found: list[Change], at: int) -> None:
+    _forget_late(before, after, found)
+    if after.is_settled and not (before and before.is_settled):
+        found.append(Finished(after.id, at))
+
+
+def _supersede(before: Run[Any] | None, after: Run[Any], found: list[Change], record: Record) -> None:
+    """A command was withdrawn, or all of them, because the run has ended."""
+    event = record.event
+    if type(event) is Ended:
+        _close_all(before, after, found, record.at)
+    elif type(event) is Withdrawn and not event.unmade:  # else it is the row of the run that was forked
+        found.append(_superseded(before, after, found, event.number, record.at))
+        _release_next_message(before, after, event.number, record.at, found)
+
+
+def inherited(fork: Run[Any], shared: int) -> list[Change]:
+    """The rows of a fork for the commands up to number `shared` that it has open and did not ask for itself."""
+    found: list[Change] = []
+    for number, opened in fork.open.items():
+        if number > shared:
+            continue
+        change = _opened(fork, Record(number, opened.at, Asked(command=opened.command)), opened.command)
+        if change:
+            found.append(change)
+    found.extend(Held(number) for number in fork.doubts.values() if number in fork.open and number <= shared)
+    return found
+
+
+def _opened(after: Run[Any], record: Record, command: Command) -> Opened | None:
+    waits, at = WAITS_FOR[type(command)], record.at
+    due: int | None = at
+    awaits = ""
+    if type(command) is StartRun:
+        awaits = child_id(after.id, record.number, command)
+    elif type(command) is SetTimer:
+        due = min(at + round(command.after * 1_000_000), NEVER)
+    elif type(command) is AskPerson:
+        due = at if surfaces(after, command) else None
+    elif type(command) is Say:
+        if is_transcript(after, command):
+            return None
+        due = at if _next_message(after, command.channel) == record.number else None
+    return Opened(record.number, command, due, waits, needs_of(command), awaits)
+
+
+def needs_of(command: Command) -> str:
+    """What a worker must offer to carry a command out; empty: any worker can."""
+    if type(command) is CallTool:
+        return f"tool:{command.tool}"
+    return f"channel:{command.channel}" if type(command) is Say and command.channel else ""
+
+
+def child_id(run_id: str, number: int, command: StartRun) -> str:
+    return command.name or f"{run_id}.{number}"
+
+
+def surfaces(run: Run[Any], ask: AskPerson) -> bool:
+    """Whether a question appears in an ancestor: one of the style's own that is meant for anyone."""
+    return run.started.surface is not None and not ask.to and ask.purpose not in (GUARD, DOUBT)
+
+
+def _next_message(run: Run[Any], channel: str) -> int:
+    """The oldest message on a channel that is not delivered yet: messages keep their order. 0 for none."""
+    for number, opened in run.open.items():
+        if type(opened.command) is Say and opened.command.channel == channel:
+            return number
+    return 0
+
+
+def _release_next_message(before: Run[Any] | None, after: Run[Any], closed: int, at: int, found: list[Change]) -> None:
+    """If the message that was next on its channel is closed now, another one is."""
+    was = before.open.get(closed) if before else None
+    if before is None or was is None or type(was.command) is not Say:
+        return
+    channel = was.command.channel
+    following = _next_message(after, channel)
+    # one that was said in this step is due as it is opened
+    if following in before.open and _next_message(before, channel) == closed:
+        found.append(Released(following, at))
+
+
+def _superseded(
+    before: Run[Any] | None, after: Run[Any], found: list[Change], number: int, at: int
+) -> Superseded | Closed:
+    """A command that is no longer needed; whose answer could not be recorded either is simply gone."""
+    if number not in after.late:
+        return Closed(number)
+    reports = after.started.parent is not None or type(_command(before, found, number)) is StartRun
+    return Superseded(number, at, undo=reports)
+
+
+def _forget_late(before: Run[Any] | None, after: Run[Any], found: list[Change]) -> None:
+    """The oldest of too many withdrawn calls are forgotten, so that they can no longer be reported."""
+    if before is None or before.late is after.late:
+        return
+    closed = {change.number for change in found if type(change) is Closed}
+    found.extend(Closed(number) for number in before.late if number not in after.late and number not in closed)
+
+
+def _command(before: Run[Any] | None, found: list[Change], number: int) -> Command | None:
+    for change in found:
+        if type(change) is Opened and change.number == number:
+            return change.command
+    opened = before.open.get(number) if before else None
+    return opened.command if opened else None
+
+
+def _close_all(before: Run[Any] | None, after: Run[Any], found: list[Change], at: int) -> None:
+    """The run has ended: what is open is no longer needed, but for messages that were said."""
+    gone = {change.number for change in found if type(change) is Closed or type(change) is Superseded}
+    opened = [change.number for change in found if type(change) is Opened]
+    for number in dict.fromkeys((*(before.open if before else ()), *opened)):
+        if number not in gone and number not in after.open:
+            found.append(_superseded(before, after, found, number, at))
+            _release_next_message(before, after, number, at, found)

@@ -1,7 +1,8 @@
 """Free-form values in a journal: the arguments of a tool call and what a tool returned.
 
 - `plain` makes a value what it will be when it is read back, so that a run in memory and a replayed one are the same.
-- `is_plain` tells cheaply whether a value is so already.
+- `is_plain` is a cheap check whether a value is like that already.
+- `shown` is for messages about a value.
 - No value is nested deeper than `DEEPEST`: reading it back must not depend on how deep the reader's stack is.
 """
 
@@ -15,12 +16,22 @@ from .errors import Unwritable
 
 DEEPEST = 100
 """Levels of lists and dictionaries in one value."""
+LONGEST_SHOWN = 80
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def whole_characters(text: str) -> str:
     """The text with every lone surrogate, which UTF-8 has no form for, replaced by U+FFFD."""
     return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
+def shown(value: object) -> str:
+    """A value from outside as a message shows it: short, whatever it is."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of very many digits, or lists too deep
+        return f"this {type(value).__name__}"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:

@@ -1,28 +1,32 @@
-"""What comes after a guard's verdict: how the run ends, and how it can go on.
+"""What comes after a guard's verdict: how the run ends, and how it can continue.
 
 A run that a guard stopped is not lost. It can be resumed (with a limit raised, if one was reached),
 or forked from the last record with progress.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from .effects import Guards, Limits
+from .effects import Guards, Limits, PersonAnswered
 from .errors import UsageError
 from .events import GuardTripped
+from .plain import shown
 
-GO_ON, STOP = "continue", "stop"
+CONTINUE, STOP = "continue", "stop"
 """What a person may say about a guard's verdict."""
-STOPPING = frozenset({"no_progress", "circle", "courtesy", "end_marker"})
+STOPPING = frozenset({"no_progress", "circle", "courtesy", "end_marker", "family"})
 """Guards that look at what was done. All others hold a limit."""
 CIRCLING = frozenset({"no_progress", "circle"})
 """Those of them that patience puts off."""
 AMOUNTS = ("turns", "calls", "tokens", "money", "seconds", "depth")
 FRACTIONS = ("money", "seconds")
 RAISABLE = (*AMOUNTS, "patience", "interactions")
+MOST = 2**53
+"""A raise above it would not be exact, and two of them could be more than a journal can hold."""
 _LIMIT_OF = {"max_turns": "turns"}
 """Which limit a verdict is about, where the guard has another name."""
 
@@ -32,7 +36,7 @@ def outcome_of(verdict: GuardTripped) -> str:
 
 
 def limit_of(verdict: GuardTripped) -> str:
-    """The limit that has to be raised before the run can go on; empty if none has."""
+    """The limit that has to be raised before the run can continue; empty if none has."""
     name = verdict.guard.removeprefix("budget.")
     return "" if verdict.guard in STOPPING else _LIMIT_OF.get(name, name)
 
@@ -42,54 +46,62 @@ def raisable_by(verdict: GuardTripped) -> str:
     return limit_of(verdict) or ("patience" if verdict.guard in CIRCLING else "")
 
 
-def raises_in_words(verdict: GuardTripped, words: str) -> dict[str, float]:
-    """What a person who says `continue` raises, and by how much. Raises `UsageError` for words that are not a number.
+def raises_in_answer(verdict: GuardTripped, answer: PersonAnswered) -> dict[str, float]:
+    """What a person who says `continue` raises, and by how much: in the field `raise`, or as the text of the answer.
 
-    Without a number, a limit that was reached is raised by itself, and patience stays as it is.
+    Without a number, a limit that was reached is doubled, and patience stays as it is. Raises `UsageError`.
     """
-    name, words = raisable_by(verdict), words.strip()
-    if not words:
+    name, said = raisable_by(verdict), answer.fields.get("raise", answer.text.strip())
+    if said == "":
         return {name: verdict.limit} if limit_of(verdict) else {}
     if not name:
-        raise UsageError(f"{words!r} cannot be used here: nothing can be raised. Answer `{GO_ON}` alone.")
+        raise UsageError(f"{shown(said)} cannot be used here: nothing can be raised. Answer `{CONTINUE}` alone.")
     try:
-        amount = float(words)
-    except ValueError:
-        raise UsageError(f"{words!r} is not a number. Say by how much {name} is raised: {GO_ON} 5.") from None
-    return raises_of({"raise": {name: amount}})
+        amount = float(said)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"{shown(said)} is not a number. Say by how much {name} is raised: {CONTINUE} 5.") from None
+    check_raises({name: amount})
+    return {name: amount}
 
 
-def ways_on(run_id: str, verdict: GuardTripped) -> list[str]:
-    """How a run that a guard stopped can go on, as commands."""
+class Way(Struct, frozen=True):
+    """A way to continue after a verdict; a face turns it into a command, a button or a link."""
+
+    action: Literal["resume", "fork"]
+    raises: dict[str, float] = {}
+    """For `resume`: what to raise, by how much."""
+    at: int = 0
+    """For `fork`: the record to go back to; 0: the last one that can be decided again."""
+
+
+def ways_on(verdict: GuardTripped) -> list[Way]:
+    """How a run that a guard stopped can continue."""
     limit = limit_of(verdict)
+    raises: dict[str, float] = {}
     if limit:
         half = verdict.limit / 2
-        more = half if limit in FRACTIONS and half else max(1, round(half))
-        ways = [f"ripstop resume {run_id} --raise {limit}={more:g}"]
+        raises = {limit: half if limit in FRACTIONS and half else max(1, round(half))}
     elif verdict.progress and verdict.guard in CIRCLING:
-        ways = [f"ripstop resume {run_id} --raise patience={round(verdict.limit)}"]
-    else:
-        ways = [f"ripstop resume {run_id}"]
-    return [*ways, f"ripstop fork {run_id} --at {verdict.progress}"] if verdict.progress else ways
+        raises = {"patience": round(verdict.limit)}
+    ways = [Way("resume", raises)]
+    return [*ways, Way("fork", at=verdict.progress)] if verdict.progress else ways
 
 
-def raises_of(arguments: Mapping[str, Any], verdict: GuardTripped | None = None) -> dict[str, float]:
-    """By how much an order to go on raises which limits. Raises `UsageError` if that makes no sense.
+def check_raises(raises: Mapping[str, Any], verdict: GuardTripped | None = None) -> None:
+    """Raise `UsageError` if limits cannot be raised so.
 
     With a verdict: also if the limit that was reached is not among them, because the run would stop at once.
     """
-    given = arguments.get("raise", {})
-    for name, amount in given.items():
+    for name, amount in raises.items():
         if name not in RAISABLE:
             raise UsageError(f"There is no limit {name!r} to raise; there are: {', '.join(RAISABLE)}.")
-        if not isinstance(amount, (int, float)) or isinstance(amount, bool) or not 0 < amount < float("inf"):
-            raise UsageError(f"A limit is raised by a number above 0, not by {amount!r}.")
+        if not isinstance(amount, (int, float)) or isinstance(amount, bool) or not 0 < amount <= MOST:
+            raise UsageError(f"A limit is raised by a number above 0 and up to 2**53, not by {shown(amount)}.")
         if amount < 1 and name not in FRACTIONS:
             raise UsageError(f"{name} are counted in whole numbers; raise them by 1 at least, not by {amount!r}.")
     reached = limit_of(verdict) if verdict else ""
-    if reached and reached not in given:
-        raise UsageError(f"The run has reached its limit of {reached}; raise it: --raise {reached}=N.")
-    return dict(given)
+    if reached and reached not in raises:
+        raise UsageError(f"The run has reached its limit of {reached} and would stop again at once. Raise {reached}.")
 
 
 def raised(limits: Limits, guards: Guards, by: Mapping[str, float]) -> tuple[Limits, Guards]:

@@ -2,64 +2,69 @@
 
 - A step is written from top to bottom: what the style records is applied at once, so the next
   line of `decide` sees it.
-- A late or repeated answer leads to nothing, so delivery may repeat itself.
+- A repeated answer leads to nothing, so delivery may repeat itself. A late one is recorded for what it cost.
 - What a style cannot work with (`Unworkable`) ends the run as `failed`; it is never tried again.
-- A guard's verdict ends the run, or asks a person whether it may go on, whatever the style meant to do next.
-- Cancelling, deadlines and effects in doubt are handled here; styles never see them.
+- A guard's verdict ends the run, or asks a person whether it may continue, whatever the style meant to do next.
+- Cancelling, deadlines, verdicts and effects in doubt are handled here; styles never see them.
 
 Nothing here reads a clock, draws a random number or touches the world.
 """
 
-from collections.abc import Mapping
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+import hashlib
+from typing import Any, Generic, NoReturn, TypeVar
 
-from msgspec import Struct
+import msgspec
 
 from .budget import time_is_up
 from .effects import (
     AgentReplied,
     Answer,
+    AnswerChild,
     AskAgent,
     AskPerson,
     CallTool,
     Command,
     Failed,
+    Field,
     PersonAnswered,
     RunFinished,
     Said,
     Say,
     SetTimer,
     StartRun,
-    TimerFired,
     ToolReturned,
+    text_of,
 )
 from .errors import RunAlreadyStarted, RunHasEnded, RunNotFound, Unworkable
 from .events import (
-    CANCEL,
-    FACTS,
     OUTCOMES,
-    RESUME,
-    USE,
     Answered,
     Asked,
+    CancelRequested,
+    ChildSpoke,
     Doubted,
+    DoubtResolved,
     Ended,
     Event,
     Fact,
     Forked,
     GuardTripped,
     Heard,
-    Ordered,
     Record,
     Repeated,
+    Resumed,
+    ResumeRequested,
+    SettingsChanged,
     Started,
+    TurnRestarted,
     Warned,
     Withdrawn,
 )
+from .folding import apply, heard_id, spoken_id
 from .guards import review
-from .prompt import Prompt
-from .resuming import GO_ON, STOP, outcome_of, raisable_by, raises_in_words, raises_of
-from .run import Folding, Run, apply
+from .resuming import CONTINUE, STOP, check_raises, outcome_of, raisable_by, raises_in_answer
+from .run import DOUBT, GUARD, Contents, Run
+from .style import Settled, Style
 from .usage_gaps import about
 from .work_time import DEADLINE
 
@@ -67,58 +72,9 @@ S = TypeVar("S")
 
 HAPPENED, AGAIN, GIVE_UP = "happened", "again", "give up"
 """What a person may say about an effect in doubt."""
-
-
-class Settled(Struct, frozen=True, gc=False):
-    """An answer, joined with the command it settles."""
-
-    number: int
-    command: Command
-    answer: Answer
-
-
-News = Started | Forked | Heard | Ordered | Settled
-
-
-class Picture(Struct, frozen=True, kw_only=True):
-    """What any face may show of a run, whatever its style."""
-
-    where: str = ""
-    whose_turn: str = ""
-    path: tuple[str, ...] = ()
-    progress: str = ""
-    document: str = ""
-
-
-class Style(Folding[S], Protocol[S]):
-    """A way of working together: pure functions of what has happened."""
-
-    name: str
-
-    def decide(self, step: "Step[S]", news: News) -> None: ...
-
-    unforkable: str
-    """Why its runs cannot be forked; empty if they can."""
-
-    def cancelled(self, step: "Step[S]", because: str) -> None:
-        """Somebody cancels the run: end it as `stopped`, and do before that whatever the style owes."""
-
-    def stopped(self, step: "Step[S]", verdict: GuardTripped) -> None:
-        """A guard stops the run: end it (`end_by_guard`), and do before that whatever the style owes."""
-
-    def render(self, state: S, command: AskAgent) -> Prompt: ...
-
-    def arguments(self, state: S, command: CallTool) -> dict[str, Any]: ...
-
-    def listens(self, state: S) -> bool: ...
-
-    def resumable(self, state: S) -> bool:
-        """Whether a run that has ended was saved, so that it can go on from where it ended."""
-
-    def picture(self, run: Run[S]) -> Picture: ...
-
-    def explain(self, before: S, event: Event) -> list[str]:
-        """Why a decision of this style was made, in lines for a person; empty for what is not its own."""
+DOUBT_CHOICES = {HAPPENED: "It happened", AGAIN: "Do it again", GIVE_UP: "Give it up"}
+GUARD_CHOICES = {CONTINUE: "Continue", STOP: "Stop the run"}
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _StepIsOver(Exception):
@@ -126,17 +82,19 @@ class _StepIsOver(Exception):
 
 
 class Step(Generic[S]):
-    __slots__ = ("_definitions", "_id", "_style", "at", "number", "records", "run", "state")
+    __slots__ = ("_contents", "_id", "_style", "at", "kept", "number", "records", "run", "state")
 
     def __init__(
-        self, style: Style[S], definitions: Mapping[str, Any], run: Run[S] | None, run_id: str, fact: Fact, at: int
+        self, style: Style[S], contents: Contents, run: Run[S] | None, run_id: str, fact: Fact, at: int
     ) -> None:
         self._style = style
-        self._definitions = definitions
+        self._contents = contents
         self._id = run_id
         self.at = at
         """When this step happens."""
         self.records: list[Record] = []
+        self.kept: dict[str, bytes] | None = None
+        """Content to keep with this step, by hash."""
         self.number = run.length if run else 0
         """The number of the record written last."""
         self.run: Run[S] = run  # type: ignore[assignment]  # none only until the fact is recorded, on the next line
@@ -145,44 +103,56 @@ class Step(Generic[S]):
     def record(self, event: Event) -> None:
         number = self.number + 1
         record = Record(number, self.at, event)
-        self.run = run = apply(self._style, self._definitions, self._id, self.run, record)
+        self.run = run = apply(self._style, self._contents, self._id, self.run, record)
         self.records.append(record)
         self.state, self.number = run.state, number
 
-    def ask_unguarded(self, command: Command) -> int:
-        """Ask for something that the run owes whatever its limits say, such as the last word."""
-        self.record(Asked(command=command))
-        return self.number
-
     def ask(self, command: Command) -> int:
         """Ask the world for something; returns the command's number. A guard may end the run here."""
+        if type(command) is SetTimer:
+            self.cancel_timer(command.name, "replaced by a new one")
         verdict = review(self.run, command, self._style.render)
         if type(verdict) is GuardTripped:
             self.stop(verdict)
         self.record(Asked(command=verdict))
         return self.number
 
+    def ask_unguarded(self, command: Command) -> int:
+        """Ask for something that no limit may prevent, such as a last message."""
+        self.record(Asked(command=command))
+        return self.number
+
+    def say(self, text: str = "", about: int = 0, channel: str = "", to: str = "") -> int:
+        return self.ask_unguarded(Say(text=text, about=about, channel=channel, to=to))
+
     def withdraw(self, number: int, because: str) -> None:
         self.record(Withdrawn(number=number, because=because))
 
-    def take_turn_back(self, number: int) -> None:
-        """A turn that was not finished is about to be taken anew; its first command is `number`."""
-        self.record(Withdrawn(number=number, because="the turn is taken anew", turn=True))
+    def cancel_timer(self, name: str, because: str = "cancelled") -> None:
+        """Withdraw the open timer of that name, if there is one."""
+        for number, opened in self.run.open.items():
+            if type(opened.command) is SetTimer and opened.command.name == name:
+                return self.withdraw(number, because)
+        return None
+
+    def restart_turn(self, number: int) -> None:
+        """A turn that was not finished is about to begin again; its first command was `number`."""
+        self.record(TurnRestarted(number=number))
 
     def warn(self, text: str) -> None:
         self.record(Warned(text=text))
 
     def stop(self, verdict: GuardTripped) -> NoReturn:
-        """Have a guard's verdict: the run ends, or waits for a person to say whether it may go on."""
+        """Apply a guard's verdict: the run ends, or waits for a person to say whether it may continue."""
+        if self.run.asks_about_verdict in self.run.open:  # before the verdict, because this forgets the one it is about
+            self.withdraw(self.run.asks_about_verdict, "a new verdict takes its place")
         self.record(verdict)
         if self.run.guards.then == "ask":
             for number, opened in list(self.run.open.items()):
-                if not _is_owed(opened.command):
+                # a question about a doubt goes with its command, which was withdrawn before it, and stays with it
+                if not _must_be_done(opened.command) and number not in self.run.doubts:
                     self.withdraw(number, f"stopped by a guard: {verdict.guard}")
-            raisable = raisable_by(verdict)
-            how = f" (TEXT may say by how much {raisable} is raised)" if raisable else ""
-            question = f"{verdict.text} May it go on?{how}"
-            self.record(Asked(command=AskPerson(question=question, choices=(GO_ON, STOP), about=verdict.evidence)))
+            self.ask_unguarded(_question_about(verdict))
         else:
             self._style.stopped(self, verdict)
         raise _StepIsOver
@@ -190,124 +160,175 @@ class Step(Generic[S]):
     def end_by_guard(self, verdict: GuardTripped) -> None:
         self.end(outcome_of(verdict), verdict.text)
 
-    def end(self, outcome: str, because: str) -> None:
+    def end(self, outcome: str, because: str, result: Any = None) -> None:
+        """End the run. `result` is a JSON value for those that wait for the run; `None` for no result."""
         assert outcome in OUTCOMES, outcome
-        self.record(Ended(outcome=outcome, because=because))
+        self.record(Ended(outcome=outcome, because=because, result="" if result is None else self.keep(result)))
+
+    def keep(self, value: Any) -> str:
+        """Keep a JSON value with this step; returns its hash."""
+        body = _encode(value)
+        digest = hashlib.sha256(body).hexdigest()
+        self.kept = {**(self.kept or {}), digest: body}
+        return digest
 
 
-def _is_owed(command: Command) -> bool:
-    """Whether a command is the run's own duty, not part of what somebody works on."""
-    return isinstance(command, CallTool) and not command.agent
+def _must_be_done(command: Command) -> bool:
+    """Whether a command is not part of a turn's work: a message, or the style's own duty."""
+    return type(command) is Say or (type(command) is CallTool and not command.agent)
+
+
+def _question_about(verdict: GuardTripped) -> AskPerson:
+    raisable = raisable_by(verdict)
+    fields = {"raise": Field(label=f"Raise {raisable} by", type="number")} if raisable else {}
+    return AskPerson(
+        question=f"{verdict.text} Continue?",
+        purpose=GUARD,
+        title=verdict.guard,
+        about=verdict.evidence,
+        choices=GUARD_CHOICES,
+        fields=fields,
+    )
 
 
 def advance(
-    style: Style[S], definitions: Mapping[str, Any], run: Run[S] | None, run_id: str, fact: Fact, at: int
-) -> tuple[list[Record], Run[S]]:
-    """The fact and every decision it leads to, ready to append, and the run as it then stands."""
+    style: Style[S], contents: Contents, run: Run[S] | None, run_id: str, fact: Fact, at: int
+) -> Step[S] | None:
+    """The step that a fact leads to, ready to append; `None` if it changes nothing."""
     if run is None:
-        if not isinstance(fact, Started):
+        if type(fact) is not Started:
             raise RunNotFound(run_id)
-    elif type(fact) is Answered or type(fact) is Doubted:  # by far the most frequent
-        if run.ended or fact.to not in run.open:
-            return [], run
+        style.start_arguments(fact)  # nothing is recorded that could not be folded
+    elif type(fact) is Answered:  # by far the most frequent
+        if fact.to not in run.open and fact.to not in run.late:
+            return None
         if run.asks_about_verdict:
-            _check_words(run, fact)
+            _check_raise(run, fact)
     elif type(fact) is Started:
         raise RunAlreadyStarted(run_id)
-    elif type(fact) is Ordered and fact.order == USE and fact.arguments.items() <= run.settings.items():
-        return [], run  # it does so already
-    elif run.ended and type(fact) is not Forked:
-        _may_go_on(style, run, fact)
-    elif type(fact) is Ordered and fact.order == RESUME:
-        if not run.asks_about_verdict:
-            return [], run  # it is going on already
-        raises_of(fact.arguments, run.verdict)
-    return _take(style, Step(style, definitions, run, run_id, fact, at), run, fact)
+    elif _changes_nothing(run, fact):
+        return None
+    elif run.ended:
+        if type(fact) is not Forked:
+            _check_resumable(style, run, fact)
+    elif type(fact) is ResumeRequested:
+        check_raises(fact.raises, run.verdict)
+    return _take(style, Step(style, contents, run, run_id, fact, at), run, fact)
 
 
-def _check_words(run: Run[Any], fact: Answered | Doubted) -> None:
-    """Refuse an answer to a guard's question that names an amount which is not one."""
-    said = fact.answer if isinstance(fact, Answered) and fact.to == run.asks_about_verdict else None
-    if run.verdict and isinstance(said, PersonAnswered) and said.choice == GO_ON:
-        raises_in_words(run.verdict, said.text)
+def _changes_nothing(run: Run[Any], fact: Fact) -> bool:
+    if type(fact) is Doubted:
+        opened = run.open.get(fact.to)
+        if opened is None or run.ended or fact.to in run.doubts.values():
+            return True
+        return type(opened.command) is AskPerson or type(opened.command) is SetTimer  # they have no effect
+    if type(fact) is Heard:
+        return bool(fact.id) and heard_id(fact) in run.known_messages
+    if type(fact) is ChildSpoke:
+        return run.ended is not None or fact.command not in run.open or spoken_id(fact) in run.known_messages
+    if type(fact) is SettingsChanged:
+        return fact.settings == run.settings
+    if type(fact) is ResumeRequested:
+        return not run.ended and not run.asks_about_verdict  # it is at work already
+    return False
 
 
-def _may_go_on(style: Style[S], run: Run[S], fact: Fact) -> None:
-    """A run that has ended goes on only by order, and only if it was saved or a guard stopped it.
+def _check_raise(run: Run[Any], fact: Answered) -> None:
+    """Refuse an answer to a guard's question that names an invalid amount."""
+    said = fact.answer
+    if run.verdict and fact.to == run.asks_about_verdict and type(said) is PersonAnswered and said.choice == CONTINUE:
+        raises_in_answer(run.verdict, said)
 
-    It can be told before that what to use, because it begins at once when it goes on.
+
+def _check_resumable(style: Style[S], run: Run[S], fact: Fact) -> None:
+    """A run that has ended takes nothing but a resume, and only if it was saved or a guard stopped it.
+
+    Its settings can be changed before that, because it begins at once when it is resumed.
     """
     saved = style.resumable(run.state)
-    if isinstance(fact, Ordered) and (saved or run.verdict is not None):
-        if fact.order == USE:
+    if saved or run.verdict is not None:
+        if type(fact) is SettingsChanged:
             return
-        if fact.order == RESUME:
-            raises_of(fact.arguments, None if saved else run.verdict)
+        if type(fact) is ResumeRequested:
+            check_raises(fact.raises, None if saved else run.verdict)
             return
     assert run.ended is not None
     raise RunHasEnded(run.id, run.ended.outcome)
 
 
 def decide_again(
-    style: Style[S],
-    definitions: Mapping[str, Any],
-    before: Run[S] | None,
-    fact: Record,
-    forked: Forked,
-    run_id: str,
-    at: int,
-) -> tuple[list[Record], Run[S]]:
-    """A fork right after a fact: its decisions were left behind, so they are made anew."""
-    run = apply(style, definitions, run_id, before, fact)
-    assert isinstance(fact.event, FACTS)  # a step begins with one
-    return _take(style, Step(style, definitions, run, run_id, forked, at), before, fact.event)
+    style: Style[S], contents: Contents, before: Run[S] | None, fact: Record, forked: Forked, run_id: str, at: int
+) -> Step[S]:
+    """A fork right after a fact: its decisions were left behind, so they are made again."""
+    run = apply(style, contents, run_id, before, fact)
+    assert isinstance(fact.event, Fact)  # a step begins with one
+    step = Step(style, contents, run, run_id, forked, at)
+    if before is not None and before.ended and type(fact.event) is not ResumeRequested:
+        return _take(style, step, before, forked)  # such as a late answer: the run had ended, so nothing was decided
+    return _take(style, step, before, fact.event)
 
 
-def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> tuple[list[Record], Run[S]]:
-    """Decide on a fact. Whatever comes of it, a step ends in order."""
+def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> Step[S]:
+    """Decide on a fact. Whatever the style raises, the step is complete."""
     try:
-        if isinstance(fact, Answered):
+        if type(fact) is Answered:
             assert before is not None
-            _settle(style, step, before, fact.to, fact.answer)
+            if fact.to in before.open and not before.ended:
+                _settle(style, step, before, fact.to, fact.answer)
         else:
             _decide(style, step, fact)
     except _StepIsOver:
         pass
     except Unworkable as error:
-        step.end("failed", str(error))
+        _fail(step, str(error))
     except Exception as error:
-        # a fault of ours must not lose the fact: it would come again, and fail again, for ever
-        if not step.run.ended:
-            step.end("failed", f"This is a fault of ripstop, not of the workflow: {type(error).__name__}: {error}")
+        # keep the fact even if our code raises: unrecorded, it would be delivered again and fail for ever
+        _fail(step, f"This is a bug in ripstop, not in the workflow: {type(error).__name__}: {error}")
     seconds = step.run.limits.seconds
     if seconds is not None:
         _keep_deadline(step, seconds)
-    return step.records, step.run
+    return step
 
 
-def _decide(style: Style[S], step: Step[S], fact: Started | Forked | Heard | Ordered | Doubted) -> None:
+def _fail(step: Step[Any], because: str) -> None:
+    if not step.run.ended:
+        step.end("failed", because)
+
+
+def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
     match fact:
         case Forked():
-            for number, opened in list(step.run.open.items()):
-                call = type(opened.command) is AskAgent
-                step.record(Withdrawn(number=number, because="asked anew by the fork", call=call))
-            style.decide(step, fact)
-        case Ordered(order=order) if order == RESUME:
             for number in list(step.run.open):
-                step.withdraw(number, "the run was told to go on")
+                step.record(Withdrawn(number=number, because="asked again by the fork", unmade=True))
             style.decide(step, fact)
-        case Ordered(order=order) if order == CANCEL:
-            style.cancelled(step, f"cancelled{f' by {fact.by}' if fact.by else ''}")
-        case Ordered(order=order) if order == USE:
-            pass  # what is open is carried out with it, and so is what comes
+        case ResumeRequested(raises=raises):
+            _resume(style, step, raises)
+        case CancelRequested():
+            by, because = f" by {fact.by}" if fact.by else "", f": {fact.because}" if fact.because else ""
+            style.cancelled(step, f"cancelled{by}{because}")
+        case SettingsChanged():
+            pass  # what is open is performed with them, and so is what comes
         case Doubted(to=to, evidence=evidence):
-            _ask_about_doubt(step, to, evidence)
+            question = f"Did this call take effect? {evidence} Repeating it may not be safe."
+            step.ask_unguarded(AskPerson(question=question, purpose=DOUBT, about=(to,), choices=DOUBT_CHOICES))
         case _:
             style.decide(step, fact)
 
 
+def _resume(style: Style[S], step: Step[S], raises: dict[str, float]) -> None:
+    for number, opened in list(step.run.open.items()):
+        if type(opened.command) is not Say and number not in step.run.doubts:
+            step.withdraw(number, "the run was resumed")
+    uncertain = step.run.uncertain
+    resumed = Resumed(raises=raises)
+    step.record(resumed)
+    for number in uncertain:
+        step.warn(f"The call of record {number} was cut off at work when the run ended; it may have taken effect.")
+    style.decide(step, resumed)
+
+
 def _keep_deadline(step: Step[Any], seconds: float) -> None:
-    """Have the deadline open while something is at work, and only then."""
+    """Keep the deadline's timer open while a call is in progress, and only then."""
     run = step.run
     work = run.work
     if run.ended or run.verdict or bool(work.since) is bool(work.deadline):
@@ -320,55 +341,38 @@ def _keep_deadline(step: Step[Any], seconds: float) -> None:
 
 def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Answer) -> None:
     command = before.open[to].command
-    if type(command) is SetTimer and command.name == DEADLINE and type(answer) is TimerFired:
+    if type(command) is SetTimer and command.name == DEADLINE:
         limit, work = before.limits.seconds, step.run.work
-        # it may fire early: time between two processes is not time at work. Then it is set anew at the end of the step
+        # it may fire early: time between two processes is not time at work. Then it is set again at the end of the step
         if limit is not None and work.is_up(limit):
             step.stop(time_is_up(limit, work, deadline=to))
-    elif to == before.asks_about_verdict and isinstance(answer, PersonAnswered):
-        _after_verdict(style, step, before, answer)
-    elif to in before.doubts and isinstance(answer, PersonAnswered):
-        _resolve_doubt(style, step, before, before.doubts[to], answer)
+    elif type(command) is AskPerson and command.purpose == GUARD:
+        if before.verdict is None:
+            return None  # the run was cancelled in the meantime, so the answer changes nothing
+        if type(answer) is not PersonAnswered or answer.choice != CONTINUE:
+            return style.stopped(step, before.verdict)
+        return _resume(style, step, raises_in_answer(before.verdict, answer))
+    elif type(command) is AskPerson and command.purpose == DOUBT:
+        _resolve_doubt(style, step, before, command.about[0], answer)
     else:
-        if type(answer) is AgentReplied:
+        if type(answer) is AgentReplied and step.run.gaps is not before.gaps:
             for gap in sorted(step.run.gaps - before.gaps):
                 step.warn(about(gap, answer))
         style.decide(step, Settled(to, command, answer))
+    return None
 
 
-def _after_verdict(style: Style[S], step: Step[S], before: Run[S], said: PersonAnswered) -> None:
-    verdict = before.verdict
-    assert verdict is not None
-    if said.choice != GO_ON:
-        return style.stopped(step, verdict)
-    raises = raises_in_words(verdict, said.text)
-    order = Ordered(order=RESUME, arguments={"raise": raises} if raises else {}, by=said.by)
-    step.record(order)
-    return style.decide(step, order)
-
-
-def _ask_about_doubt(step: Step[Any], to: int, evidence: str) -> None:
-    step.record(
-        Asked(
-            command=AskPerson(
-                question=f"Did this call take effect? {evidence} Repeating it may not be safe.",
-                choices=(HAPPENED, AGAIN, GIVE_UP),
-                about=(to,),
-            )
-        )
-    )
-
-
-def _resolve_doubt(style: Style[S], step: Step[S], before: Run[S], about: int, said: PersonAnswered) -> None:
+def _resolve_doubt(style: Style[S], step: Step[S], before: Run[S], about: int, said: Answer) -> None:
     if about not in before.open:
-        return None  # withdrawn in the meantime: nobody needs to know any more
-    if said.choice == AGAIN:
-        return step.record(Repeated(number=about, because=f"a person said: {AGAIN}"))
+        return None  # withdrawn in the meantime, so the answer changes nothing
+    choice = said.choice if type(said) is PersonAnswered else GIVE_UP
+    if choice == AGAIN:
+        return step.record(Repeated(number=about))
     command = before.open[about].command
-    answer = _testimony(command, said.text)
-    if said.choice != HAPPENED:
-        answer = Failed(reason="Nobody knows whether it happened, and a person gave it up.", fault="ours")
-    step.record(Answered(to=about, answer=answer))
+    answer = _testimony(command, text_of(said))
+    if choice != HAPPENED:
+        answer = Failed(reason="It is not known whether it happened, and a person gave it up.", fault="ours")
+    step.record(DoubtResolved(to=about, answer=answer))
     return style.decide(step, Settled(about, command, answer))
 
 
@@ -377,7 +381,7 @@ def _testimony(command: Command, words: str) -> Answer:
     match command:
         case AskAgent():
             return AgentReplied(text=words)
-        case Say():
+        case Say() | AnswerChild():
             return Said()
         case StartRun():
             return RunFinished(run="", outcome="completed", because=words)

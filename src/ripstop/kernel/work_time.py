@@ -46,7 +46,7 @@ class WorkTime(Struct, frozen=True, gc=False):
 
 
 class HasCommand(Protocol):
-    """What is looked at of an open command."""
+    """The fields of an open command that are used here."""
 
     @property
     def command(self) -> Command: ...

@@ -12,11 +12,11 @@ from ripstop.runtime.failpoints import DOCUMENT_FAILPOINTS, FAILPOINTS, failpoin
 from .clock import FakeClock
 from .conformance import JournalConformance
 from .scenarios import Given, ScenarioOutcome, given
-from .stub_style import ERRAND_EVENTS, Errands, ErrandStyle
+from .stub_style import ERRANDS, Errands, ErrandStyle
 
 __all__ = [
     "DOCUMENT_FAILPOINTS",
-    "ERRAND_EVENTS",
+    "ERRANDS",
     "FAILPOINTS",
     "ErrandStyle",
     "Errands",

@@ -9,14 +9,18 @@
 
 from typing import Any
 
+import msgspec
+
 from ripstop.kernel.effects import ANSWER_TO, Answer, Command, Failed, Limits
 from ripstop.kernel.errors import RipstopError
-from ripstop.kernel.events import FACTS, Answered, Asked, Event, Fact, Started
-from ripstop.kernel.run import Run, status
-from ripstop.kernel.step import Style, advance
+from ripstop.kernel.events import FORMAT, Answered, Asked, Event, Fact, RunSettings, Started
+from ripstop.kernel.run import Contents, Run, status
+from ripstop.kernel.step import advance
+from ripstop.kernel.style import Style
 
 SECOND = 1_000_000
 NO_LIMITS = Limits()
+NO_SETTINGS = RunSettings()
 
 
 class Given:
@@ -24,7 +28,7 @@ class Given:
 
     def __init__(self, style: Style[Any], definitions: dict[str, Any], run_id: str = "story") -> None:
         self.style = style
-        self.definitions = definitions
+        self.contents = Contents(definitions, {})
         self.run_id = run_id
         self.run: Run[Any] | None = None
         self.records: list[Any] = []
@@ -33,10 +37,15 @@ class Given:
     def tell(self, fact: Fact | Answer, after: float = 1.0) -> list[Event]:
         """Tell one more; returns the fact's and the decisions' events."""
         self.now += round(after * SECOND)
-        told = fact if isinstance(fact, FACTS) else self._answer(fact)
-        records, self.run = advance(self.style, self.definitions, self.run, self.run_id, told, self.now)
-        self.records += records
-        return [record.event for record in records]
+        told = fact if isinstance(fact, Fact) else self._answer(fact)
+        step = advance(self.style, self.contents, self.run, self.run_id, told, self.now)
+        if step is None:
+            return []
+        self.run = step.run
+        self.records += step.records
+        for digest, body in (step.kept or {}).items():
+            self.contents.results[digest] = msgspec.json.decode(body)
+        return [record.event for record in step.records]
 
     def when(self, fact: Fact | Answer, after: float = 1.0) -> "ScenarioOutcome":
         try:
@@ -45,18 +54,17 @@ class Given:
             return ScenarioOutcome(self, [], error)
         return ScenarioOutcome(self, events, None)
 
-    def opened(self, kind: type | None = None) -> int:
+    def opened(self, kind: type | tuple[type, ...] | None = None) -> int:
         """The number of the oldest open command (of a kind)."""
         assert self.run is not None, "nothing was told yet"
         fitting = (number for number, o in self.run.open.items() if kind is None or isinstance(o.command, kind))
         number = min(fitting, default=None)
-        assert number is not None, f"no {kind.__name__ if kind else 'command'} is open in {list(self.run.open)}"
+        assert number is not None, f"no {kind or 'command'} is open in {self.run.open}"
         return number
 
     def _answer(self, answer: Answer) -> Fact:
-        kinds = {given: asked for asked, given in ANSWER_TO.items()}
-        kind = None if isinstance(answer, Failed) else kinds[type(answer)]
-        return Answered(to=self.opened(kind), answer=answer)
+        kinds = tuple(asked for asked, given in ANSWER_TO.items() if given is type(answer))
+        return Answered(to=self.opened(None if isinstance(answer, Failed) else kinds), answer=answer)
 
 
 class ScenarioOutcome:
@@ -132,11 +140,24 @@ def given(
     input: str = "",
     limits: Limits = NO_LIMITS,
     depth: int = 0,
+    arguments: dict[str, Any] | None = None,
+    settings: RunSettings = NO_SETTINGS,
 ) -> Given:
     """A run of `style`, started, to which the facts and answers in `told` were told, in order."""
     story = Given(style, {"definition": definition})
     if not told or not isinstance(told[0], Started):
-        story.tell(Started(style=style.name, definition="definition", input=input, limits=limits, depth=depth))
+        story.tell(
+            Started(
+                style=style.name,
+                definition="definition",
+                format=FORMAT,
+                input=input,
+                arguments=arguments or {},
+                limits=limits,
+                settings=settings,
+                depth=depth,
+            )
+        )
     for fact in told:
         story.tell(fact)
     return story

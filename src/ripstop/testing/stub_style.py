@@ -5,18 +5,17 @@ and do not care why. A round begins when all of the one before is settled; after
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AskAgent, CallTool, Command, Failed, Guards, text_of
-from ripstop.kernel.events import Answered, Event, Forked, GuardTripped, Heard, Ordered, Started
+from ripstop.kernel.effects import AskAgent, Command, Failed, StartRun, text_of
+from ripstop.kernel.events import Answered, Event, Forked, Heard, Resumed, Started
 from ripstop.kernel.prompt import Message, Prompt
-from ripstop.kernel.resuming import override_guards
 from ripstop.kernel.run import Run
-from ripstop.kernel.step import News, Picture, Settled, Step
+from ripstop.kernel.step import Step
+from ripstop.kernel.style import Child, Explanation, News, Picture, Reason, Settled, Style, StyleKit
 from ripstop.kernel.work_time import DEADLINE
 
 
@@ -29,6 +28,8 @@ class Errands(Struct, frozen=True, omit_defaults=True):
     listens: bool = False
     """Whether a run with nothing to do waits for words; every `Heard` then runs the last round again."""
     prompt: str = "Go on."
+    child_input: str = ""
+    """What a child gets."""
 
     def content(self) -> bytes:
         """As the engine takes it."""
@@ -39,19 +40,15 @@ class RoundBegan(Event, tag="errands.round_began", frozen=True):
     index: int
 
 
-ERRAND_EVENTS: tuple[type[Event], ...] = (RoundBegan,)
-
-
 class StubState(Struct, frozen=True):
-    errands: Errands
+    definition: Errands
     round: int = 0
     answers: tuple[str, ...] = ()
     failures: int = 0
 
 
-class ErrandStyle:
+class ErrandStyle(Style[StubState]):
     name = "errands"
-    unforkable = ""
 
     @staticmethod
     def load(style: str, content: bytes) -> Errands:
@@ -60,14 +57,8 @@ class ErrandStyle:
 
     # Folding
 
-    def guards(self, definition: Errands, wishes: Mapping[str, Any]) -> Guards:
-        return override_guards(Guards(), wishes)
-
     def begin(self, definition: Errands, started: Started) -> StubState:
         return StubState(definition)
-
-    def rebase(self, state: StubState, definition: Errands) -> StubState:
-        return replace(state, errands=definition)
 
     def evolve(self, state: StubState, number: int, event: Event) -> StubState:
         match event:
@@ -84,15 +75,15 @@ class ErrandStyle:
         match news:
             case Started():
                 self._begin(step, 0)
-            case Forked() | Ordered(order="resume"):
+            case Forked() | Resumed():
                 self._begin(step, step.state.round)
             case Heard():
-                self._begin(step, max(len(step.state.errands.rounds) - 1, 0))
+                self._begin(step, max(len(step.state.definition.rounds) - 1, 0))
             case Settled() if not _pending(step.run):
                 self._begin(step, step.state.round + 1)
 
     def _begin(self, step: Step[StubState], index: int) -> None:
-        errands = step.state.errands
+        errands = step.state.definition
         if index >= len(errands.rounds):
             if errands.outcome:
                 step.end(errands.outcome, "all errands are done")
@@ -100,39 +91,41 @@ class ErrandStyle:
         step.record(RoundBegan(index=index))
         for command in errands.rounds[index]:
             step.ask(command)
-
-    def cancelled(self, step: Step[StubState], because: str) -> None:
-        step.end("stopped", because)
-
-    def stopped(self, step: Step[StubState], verdict: GuardTripped) -> None:
-        step.end_by_guard(verdict)
+        if not _pending(step.run):  # nothing but messages, which need no answer
+            self._begin(step, index + 1)
 
     # Looking
 
     def render(self, state: StubState, command: AskAgent) -> Prompt:
         said = (Message(role="assistant", text=answer) for answer in state.answers)
-        return Prompt(messages=(Message(role="user", text=state.errands.prompt), *said))
-
-    def arguments(self, state: StubState, command: CallTool) -> dict[str, Any]:
-        return command.arguments or {}
+        return Prompt(messages=(Message(role="user", text=state.definition.prompt), *said))
 
     def listens(self, state: StubState) -> bool:
-        return state.errands.listens
-
-    def resumable(self, state: StubState) -> bool:
-        return False
+        return state.definition.listens
 
     def picture(self, run: Run[StubState]) -> Picture:
-        rounds = len(run.state.errands.rounds)
+        rounds = len(run.state.definition.rounds)
         return Picture(where=f"round {run.state.round}", progress=f"round {run.state.round + 1} of {rounds}")
 
-    def explain(self, before: StubState, event: Event) -> list[str]:
-        return [f"round {event.index} was next"] if isinstance(event, RoundBegan) else []
+    def explain(self, before: StubState, event: Event) -> Explanation:
+        if not isinstance(event, RoundBegan):
+            return Explanation()
+        return Explanation((Reason(f"round {event.index} was next"),))
+
+    def children(self, definition: Errands) -> Mapping[str, str]:
+        asked = (command for commands in definition.rounds for command in commands)
+        return {command.workflow: "" for command in asked if isinstance(command, StartRun)}
+
+    def start_child(self, state: StubState, command: StartRun) -> Child:
+        return Child(input=state.definition.child_input)
 
 
 def _pending(run: Run[StubState]) -> bool:
-    """Whether something of ours is still open; the kernel's own timer and questions do not count."""
+    """Whether a command of the style is still open; the kernel's own timer and questions do not count."""
     return any(
         getattr(opened.command, "name", "") != DEADLINE and number not in run.doubts
         for number, opened in run.open.items()
     )
+
+
+ERRANDS = StyleKit(style=ErrandStyle(), definition=Errands, events=(RoundBegan,))

@@ -1,0 +1,333 @@
+"""Folding records into a run. It never decides: it only applies what was decided and recorded.
+
+`type(event) is X` rather than `isinstance`: of the events only `TurnResult` and a style's facts have subclasses, every
+record is folded, and a class of msgspec makes `isinstance` slow where the answer is no.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from .effects import (
+    AgentReplied,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Command,
+    Failed,
+    Guards,
+    RunFinished,
+    Say,
+    StartRun,
+)
+from .errors import RunNotFound
+from .events import (
+    Answered,
+    Asked,
+    CancelRequested,
+    ChildSpoke,
+    Doubted,
+    DoubtResolved,
+    Ended,
+    Event,
+    Forked,
+    GuardTripped,
+    Heard,
+    Record,
+    Redefined,
+    Repeated,
+    Resumed,
+    ResumeRequested,
+    SettingsChanged,
+    Started,
+    TurnRestarted,
+    TurnResult,
+    Withdrawn,
+)
+from .progress import follow
+from .resuming import raised
+from .run import DOUBT, GUARD, Contents, Open, Run, Spent, is_transcript
+from .usage_gaps import gaps
+from .work_time import WorkTime, after_answer, after_asking, after_closing, in_fork
+
+S = TypeVar("S")
+
+KNOWN_MESSAGES = 100
+"""Ids of messages that a run remembers, so that each is heard once."""
+KNOWN_LATE = 100
+"""Withdrawn calls of agents and tools whose late answers are still recorded."""
+REPORTING = frozenset({AskAgent, CallTool, StartRun})
+"""Commands that may cost something, so that their answers are recorded even if they are no longer needed."""
+
+
+class Folding(Protocol[S]):
+    """How a style's own state grows out of events."""
+
+    def guards(self, definition: Any, wishes: Mapping[str, Any]) -> Guards: ...
+
+    def begin(self, definition: Any, started: Started) -> S: ...
+
+    def rebase(self, state: S, definition: Any) -> S: ...
+
+    def evolve(self, state: S, number: int, event: Event) -> S: ...
+
+    def joined(self, state: S, number: int, event: Answered, result: Any) -> S: ...
+
+
+def replay(
+    style: Folding[S],
+    contents: Contents,
+    run_id: str,
+    records: Iterable[Record],
+    run: Run[S] | None = None,
+) -> Run[S] | None:
+    """Fold records into a run, from the start or from where `run` left off."""
+    for record in records:
+        run = apply(style, contents, run_id, run, record)
+    return run
+
+
+def apply(style: Folding[S], contents: Contents, run_id: str, run: Run[S] | None, record: Record) -> Run[S]:
+    event, number = record.event, record.number
+    if run is None:
+        return _started(style, contents, run_id, record)
+    if type(event) is Asked:
+        state, command = style.evolve(run.state, number, event), event.command
+        if type(command) is not AskAgent:
+            return _asked(run, number, command, state, record.at)
+        spent, opened = run.spent, run.open.copy()  # by far the most frequent
+        spent = Spent(spent.turns + (command.continues is None), spent.calls + 1, spent.usage)
+        opened[number] = Open(command, state, record.at, spent.calls)
+        work = run.work if run.limits.seconds is None else after_asking(run.work, number, command, record.at)
+        return replace(run, state=state, length=number, open=opened, spent=spent, work=work)
+    if type(event) is Answered:
+        return _answered(style, contents, run, event, record)
+    if isinstance(event, TurnResult):
+        state = style.evolve(run.state, number, event)
+        return replace(run, state=state, length=number, trail=follow(run.trail, number, event, run.guards))
+    if type(event) is DoubtResolved:
+        return _doubt_resolved(style, run, event, number)
+    if type(event) is Forked or type(event) is Redefined:
+        run = _redefined(style, contents, run, event)
+        if type(event) is Forked:
+            run = _forked(run, run_id, event, record.at)
+    return _apply_rare(replace(run, state=style.evolve(run.state, number, event), length=number), record)
+
+
+def _started(style: Folding[S], contents: Contents, run_id: str, record: Record) -> Run[S]:
+    event = record.event
+    if not isinstance(event, Started):
+        raise RunNotFound(run_id)
+    definition = contents.definitions[event.definition]
+    return Run(
+        run_id,
+        event,
+        event.definition,
+        event.limits,
+        record.at,
+        style.begin(definition, event),
+        record.number,
+        event.settings,
+        event.pinned,
+        guards=style.guards(definition, event.guards),
+        payer=f"{event.parent[0]}/{event.parent[1]}" if event.parent else "",
+    )
+
+
+def _asked(run: Run[S], number: int, command: Command, state: S, at: int) -> Run[S]:
+    if type(command) is AskPerson:
+        if command.purpose == DOUBT:
+            run = replace(run, doubts={**run.doubts, number: command.about[0]})
+        elif command.purpose == GUARD:
+            run = replace(run, asks_about_verdict=number)
+    elif type(command) is Say and is_transcript(run, command):
+        return replace(run, state=state, length=number)  # it is sent, because it can be read
+    opened = run.open.copy()
+    opened[number] = Open(command, state, at, run.spent.calls)
+    work = run.work if run.limits.seconds is None else after_asking(run.work, number, command, at)
+    return replace(run, state=state, length=number, open=opened, work=work)
+
+
+def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answered, record: Record) -> Run[S]:
+    number, answer, spent = record.number, event.answer, run.spent
+    if type(answer) is AgentReplied:
+        spent = Spent(spent.turns, spent.calls, spent.usage.plus(answer.usage))
+        if (found := gaps(run.limits, answer)) and event.to not in run.late:  # a late answer cannot say so
+            run = replace(run, gaps=run.gaps.union(found))
+    elif type(answer) is RunFinished:
+        run = replace(run, descendants=run.descendants + max(1, answer.runs))
+        spent = Spent(spent.turns, spent.calls + max(0, answer.calls), spent.usage.plus(answer.usage))
+    elif type(answer) is Failed:
+        spent = Spent(spent.turns, spent.calls, spent.usage.plus(answer.usage))
+    if event.to in run.late:
+        if type(answer) is Failed and answer.uncertain:
+            run = replace(run, uncertain=(*run.uncertain, event.to))
+        return replace(run, length=number, late=_without(run.late, event.to), spent=spent)
+    opened = _without(run.open, event.to)
+    if run.ended:  # a message that was delivered after the end
+        return replace(run, length=number, open=opened, spent=spent)
+    if type(answer) is RunFinished and answer.result:
+        state = style.joined(run.state, number, event, contents.results[answer.result])
+    else:
+        state = style.evolve(run.state, number, event)
+    work = run.work if run.limits.seconds is None else _work_after(run, event, opened, record.at)
+    if event.to in run.doubts:
+        run = replace(run, doubts=_without(run.doubts, event.to))
+    return replace(run, state=state, length=number, open=opened, spent=spent, work=work)
+
+
+def _work_after(run: Run[S], event: Answered, still_open: dict[int, Open], at: int) -> WorkTime:
+    answered = run.open.get(event.to)
+    work, in_doubt = run.work, run.doubts.values()
+    if answered:
+        work = after_answer(work, event.to, answered.command, event.to in in_doubt, event.began, at)
+    return after_closing(work, still_open, in_doubt)
+
+
+def _doubt_resolved(style: Folding[S], run: Run[S], event: DoubtResolved, number: int) -> Run[S]:
+    state = style.evolve(run.state, number, Answered(to=event.to, answer=event.answer))
+    opened, doubts = _without(run.open, event.to), _no_doubt_about(run.doubts, event.to)
+    work = after_closing(run.work, opened, doubts.values())
+    return replace(run, state=state, length=number, open=opened, doubts=doubts, work=work)
+
+
+def _apply_rare(run: Run[S], record: Record) -> Run[S]:
+    """What a run has in common with few others: `run` has the state and the length already."""
+    event = record.event
+    if type(event) is Withdrawn:
+        return _withdrawn(run, event)
+    if type(event) is TurnRestarted:
+        return replace(run, spent=Spent(run.spent.turns - 1, run.spent.calls, run.spent.usage))
+    if type(event) is Ended:
+        # it can no longer be asked what became of a message in doubt
+        doubted = run.doubts.values()
+        unsent = {n: opened for n, opened in run.open.items() if type(opened.command) is Say and n not in doubted}
+        late = _with_late(run.late, {number: opened.command for number, opened in run.open.items()})
+        return replace(run, open=unsent, late=late, doubts={}, ended=event, work=WorkTime(run.work.counted))
+    if type(event) is GuardTripped:
+        return replace(run, verdict=event)
+    if type(event) is Resumed:
+        return _resumed(replace(run, began=record.at), event)
+    if type(event) is Repeated:
+        doubts, work = _no_doubt_about(run.doubts, event.number), run.work
+        if run.limits.seconds is not None and event.number in run.open:
+            work = after_asking(work, event.number, run.open[event.number].command, record.at)
+        return replace(run, doubts=doubts, work=after_closing(work, run.open, doubts.values()))
+    if type(event) is Doubted:  # the question about it comes next, so time stops here
+        return replace(run, work=after_closing(run.work, run.open, (*run.doubts.values(), event.to)))
+    if type(event) is Heard:
+        return _with_message(run, heard_id(event)) if event.id else run
+    if type(event) is ChildSpoke:
+        return _with_message(run, spoken_id(event))
+    return _steered(run, event)
+
+
+def _steered(run: Run[S], event: Event) -> Run[S]:
+    if type(event) is SettingsChanged:
+        return replace(run, settings=event.settings)
+    if type(event) is CancelRequested:
+        return replace(run, verdict=None, asks_about_verdict=0)  # a cancelled run is not to continue
+    if type(event) is ResumeRequested and run.ended:
+        return replace(run, payer=event.by if "/" in event.by else "", paid=run.spent)
+    return run
+
+
+def _withdrawn(run: Run[S], event: Withdrawn) -> Run[S]:
+    was = run.open.get(event.number)
+    late = run.late if was is None or event.unmade else _with_late(run.late, {event.number: was.command})
+    uncounted = event.unmade and was is not None and type(was.command) is AskAgent
+    spent = Spent(run.spent.turns, run.spent.calls - uncounted, run.spent.usage)
+    opened = _without(run.open, event.number)
+    doubts = _no_doubt_about(_without(run.doubts, event.number), event.number) if run.doubts else run.doubts
+    work = after_closing(run.work, opened, doubts.values())
+    run = replace(run, open=opened, late=late, spent=spent, doubts=doubts, work=work)
+    asked = event.number == run.asks_about_verdict
+    return replace(run, verdict=None, asks_about_verdict=0) if asked else run
+
+
+def _with_late(late: dict[int, Command], gone: dict[int, Command]) -> dict[int, Command]:
+    """Those that may still be answered; the oldest calls are forgotten, but no child."""
+    late = late | {number: command for number, command in gone.items() if type(command) in REPORTING}
+    calls = [number for number, command in late.items() if type(command) is not StartRun]
+    for number in calls[: max(0, len(calls) - KNOWN_LATE)]:
+        del late[number]
+    return late
+
+
+def _redefined(style: Folding[S], contents: Contents, run: Run[S], event: Forked | Redefined) -> Run[S]:
+    digest = event.definition or run.definition
+    definition = contents.definitions[digest]
+    return replace(
+        run,
+        state=style.rebase(run.state, definition),
+        definition=digest,
+        pinned=run.pinned if event.pinned is None else event.pinned,
+        guards=style.guards(definition, run.started.guards) if event.definition else run.guards,
+    )
+
+
+def _forked(run: Run[S], run_id: str, event: Forked, at: int) -> Run[S]:
+    # messages that are still on their way belong to the run that said them, and so do late answers, and its parent
+    opened = {number: opened for number, opened in run.open.items() if type(opened.command) is not Say}
+    asked = run.asks_about_verdict in opened  # then the fork has the question, too, and its verdict
+    limits = event.limits or run.limits
+    return replace(
+        run,
+        id=run_id,
+        started=replace(run.started, parent=None, surface=None),
+        payer="",
+        open=opened,
+        late={},
+        limits=limits,
+        work=WorkTime() if limits.seconds is None else in_fork(opened, run.doubts.values(), at),
+        settings=event.settings or run.settings,
+        began=at,
+        ended=None,
+        verdict=run.verdict if asked else None,
+        asks_about_verdict=run.asks_about_verdict if asked else 0,
+    )
+
+
+def _resumed(run: Run[S], event: Resumed) -> Run[S]:
+    """A person wants the run to continue, so the guards ignore what it did before."""
+    limits, guards = raised(run.limits, run.guards, event.raises)
+    work = run.work.within(run.limits.seconds)
+    return replace(
+        run,
+        limits=limits,
+        guards=guards,
+        work=work,
+        trail=(),
+        ended=None,
+        verdict=None,
+        asks_about_verdict=0,
+        uncertain=(),
+    )
+
+
+def _with_message(run: Run[S], message: str) -> Run[S]:
+    return replace(run, known_messages=(*run.known_messages[1 - KNOWN_MESSAGES :], message))
+
+
+def heard_id(heard: Heard) -> str:
+    """What a run remembers a message by. Senders choose ids, so they must not look like those of descendants."""
+    return f"heard {heard.id}"
+
+
+def spoken_id(spoke: ChildSpoke) -> str:
+    """What a run remembers a message of a descendant by."""
+    return f"spoken {spoke.run}/{spoke.number}"
+
+
+V = TypeVar("V")
+
+
+def _without(some: dict[int, V], number: int) -> dict[int, V]:
+    rest = some.copy()
+    rest.pop(number, None)
+    return rest
+
+
+def _no_doubt_about(doubts: dict[int, int], number: int) -> dict[int, int]:
+    return {question: about for question, about in doubts.items() if about != number}

@@ -1,0 +1,129 @@
+"""What a person's words mean as the answer to a question: the one place where words become an answer.
+
+- Words alone are a choice only if all of them are the choice or its label. Anything else is the question's `other`
+  choice, word for word; without one it is refused.
+- Words next to a choice are allowed only if the choice was made explicitly.
+- Fields are converted to their types. An empty one counts as not given, because forms also send empty fields.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .effects import AskPerson, Field, PersonAnswered
+from .errors import UsageError
+from .plain import shown, whole_characters
+
+MAX_TEXT = 1_000_000
+"""Characters of an answer, or of an edited document."""
+MOST = 2**53
+"""Beyond it, not every whole number is one for every reader of JSON."""
+_YES, _NO = ("true", "yes", "y", "1"), ("false", "no", "n", "0")
+
+
+def read_answer(
+    ask: AskPerson,
+    words: str = "",
+    *,
+    choice: str = "",
+    document: str | None = None,
+    fields: Mapping[str, Any] | None = None,
+    by: str = "",
+) -> PersonAnswered:
+    """The answer that was meant. Raises `UsageError` that says what would be valid."""
+    if len(words) > MAX_TEXT or (document is not None and len(document) > MAX_TEXT):
+        raise UsageError(f"An answer has at most {MAX_TEXT:,} characters.")
+    text = whole_characters(words)
+    if not choice and ask.choices:
+        choice, text = _meant(ask, text)
+    if ask.choices and choice not in ask.choices:
+        said = shown(choice or words)
+        raise UsageError(f"{said} is not an answer to this question; choose from {_options(ask)}.")
+    if choice and not ask.choices:
+        raise UsageError(f"This question has no choices, so {shown(choice)} cannot be one; answer in words.")
+    given = _fields(ask, fields or {}, choice)
+    if not (choice or text.strip() or given):
+        raise UsageError("An empty answer is not an answer to this question.")
+    if document is not None and (not ask.edit or choice != ask.edit):
+        where = f"; choose {ask.edit!r} with it" if ask.edit else ""
+        raise UsageError(f"An edited document cannot come with this answer{where}.")
+    if ask.edit and choice == ask.edit and document is None:
+        raise UsageError(f"{choice!r} needs the edited document.")
+    edited = None if document is None else whole_characters(document)
+    return PersonAnswered(choice=choice, text=text, document=edited, fields=given, by=whole_characters(by))
+
+
+def _meant(ask: AskPerson, text: str) -> tuple[str, str]:
+    """The choice that words mean, and the words that are left."""
+    whole = text.strip()
+    if not whole:
+        return ask.empty, ""
+    if whole in ask.choices:
+        return whole, ""
+    for choice, label in ask.choices.items():
+        if whole == label:
+            return choice, ""
+    return ask.other, text
+
+
+def _options(ask: AskPerson) -> str:
+    """The choices of a question, for people."""
+    return ", ".join(ask.choices) + (f", or any other text ({ask.other})" if ask.other else "")
+
+
+def _fields(ask: AskPerson, said: Mapping[str, Any], choice: str) -> dict[str, Any]:
+    for name in said:
+        if name not in ask.fields:
+            there = f"there are: {', '.join(ask.fields)}" if ask.fields else "it has none"
+            raise UsageError(f"This question has no field {shown(name)}; {there}.")
+    given = {name: value for name, value in said.items() if value is not None and value != ""}
+    missing = [name for name, field in ask.fields.items() if field.required and name not in given]
+    if missing and (not ask.empty or choice != ask.empty):
+        raise UsageError(f"The field {missing[0]!r} is missing.")
+    return {name: read_field(name, ask.fields[name], value) for name, value in given.items()}
+
+
+def read_field(name: str, field: Field, value: Any) -> Any:
+    """A value of a field's type. Raises `UsageError`."""
+    match field.type:
+        case "number" | "integer":
+            return _number(name, value, whole=field.type == "integer")
+        case "boolean":
+            return _boolean(name, value)
+        case "one_of":
+            return _allowed(name, field, value)
+        case "some_of":
+            some = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+            if not isinstance(some, list | tuple):
+                raise UsageError(f"{name} must be a list, not {shown(value)}.")
+            return list(dict.fromkeys(_allowed(name, field, one) for one in some if one != ""))
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise UsageError(f"{name} must be a text of at most {MAX_TEXT:,} characters.")
+    return whole_characters(value)
+
+
+def _number(name: str, value: Any, whole: bool) -> float | int:
+    kind = "a whole number" if whole else "a number"
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError
+        number = int(str(value)) if whole else float(value)
+    except (ValueError, OverflowError):
+        raise UsageError(f"{name} must be {kind}, not {shown(value)}.") from None
+    if not -MOST <= number <= MOST:
+        raise UsageError(f"{name} must be {kind} between -2**53 and 2**53.")
+    return number
+
+
+def _boolean(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    said = value.strip().lower() if isinstance(value, str) else ""
+    if said not in (*_YES, *_NO):
+        raise UsageError(f"{name} must be yes or no, not {shown(value)}.")
+    return said in _YES
+
+
+def _allowed(name: str, field: Field, value: Any) -> str:
+    if not isinstance(value, str) or value not in field.allowed:
+        raise UsageError(f"{name} must be one of {', '.join(field.allowed)}, not {shown(value)}.")
+    return value

@@ -1,0 +1,291 @@
+"""A style: a way of working together, as pure functions of what has happened.
+
+A style defines `name`, `begin`, `evolve` and `decide`; one that calls agents also `render`. Everything else has a
+default here. `StyleKit` is what is plugged in.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .effects import Answer, AskAgent, CallTool, Command, Field, Guards, Limits, PersonAnswered, StartRun, text_of
+from .errors import UsageError
+from .events import Answered, ChildSpoke, Event, Fact, Forked, GuardTripped, Heard, Record, Redefined, Resumed, Started
+from .parts import Part
+from .prompt import Prompt
+from .resuming import override_guards
+from .run import Run
+
+if TYPE_CHECKING:
+    from .step import Step
+
+S = TypeVar("S")
+
+
+class Settled(Struct, frozen=True, gc=False):
+    """An answer, joined with the command it settles."""
+
+    number: int
+    command: Command
+    answer: Answer
+
+
+News = Started | Forked | Redefined | Heard | ChildSpoke | Resumed | Settled | Fact
+"""What `decide` is called with. `Fact`: one of the style's own."""
+
+
+class Picture(Struct, frozen=True, kw_only=True):
+    """What any face may show of a run at a glance, whatever its style."""
+
+    where: str = ""
+    whose_turn: str = ""
+    progress: str = ""
+    document: str = ""
+
+
+class Reason(Struct, frozen=True):
+    """One line of why something was decided."""
+
+    text: str
+    holds: bool | None = None
+    """For a condition: whether it held."""
+    taken: bool = False
+    """Whether it is the one that was acted on."""
+    source: str = ""
+    """Where it is written, as `file:line:column`."""
+    tree: tuple[str, ...] = ()
+    """The parts of a condition, each with its value."""
+
+
+class Explanation(Struct, frozen=True):
+    """Why a style decided something; no reasons: it is not the style's own decision."""
+
+    reasons: tuple[Reason, ...] = ()
+
+
+class Action(Struct, frozen=True):
+    """Something that a person may do with a run now, which no question asks for."""
+
+    name: str
+    label: str
+    fields: dict[str, Field] = {}
+    confirm: str = ""
+    """A question to ask before it is done; empty where it does no harm."""
+
+
+class Child(Struct, frozen=True):
+    """What a run gives a child that it starts."""
+
+    input: str = ""
+    arguments: dict[str, Any] = {}
+    workspace: str = ""
+    """A folder inside its own workspace; empty: the same one."""
+
+
+class Document(Struct, frozen=True):
+    """A document that others read, projected from a run's state. `body` is JSON; `None` deletes it."""
+
+    collection: str
+    key: str
+    body: Any
+
+
+class CallPolicy(Struct, frozen=True):
+    """How a definition wants calls of models made."""
+
+    interval: float = 0.0
+    """Seconds between two calls to one provider."""
+    retry: Literal["all", "rate_limit"] = "all"
+    """Which failures that may pass are tried again."""
+
+
+NO_POLICY = CallPolicy()
+
+
+class AgentUse(Struct, frozen=True):
+    """An agent that a definition names, for the check whether its model is available."""
+
+    name: str
+    model: str = ""
+    """A model's SPEC, a role's name, or empty for the run's model."""
+    tools: tuple[str, ...] = ()
+    """The tools that it may call."""
+
+
+class NoArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class Style(Generic[S]):
+    name: ClassVar[str]
+    unforkable: ClassVar[str] = ""
+    """Why its runs cannot be forked; empty if they can."""
+    default_guards: ClassVar[Guards] = Guards()
+    default_limits: ClassVar[Limits] = Limits()
+    """For a run for which no limits are set."""
+    arguments_type: ClassVar[type[Struct]] = NoArguments
+    """The type of `Started.arguments`. A field without a default would keep other workflows from starting it."""
+
+    # Folding
+
+    def begin(self, definition: Any, started: Started) -> S:
+        raise NotImplementedError
+
+    def evolve(self, state: S, number: int, event: Event) -> S:
+        raise NotImplementedError
+
+    def joined(self, state: S, number: int, event: Answered, result: Any) -> S:
+        """Fold the end of a child, with its result."""
+        return self.evolve(state, number, event)
+
+    def rebase(self, state: S, definition: Any) -> S:
+        """Continue with another definition."""
+        return replace(state, definition=definition)  # type: ignore[type-var]
+
+    def guards(self, definition: Any, wishes: Mapping[str, Any]) -> Guards:
+        """The guards of a run: the style's own, then the operator's settings, then the definition's."""
+        return override_guards(self.default_guards, wishes, getattr(definition, "guards", {}))
+
+    def start_arguments(self, started: Started) -> Any:
+        """The typed arguments of a run. Raises `UsageError`."""
+        try:
+            return msgspec.convert(started.arguments, self.arguments_type)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"The arguments for a run of style {self.name!r} are wrong: {error}.") from error
+
+    # Deciding
+
+    def decide(self, step: "Step[S]", news: News) -> None:
+        raise NotImplementedError
+
+    def cancelled(self, step: "Step[S]", because: str) -> None:
+        """A person cancels the run: end it as `stopped`, after whatever the style has to do before."""
+        step.end("stopped", because)
+
+    def stopped(self, step: "Step[S]", verdict: GuardTripped) -> None:
+        """A guard stops the run: end it (`end_by_guard`), after whatever the style has to do before."""
+        step.end_by_guard(verdict)
+
+    # What commands say
+
+    def render(self, state: S, command: AskAgent) -> Prompt:
+        raise NotImplementedError
+
+    def arguments(self, state: S, command: CallTool) -> dict[str, Any]:
+        return command.arguments or {}
+
+    def start_child(self, state: S, command: StartRun) -> Child:
+        return Child()
+
+    def document(self, record: Record) -> str:
+        """The document that a record holds, for a review."""
+        answer = getattr(record.event, "answer", None)
+        if type(answer) is PersonAnswered and answer.document is not None:
+            return answer.document
+        return text_of(answer)
+
+    def word_reader(self) -> Callable[[str], str]:
+        """Reads an unfinished reply piece by piece: each call gives the words for people in the piece."""
+        return lambda piece: piece
+
+    # What people do
+
+    def listens(self, state: S) -> bool:
+        """Whether a message to the run can change anything."""
+        return False
+
+    def resumable(self, state: S) -> bool:
+        """Whether a run that ended without a verdict can be resumed."""
+        return False
+
+    def actions(self, run: Run[S]) -> tuple[Action, ...]:
+        """What a person may do with the run now."""
+        return ()
+
+    def act(self, run: Run[S], name: str, fields: Mapping[str, Any], by: str) -> Fact:
+        """The fact that an action becomes. Raises `UsageError`."""
+        raise NotImplementedError
+
+    # What it depends on
+
+    def agents(self, definition: Any) -> tuple[AgentUse, ...]:
+        """The agents that a definition names; none: they are not known beforehand."""
+        return ()
+
+    def arguments_from(self, definition: Any, pairs: Mapping[str, str]) -> dict[str, Any]:
+        """Start arguments from the KEY=VALUE pairs that a person gives. Raises `UsageError`."""
+        known = {field.name for field in msgspec.structs.fields(self.arguments_type)}
+        for name in pairs:
+            if name not in known:
+                there = f"it has: {', '.join(sorted(known))}" if known else "it has none"
+                raise UsageError(f"This workflow has no argument {name!r}; {there}.")
+        try:
+            return msgspec.to_builtins(msgspec.convert(dict(pairs), self.arguments_type, strict=False))  # type: ignore[no-any-return]
+        except msgspec.ValidationError as error:
+            raise UsageError(f"The arguments are wrong: {error}.") from error
+
+    def calls(self, definition: Any) -> CallPolicy:
+        return NO_POLICY
+
+    def folders(self, definition: Any) -> Sequence[str]:
+        """The folders that its runs keep documents in besides their workspace, as absolute paths."""
+        return ()
+
+    def children(self, definition: Any) -> Mapping[str, str]:
+        """The workflows that its runs can start, pinned when the root starts.
+
+        Each with the style that reads the same definition, or with an empty text if it has to be looked up.
+        """
+        return {}
+
+    # Looking
+
+    def documents(self, run: Run[S]) -> tuple[Document, ...]:
+        """Its documents as they are now. Only called for kits with `collections`."""
+        return ()
+
+    def picture(self, run: Run[S]) -> Picture:
+        return Picture()
+
+    def gist(self, run: Run[S]) -> str:
+        """One short line for a list of runs. Cheap, because every step asks."""
+        return ""
+
+    def parts(self, run: Run[S]) -> tuple[Part, ...]:
+        return ()
+
+    def explain(self, before: S, event: Event) -> Explanation:
+        """Why a decision of this style was made."""
+        return Explanation()
+
+
+class Sample(Struct, frozen=True):
+    """A definition with answers that lead a run of it to its end, for tests that go over all styles."""
+
+    name: str
+    definition: Any
+    answers: tuple[Answer, ...]
+    """In the order in which commands are asked; `StubAnswers` of a test may repeat them."""
+    input: str = ""
+    arguments: dict[str, Any] = {}
+
+
+class StyleKit(Struct, frozen=True, kw_only=True):
+    """The pure half of a plug-in: a style, and what belongs to it."""
+
+    style: Style[Any]
+    definition: type
+    events: tuple[type[Event], ...] = ()
+    """Its own facts and decisions. Their tags begin with the style's name and a dot."""
+    collections: tuple[str, ...] = ()
+    """Collections that its documents are in; none: `Style.documents` is never called."""
+    draw_definition: Callable[[Any], Any] | None = None
+    draw_run: Callable[[Any, Sequence[Any]], Any] | None = None
+    samples: Callable[[], Sequence[Sample]] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.style.name
