@@ -11,58 +11,51 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import replace
 
 from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import AskPerson, CallTool, Command, SetTimer, StartRun
-from ripstop.kernel.errors import JournalError
-from ripstop.kernel.events import (
-    Answered,
-    Asked,
-    Doubted,
-    Ended,
-    Event,
-    Forked,
-    Heard,
-    Record,
-    Repeated,
-    Started,
-    Withdrawn,
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Say, SetTimer, StartRun, Usage
+from ripstop.kernel.errors import JournalError, UsageError
+from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Event, Forked, Heard, Repeated, Resumed, Withdrawn
+from ripstop.kernel.run import DOUBT
+from ripstop.kernel.style import Document
+from ripstop.runtime.ports import (
+    ALL,
+    NOTHING,
+    ClaimedCommand,
+    DeskQuery,
+    Entry,
+    Journal,
+    Prefixed,
+    RunQuery,
+    Scope,
+    Tree,
 )
-from ripstop.runtime.ports import Entry, Journal
-from ripstop.testing.journal_entries import DIGEST, NOW, SECOND, answer, entry
+from ripstop.testing.journal_entries import NOW, SECOND, Scribe, answer, task
 
-RUNS = st.sampled_from(["a", "b", "a.2", "a.3", "c"])
+IDS = ["a", "b", "a.2", "a.3", "c", "shared", "f", "g"]
+RUNS = st.sampled_from(IDS)
 NUMBERS = st.integers(1, 6)
 HOLDERS = st.integers(1, 3)
+SOME: st.SearchStrategy[Any] = st.booleans()
+ONE_HOLDER = st.none() | HOLDERS
 COMMANDS: tuple[Command, ...] = (
+    AskAgent(agent="ada"),
     CallTool(tool="t"),
-    AskPerson(question="?"),
+    AskPerson(question="?", to="ann", purpose="p"),
     SetTimer(name="t", after=2.5),
     StartRun(workflow="w"),
+    StartRun(workflow="w", name="shared"),
+    Say(text="x", channel="c"),
 )
-EVENTS = st.one_of(
-    st.sampled_from(COMMANDS).map(lambda command: Asked(command=command)),
-    NUMBERS.map(answer),
-    NUMBERS.map(lambda number: Withdrawn(number=number, because="x")),
-    st.text(max_size=5).map(lambda text: Heard(text=text)),
-    st.just(Ended(outcome="stopped", because="x")),
-)
-
-
-def still_open(story: list[Record]) -> dict[int, Record]:
-    """What is asked and not settled at the end of a story."""
-    found: dict[int, Record] = {}
-    for record in story:
-        match record.event:
-            case Asked():
-                found[record.number] = record
-            case Withdrawn(number=number) | Answered(to=number):
-                found.pop(number, None)
-            case Ended():
-                found.clear()
-    return found
+COMMAND = st.sampled_from(COMMANDS)
+OFFERS = st.sampled_from([("",), ("", "tool:t", "channel:c"), ("tool:t",)])
+SCOPES: st.SearchStrategy[Scope] = st.just(ALL) | st.just(NOTHING) | RUNS.map(Tree) | RUNS.map(Prefixed)
+DOCUMENTS = st.lists(
+    st.builds(Document, st.just("notes"), st.sampled_from("xy"), st.sampled_from([None, 1, {"a": 2}])), max_size=2
+).map(tuple)
 
 
 class SameAnswers(RuleBasedStateMachine):
@@ -71,7 +64,8 @@ class SameAnswers(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.loop = asyncio.new_event_loop()
         self.now = NOW
-        self.stories: dict[str, list[Record]] = {}
+        self.scribe = Scribe()
+        self.written: set[str] = set()
         self.journals: list[Journal] = [
             MemoryJournal(Codec()),
             SqliteJournal(self.folder / "journal.db", Codec()),
@@ -88,74 +82,96 @@ class SameAnswers(RuleBasedStateMachine):
         async def one(journal: Journal) -> Any:
             try:
                 return await do(journal)
-            except JournalError as error:
+            except (JournalError, UsageError) as error:
                 return type(error), str(error)
 
         first, second = [self.loop.run_until_complete(one(journal)) for journal in self.journals]
         assert first == second
         return first
 
-    def length(self, run: str) -> int:
-        return len(self.stories.get(run, []))
-
-    def waits(self, run: str, number: int) -> type | None:
-        """Of which kind an open command is."""
-        asked = still_open(self.stories.get(run, [])).get(number)
-        return type(asked.event.command) if asked and isinstance(asked.event, Asked) else None
-
-    def status(self, run: str, *events: Event) -> str:
-        """As an engine would give it: what has ended stays so."""
-        story = [*(record.event for record in self.stories.get(run, [])), *events]
-        begun = max((place for place, event in enumerate(story) if isinstance(event, Forked)), default=0)
-        return "stopped" if any(isinstance(event, Ended) for event in story[begun:]) else "working"
-
-    def append(self, new: Entry) -> bool:
+    def append(self, new: Entry) -> None:
         self.now += SECOND
-        refused = self.both(lambda journal: journal.append(new))
-        if refused is None:
-            source, shared = new.fork or (new.run_id, None)
-            self.stories[new.run_id] = [*self.stories.get(source, [])[:shared], *new.records]
-        return refused is None
+        if self.both(lambda journal: journal.append(new)) is None:
+            self.written.add(new.run_id)
+        else:
+            self.scribe.drop(new.run_id)
 
-    @rule(run=RUNS, command=st.sampled_from(COMMANDS), holder=st.none() | HOLDERS, begun=st.booleans())
-    def start(self, run: str, command: Command, holder: int | None, begun: bool) -> None:
-        parent, _, number = run.partition(".")
-        started = Started(style="s", definition=DIGEST, parent=(parent, int(number)) if number else None)
-        if number and self.waits(parent, int(number)) is not StartRun:
-            return
-        at_once = (2,) if begun and holder else ()
-        asked = Asked(command=command)
-        self.append(entry(run, started, asked, at=self.now, holder=holder, begun=at_once))
+    # Steps
 
-    @rule(run=RUNS, events=st.lists(EVENTS, min_size=1, max_size=3), off=st.sampled_from([0, 0, 0, 0, -1, 1]),
-          fence=st.none() | st.tuples(NUMBERS, HOLDERS), holder=st.none() | HOLDERS)  # fmt: skip
-    def go_on(self, run: str, events: list[Event], off: int, fence: tuple[int, int] | None, holder: int | None) -> None:
-        after = self.length(run) + off
-        if after < 1:
+    @rule(run=RUNS, commands=st.lists(COMMAND, min_size=1, max_size=3), holder=ONE_HOLDER, begun=st.booleans(),
+          documents=DOCUMENTS)  # fmt: skip
+    def start(
+        self, run: str, commands: list[Command], holder: int | None, begun: bool, documents: tuple[Document, ...]
+    ) -> None:
+        parent = ("a", int(run[2:])) if "." in run else None
+        if parent and "a" not in self.written:
             return
-        # a step may settle what it has opened itself, but not what comes later
-        events = [
-            event for place, event in enumerate(events, after + 1)
-            if max(getattr(event, "to", 0), getattr(event, "number", 0)) < place
-        ] or [Heard(text="nothing")]  # fmt: skip
-        status = self.status(run, *events)
-        self.append(entry(run, *events, after=after, at=self.now, status=status, fence=fence, holder=holder))
+        at_once = (2,) if begun and holder and type(commands[0]) is AskAgent else ()
+        new = self.scribe.start(
+            run, *commands, at=self.now, holder=holder, begun=at_once, parent=parent, documents=documents
+        )
+        self.append(new)
+
+    @rule(run=RUNS, data=st.data(), holder=ONE_HOLDER, fenced=st.booleans(), off=st.sampled_from([0, 0, 0, 0, -1]),
+          documents=DOCUMENTS)  # fmt: skip
+    def go_on(
+        self, run: str, data: st.DataObject, holder: int | None, fenced: bool, off: int, documents: tuple[Document, ...]
+    ) -> None:
+        folded = self.scribe.folded(run) if run in self.written else None
+        if folded is None:
+            return
+        events: list[Event] = []
+        fence = None
+        known = [*folded.open, *folded.late]
+        if known and data.draw(SOME):
+            number = data.draw(st.sampled_from(known))
+            command = folded.open[number].command if number in folded.open else folded.late[number]
+            cost = AgentReplied(text="x", usage=Usage(3, 4, 0.5))
+            events.append(Answered(to=number, answer=cost) if type(command) is AskAgent else answer(number))
+            fence = (number, data.draw(HOLDERS)) if fenced else None
+        else:
+            number = 0
+            events.append(Heard(text="x"))
+        if folded.ended is None:
+            open_ = [number_ for number_ in folded.open if number_ != number]
+            if open_ and data.draw(SOME):
+                events.append(Withdrawn(number=data.draw(st.sampled_from(open_)), because="x"))
+            events += [Asked(command=command) for command in data.draw(st.lists(COMMAND, max_size=2))]
+            if not data.draw(st.integers(0, 3)):
+                events.append(Ended(outcome="stopped", because="x"))
+        elif not data.draw(st.integers(0, 2)):
+            events += [Resumed(), Asked(command=data.draw(COMMAND))]
+        after = max(folded.length + off, 1)
+        new = self.scribe.entry(
+            run, *events, after=after, at=self.now, fence=fence, holder=holder, documents=documents
+        ) if off == 0 else self.scribe.entry(run, Heard(text="late"), after=after, at=self.now)  # fmt: skip
+        self.append(new)
 
     @rule(run=RUNS, again=st.booleans())
     def doubt(self, run: str, again: bool) -> None:
-        open_ = still_open(self.stories.get(run, []))
-        if not open_:
+        folded = self.scribe.folded(run) if run in self.written else None
+        calls = [number for number, opened in folded.open.items() if type(opened.command) is CallTool] if folded else []
+        if folded is None or not calls:
             return
-        number = min(open_)
-        event: Event = Repeated(number=number, because="x") if again else Doubted(to=number, evidence="x")
-        self.append(entry(run, Heard(text="x"), event, after=self.length(run), at=self.now, status=self.status(run)))
+        number = calls[0]
+        questions = [question for question, about in folded.doubts.items() if about == number]
+        if questions and again:
+            events: tuple[Event, ...] = (answer(questions[0]), Repeated(number=number))
+        elif not questions:
+            ask = AskPerson(question="Did it?", purpose=DOUBT, about=(number,))
+            events = (Doubted(to=number, evidence="x"), Asked(command=ask))
+        else:
+            return
+        self.append(self.scribe.entry(run, *events, after=folded.length, at=self.now))
 
-    @rule(run=st.sampled_from(["a", "b"]), new=st.sampled_from(["f", "g"]), at=NUMBERS)
+    @rule(run=st.sampled_from(["a", "b", "f"]), new=st.sampled_from(["f", "g"]), at=NUMBERS)
     def fork(self, run: str, new: str, at: int) -> None:
-        if at <= self.length(run):
-            inherited = list(still_open(self.stories[run][:at]).values())
+        folded = self.scribe.folded(run) if run in self.written else None
+        if folded and at <= folded.length and new not in self.written:
             forked = Forked(run=run, at=at)
-            self.append(entry(new, forked, after=at, at=self.now, fork=(run, at), inherited=inherited))
+            self.append(self.scribe.entry(new, forked, after=at, at=self.now, fork=(run, at)))
+
+    # Workers
 
     @rule()
     def enrol(self) -> None:
@@ -168,34 +184,73 @@ class SameAnswers(RuleBasedStateMachine):
 
     @rule(holder=HOLDERS)
     def leave(self, holder: int) -> None:
-        self.both(lambda journal: journal.leave(holder))
+        self.both(lambda journal: journal.leave(holder, self.now))
 
-    @rule(holder=HOLDERS, room=st.integers(1, 3), only=st.none() | RUNS)
-    def claim(self, holder: int, room: int, only: str | None) -> None:
-        def claim(journal: Journal) -> Awaitable[Any]:
-            return journal.claim(holder, self.now, room, only)
+    @rule(holder=HOLDERS, room=st.integers(1, 3), scope=SCOPES, offers=OFFERS)
+    def claim(self, holder: int, room: int, scope: Scope, offers: tuple[str, ...]) -> None:
+        async def claim(journal: Journal) -> list[ClaimedCommand]:
+            tasks = await journal.claim(holder, self.now, room, scope, offers)
+            return [replace(task, records=()) for task in tasks]  # which a store may bring along
 
         self.both(claim)
+        self.both(lambda journal: journal.next_due(scope, offers))
 
-    @rule(run=RUNS, number=NUMBERS, holder=HOLDERS, what=st.sampled_from(["begin", "retry", "park"]))
-    def work(self, run: str, number: int, holder: int, what: str) -> None:
+    @rule(run=RUNS, number=NUMBERS, holder=HOLDERS, safe=st.booleans(),
+          what=st.sampled_from(["begin", "retry", "give_back", "park"]))  # fmt: skip
+    def work(self, run: str, number: int, holder: int, safe: bool, what: str) -> None:
+        attempt = 1 + number % 2
         if what == "begin":
-            self.both(lambda journal: journal.begin(run, number, holder))
+            self.both(lambda journal: journal.begin(run, number, holder, attempt, safe))
         elif what == "retry":  # of what was begun: nobody else has a reason to
-            self.both(lambda journal: journal.begin(run, number, holder))
+            self.both(lambda journal: journal.begin(run, number, holder, attempt, safe))
             self.both(lambda journal: journal.retry(run, number, holder, self.now + SECOND))
-        elif self.waits(run, number) in (StartRun, None):  # nothing else waits for a run
-            self.both(lambda journal: journal.park(run, number, holder))
+        elif what == "give_back":
+            self.both(lambda journal: journal.give_back(run, number, holder))
+        else:
+            self.park(run, number, holder)
+
+    def park(self, run: str, number: int, holder: int) -> None:
+        """Only what awaits a run that has not ended: a worker answers the others at once."""
+        folded = self.scribe.folded(run) if run in self.written else None
+        opened = folded.open.get(number) if folded else None
+        if folded is None or opened is None or type(opened.command) is not StartRun:
+            return
+        child = opened.command.name or f"{run}.{number}"
+        awaited = self.scribe.folded(child) if child in self.written else None
+        if awaited is None or not awaited.is_settled:
+            self.both(lambda journal: journal.park(task(run, number), holder, self.now))
+
+    # Care
+
+    @rule(run=RUNS, reason=st.sampled_from(["", "unknown style"]))
+    def set_aside(self, run: str, reason: str) -> None:
+        self.both(lambda journal: journal.set_aside(run, reason))
+
+    @rule(runs=st.lists(RUNS, min_size=1, max_size=2))
+    def forget(self, runs: list[str]) -> None:
+        if self.both(lambda journal: journal.forget(runs, self.now)) is None:
+            self.written -= set(runs)
 
     @invariant()
     def shows_the_same(self) -> None:
-        for run in self.stories:
+        for run in self.written:
             self.both(lambda journal, run=run: journal.read(run))  # type: ignore[misc]  # the run of this round
-            self.both(lambda journal, run=run: journal.read(run, after=2))  # type: ignore[misc]  # the run of this round
-        self.both(lambda journal: journal.desk())
-        self.both(lambda journal: journal.runs())
-        self.both(lambda journal: journal.next_due())
+            self.both(lambda journal, run=run: journal.read(run, 2, 5, 2))  # type: ignore[misc]  # the run of this round
+        for ask in (DeskQuery(), DeskQuery(size=1), DeskQuery(root="a"), DeskQuery(to="bob"), DeskQuery(purpose="p")):
+            self.both(lambda journal, ask=ask: journal.desk(ask))  # type: ignore[misc]  # the query of this round
+        for query in (RunQuery(), RunQuery(size=2), RunQuery(root="a"), RunQuery(parent="a", statuses=("waiting",))):
+            self.both(lambda journal, query=query: journal.runs(query))  # type: ignore[misc]  # the query of this round
+            self.both(lambda journal, query=query: journal.counts(query))  # type: ignore[misc]  # the query of this round
+        for holder in (1, 2, 3):
+            self.both(lambda journal, holder=holder: self.withdrawn(journal, holder))  # type: ignore[misc]
+        for look in ("desk_count", "next_due", "since", "cursor", "tombstones"):
+            self.both(lambda journal, look=look: getattr(journal, look)())  # type: ignore[misc]
+        self.both(lambda journal: journal.documents("notes"))
         assert self.both(lambda journal: journal.verify()) == []
+
+    @staticmethod
+    async def withdrawn(journal: Journal, holder: int) -> list[tuple[str, int]]:
+        return sorted(await journal.superseded(holder))
 
 
 TestSameAnswers = pytest.mark.long(pytest.mark.filterwarnings("ignore")(SameAnswers.TestCase))

@@ -9,24 +9,23 @@ from pathlib import Path
 
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import CallTool
 from ripstop.kernel.errors import Conflict, LeaseLost
-from ripstop.kernel.events import RESUME, Asked, Ended, Heard, Ordered
-from ripstop.testing.journal_entries import LATER, NOW, answer, entry, refuses, start
-
-TOOL = CallTool(tool="hammer")
+from ripstop.kernel.events import Asked, Ended, Heard, Resumed, ResumeRequested
+from ripstop.runtime.ports import ALL, RunQuery
+from ripstop.testing.journal_entries import LATER, NOW, OFFERS, TOOL, Scribe, answer, refuses
 
 
 def test_two_journals_on_one_file_conflict_properly(tmp_path: Path) -> None:
     async def story() -> None:
+        scribe = Scribe()
         one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
-        await one.append(start("a"))
-        await refuses(Conflict, two.append(start("a")))
-        await two.append(entry("a", Heard(text="from two"), after=1))
+        await one.append(scribe.start("a"))
+        await refuses(Conflict, two.append(scribe.start("a")))
+        await two.append(scribe.entry("a", Heard(text="from two"), after=1))
         # `one` still believes that the run is one record long
-        await refuses(Conflict, one.append(entry("a", Heard(text="from one"), after=1)))
+        await refuses(Conflict, one.append(scribe.entry("a", Heard(text="from one"), after=1)))
         assert await one.read("a") == await two.read("a")
-        await one.append(entry("a", Heard(text="from one"), after=2))
+        await one.append(scribe.entry("a", Heard(text="from one"), after=2))
         assert [record.number for record in await two.read("a")] == [1, 2, 3]
         assert await two.verify() == []
         await one.close()
@@ -37,13 +36,14 @@ def test_two_journals_on_one_file_conflict_properly(tmp_path: Path) -> None:
 
 def test_a_worker_is_fenced_out_across_journals(tmp_path: Path) -> None:
     async def story() -> None:
+        scribe = Scribe()
         one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
         old, new = await one.enrol(NOW), await two.enrol(LATER)
         assert new > old
-        await one.append(start("a", TOOL, holder=old))
-        assert [task.number for task in await two.claim(new, LATER, 9)] == [2]
-        await refuses(LeaseLost, one.append(entry("a", answer(2), after=2, fence=(2, old))))
-        await two.append(entry("a", answer(2), after=2, fence=(2, new)))
+        await one.append(scribe.start("a", TOOL, holder=old))
+        assert [task.number for task in await two.claim(new, LATER, 9, ALL, OFFERS)] == [2]
+        await refuses(LeaseLost, one.append(scribe.entry("a", answer(2), after=2, fence=(2, old))))
+        await two.append(scribe.entry("a", answer(2), after=2, fence=(2, new)))
         await one.close()
         await two.close()
 
@@ -52,11 +52,12 @@ def test_a_worker_is_fenced_out_across_journals(tmp_path: Path) -> None:
 
 def test_a_journal_sees_that_another_has_written_and_not_that_it_has_itself(tmp_path: Path) -> None:
     async def story() -> None:
+        scribe = Scribe()
         one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
         one.changed()
-        await one.append(start("a"))
+        await one.append(scribe.start("a"))
         assert not one.changed()
-        await two.append(start("b"))
+        await two.append(scribe.start("b"))
         assert one.changed()
         assert not one.changed()
         await one.close()
@@ -67,11 +68,12 @@ def test_a_journal_sees_that_another_has_written_and_not_that_it_has_itself(tmp_
 
 def test_many_appends_in_one_turn_of_the_loop_share_few_commits(tmp_path: Path) -> None:
     async def story() -> None:
+        scribe = Scribe()
         journal = SqliteJournal(tmp_path / "j.db", Codec())
         before = journal._commit.commits
-        await asyncio.gather(*(journal.append(start(f"r{number}", TOOL)) for number in range(300)))
+        await asyncio.gather(*(journal.append(scribe.start(f"r{number}", TOOL)) for number in range(300)))
         assert journal._commit.commits - before <= 2
-        assert len(await journal.runs()) == 300
+        assert len((await journal.runs(RunQuery(size=1000))).items) == 300
         await journal.close()
 
     asyncio.run(story())
@@ -79,11 +81,12 @@ def test_many_appends_in_one_turn_of_the_loop_share_few_commits(tmp_path: Path) 
 
 def test_one_bad_append_does_not_spoil_the_others_of_its_commit(tmp_path: Path) -> None:
     async def story() -> None:
+        scribe = Scribe()
         journal = SqliteJournal(tmp_path / "j.db", Codec())
-        entries = [start("a"), start("a"), entry("b", Heard(text="x"), after=4), start("c")]
+        entries = [scribe.start("a"), scribe.start("a"), scribe.entry("b", Heard(text="x"), after=4), scribe.start("c")]
         results = await asyncio.gather(*(journal.append(new) for new in entries), return_exceptions=True)
         assert [type(result) for result in results] == [type(None), Conflict, Conflict, type(None)]
-        assert [info.run_id for info in await journal.runs()] == ["a", "c"]
+        assert [info.run_id for info in (await journal.runs()).items] == ["c", "a"]
         assert await journal.verify() == []
         await journal.close()
 
@@ -92,24 +95,34 @@ def test_one_bad_append_does_not_spoil_the_others_of_its_commit(tmp_path: Path) 
 
 def test_a_step_that_was_overtaken_does_not_spoil_the_others_of_its_commit(tmp_path: Path) -> None:
     async def story() -> None:
+        scribe = Scribe()
         one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
         old = await one.enrol(NOW)
-        await asyncio.gather(*(one.append(start(name, TOOL, holder=old)) for name in "abcd"))
-        await two.append(entry("b", Heard(text="from two"), after=2))
+        await asyncio.gather(*(one.append(scribe.start(name, TOOL, holder=old)) for name in "abcd"))
+        await two.append(scribe.entry("b", Heard(text="from two"), after=2))
         new = await two.enrol(LATER)
-        assert len(await two.claim(new, LATER, 9)) == 4
-        await two.append(entry("c", answer(2), after=2, fence=(2, new)))
+        assert len(await two.claim(new, LATER, 9, ALL, OFFERS)) == 4
+        await two.append(scribe.entry("c", answer(2), after=2, fence=(2, new)))
         entries = [
-            entry("a", Heard(text="x"), Asked(command=TOOL), after=2),
-            entry("b", Heard(text="x"), Asked(command=TOOL), after=2),
-            entry("c", answer(2), after=2, fence=(2, old)),
-            entry("d", answer(2), Asked(command=TOOL), after=2, fence=(2, old)),
-            start("e", TOOL),
+            scribe.entry("a", Heard(text="x"), Asked(command=TOOL), after=2),
+            scribe.entry("b", Heard(text="x"), Asked(command=TOOL), after=2),
+            scribe.entry("c", answer(2), after=2, fence=(2, old)),
+            scribe.entry("d", answer(2), Asked(command=TOOL), after=2, fence=(2, old)),
+            scribe.start("e", TOOL),
         ]
         results = await asyncio.gather(*(one.append(new) for new in entries), return_exceptions=True)
         assert [type(result) for result in results] == [type(None), Conflict, Conflict, LeaseLost, type(None)]
-        assert {info.run_id: info.length for info in await two.runs()} == {"a": 4, "b": 3, "c": 3, "d": 2, "e": 2}
-        assert {(task.run_id, task.number) for task in await two.claim(new, LATER, 9)} == {("a", 4), ("e", 2)}
+        assert {info.run_id: info.length for info in (await two.runs()).items} == {
+            "a": 4,
+            "b": 3,
+            "c": 3,
+            "d": 2,
+            "e": 2,
+        }
+        assert {(task.run_id, task.number) for task in await two.claim(new, LATER, 9, ALL, OFFERS)} == {
+            ("a", 4),
+            ("e", 2),
+        }
         assert await two.verify() == []
         await one.close()
         await two.close()
@@ -122,13 +135,14 @@ def test_a_step_that_was_overtaken_does_not_spoil_the_others_of_its_commit(tmp_p
 
 def test_a_run_that_ends_and_goes_on_in_one_commit_keeps_what_it_asked_last(tmp_path: Path) -> None:
     async def story() -> None:
+        scribe = Scribe()
         journal = SqliteJournal(tmp_path / "j.db", Codec())
         holder = await journal.enrol(NOW)
-        await journal.append(start("a", TOOL))
-        ends = entry("a", answer(2), Asked(command=TOOL), Ended(outcome="stopped", because="enough"), after=2)
-        goes_on = entry("a", Ordered(order=RESUME), Asked(command=TOOL), after=5)
+        await journal.append(scribe.start("a", TOOL))
+        ends = scribe.entry("a", answer(2), Asked(command=TOOL), Ended(outcome="stopped", because="enough"), after=2)
+        goes_on = scribe.entry("a", ResumeRequested(), Resumed(), Asked(command=TOOL), after=5)
         await asyncio.gather(journal.append(ends), journal.append(goes_on))
-        assert [task.number for task in await journal.claim(holder, LATER, 9)] == [7]
+        assert [task.number for task in await journal.claim(holder, LATER, 9, ALL, OFFERS)] == [8]
         assert await journal.verify() == []
         await journal.close()
 
@@ -137,10 +151,11 @@ def test_a_run_that_ends_and_goes_on_in_one_commit_keeps_what_it_asked_last(tmp_
 
 def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
     async def story() -> None:
+        scribe = Scribe()
         journal = SqliteJournal(tmp_path / "j.db", Codec())
         other = sqlite3.connect(tmp_path / "j.db", isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
-        appending = asyncio.ensure_future(journal.append(start("a")))
+        appending = asyncio.ensure_future(journal.append(scribe.start("a")))
         beats = 0
         while beats < 5:
             await asyncio.sleep(0.01)  # the loop goes on while the journal waits
@@ -163,8 +178,9 @@ def test_opening_waits_for_another_that_is_creating_the_file(tmp_path: Path) -> 
     release.start()
 
     async def story() -> None:
+        scribe = Scribe()
         journal = SqliteJournal(tmp_path / "j.db", Codec())
-        await journal.append(start("a"))
+        await journal.append(scribe.start("a"))
         await journal.close()
 
     asyncio.run(story())
@@ -176,13 +192,15 @@ WRITER = """
 import asyncio, sys
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.events import RESUME, Asked, Ended, Heard, Ordered
-from ripstop.testing.journal_entries import entry, start
+from ripstop.kernel.events import Heard
+from ripstop.testing.journal_entries import Scribe
+
+scribe = Scribe()
 
 async def one(journal, name):
-    await journal.append(start(name))
+    await journal.append(scribe.start(name))
     for length in range(1, 4):
-        await journal.append(entry(name, Heard(text=f"{name} {length}"), after=length))
+        await journal.append(scribe.entry(name, Heard(text=f"{name} {length}"), after=length))
 
 async def main(path, who, runs):
     journal = SqliteJournal(path, Codec())
@@ -200,7 +218,7 @@ def test_several_processes_at_once_lose_nothing(tmp_path: Path) -> None:
 
     async def story() -> None:
         journal = SqliteJournal(path, Codec())
-        runs = await journal.runs()
+        runs = (await journal.runs(RunQuery(size=1000))).items
         assert sorted(info.run_id for info in runs) == sorted(f"p{who}-{n}" for who in range(4) for n in range(50))
         assert {info.length for info in runs} == {4}
         last = (await journal.read("p3-49"))[-1].event
@@ -215,7 +233,8 @@ CLAIMER = """
 import asyncio, sys
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.testing.journal_entries import NOW
+from ripstop.runtime.ports import ALL
+from ripstop.testing.journal_entries import NOW, OFFERS
 
 async def main(path):
     journal = SqliteJournal(path, Codec())
@@ -223,7 +242,7 @@ async def main(path):
     print("ready", flush=True)
     sys.stdin.readline()
     taken = []
-    while tasks := await journal.claim(holder, NOW, 3):
+    while tasks := await journal.claim(holder, NOW, 3, ALL, OFFERS):
         taken += [task.run_id for task in tasks]
     print(*taken, flush=True)
     sys.stdin.readline()
@@ -236,8 +255,9 @@ def test_several_processes_claim_every_command_once(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
 
     async def prepare() -> None:
+        scribe = Scribe()
         journal = SqliteJournal(path, Codec())
-        await asyncio.gather(*(journal.append(start(f"r{number}", TOOL)) for number in range(60)))
+        await asyncio.gather(*(journal.append(scribe.start(f"r{number}", TOOL)) for number in range(60)))
         await journal.close()
 
     asyncio.run(prepare())
@@ -263,8 +283,9 @@ def test_what_a_killed_process_held_is_free_at_once(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
 
     async def prepare() -> None:
+        scribe = Scribe()
         journal = SqliteJournal(path, Codec())
-        await journal.append(start("a", TOOL))
+        await journal.append(scribe.start("a", TOOL))
         await journal.close()
 
     asyncio.run(prepare())
@@ -279,10 +300,12 @@ def test_what_a_killed_process_held_is_free_at_once(tmp_path: Path) -> None:
     async def story() -> None:
         journal = SqliteJournal(path, Codec())
         mine = await journal.enrol(NOW)
-        assert await journal.claim(mine, NOW, 9) == [], "it lives"
+        assert await journal.claim(mine, NOW, 9, ALL, OFFERS) == [], "it lives"
         claimer.kill()
         claimer.communicate()
-        assert [task.number for task in await journal.claim(mine, NOW, 9)] == [2], "its lease has not run out"
+        assert [task.number for task in await journal.claim(mine, NOW, 9, ALL, OFFERS)] == [2], (
+            "its lease has not run out"
+        )
         await journal.close()
         assert [file.name for file in tmp_path.glob("*worker*")] == []
 

@@ -18,8 +18,9 @@ from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Heard
-from ripstop.testing.journal_entries import DIGEST, entry, start
+from ripstop.testing.journal_entries import DIGEST, Scribe
 
+SCRIBE = Scribe()
 NOBODY = 65534
 
 
@@ -28,7 +29,7 @@ def filled(path: Path) -> None:
 
     async def story() -> None:
         journal = SqliteJournal(path, Codec())
-        await journal.append(start("a"))
+        await journal.append(SCRIBE.start("a"))
         await journal.close()
 
     asyncio.run(story())
@@ -41,7 +42,7 @@ def refusal(path: Path, append: bool = False) -> str:
         journal = SqliteJournal(path, Codec())
         try:
             if append:
-                await journal.append(start("new"))
+                await journal.append(SCRIBE.start("new"))
         finally:
             await journal.close()
 
@@ -54,7 +55,7 @@ def refusal(path: Path, append: bool = False) -> str:
 def lengths(path: Path) -> dict[str, int]:
     async def story() -> dict[str, int]:
         journal = SqliteJournal(path, Codec())
-        found = {info.run_id: info.length for info in await journal.runs()}
+        found = {info.run_id: info.length for info in (await journal.runs()).items}
         for run_id, length in found.items():
             assert len(await journal.read(run_id)) == length
         assert await journal.verify() == []
@@ -64,7 +65,7 @@ def lengths(path: Path) -> dict[str, int]:
     return asyncio.run(story())
 
 
-# Files that are no journal
+# Files that are not journals
 
 
 def test_a_folder_is_no_journal(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: bytes
     path = tmp_path / "diary.txt"
     path.write_bytes(content)
     said = refusal(path)
-    assert "no SQLite database" in said and "--store" in said and "Nothing was changed" in said
+    assert "is not an SQLite database" in said and "--store" in said and "Nothing was changed" in said
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["diary.txt"]
 
@@ -98,7 +99,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path, application: in
     db.close()
     before = path.read_bytes()
     said = refusal(path)
-    assert "no ripstop journal" in said and "--store" in said and "Nothing was changed" in said
+    assert "not a journal of ripstop" in said and "--store" in said and "Nothing was changed" in said
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["bills.db"]
 
@@ -113,6 +114,40 @@ def test_a_journal_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     said = refusal(path)
     assert "newer version" in said and "99" in said and "Upgrade ripstop" in said
     assert path.read_bytes() == before
+
+
+# A journal as ripstop 0.1 left it: its tables do not matter, because they are not read
+OLD = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE runs (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE records (position INTEGER PRIMARY KEY, run INTEGER NOT NULL, body TEXT NOT NULL);
+INSERT INTO runs VALUES (1, 'a');
+INSERT INTO records VALUES (1, 1, '[{"type":"started"}]');
+PRAGMA application_id = 1380536403;
+PRAGMA user_version = %d;
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_journal_of_the_first_release_is_refused_and_left_alone(tmp_path: Path, version: int, killed: bool) -> None:
+    made, path = tmp_path / "made.db", tmp_path / "old.db"
+    db = sqlite3.connect(made, isolation_level=None)
+    db.executescript(OLD % version)
+    if not killed:
+        db.close()
+    for name in ("", "-wal"):  # as after a kill, what was written last is only in the log
+        if Path(f"{made}{name}").exists():
+            shutil.copy(f"{made}{name}", f"{path}{name}")
+    db.close()
+    before = {name: (tmp_path / name).read_bytes() for name in os.listdir(tmp_path) if name.startswith("old")}
+    assert len(before) == 1 + killed
+    said = refusal(path)
+    assert "written by ripstop 0.1" in said and f"journal version {version}" in said and "Nothing was changed" in said
+    with pytest.raises(JournalError, match=r"ripstop 0\.1"):
+        connect(path, create=False)
+    after = {name: (tmp_path / name).read_bytes() for name in os.listdir(tmp_path) if name.startswith("old")}
+    assert {name: after[name] for name in before} == before
 
 
 def test_a_new_folder_is_made_for_a_new_journal(tmp_path: Path) -> None:
@@ -246,9 +281,9 @@ async def fill_until_refused(journal: SqliteJournal) -> tuple[int, str]:
     for number in range(1, 2000):
         try:
             if number == 1:
-                await journal.append(start("a"))
+                await journal.append(SCRIBE.start("a"))
             else:
-                await journal.append(entry("a", Heard(text="x" * 2000), after=number - 1))
+                await journal.append(SCRIBE.entry("a", Heard(text="x" * 2000), after=number - 1))
         except JournalError as error:
             return number - 1, str(error)
     raise AssertionError("it was never full")
@@ -264,7 +299,7 @@ def test_a_full_disk_says_so_loses_nothing_and_goes_on_when_there_is_room(tmp_pa
         assert "disk is full" in said and "Make room" in said and "safe" in said
         assert len(await journal.read("a")) == kept
         journal._writing.execute("PRAGMA max_page_count = 1000000")
-        await journal.append(entry("a", Heard(text="room again"), after=kept))
+        await journal.append(SCRIBE.entry("a", Heard(text="room again"), after=kept))
         await journal.close()
         return kept + 1
 
@@ -326,7 +361,7 @@ def test_a_damaged_file_says_so(tmp_path: Path, spoil: Callable[[bytes], bytes])
     async def story() -> None:
         journal = SqliteJournal(path, Codec())
         for number in range(200):
-            await journal.append(start(f"r{number}"))
+            await journal.append(SCRIBE.start(f"r{number}"))
         await journal.close()
 
     asyncio.run(story())
@@ -341,7 +376,7 @@ def test_a_damaged_file_says_so(tmp_path: Path, spoil: Callable[[bytes], bytes])
         finally:
             await journal.close()
 
-    with pytest.raises(JournalError, match=r"is damaged|no SQLite database"):
+    with pytest.raises(JournalError, match=r"is damaged|not an SQLite database"):
         asyncio.run(look())
 
 

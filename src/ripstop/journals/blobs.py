@@ -1,13 +1,44 @@
-"""Content that records refer to by its hash. What does not fit its hash is never handed out: it was changed."""
+"""Content that records refer to by its hash. What does not fit its hash was changed, and is never handed out."""
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ripstop.kernel.effects import RunFinished
 from ripstop.kernel.errors import JournalError
+from ripstop.kernel.events import Answered, ChildSpoke, Ended, Event, Forked, Heard, Record, Redefined, Started
+
+_NAMING = frozenset({Started, Redefined, Forked, Ended, Heard, ChildSpoke})
+"""Events that can refer to content; of the answers, only the end of a child can."""
+
+
+def named_in(event: Event) -> Iterator[str]:
+    """The hashes of the content that an event refers to."""
+    match event:
+        case Started(definition=definition, pinned=pinned) | Redefined(definition=definition, pinned=pinned):
+            yield from filter(None, (definition, pinned))
+        case Forked(definition=definition, pinned=pinned):
+            yield from filter(None, (definition, pinned))
+        case Ended(result=result) | Answered(answer=RunFinished(result=result)) if result:
+            yield result
+        case Heard(attachments=attachments):
+            yield from (content.hash for content in attachments)
+        case ChildSpoke(document=document) if document:
+            yield document
+
+
+def used_in(records: Iterable[Record]) -> set[str]:
+    """The hashes of the content that a step refers to. Cheap for most steps, which refer to none."""
+    found: set[str] = set()
+    for record in records:
+        event = record.event
+        if type(event) in _NAMING or (type(event) is Answered and type(event.answer) is RunFinished):
+            found.update(named_in(event))
+    return found
 
 
 def as_bytes(body: Any) -> bytes:
-    """What stands in a file, whatever type somebody gave it there."""
+    """What is in a file, whatever its column type there."""
     return body if isinstance(body, bytes) else str(body).encode()
 
 
@@ -20,7 +51,7 @@ def genuine(body: Any, digest: str, journal: str) -> bytes:
     content = as_bytes(body)
     if not is_genuine(content, digest):
         raise JournalError(
-            f"{journal}: the content {digest[:12]}… (a definition) was changed: it does not fit its hash. "
-            "`ripstop verify` tells more; restore the journal from a backup."
+            f"{journal}: the content {digest[:12]}… was changed: it does not fit its hash. "
+            "`ripstop verify` shows more; restore the journal from a backup."
         )
     return content

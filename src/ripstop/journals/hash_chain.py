@@ -1,6 +1,6 @@
-"""The hash chain: the hash of every step covers the one before it, so none can be changed, dropped,
-swapped or inserted without all later hashes telling. How long a run is, and its last hash, stand
-beside the chain, so that cutting its end off tells too."""
+"""The hash chain: the hash of every step covers the one before it, so a changed, dropped, swapped or
+inserted step shows in all later hashes. The length of a run and its last hash are stored apart from
+the chain, so that a cut-off end also shows."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""What a column of a journal can hold. SQLite itself lets anything stand in any of them."""
+"""What a column of a journal can hold. SQLite itself accepts any value in any of them."""
 
 from typing import Any
 

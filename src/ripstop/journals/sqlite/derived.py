@@ -1,10 +1,10 @@
-"""Is what stands beside the records what they say? The list of runs and the outbox are derived from them.
+"""Is what is beside the records what they say? The list of runs and the outbox are derived from them.
 
-- A command that was dropped from the outbox, or is never due there, would never be carried out; one that was put in
-  would be carried out without having been asked for. No hash covers them, so they are derived again here.
-- Records come by once, in the order in which they were written; of each run only what is open is kept.
-- When a command is due is settled by its records until somebody has begun it; then attempts and children move it.
-- What needs a style to tell (whether a run is stuck or listens) is not compared.
+- A command that was dropped from the outbox, or is never due there, would never be performed; one that was put in
+  would be performed without having been asked for. No hash covers them, so they are derived again here.
+- Records come by once, in the order in which they were written; of each run only what the kernel folds is kept.
+- When a command is due is settled by its records until a worker has begun it; then attempts and children move it.
+- What needs a style to tell (whether a run is stuck or listens, its gist) is not compared.
 """
 
 from collections.abc import Iterable
@@ -12,8 +12,15 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from ripstop.kernel.events import OUTCOMES, RESUME, Ended, Event, Forked, Ordered, Record, Started
-from ripstop.kernel.outbox import Closed, Held, Opened, Released, changes
+from ripstop.journals.families import belongs_to
+from ripstop.kernel.bare_style import BARE, NO_CONTENTS
+from ripstop.kernel.errors import RipstopError
+from ripstop.kernel.events import OUTCOMES, Event, Record
+from ripstop.kernel.folding import apply, replay
+from ripstop.kernel.outbox import Change, Closed, Held, Opened, Released, Superseded, inherited, plan
+from ripstop.kernel.run import Run
+
+from .outbox import IN_DOUBT, SUPERSEDED
 
 
 class RunRow(NamedTuple):
@@ -32,6 +39,9 @@ class RunRow(NamedTuple):
     parent_number: int | None
     fork_of: str | None
     fork_at: int
+    root: str
+    tokens: int
+    money: float
 
 
 class _Open(Struct, gc=False):
@@ -40,31 +50,34 @@ class _Open(Struct, gc=False):
     position: int
     waits: str
     due: int | None
-    """As it was asked."""
+    """As it was asked, or released."""
+    needs: str
+    awaits: str
     held: bool = False
-    again: int | None = None
-    """When it was due again after a doubt."""
+    superseded: bool = False
 
 
 class _Told(Struct):
-    """What the records of a run have told so far."""
+    """What the records of a run have shown so far."""
 
+    created: int
+    run: Run[None] | None
     open: dict[int, _Open]
-    created: int | None = None
     updated: int = 0
-    style: str | None = None
-    parent: tuple[str, int] | None = None
-    fork: tuple[str, int] | None = None
-    outcome: str | None = None
+    positions: dict[int, int] = {}
+    """Where each open command was asked."""
 
 
 class Derived:
-    def __init__(self, runs: Iterable[RunRow]) -> None:
+    def __init__(self, runs: Iterable[RunRow], workers: frozenset[int] = frozenset()) -> None:
+        self._workers = workers
         self._runs = {run.run_id: run for run in runs}
         self._told: dict[str, _Told] = {}
+        self._unfit: set[str] = set()
+        """Runs whose records do not fit together; what they say is not taken in any more."""
         self._cuts: dict[str, set[int]] = {}
         """Where a run is forked: what is open there is what the fork begins with."""
-        self._at_cut: dict[tuple[str, int], dict[int, _Open]] = {}
+        self._at_cut: dict[tuple[str, int], tuple[Run[None], dict[int, int]]] = {}
         for run in self._runs.values():
             if run.fork_of is not None:
                 owner, at = self._owner(run.fork_of, run.fork_at)
@@ -86,109 +99,159 @@ class Derived:
             at = self._runs[at].fork_of
         return found
 
-    def follow(self, run: RunRow, position: int, first: int, at: int, events: list[Event]) -> None:
-        """Take in a step."""
-        told = self._told.get(run.run_id)
-        if told is None:
-            told = self._told[run.run_id] = _Told(self._inherited(run), created=at)
-        told.updated = at
-        cuts = self._cuts.get(run.run_id, ())
-        for number, event in enumerate(events, first):
-            _note(told, event)
-            _open_and_close(told.open, Record(number, at, event), position)
-            if number in cuts:
-                self._at_cut[run.run_id, number] = _asked_anew(told.open)
+    def follow(self, row: RunRow, position: int, first: int, at: int, events: list[Event]) -> str:
+        """Take in a step; why that cannot be done, if the run's records do not fit together."""
+        try:
+            self._follow(row, position, first, at, events)
+        except (RipstopError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            self._unfit.add(row.run_id)
+            return f"the record does not follow from those before it ({type(error).__name__}: {error})"
+        return ""
 
-    def _inherited(self, run: RunRow) -> dict[int, _Open]:
-        if run.fork_of is None:
-            return {}
-        return _asked_anew(self._at_cut.get(self._owner(run.fork_of, run.fork_at), {}))
+    def _follow(self, row: RunRow, position: int, first: int, at: int, events: list[Event]) -> None:
+        if not self._unfit.isdisjoint(self.sources(row.run_id)):
+            return
+        told = self._told.get(row.run_id)
+        if told is None:
+            run, positions = self._shared(row)
+            if run is None and row.fork_of is not None:
+                raise LookupError(f"the run {row.fork_of!r} has not the records that it shares")
+            told = self._told[row.run_id] = _Told(at, run, {}, positions=dict(positions))
+        told.updated = at
+        records = [Record(number, at, event) for number, event in enumerate(events, first)]
+        if not records:
+            return
+        before = told.run
+        for number in self._cuts.get(row.run_id, ()):
+            if records[0].number <= number <= records[-1].number:
+                self._cut(row.run_id, told, records, number, position)
+        told.run = after = replay(BARE, NO_CONTENTS, row.run_id, records, before)
+        assert after is not None
+        found = plan(before, after, records)
+        if row.fork_of is not None and records[0].number == row.fork_at + 1:
+            found = [*inherited(after, row.fork_at), *found]
+        for change in found:
+            if type(change) is Opened:
+                told.positions.setdefault(change.number, position)
+            _apply(told, change)
+
+    def _cut(self, run_id: str, told: _Told, records: list[Record], number: int, position: int) -> None:
+        """Keep a run as it was right after a record where it is forked."""
+        run, positions = told.run, dict(told.positions)
+        for record in records:
+            if record.number <= number:
+                run = apply(BARE, NO_CONTENTS, run_id, run, record)
+                if record.number in run.open:
+                    positions[record.number] = position
+        assert run is not None
+        self._at_cut[run_id, number] = run, positions
+
+    def _shared(self, row: RunRow) -> tuple[Run[None] | None, dict[int, int]]:
+        if row.fork_of is None:
+            return None, {}
+        return self._at_cut.get(self._owner(row.fork_of, row.fork_at), (None, {}))
 
     # Comparing
 
-    def wrong_in_list(self, run: RunRow) -> list[str]:
+    def wrong_in_list(self, row: RunRow) -> list[str]:
         """What the list of runs says of a run, and its records do not."""
-        told = self._told.get(run.run_id)
-        if told is None:
+        if not self._unfit.isdisjoint(self.sources(row.run_id)):
+            return []
+        told = self._told.get(row.run_id)
+        if told is None or told.run is None:
             return ["the list of runs has a run without records"]
-        parent = (run.parent, run.parent_number) if run.parent is not None else None
-        fork = (run.fork_of, run.fork_at) if run.fork_of is not None else None
-        source = self._runs.get(run.fork_of) if run.fork_of is not None else None
+        run, source = told.run, self._runs.get(row.fork_of) if row.fork_of is not None else None
+        parent = (row.parent, row.parent_number) if row.parent is not None else None
         compared: list[tuple[str, Any, Any]] = [
-            ("style", run.style, source.style if source else told.style),
-            ("created", run.created, told.created),
-            ("updated", run.updated, told.updated),
-            ("parent", parent, told.parent),
-            ("fork", fork, told.fork),
+            ("style", row.style, source.style if source else run.started.style),
+            ("created", row.created, told.created),
+            ("updated", row.updated, told.updated),
+            ("parent", parent, None if source else run.started.parent),
+            ("tokens", row.tokens, run.spent.usage.tokens),
+            ("money", row.money, run.spent.usage.money),
         ]
-        if told.outcome or run.status in OUTCOMES:
-            compared.append(("status", run.status, told.outcome or "not ended"))
+        root = self._root(row)
+        if root:
+            compared.append(("root", row.root, root))
+        outcome = run.ended.outcome if run.ended else None
+        if outcome or row.status in OUTCOMES:
+            compared.append(("status", row.status, outcome or "not ended"))
         return [
             f"the list of runs has {name} {listed!r}, but the records say {said!r}"
             for name, listed, said in compared
             if listed != said
         ]
 
+    def _root(self, row: RunRow) -> str:
+        """The top of a run's family; empty if the run above it is not known here."""
+        if row.parent is None or not belongs_to(row.run_id, row.parent):
+            return row.run_id
+        above = self._runs.get(row.parent)
+        return above.root if above else ""
+
     def wrong_in_outbox(self, run: RunRow, rows: dict[int, tuple[Any, ...]]) -> list[tuple[int, str]]:
         """What the outbox has of a run, and its records do not; with the command's number."""
+        if not self._unfit.isdisjoint(self.sources(run.run_id)):
+            return []
         open_ = self._told[run.run_id].open if run.run_id in self._told else {}
         found = []
         for number in sorted(open_.keys() | rows.keys()):
+            asked = open_.get(number)
             if number not in rows:
-                found.append((number, "the command is open, but not in the outbox: nobody would carry it out"))
-            elif number not in open_:
+                assert asked is not None
+                if not asked.superseded or asked.waits == "run":
+                    found.append((number, "the command is open, but not in the outbox: it would never be performed"))
+            elif asked is None:
                 found.append((number, "the outbox has a command that is not open"))
             else:
-                text = self._wrong(run, number, open_[number], rows[number])
+                text = self._wrong(run, number, asked, rows[number])
                 if text:
                     found.append((number, f"the outbox has the command, but {text}"))
         return found
 
     def _wrong(self, run: RunRow, number: int, asked: _Open, row: tuple[Any, ...]) -> str:
-        position, waits, due, holder, attempt = row
-        if position != asked.position or waits != asked.waits:
+        position, waits, due, holder, attempt, state, needs, awaits = row
+        if (state == SUPERSEDED) is not asked.superseded:
+            return "as one that is needed" if asked.superseded else "as one that is no longer needed"
+        if holder is not None and holder not in self._workers:
+            return "claimed by a worker that is not in the list: it would never be released"
+        if asked.superseded:
+            return ""  # the worker that holds or claims it reports on it
+        if position != asked.position or waits != asked.waits or needs != asked.needs:
             return "not as it was asked"
-        expected = None if asked.held else asked.due if asked.again is None else asked.again
-        if expected is None and asked.waits != "run":
+        question = awaits is not None and awaits.startswith(f"{run.run_id}.{number}.")
+        if (awaits or "") != asked.awaits and not question:
+            return "waiting for another run than it was asked for"
+        if (state == IN_DOUBT) is not asked.held:
+            return "as one that is not in doubt" if asked.held else "as one that is in doubt"
+        if asked.held:
             return "as one that a worker may take" if due is not None or holder is not None else ""
-        if asked.waits == "run":
-            forgotten = not asked.held and due is None and holder is None and self._has_ended_child(run, number)
+        if awaits:
+            told = self._told.get(awaits)
+            settled = told is not None and told.run is not None and told.run.is_settled
+            forgotten = due is None and holder is None and settled
             return "never due, although the run that it waits for has ended" if forgotten else ""
+        if asked.due is None:
+            return "as one that a worker may take" if due is not None or holder is not None else ""
+        if waits == "person":
+            return ""  # shown to an ancestor, and parked
         if type(due) is not int:
-            return "never due: nobody would carry it out"
-        return "due at another time" if attempt == 0 and due != expected else ""
-
-    def _has_ended_child(self, run: RunRow, number: int) -> bool:
-        child = self._runs.get(f"{run.run_id}.{number}")
-        return child is not None and child.parent == run.run_id and child.status in OUTCOMES
+            return "never due: it would never be performed"
+        return "due at another time" if attempt == 0 and due != asked.due else ""
 
 
-def _asked_anew(open_: dict[int, _Open]) -> dict[int, _Open]:
-    """What is open, as a fork has it: as it was asked, whatever became of it since; unless it is in doubt."""
-    return {number: _Open(one.position, one.waits, one.due, held=one.held) for number, one in open_.items()}
-
-
-def _note(told: _Told, event: Event) -> None:
-    if type(event) is Started:
-        told.style, told.parent = event.style, event.parent
-    elif type(event) is Forked:
-        told.fork, told.outcome = (event.run, event.at), None
-    elif type(event) is Ended:
-        told.outcome = event.outcome
-    elif type(event) is Ordered and event.order == RESUME:
-        told.outcome = None
-
-
-def _open_and_close(open_: dict[int, _Open], record: Record, position: int) -> None:
-    for change in changes((record,)):
-        if type(change) is Opened:
-            open_[change.number] = _Open(position, change.waits, change.due)
-        elif type(change) is Closed and change.number is not None:
-            open_.pop(change.number, None)
-        elif type(change) is Closed:
-            open_.clear()
-        elif type(change) is Held and change.number in open_:
-            open_[change.number].held = True
-        elif type(change) is Released and change.number in open_:
-            open_[change.number].held = False
-            open_[change.number].again = change.due
+def _apply(told: _Told, change: Change) -> None:
+    open_ = told.open
+    if type(change) is Opened:
+        position = told.positions[change.number]
+        open_[change.number] = _Open(position, change.waits, change.due, change.needs, change.awaits)
+    elif type(change) is Closed:
+        open_.pop(change.number, None)
+        told.positions.pop(change.number, None)
+    elif type(change) is Superseded and change.number in open_:
+        open_[change.number].superseded = True
+    elif type(change) is Held and change.number in open_:
+        open_[change.number].held = True
+    elif type(change) is Released and change.number in open_:
+        open_[change.number].held = False
+        open_[change.number].due = change.due

@@ -8,15 +8,16 @@ import stat
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 from ripstop.files.private_files import close_to_others, create_file, make_folder
-from ripstop.journals.sqlite.sql import migrations
 from ripstop.kernel.errors import JournalError, JournalNotFound
 from ripstop.runtime.failpoints import failpoint
 
 from .bounded_query import BoundedConnection
 from .schema import check_schema
+from .sql import migrations
 
 APPLICATION_ID = 0x52495053  # "RIPS"
 PATIENCE = 30.0
@@ -27,7 +28,7 @@ _NOT_SQLITE = "The journal {} is not an SQLite database. Name another file with 
 
 
 def connect(path: Path, create: bool = True) -> BoundedConnection:
-    """Open the file, or bring it up to date; with `create` also make it. Every trouble is a `JournalError`.
+    """Open the file, or bring it up to date; with `create` also make it. Every failure is a `JournalError`.
 
     Without `create` nothing is made: `JournalNotFound` if there is no journal.
     """
@@ -62,13 +63,22 @@ def connect(path: Path, create: bool = True) -> BoundedConnection:
         connection.close()
         raise explain(path, error, opening=True) from error
     except BaseException:
-        connection.close()
+        _close_unchanged(path, connection)
         raise
     return connection
 
 
+def _close_unchanged(path: Path, db: sqlite3.Connection) -> None:
+    """Close a file that is refused. The last connection to be closed copies the log into the file, as after a crash of
+    the program that wrote it; so one that cannot write is closed last."""
+    with closing(sqlite3.connect(f"{Path(os.path.abspath(path)).as_uri()}?mode=ro", timeout=0, uri=True)) as last:
+        with suppress(sqlite3.Error):  # it cannot be read at all, so nothing is copied
+            last.execute("PRAGMA schema_version").fetchone()
+        db.close()
+
+
 def _distrust(path: Path, db: BoundedConnection) -> None:
-    """The file may come from somebody else: nothing in it is run, and no query goes on for ever."""
+    """The file may come from somebody else: nothing in it is executed, and every query is bounded."""
     db.bound(path)
     for setting in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
         db.execute(f"PRAGMA {setting}")
@@ -79,10 +89,10 @@ def _distrust(path: Path, db: BoundedConnection) -> None:
 
 
 def _only_to_look_at(path: Path) -> bool:
-    """Whether the file is on a read-only file system, where nobody changes it.
+    """Whether the file is on a read-only file system, where it does not change.
 
-    SQLite cannot make there the files that it shares with other processes, so it must be told to do without. It then
-    leaves a `-wal` file out, and what was written last would be missing: where there is one, it is not told to.
+    SQLite cannot make its shared files there, so it must open the journal as immutable. It then ignores a `-wal` file,
+    and what was written last would be missing: false if there is one.
     """
     try:
         read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
@@ -98,15 +108,16 @@ def _prepare(path: Path, db: sqlite3.Connection, create: bool) -> None:
         close_to_others(path.with_name(name))  # not before we know that it is a journal
     if not version and not create:
         raise JournalNotFound(path)  # an empty file, or one that another process is about to make a journal of
-    if version < len(known):
+    if version < max(known):
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN EXCLUSIVE")
         failpoint("sqlite.before_migration")
         try:
-            for number in range(_known_version(path, db), len(known)):
-                for statement in _statements(known[number]):
+            now = _known_version(path, db)  # another process may have been first
+            for number, script in known.items():
+                for statement in _statements(script) if number > now else ():
                     db.execute(statement)
-                db.execute(f"PRAGMA user_version = {number + 1}")
+            db.execute(f"PRAGMA user_version = {max(known)}")
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             failpoint("sqlite.in_migration")
             db.execute("COMMIT")
@@ -133,13 +144,19 @@ def _known_version(path: Path, db: sqlite3.Connection) -> int:
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if tables and application != APPLICATION_ID:
         raise JournalError(
-            f"{path} is an SQLite database, but no ripstop journal. "
+            f"{path} is an SQLite database, but not a journal of ripstop. "
             "Name another file with --store. Nothing was changed."
         )
-    if version > len(migrations()):
+    known = migrations()
+    if version > max(known):
         raise JournalError(
             f"{path} was written by a newer version of ripstop (journal version {version}; "
-            f"this one knows up to {len(migrations())}). Upgrade ripstop. Nothing was changed."
+            f"this one knows up to {max(known)}). Upgrade ripstop. Nothing was changed."
+        )
+    if 0 < version < min(known):
+        raise JournalError(
+            f"{path} was written by ripstop 0.1 (journal version {version}), which this version does not read. "
+            "Look at it with ripstop 0.1, or name another file with --store. Nothing was changed."
         )
     check_schema(path, db, max(version, 0))
     return max(version, 0)
@@ -183,18 +200,18 @@ def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, opening: bool
     undecodable = isinstance(error, UnicodeDecodeError)
     code = sqlite3.SQLITE_CORRUPT if undecodable else getattr(error, "sqlite_errorcode", 0) & 0xFF
     advice = {
-        sqlite3.SQLITE_NOTADB: "is no SQLite database. Name another file with --store. Nothing was changed",
+        sqlite3.SQLITE_NOTADB: "is not an SQLite database. Name another file with --store. Nothing was changed",
         sqlite3.SQLITE_FULL: "cannot grow: the disk is full. Make room, then `ripstop resume`. "
         "What was recorded before is safe",
         sqlite3.SQLITE_READONLY: "cannot be written to: it, or its folder, is read-only. Change its permissions, "
         "or name another file with --store",
         sqlite3.SQLITE_BUSY: f"has been locked by another process for {PATIENCE:g} s. End that one, or wait for it",
         sqlite3.SQLITE_LOCKED: "is locked. End the program that holds it, or wait for it",
-        sqlite3.SQLITE_CORRUPT: "is damaged. `ripstop verify` tells more; restore it from a backup",
+        sqlite3.SQLITE_CORRUPT: "is damaged. `ripstop verify` shows more; restore it from a backup",
         sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error. "
         "What was recorded before is safe. Check the disk, then `ripstop resume`",
         sqlite3.SQLITE_INTERRUPT: "is damaged: reading it takes more work than a file of its size can need. "
-        "`ripstop verify` tells more; restore it from a backup",
+        "`ripstop verify` shows more; restore it from a backup",
         sqlite3.SQLITE_TOOBIG: "has a value that is too large to be read or written",
         sqlite3.SQLITE_CANTOPEN: "cannot be opened. Is the folder there, and may you write to it?",
     }.get(code, "cannot be used")

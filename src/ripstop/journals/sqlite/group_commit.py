@@ -43,7 +43,7 @@ class GroupCommit:
         explain: Callable[[sqlite3.Error], JournalError],
     ) -> None:
         """`write_collected` writes what operations left to be written together. If it or one of them raises something
-        that is no error of SQLite, all is undone and done again one by one, so that only that one fails."""
+        other than an SQLite error, all are undone and repeated one by one, so that only that one fails."""
         self._connection = connection
         self._turnstile = turnstile
         self._write_collected = write_collected
@@ -77,7 +77,7 @@ class GroupCommit:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another thread has the connection. Then nobody else may touch it, not even to ask something."""
+        """Whether another thread has the connection. Then this thread must not touch it, not even to read."""
         return self._under_way is not None
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class GroupCommit:
             busy = isinstance(error, sqlite3.OperationalError) and _is_busy(error)
             return None if busy and not wait else self._explain(error)
         except Exception as error:
-            return error  # a fault of ours; whoever waits must learn of it, or would wait for ever
+            return error  # a bug in ripstop; the caller must learn of it, or would wait for ever
 
     @staticmethod
     def _resolve(batch: list[Pending], results: list[Any] | Exception) -> None:
@@ -167,7 +167,7 @@ class GroupCommit:
             self._write_collected()
         except sqlite3.Error:
             raise
-        except Exception as error:  # a fault of ours, too, is only for the one it happened to
+        except Exception as error:  # a bug in ripstop also fails only the operation it happened in
             self._connection.execute("ROLLBACK TO alone")
             result = error
         self._connection.execute("RELEASE alone")

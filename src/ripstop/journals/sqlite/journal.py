@@ -1,33 +1,54 @@
 """A journal in one SQLite file, which several processes may use at the same time.
 
 - WAL, `synchronous=FULL`: what `append` has returned for survives a crash and a power cut.
-- All writing goes through one group commit per process; reading has a connection of its own.
+- All writing goes through one group commit per process; reading has its own connection.
 - Appending is optimistic: it changes nothing unless the run is exactly as long as expected, and,
-  for an answer, unless the worker still holds the command it answers (`sqlite_steps`).
-- What is open is derived from the records in the same transaction (`kernel.outbox`).
+  for an answer, unless the worker still holds the command it answers (`steps`).
+- What is open is kept in the same transaction, as `kernel.outbox` plans it.
 """
 
+import asyncio
 import sqlite3
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ripstop.journals.blobs import genuine
-from ripstop.journals.sqlite.sql import queries
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import AskPerson
-from ripstop.kernel.errors import JournalError, LeaseLost
-from ripstop.kernel.events import Asked, Record
-from ripstop.runtime.ports import ClaimedCommand, Damage, Entry, Question, RunInfo
+from ripstop.kernel.errors import JournalError, LeaseLost, NotNeeded, UsageError
+from ripstop.kernel.events import Record
+from ripstop.runtime.ports import (
+    ALL,
+    ClaimedCommand,
+    Clock,
+    Damage,
+    DeskQuery,
+    Entry,
+    Moved,
+    Nothing,
+    Page,
+    Question,
+    RunInfo,
+    RunQuery,
+    Scope,
+    Tombstone,
+)
 
+from .bounded_query import BoundedConnection
+from .care import backup, forget
 from .columns import is_count, is_time
 from .file import connect, explain
 from .group_commit import GroupCommit
+from .lists import SqliteLists
 from .liveness import Liveness
+from .outbox import BEGUN, BEGUN_UNSAFE, SUPERSEDED, SqliteOutbox
+from .sql import queries
 from .steps import Steps
 from .verify import check_outbox, check_run, verify
 from .write_queue import WriteQueue
 
+LAST = 2**62
+"""Higher than the number of any record."""
 LEASE = 30_000_000
 """How long a worker counts as alive after a heartbeat, where a lock cannot tell."""
 
@@ -42,6 +63,8 @@ class SqliteJournal:
         self._reading = connect(self._path, create)
         self._liveness = Liveness(self._path)
         self._steps = Steps(self._writing)
+        self._lists = SqliteLists(self._reading, codec, self._expect)
+        self._outbox = SqliteOutbox()
         self._commit = GroupCommit(
             self._writing,
             WriteQueue(self._path),
@@ -51,7 +74,7 @@ class SqliteJournal:
         )
         self._seen = self._data_version()
         self._outbox_damage: list[Damage] | None = None
-        """What SQLite finds wrong with the outbox and its indexes; `None`: not looked at yet."""
+        """What SQLite finds wrong with the outbox and its indexes; `None`: not checked yet."""
 
     @property
     def path(self) -> Path:
@@ -64,24 +87,33 @@ class SqliteJournal:
         self._reading.close()
         self._writing.close()
 
+    @property
+    def clock(self) -> Clock | None:
+        return None  # all its workers are on this machine
+
     # Reading
 
-    async def read(self, run_id: str, after: int = 0) -> list[Record]:
+    async def read(
+        self, run_id: str, after: int = 0, before: int | None = None, most: int | None = None
+    ) -> list[Record]:
+        end = min(LAST if before is None else before, LAST if most is None else after + most + 1)
         with _Explained(self._path):
-            rows = list(self._reading.rows(self._sql["story"], {"run": run_id, "after": after}))
+            rows = list(self._reading.rows(self._sql["story"], {"run": run_id, "after": after, "before": end}))
         found: list[Record] = []
         for first, at, body in reversed(rows):
             self._expect(is_count(first) and is_time(at) and isinstance(body, (str, bytes)), f"a record of {run_id!r}")
-            if found:  # a fork may go on in the middle of a step
+            if found:  # a fork may continue in the middle of a step
                 del found[first - found[0].number :]
             found += [Record(number, at, event) for number, event in enumerate(self._codec.load_step(body), first)]
-        return [record for record in found if record.number > after] if found and found[0].number <= after else found
+        if found and (found[0].number <= after or found[-1].number >= end):
+            return [record for record in found if after < record.number < end]
+        return found
 
     async def blob(self, digest: str) -> bytes:
         with _Explained(self._path):
             row = next(self._reading.rows(self._sql["blob"], (digest,)), None)
         if row is None:
-            raise JournalError(f"{self._path}: the content {digest[:12]}… is missing. `ripstop verify` tells more.")
+            raise JournalError(f"{self._path}: the content {digest[:12]}… is missing. `ripstop verify` shows more.")
         return genuine(row[0], digest, str(self._path))
 
     async def latest(self) -> int:
@@ -90,51 +122,73 @@ class SqliteJournal:
         self._expect(all(type(time or 0) is int for time in (last, until)), "the time of a record or worker")
         return max(last or 0, (until or 0) - LEASE, 0)
 
-    async def runs(self) -> list[RunInfo]:
+    async def since(self, cursor: str = "", most: int = 100) -> list[Moved]:
         with _Explained(self._path):
-            rows = list(self._reading.rows(self._sql["runs"]))
-        names = ("run_id", "style", "status", "length", "created", "updated", "parent")
-        infos = []
-        for row in rows:
-            run_id, style, status, length, created, updated, parent = row
-            texts = all(isinstance(text, str) for text in (run_id, style, status, parent or ""))
-            self._expect(
-                texts and is_count(length) and is_time(created) and is_time(updated), "a row in the list of runs"
-            )
-            infos.append(RunInfo(**dict(zip(names, row, strict=True))))
-        return infos
+            return self._lists.since(cursor, most)
 
-    async def desk(self) -> list[Question]:
+    async def cursor(self) -> str:
         with _Explained(self._path):
-            rows = list(self._reading.rows(self._sql["desk"]))
-        found = []
-        for run_id, number, first, at, body in rows:
-            typed = isinstance(run_id, str) and isinstance(body, (str, bytes))
-            self._expect(typed and is_count(number) and is_count(first) and is_time(at), "a question on the desk")
-            asked = dict(enumerate(self._codec.load_step(body), first)).get(number)
-            self._expect(isinstance(asked, Asked) and isinstance(asked.command, AskPerson), "a question on the desk")
-            assert isinstance(asked, Asked) and isinstance(asked.command, AskPerson)
-            found.append(Question(run_id=run_id, number=number, at=at, command=asked.command))
-        return found
+            return str(next(self._reading.rows(self._sql["last_position"]))[0])
+
+    async def follower(self, name: str) -> str:
+        with _Explained(self._path):
+            row = next(self._reading.rows(self._sql["follower"], (name,)), None)
+        return str(row[0]) if row else ""
+
+    async def keep_follower(self, name: str, cursor: str) -> None:
+        await self._commit.submit(lambda db: db.execute(self._sql["keep_follower"], (name, cursor)).rowcount)
+
+    # Lists
+
+    async def runs(self, query: RunQuery = RunQuery()) -> Page[RunInfo]:
+        with _Explained(self._path):
+            return self._lists.runs(query)
+
+    async def run(self, run_id: str) -> RunInfo | None:
+        with _Explained(self._path):
+            return self._lists.run(run_id)
+
+    async def counts(self, query: RunQuery = RunQuery()) -> dict[str, int]:
+        with _Explained(self._path):
+            return self._lists.counts(query)
+
+    async def forks(self, run_id: str) -> list[RunInfo]:
+        with _Explained(self._path):
+            return self._lists.forks(run_id)
+
+    async def desk(self, query: DeskQuery = DeskQuery()) -> Page[Question]:
+        with _Explained(self._path):
+            return self._lists.desk(query)
+
+    async def desk_count(self) -> int:
+        with _Explained(self._path):
+            return self._lists.desk_count()
+
+    async def document(self, collection: str, key: str) -> bytes | None:
+        with _Explained(self._path):
+            row = next(self._reading.rows(self._sql["document"], (collection, key)), None)
+        self._expect(row is None or isinstance(row[0], bytes), "a document")
+        return row[0] if row else None
+
+    async def documents(self, collection: str, cursor: str = "", size: int = 50) -> Page[tuple[str, bytes]]:
+        with _Explained(self._path):
+            return self._lists.documents(collection, cursor, size)
+
+    async def tombstones(self) -> list[Tombstone]:
+        with _Explained(self._path):
+            return self._lists.tombstones()
 
     def _expect(self, holds: bool, what: str) -> None:
-        """SQLite lets any type stand in any column; only what fits is handed out."""
+        """SQLite lets any type be in any column; only what fits is handed out."""
         if not holds:
             raise JournalError(
-                f"The journal {self._path} is damaged: {what} is not one. `ripstop verify` tells more; "
+                f"The journal {self._path} is damaged: {what} is not one. `ripstop verify` shows more; "
                 "restore the journal from a backup."
             )
 
-    async def next_due(self, only: str | None = None) -> int | None:
-        with _Explained(self._path):
-            query, of = ("next_due", ()) if only is None else ("next_due_of", (only, only, only))
-            due: int | None = next(self._reading.rows(self._sql[query], of))[0]
-        self._expect(due is None or type(due) is int, "the time of a command")
-        return due
-
     def changed(self) -> bool:
         if self._commit.elsewhere:
-            return False  # nobody may ask now; whoever asks again learns of it then
+            return False  # the connection is busy; the next call sees the change
         before, self._seen = self._seen, self._data_version()
         return before != self._seen
 
@@ -161,7 +215,7 @@ class SqliteJournal:
     def _explain(self, error: sqlite3.Error) -> JournalError:
         return explain(self._path, error)
 
-    # Working
+    # Workers
 
     async def enrol(self, now: int) -> int:
         holder: int = await self._commit.submit(lambda db: db.execute(self._sql["enrol"], (now + LEASE,)).lastrowid)
@@ -170,8 +224,8 @@ class SqliteJournal:
         return holder
 
     async def _forget_the_dead(self, now: int) -> None:
-        """Workers that were killed with nothing in hand: nobody takes over from them, so nobody else buries them."""
-        marks = self._liveness.marks()  # before the list, so that whoever enrols just now is in it
+        """Workers that were killed and whose files are left, or whose leases ran out without a file."""
+        marks = self._liveness.marks()  # before the list, so that a worker enrolling just now is in it
         with _Explained(self._path):
             known = self._workers()
         dead = [
@@ -180,7 +234,7 @@ class SqliteJournal:
             if until < now and (other not in marks or self._liveness.gone(other))
         ]
         if dead:
-            await self._commit.submit(lambda db: self._bury(db, *dead))
+            await self._commit.submit(lambda db: self._bury(db, now, *dead))
         for other in [*dead, *(marks - known.keys())]:
             self._liveness.bury(other)
 
@@ -189,80 +243,152 @@ class SqliteJournal:
             await self._commit.submit(lambda db: db.execute(self._sql["heartbeat"], (now + LEASE, holder)).rowcount)
         )
 
-    async def leave(self, holder: int) -> None:
-        await self._commit.submit(lambda db: self._bury(db, holder))
+    async def leave(self, holder: int, now: int) -> None:
+        await self._commit.submit(lambda db: self._bury(db, now, holder))
         self._liveness.leave(holder)
 
-    def _bury(self, db: sqlite3.Connection, *holders: int) -> None:
+    def _bury(self, db: sqlite3.Connection, now: int, *holders: int) -> None:
+        """Release what they hold and forget them, in one transaction: so only a worker in the list holds anything."""
         for holder in holders:
-            db.execute(self._sql["release_all"], (holder,))
+            db.execute(self._sql["release_all"], {"now": now, "holder": holder})
             db.execute(self._sql["forget_worker"], (holder,))
 
-    async def has_workers(self, now: int) -> bool:
+    async def workers(self, now: int) -> list[tuple[int, bool]]:
         with _Explained(self._path):
-            workers = self._workers()
-        return any(until >= now and not self._liveness.gone(worker) for worker, until in workers.items())
+            known = self._workers()
+        return [(worker, until >= now and not self._liveness.gone(worker)) for worker, until in known.items()]
+
+    @property
+    def _looking(self) -> BoundedConnection:
+        """For what a worker asks after every step. The connection that writes still has its pages in memory; the one
+        that reads must fetch them again after every commit."""
+        return self._reading if self._commit.elsewhere else self._writing
 
     def _workers(self) -> dict[int, int]:
         """Until when each worker counts as alive."""
-        rows = list(self._reading.rows(self._sql["workers"]))
+        rows = list(self._looking.rows(self._sql["workers"]))
         self._expect(all(type(worker) is int and type(until) is int for worker, until in rows), "a worker")
         return dict(rows)
 
-    async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[ClaimedCommand]:
+    async def claim(
+        self, holder: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
+    ) -> list[ClaimedCommand]:
+        if isinstance(scope, Nothing):
+            return []
         with _Explained(self._path):
             dead = [
                 other
-                for other, until in self._reading.rows(self._sql["holders"], (holder,))
-                if type(until) is not int or until < now or self._liveness.gone(other)
+                for other, until in self._workers().items()
+                if other != holder and (until < now or self._liveness.gone(other))
             ]
-            if not dead and not next(self._reading.rows(self._sql["due_now"], _due(now, 1, only)), None):
+            if not dead and not self._outbox.due(self._looking.rows, now, 1, scope, offers):
                 return []  # the usual case costs no write
         tasks: list[ClaimedCommand] = await self._commit.submit(
-            lambda db: self._claim(db, dead, holder, _due(now, room, only))
+            lambda db: self._claim(db, dead, holder, now, room, scope, offers)
         )
         for other in dead:
             self._liveness.bury(other)
         return tasks
 
-    def _claim(self, db: sqlite3.Connection, dead: list[int], holder: int, due: dict[str, Any]) -> list[ClaimedCommand]:
-        self._bury(db, *dead)
+    def _claim(
+        self,
+        db: sqlite3.Connection,
+        dead: list[int],
+        holder: int,
+        now: int,
+        room: int,
+        scope: Scope,
+        offers: Sequence[str],
+    ) -> list[ClaimedCommand]:
+        self._bury(db, now, *dead)
+        if not db.execute(self._sql["is_enrolled"], (holder,)).fetchone():
+            return []  # another worker took it for dead; its next heartbeat reports that
         tasks = []
-        for key, run_id, number, attempt, state in db.execute(self._sql["due_now"], due).fetchall():
-            typed = isinstance(run_id, str) and is_count(number) and is_count(attempt)
+        for row in self._outbox.due(db.execute, now, room, scope, offers):
+            key, run_id, number, attempt, state, woken, _, awaits = row
+            typed = isinstance(run_id, str) and is_count(number) and is_count(attempt) and is_count(woken)
             self._expect(typed, "a command in the outbox")
             db.execute(self._sql["take"], (holder, key, number))
-            tasks.append(ClaimedCommand(run_id=run_id, number=number, attempt=attempt + 1, doubtful=state == 2))
+            tasks.append(
+                ClaimedCommand(
+                    run_id=run_id,
+                    number=number,
+                    attempt=attempt + 1,
+                    doubtful=state in (BEGUN, BEGUN_UNSAFE),
+                    unsafe=state == BEGUN_UNSAFE,
+                    superseded=state == SUPERSEDED,
+                    woken=woken,
+                    awaits=awaits or "",
+                )
+            )
         return tasks
 
-    async def begin(self, run_id: str, number: int, holder: int) -> int:
-        def begin(db: sqlite3.Connection) -> int:
-            row = db.execute(self._sql["begin_attempt"], (run_id, number, holder)).fetchone()
-            if row is None:
-                raise LeaseLost(run_id, number)
-            attempt: int = row[0]
-            return attempt
+    async def held(self, run_id: str) -> set[int]:
+        with _Explained(self._path):
+            return {number for (number,) in self._reading.rows(self._sql["held"], (run_id,))}
 
-        return int(await self._commit.submit(begin))
+    async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
+        if isinstance(scope, Nothing):
+            return None
+        with _Explained(self._path):
+            due = self._outbox.next_due(self._looking.rows, scope, offers)
+        self._expect(all(type(time) is int for time in due), "the time of a command")
+        return min(due, default=None)
+
+    async def begin(self, run_id: str, number: int, holder: int, attempt: int, repeatable: bool) -> None:
+        def begin(db: sqlite3.Connection) -> None:
+            me = (run_id, number, holder)
+            state = BEGUN if repeatable else BEGUN_UNSAFE
+            if not db.execute(self._sql["begin_attempt"], (attempt, state, *me)).rowcount:
+                superseded = db.execute(self._sql["is_superseded"], me).fetchone()
+                raise NotNeeded(run_id, number) if superseded else LeaseLost(run_id, number)
+
+        await self._commit.submit(begin)
 
     async def retry(self, run_id: str, number: int, holder: int, at: int) -> None:
         await self._commit.submit(lambda db: db.execute(self._sql["retry"], (at, run_id, number, holder)).rowcount)
 
-    async def park(self, run_id: str, number: int, holder: int) -> None:
-        def park(db: sqlite3.Connection) -> None:
-            me = (run_id, number, holder)
-            if not db.execute(self._sql["park"], (*me, f"{run_id}.{number}")).rowcount:
-                db.execute(self._sql["unpark"], me)
+    async def give_back(self, run_id: str, number: int, holder: int) -> None:
+        await self._commit.submit(lambda db: db.execute(self._sql["give_back"], (run_id, number, holder)).rowcount)
 
-        await self._commit.submit(park)
+    async def await_run(self, run_id: str, number: int, holder: int, awaited: str) -> None:
+        given = (awaited, run_id, number, holder)
+        await self._commit.submit(lambda db: db.execute(self._sql["await_run"], given).rowcount)
 
+    async def park(self, task: ClaimedCommand, holder: int, now: int) -> None:
+        given = {
+            "run": task.run_id,
+            "number": task.number,
+            "holder": holder,
+            "seen": task.woken,
+            "superseded": task.superseded,
+            "now": now,
+        }
+        await self._commit.submit(lambda db: db.execute(self._sql["park"], given).rowcount)
 
-def _due(now: int, room: int, only: str | None) -> dict[str, Any]:
-    return {"now": now, "room": room, "only": only}
+    async def superseded(self, holder: int) -> list[tuple[str, int]]:
+        with _Explained(self._path):
+            return list(self._looking.rows(self._sql["superseded"], (holder,)))
+
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None  # SQLite does not notify; callers poll `changed` instead
+
+    # Care
+
+    async def set_aside(self, run_id: str, reason: str) -> None:
+        await self._commit.submit(lambda db: db.execute(self._sql["set_aside"], (reason or None, run_id)).rowcount)
+
+    async def forget(self, run_ids: Sequence[str], now: int) -> None:
+        await self._commit.submit(lambda db: forget(db, run_ids, now))
+        self._steps.forget_heads()
+
+    async def backup(self, path: Path) -> None:
+        with _Explained(self._path):
+            await asyncio.to_thread(backup, self._path, path)
 
 
 class _Explained:
-    """Turns SQLite's errors into ours."""
+    """Turns the errors of SQLite, and of what is asked of it, into ours."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -271,5 +397,7 @@ class _Explained:
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, UnicodeEncodeError):  # half a character, from a command line or a request
+            raise UsageError(f"{ascii(error.object)[:60]} cannot be looked for: it is not valid text.") from error
         if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
             raise explain(self._path, error) from error

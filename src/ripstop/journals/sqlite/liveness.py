@@ -1,8 +1,8 @@
-"""Whether a worker of this machine still lives, told by a lock the kernel takes away when it dies.
+"""Whether a worker of this machine is alive, by a lock that the kernel releases when it dies.
 
-Each worker holds a lock on a small file beside the journal. A worker that was killed cannot hold
-one, so its commands are free at once, not only when its lease has run out. On another machine, where
-a lock cannot tell, the lease decides.
+Each worker holds a lock on a small file next to the journal. A worker that was killed cannot hold
+one, so its commands are free at once, not only when its lease has expired. For workers on other
+machines, which a lock does not cover, the lease decides.
 """
 
 import fcntl
@@ -44,7 +44,7 @@ class Liveness:
         return {int(name) for name in names if name.isdecimal()}
 
     def gone(self, holder: int) -> bool:
-        """Surely dead: its file is there and nobody holds the lock on it."""
+        """Whether it is surely dead: its file is there and the lock on it is free."""
         if holder in self._mine:
             return False
         try:

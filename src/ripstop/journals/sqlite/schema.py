@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ripstop.journals.sqlite.sql import migrations
 from ripstop.kernel.errors import JournalError
+
+from .sql import migrations
 
 Schema = dict[tuple[str, str], str]
 """What defines each object, by its type and name."""
@@ -50,8 +51,9 @@ def _plain(sql: Any) -> str:
 def _wanted(version: int) -> Schema:
     db = sqlite3.connect(":memory:")
     try:
-        for script in migrations()[:version]:
-            db.executescript(script)
+        for number, script in migrations().items():
+            if number <= version:
+                db.executescript(script)
         return read_schema(db)
     finally:
         db.close()

@@ -2,26 +2,33 @@
 
 - A row holds a whole step. It names the row of its run before it, and its hash covers that one's.
 - Each kind of row is written with one statement for the whole commit, which costs far less than step by step.
-- `write` raises if somebody else was first with one of the runs, or has the command that a step answers. Then
+- `write` raises if another process was first with one of the runs, or has the command that a step answers. Then
   the commit is to be undone.
 """
 
 import sqlite3
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from ripstop.journals import hash_chain as chain
-from ripstop.journals.sqlite.sql import queries
-from ripstop.kernel.errors import Conflict, LeaseLost
-from ripstop.kernel.events import Record, Started
-from ripstop.kernel.outbox import AT_ONCE, Change, Closed, Held, Opened, Released, changes
+from ripstop.journals import hash_chain
+from ripstop.journals.blobs import used_in
+from ripstop.journals.families import belongs_to
+from ripstop.kernel.effects import RunFinished
+from ripstop.kernel.errors import Conflict, JournalError, LeaseLost
+from ripstop.kernel.events import Answered, Started
+from ripstop.kernel.outbox import Change, Closed, Finished, Held, Opened, Released, Superseded
 from ripstop.runtime.ports import Entry
+
+from .columns import is_count
+from .sql import queries
 
 HEADS = 4096
 """Heads of runs kept in memory, so that an append needs no look-up."""
 
 Row = tuple[Any, ...]
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Head(Struct, frozen=True, gc=False):
@@ -46,6 +53,7 @@ class Steps:
         self._rows: list[Row] = []
         self._advances: list[Row] = []
         self._moved: list[Row] = []
+        self._moved_with_needs: list[Row] = []
         self._answered: list[Row] = []
         self._opened: list[Row] = []
         self._closed: list[Row] = []
@@ -63,38 +71,54 @@ class Steps:
                 head = self._head_in_file(run_id, length)
         else:
             head = self._create(entry)
-        digest = chain.link(head.digest, number, at, body)
+        digest = hash_chain.link(head.digest, number, at, body)
         position = self._position = (self._position or self._last_position()) + 1
         last = records[-1].number
         hashed = bytearray(digest)  # which sqlite3 binds as it is; for bytes it first looks for an adapter, slowly
         was = bytearray(head.digest)
         self._rows.append((position, head.key, number, at, head.last, body.decode(), hashed))
-        self._advances.append((last, position, hashed, entry.status, at, head.key, head.length, was))
+        told = (entry.status, at, entry.gist, entry.tokens, entry.money)
+        self._advances.append((last, position, hashed, *told, head.key, head.length, was))
         self._new_heads[run_id] = Head(head.key, last, position, digest)
         self._placed.append((entry, head.key, position))
 
     def _last_position(self) -> int:
-        position: int = self._db.execute(self._sql["last_position"]).fetchone()[0]
-        return position
+        row = self._db.execute(self._sql["last_position"]).fetchone()
+        if not row or not is_count(row[0]):
+            raise JournalError("The journal is damaged: where its last record is, is not a number.")
+        return int(row[0])
 
     def _create(self, entry: Entry) -> Head:
         first = entry.records[0]
         shared, length, position, style, parent = b"", 0, None, "", None
+        root = entry.run_id
         if entry.fork:
             source, length = entry.fork
-            (style,) = self._db.execute(self._sql["style_of"], (source,)).fetchone()
+            found = self._db.execute(self._sql["style_of"], (source,)).fetchone()
+            if found is None:
+                raise Conflict(source)  # it was forgotten in the meantime
+            (style,) = found
             position, shared = self._record_at(source, length)
         elif isinstance(first.event, Started):
             style, parent = first.event.style, first.event.parent
-        digest = chain.first(entry.run_id, shared)
-        origin = (*(parent or (None, None)), *(entry.fork or (None, 0)))
+            root = self._root(entry.run_id, parent)
+        digest = hash_chain.first(entry.run_id, shared)
+        origin = (root, *(parent or (None, None)), *(entry.fork or (None, 0)))
         row = (entry.run_id, style, entry.status, first.at, first.at, length, position, digest, *origin)
+        forgotten = self._db.execute(self._sql["is_forgotten"], (entry.run_id,)).fetchone()
         cursor = self._db.execute(self._sql["create_run"], row)
-        if not cursor.rowcount:
+        if forgotten or not cursor.rowcount:
             raise Conflict(entry.run_id)
         assert cursor.lastrowid is not None
         self._db.execute(self._sql["count_run"])
         return Head(cursor.lastrowid, length, position, digest)
+
+    def _root(self, run_id: str, parent: tuple[str, int] | None) -> str:
+        """A child that belongs to its parent is in its parent's family; a named one has its own family."""
+        if parent is None or not belongs_to(run_id, parent[0]):
+            return run_id
+        row = self._db.execute(self._sql["root_of"], (parent[0],)).fetchone()
+        return str(row[0]) if row else run_id
 
     def _record_at(self, run_id: str, number: int) -> tuple[int, bytes]:
         """Position and hash of the row that holds a record."""
@@ -127,11 +151,13 @@ class Steps:
                 if entry.fence and key in moved:
                     self._write_outbox()  # an earlier step of this commit may have closed what this one answers
                 moved.add(key)
-                if entry.blobs:
+                if entry.blobs or _ends_a_child(entry):  # else a step refers to no content
+                    used = used_in(entry.records)
                     self._db.executemany(self._sql["keep_blob"], entry.blobs.items())
+                    self._db.executemany(self._sql["use_blob"], [(digest, key) for digest in used | entry.blobs.keys()])
                 self._update_outbox(entry, key, position)
-                for record in entry.inherited:
-                    self._inherit(entry, key, record)
+                if entry.documents:
+                    self._keep_documents(entry, key)
             self._write_outbox()
         except BaseException:
             for entry, _, _ in self._placed:
@@ -150,10 +176,16 @@ class Steps:
         self._new_heads.clear()
         self._forget()
 
+    def forget_heads(self) -> None:
+        """Runs may be gone: look each up again before it is appended to."""
+        self._heads.clear()
+
     def _forget(self) -> None:
         self._position = 0
         self._placed.clear()
-        for rows in (self._rows, self._advances, self._moved, self._answered, self._opened, self._closed):
+        for rows in (self._rows, self._advances, self._moved, self._moved_with_needs):
+            rows.clear()
+        for rows in (self._answered, self._opened, self._closed):
             rows.clear()
 
     def _changes(self, statement: str, rows: list[Row]) -> bool:
@@ -175,33 +207,60 @@ class Steps:
 
     def _update_outbox(self, entry: Entry, key: int, position: int) -> None:
         """What opens and closes is collected, and written before anything else happens to the outbox."""
-        found = changes(entry.records)
+        found = entry.changes
         if entry.fence:
             number, holder = entry.fence
-            if len(found) == 2 and entry.holder == holder:
-                # nearly every answer leads to exactly one command, which stays with the same worker. It gets the same
-                # row, which is cheaper than to close one and to open another
-                closed, opened = found
-                answered = type(closed) is Closed and closed.number == number
-                if answered and type(opened) is Opened and opened.waits in AT_ONCE:
-                    begun = int(opened.number in entry.begun)
-                    self._moved.append((opened.number, position, opened.waits, opened.due, begun, key, number, holder))
-                    return
+            if len(found) == 2 and self._move(entry, found[0], found[1], key, position):
+                return
             self._answered.append((key, number, holder))
+        # only a worker in the list can hold a command: who else would release it?
+        taker = entry.holder if entry.taken and self._is_enrolled(entry.holder) else None
         for change in found:
             if type(change) is Opened:
-                begun = int(change.number in entry.begun)
-                taken = entry.holder if change.waits in AT_ONCE else None
-                self._opened.append((key, change.number, position, change.waits, change.due, taken, begun, begun))
-            elif type(change) is Closed and change.number is not None:
+                taken = taker if change.number in entry.taken else None
+                begun = int(taken is not None and change.number in entry.begun)
+                asked = position if change.number >= entry.records[0].number else self._shared(entry, change.number)
+                kept = (change.needs, change.awaits or None)
+                row = (key, change.number, asked, change.waits, change.due, taken, begun, begun, *kept)
+                self._opened.append(row)
+            elif type(change) is Closed:
                 self._closed.append((key, change.number))
             else:
                 self._write_outbox()
-                self._change_at_once(entry, key, change)
+                self._change_at_once(key, change)
+
+    def _is_enrolled(self, holder: int | None) -> bool:
+        return self._db.execute(self._sql["is_enrolled"], (holder,)).fetchone() is not None
+
+    def _move(self, entry: Entry, closed: Change, opened: Change, key: int, position: int) -> bool:
+        """Nearly every answer leads to exactly one command, which stays with the same worker. It gets the same row,
+        which is cheaper than to close one and to open another."""
+        assert entry.fence is not None
+        number, holder = entry.fence
+        if type(closed) is not Closed or closed.number != number or type(opened) is not Opened:
+            return False
+        if entry.holder != holder or opened.number not in entry.taken:
+            return False
+        begun = int(opened.number in entry.begun)
+        row = (opened.number, position, opened.waits, opened.due, begun, key, number, holder)
+        if closed.plain and not opened.needs and not opened.awaits:
+            self._moved.append(row)
+        else:
+            self._moved_with_needs.append((*row, opened.needs, opened.awaits or None))
+        return True
+
+    def _shared(self, entry: Entry, number: int) -> int:
+        """The position of a command that a fork shares and still has open."""
+        assert entry.fork is not None
+        return self._record_at(entry.fork[0], number)[0]
 
     def _write_outbox(self) -> None:
         """First all that opens: what opens and closes in the same commit is then gone."""
         if self._moved and not self._changes("move_on", self._moved):
+            if len(self._placed) > 1:
+                raise self._lost()  # each is tried again alone
+            self._moved_with_needs += [(*row, "", None) for row in self._moved]  # it may have awaited a question's run
+        if self._moved_with_needs and not self._changes("move_on_with_needs", self._moved_with_needs):
             raise self._lost()
         if self._answered and not self._changes("still_held", self._answered):
             raise self._lost()
@@ -209,27 +268,33 @@ class Steps:
             self._db.executemany(self._sql["open_command"], self._opened)
         if self._closed:
             self._db.executemany(self._sql["close_command"], self._closed)
-        for written in (self._moved, self._answered, self._opened, self._closed):
+        for written in (self._moved, self._moved_with_needs, self._answered, self._opened, self._closed):
             written.clear()
 
-    def _change_at_once(self, entry: Entry, key: int, change: Change) -> None:
+    def _change_at_once(self, key: int, change: Change) -> None:
         db, sql = self._db, self._sql
-        if isinstance(change, Closed):
-            db.execute(sql["close_all"], (key,))
-            db.execute(sql["wake_parent"], (entry.records[-1].at, key, key))
-        elif isinstance(change, Held):
-            db.execute(sql["hold_command"], (key, change.number))
-        elif isinstance(change, Released):
-            db.execute(sql["release_command"], (change.due, key, change.number))
+        match change:
+            case Superseded(number=number, at=at, undo=undo):
+                if not undo:
+                    db.execute(sql["drop_unheld"], (key, number))
+                db.execute(sql["supersede"], {"at": at, "undo": undo, "run": key, "number": number})
+            case Held(number=number):
+                db.execute(sql["hold_command"], (key, number))
+            case Released(number=number, due=at):
+                db.execute(sql["release_command"], (at, key, number))
+            case Finished(run=run_id, at=at):
+                db.execute(sql["wake"], (at, run_id))
 
-    def _inherit(self, entry: Entry, key: int, record: Record) -> None:
-        """A fork asks on what the shared records asked and nobody answered."""
-        assert entry.fork is not None
-        for change in changes([record]):
-            if isinstance(change, Opened):
-                position, _ = self._record_at(entry.fork[0], record.number)
-                row = (key, record.number, position, change.waits, change.due, None, 0, 0)
-                self._opened.append(row)
-            else:  # in doubt
-                self._write_outbox()
-                self._change_at_once(entry, key, change)
+    def _keep_documents(self, entry: Entry, key: int) -> None:
+        for document in entry.documents:
+            place = (document.collection, document.key)
+            if document.body is None:
+                self._db.execute(self._sql["drop_document"], place)
+            else:
+                body = _encode(document.body)
+                self._db.execute(self._sql["keep_document"], (*place, body, key, entry.records[-1].number))
+
+
+def _ends_a_child(entry: Entry) -> bool:
+    fact = entry.records[0].event
+    return type(fact) is Answered and type(fact.answer) is RunFinished

@@ -1,23 +1,23 @@
 """Is every record the one that was written? Recomputes every hash, from the file alone, in one pass.
 
 - SQLite looks first whether the file is sound as a file. What it cannot read any more is damage too, not an error.
-- Then the records, and, of runs whose records are sound, what is derived from them (`sqlite_derived`).
+- Then the records, and, of runs whose records are sound, what is derived from them (`derived`).
 """
 
 import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ripstop.journals import hash_chain as chain
-from ripstop.journals.blobs import as_bytes, is_genuine
-from ripstop.journals.sqlite.sql import queries
+from ripstop.journals import hash_chain
+from ripstop.journals.blobs import as_bytes, is_genuine, named_in
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import UnknownRecord
-from ripstop.kernel.events import Event, Forked, Started
+from ripstop.kernel.events import Event
 from ripstop.runtime.ports import Damage
 
 from .bounded_query import BoundedConnection
 from .derived import Derived, RunRow
+from .sql import queries
 
 MOST_TOLD = 20
 """Complaints of SQLite that are passed on; a file that was cut in half has thousands."""
@@ -29,9 +29,26 @@ DAMAGED = (
     sqlite3.SQLITE_TOOBIG,
 )
 """Errors of SQLite that the file is to blame for: a broken page, a value without an end, pages that go round."""
-RUN_TYPES = (int, str, str, str, int, int, int, int | None, bytes, str | None, int | None, str | None, int)
+RUN_TYPES = (
+    int,
+    str,
+    str,
+    str,
+    int,
+    int,
+    int,
+    int | None,
+    bytes,
+    str | None,
+    int | None,
+    str | None,
+    int,
+    str,
+    int,
+    float,
+)
 STEP_TYPES = (int, int, int, int, int | None, str | bytes, bytes)
-OPEN_TYPES = (int, int, int, str, int | None, int | None, int)
+OPEN_TYPES = (int, int, int, str, int | None, int | None, int, int, str, str | None)
 
 
 class _Seen(NamedTuple):
@@ -78,7 +95,7 @@ def check_run(db: BoundedConnection, codec: Codec, run_id: str) -> list[Damage]:
 
 
 def _readable(look: Callable[[], list[Damage]]) -> list[Damage]:
-    """What a look at the file finds; that it cannot be looked at is something found."""
+    """What a check of the file finds; a file that cannot be checked is also reported."""
     try:
         return look()
     except sqlite3.DatabaseError as error:
@@ -112,6 +129,8 @@ class _Check:
         self._seen: dict[int, _Seen] = {}
         self._broken: set[str] = set()
         """Runs whose records are not what was written, so that nothing can be derived from them."""
+        self._foreign: set[str] = set()
+        """Runs of styles that are not known here: only their hashes can be checked."""
         self._strangers: set[Any] = set()
         self._derived = Derived(())
         self._followed: set[str] = set()
@@ -127,7 +146,8 @@ class _Check:
                 damage.append(
                     Damage(run_id="", number=0, text=f"the list of runs has a row that is not a run: {row[1]!r}")
                 )
-        self._derived = Derived(self._runs.values())
+        workers = self._db.rows(queries()["workers"])
+        self._derived = Derived(self._runs.values(), frozenset(worker for worker, _ in workers))
         wanted = [run.run_id for run in self._runs.values() if self._wanted(run)]
         self._followed = {source for run_id in wanted for source in self._derived.sources(run_id)}
         return damage
@@ -154,7 +174,7 @@ class _Check:
         return damage
 
     def _strange(self, key: Any, number: int, what: str) -> list[Damage]:
-        """Something of a run that is not in the list; told once for each such run."""
+        """Report data of a run that is not in the list, once for each such run."""
         if self._only is not None or key in self._strangers:
             return []
         self._strangers.add(key)
@@ -162,7 +182,7 @@ class _Check:
 
     def _damage_of(self, run: RunRow, row: tuple[Any, ...]) -> list[Damage]:
         if not _typed(row, STEP_TYPES):
-            text = f"row {row[0]} of the records holds no record"
+            text = f"row {row[0]} of the records does not hold a record"
             return [Damage(run_id=run.run_id, number=0, text=text)]
         position, _, number, at, before, body, stored = row
         return self._damage(run, _Step(position, number, at, before, as_bytes(body), stored))
@@ -175,34 +195,44 @@ class _Check:
             damage.append(Damage(run_id=run.run_id, number=place, text=text))
 
         events: list[Event] = []
+        foreign = 0
         try:
             events = self._codec.load_step(step.body)
         except (UnknownRecord, UnicodeDecodeError) as error:
-            report(step.number, str(error))
-        last = step.number + max(len(events), 1) - 1
-        which = f"records {step.number} to {last} stand" if last > step.number else "the record stands"
+            # a run of a style that is not installed here is sound if its hashes are; nothing can be derived from it
+            foreign = self._codec.foreign_events(step.body)
+            if foreign:
+                self._foreign.add(run.run_id)
+            else:
+                report(step.number, str(error))
+        last = step.number + max(len(events), foreign, 1) - 1
+        which = f"records {step.number} to {last} are" if last > step.number else "the record is"
         if step.number > seen.number + 1:
             report(seen.number + 1, f"records {seen.number + 1} to {step.number - 1} are missing")
         elif step.number <= seen.number or step.before != seen.position:
             report(step.number, f"{which} in the wrong place: after record {seen.number}")
-        if chain.link(seen.digest, step.number, step.at, step.body) != step.stored:
+        if hash_chain.link(seen.digest, step.number, step.at, step.body) != step.stored:
             were = f"records {step.number} to {last} were" if last > step.number else "the record was"
             report(step.number, f"{were} changed, moved or inserted: the hash does not fit the one before it")
         for number, event in enumerate(events, step.number):
-            definition = event.definition if isinstance(event, Started | Forked) else None
-            if definition and not self._db.execute(queries()["blob"], (definition,)).fetchone():
-                report(number, f"the definition {definition[:12]}… is missing from the file")
+            for digest in named_in(event):
+                if not self._db.execute(queries()["blob"], (digest,)).fetchone():
+                    report(number, f"the content {digest[:12]}… is missing from the file")
+                elif not self._db.execute(queries()["is_used"], (run.key, digest)).fetchone():
+                    report(number, f"the content {digest[:12]}… is not noted as used by the run")
         self._seen[run.key] = _Seen(last, step.position, step.stored)
-        self._derived.follow(run, step.position, step.number, step.at, events)
+        unfit = self._derived.follow(run, step.position, step.number, step.at, events)
+        if unfit and not damage:
+            report(step.number, unfit)
         return damage
 
     def _beginning(self, run: RunRow) -> _Seen:
-        """What stands before a run's own first record: nothing, or the step that holds the last one a fork shares."""
+        """What is before a run's own first record: nothing, or the step that holds the last one a fork shares."""
         if run.fork_of is None:
-            return _Seen(0, None, chain.first(run.run_id))
+            return _Seen(0, None, hash_chain.first(run.run_id))
         row = self._db.execute(queries()["record_at"], {"run": run.fork_of, "number": run.fork_at}).fetchone()
         position, digest = row or (None, b"")
-        return _Seen(run.fork_at, position, chain.first(run.run_id, digest if isinstance(digest, bytes) else b""))
+        return _Seen(run.fork_at, position, hash_chain.first(run.run_id, digest if isinstance(digest, bytes) else b""))
 
     def ends(self) -> list[Damage]:
         """Is each run as long as it says, and its last record the one it names?"""
@@ -244,7 +274,7 @@ class _Check:
             else:
                 damage += self._strange(key, number, "the outbox has a command of a run")
         for run in self._runs.values():
-            if self._wanted(run) and self._broken.isdisjoint(self._derived.sources(run.run_id)):
+            if self._wanted(run) and (self._broken | self._foreign).isdisjoint(self._derived.sources(run.run_id)):
                 wrong = [(0, text) for text in self._derived.wrong_in_list(run)]
                 wrong += self._derived.wrong_in_outbox(run, rows.get(run.key, {}))
                 damage += [
@@ -257,13 +287,14 @@ class _Check:
     def whole(self) -> list[Damage]:
         """Are there as many runs as were started, and is every definition what it was?"""
         damage = []
-        (started,) = self._db.execute(queries()["counted"]).fetchone() or (0,)
-        if started != len(self._runs):
-            text = f"{started} runs were started, and {len(self._runs)} are in the file: some are missing or were added"
+        started, forgotten = self._db.execute(queries()["counted"]).fetchone() or (0, 0)
+        if started != len(self._runs) + forgotten:
+            there = f"{len(self._runs)} are in the file and {forgotten} were forgotten"
+            text = f"{started} runs were started, but {there}: some are missing or were added"
             damage.append(Damage(run_id="", number=0, text=text))
         for digest, body in self._db.rows(queries()["all_blobs"]):
             if not is_genuine(as_bytes(body), digest):
-                damage.append(Damage(run_id="", number=0, text=f"the definition {str(digest)[:12]}… was changed"))
+                damage.append(Damage(run_id="", number=0, text=f"the content {str(digest)[:12]}… was changed"))
         return damage
 
 
@@ -278,5 +309,5 @@ def _in_order(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _typed(row: tuple[Any, ...], types: tuple[Any, ...]) -> bool:
-    """SQLite lets any type stand in any column."""
+    """SQLite lets any type be in any column."""
     return all(map(isinstance, row, types))

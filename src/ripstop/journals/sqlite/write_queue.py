@@ -1,8 +1,8 @@
 """A queue for those who wait for the journal's write lock, so that each gets its turn.
 
-SQLite has no queue: whoever asks at the right moment gets the lock, and with many processes one may ask in vain for a
-long time. So those who had to wait once line up at a lock of the kernel's, which serves them in their order; only the
-one in front asks SQLite. Whoever gets the lock at the first attempt never comes here.
+SQLite has no queue: the process that asks at the right moment gets the lock, and with many processes one can starve.
+So a process that had to wait once queues at a lock of the kernel's, which serves them in order; only the first in the
+queue asks SQLite. A process that gets SQLite's lock at the first attempt never comes here.
 
 The file stays: deleting it would let two wait at two files of one name. Where the folder cannot be written to, there is
 no queue, and every process asks SQLite.
@@ -23,7 +23,7 @@ class WriteQueue:
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Wait until everybody who came before has passed. Blocks, so it is for a thread of its own."""
+        """Wait until all earlier callers have passed. Blocks, so call it in its own thread."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
         except OSError:

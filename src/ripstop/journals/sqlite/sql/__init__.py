@@ -1,15 +1,15 @@
-"""The SQL of the SQLite journal: numbered migrations, and queries by name."""
+"""The SQL of the SQLite journal: numbered scripts that make or change its tables, and queries by name."""
 
 from functools import cache
 from importlib.resources import files
 
 
 @cache
-def migrations() -> tuple[str, ...]:
-    """Scripts `0001_….sql`, `0002_….sql`, … in order; the n-th brings a file to version n."""
+def migrations() -> dict[int, str]:
+    """Scripts `0003_….sql`, … by number: each brings a file to that version, the first one from nothing."""
     here = files(__name__)
-    names = sorted(p.name for p in here.iterdir() if p.name[:4].isdigit())
-    return tuple((here / name).read_text(encoding="utf-8") for name in names)
+    names = sorted(path.name for path in here.iterdir() if path.name[:4].isdigit())
+    return {int(name[:4]): (here / name).read_text(encoding="utf-8") for name in names}
 
 
 @cache

@@ -2,12 +2,16 @@
 
 -- name: create_run
 -- A new run; no row changes if the id is taken.
-INSERT INTO runs (id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING;
+INSERT INTO runs (id, style, status, created, updated, length, last, head, root, parent, parent_number, fork_of, fork_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING;
+
+-- name: is_forgotten
+SELECT 1 FROM tombstones WHERE id = ?;
 
 -- name: advance_run
 -- The optimistic check: no row changes if somebody else appended first.
-UPDATE runs SET length = ?, last = ?, head = ?, status = ?, updated = ? WHERE key = ? AND length = ? AND head = ?;
+UPDATE runs SET length = ?, last = ?, head = ?, status = ?, updated = ?, gist = ?, tokens = ?, money = ?
+WHERE key = ? AND length = ? AND head = ?;
 
 -- name: head_of
 SELECT key, length, last, head FROM runs WHERE id = ?;
@@ -16,20 +20,51 @@ SELECT key, length, last, head FROM runs WHERE id = ?;
 INSERT INTO records (position, run, number, at, before, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: last_position
-SELECT coalesce(max(position), 0) FROM records;
+-- Of all steps, those of forgotten runs included.
+SELECT max(coalesce((SELECT max(position) FROM records), 0), (SELECT position FROM total));
+
+-- name: keep_position
+-- Before records are removed.
+UPDATE total SET position = max(position, coalesce((SELECT max(position) FROM records), 0));
 
 -- name: keep_blob
 INSERT INTO blobs (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING;
 
+-- name: use_blob
+INSERT INTO blob_uses (hash, run) VALUES (?, ?) ON CONFLICT DO NOTHING;
+
+-- name: is_used
+SELECT 1 FROM blob_uses WHERE run = ? AND hash = ?;
+
 -- name: blob
 SELECT body FROM blobs WHERE hash = ?;
 
+-- name: keep_document
+INSERT INTO documents (collection, key, body, run, number) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (collection, key) DO UPDATE SET body = excluded.body, run = excluded.run, number = excluded.number;
+
+-- name: drop_document
+DELETE FROM documents WHERE collection = ? AND key = ?;
+
+-- name: document
+SELECT body FROM documents WHERE collection = ? AND key = ?;
+
+-- name: documents
+SELECT key, body FROM documents WHERE collection = ? AND key > ? ORDER BY key LIMIT ?;
+
 -- name: open_command
-INSERT INTO outbox (run, number, record, waits, due, holder, state, attempt) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO outbox (run, number, record, waits, due, holder, state, attempt, needs, awaits)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: move_on
 -- An answered command makes room for the next one of the same worker; no row changes unless that holds it still.
+-- For commands that any worker can take and that await no run: what they need stays as it is.
 UPDATE outbox SET number = ?1, record = ?2, waits = ?3, due = ?4, state = ?5, attempt = ?5
+WHERE run = ?6 AND number = ?7 AND holder = ?8 AND awaits IS NULL;
+
+-- name: move_on_with_needs
+UPDATE outbox SET number = ?1, record = ?2, waits = ?3, due = ?4, state = ?5, attempt = ?5,
+needs = ?9, awaits = ?10, woken = 0
 WHERE run = ?6 AND number = ?7 AND holder = ?8;
 
 -- name: still_held
@@ -39,20 +74,24 @@ UPDATE outbox SET holder = holder WHERE run = ? AND number = ? AND holder = ?;
 -- name: close_command
 DELETE FROM outbox WHERE run = ? AND number = ?;
 
--- name: close_all
-DELETE FROM outbox WHERE run = ?;
+-- name: drop_unheld
+-- Not needed any more, no worker has it in hand, and nothing has to be undone.
+DELETE FROM outbox WHERE run = ? AND number = ? AND holder IS NULL AND awaits IS NULL;
+
+-- name: supersede
+UPDATE outbox SET state = 4, needs = '', due = CASE WHEN :undo OR awaits IS NOT NULL THEN :at END
+WHERE run = :run AND number = :number;
 
 -- name: hold_command
--- In doubt: stays open, but nobody may take it.
-UPDATE outbox SET due = NULL, holder = NULL, state = 0 WHERE run = ? AND number = ?;
+-- In doubt: stays open, but no worker may take it.
+UPDATE outbox SET due = NULL, holder = NULL, state = 3 WHERE run = ? AND number = ?;
 
 -- name: release_command
 UPDATE outbox SET due = ?, holder = NULL, state = 0 WHERE run = ? AND number = ?;
 
--- name: wake_parent
--- A child has ended: the command that started it is due again, to be answered.
-UPDATE outbox SET due = ? WHERE number = (SELECT parent_number FROM runs WHERE key = ?)
-AND run = (SELECT p.key FROM runs AS c JOIN runs AS p ON p.id = c.parent WHERE c.key = ?);
+-- name: wake
+-- A run has ended with its family: every command that awaits it is due, to be answered; but not what is in doubt.
+UPDATE outbox SET due = CASE state WHEN 3 THEN NULL ELSE ? END, woken = woken + 1 WHERE awaits = ?;
 
 -- name: story
 -- The rows of a run that hold records behind number :after, the last one first. The first row of a fork points to the
@@ -65,7 +104,8 @@ WITH RECURSIVE story (position, before, number) AS (
     SELECT records.position, records.before, records.number FROM story
     JOIN records ON records.position = story.before AND records.position < story.position WHERE story.number > :after + 1
 )
-SELECT records.number, records.at, records.body FROM story JOIN records ON records.position = story.position;
+SELECT records.number, records.at, records.body FROM story JOIN records ON records.position = story.position
+WHERE story.number < :before;
 
 -- name: record_at
 -- Position and hash of the row that holds a record of a run.
@@ -78,17 +118,88 @@ WITH RECURSIVE story (position, before, number) AS (
 SELECT records.position, records.hash FROM story JOIN records ON records.position = story.position
 WHERE story.number <= :number;
 
+-- name: since
+SELECT records.position, runs.id, records.number, records.at, records.body
+FROM records JOIN runs ON runs.key = records.run
+WHERE records.position > ? ORDER BY records.position LIMIT ?;
+
+-- name: follower
+SELECT cursor FROM followers WHERE name = ?;
+
+-- name: keep_follower
+INSERT INTO followers (name, cursor) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor;
+
 -- name: style_of
 SELECT style FROM runs WHERE id = ?;
 
+-- name: root_of
+SELECT root FROM runs WHERE id = ?;
+
 -- name: runs
-SELECT id, style, status, length, created, updated, parent FROM runs ORDER BY created, key;
+-- The newest first. `lists` puts the filters in that are wanted.
+SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
+FROM runs
+WHERE key < :before /* filters */
+ORDER BY key DESC LIMIT :size;
+
+-- name: filter_statuses
+AND CASE WHEN set_aside IS NULL THEN status ELSE 'set_aside' END IN (SELECT value FROM json_each(:statuses));
+
+-- name: filter_styles
+AND style IN (SELECT value FROM json_each(:styles));
+
+-- name: filter_text
+AND (instr(id, :text) > 0 OR instr(gist, :text) > 0);
+
+-- name: filter_parentless
+AND parent IS NULL;
+
+-- name: filter_since
+AND updated >= :since;
+
+-- name: run
+SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
+FROM runs WHERE id = ?;
+
+-- name: children
+-- The runs that a run started, the newest first.
+SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
+FROM runs WHERE parent = :parent AND key < :before ORDER BY key DESC;
+
+-- name: family
+-- A run with its descendants, the newest first.
+SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
+FROM runs WHERE root = :root AND key < :before ORDER BY key DESC;
+
+-- name: forks
+SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
+FROM runs WHERE fork_of = ? ORDER BY key;
+
+-- name: counts
+-- How many runs of the list have each status; the filters are those of `runs`.
+SELECT CASE WHEN set_aside IS NULL THEN status ELSE 'set_aside' END, count(*) FROM runs
+WHERE key < :before /* filters */
+GROUP BY 1;
 
 -- name: desk
-SELECT runs.id, outbox.number, records.number, records.at, records.body
-FROM outbox JOIN runs ON runs.key = outbox.run
+-- The oldest first, by the position of what asks; forks share that, and the number.
+SELECT outbox.record, outbox.number, outbox.run, runs.id, runs.style, records.number, records.at, records.body
+FROM outbox INDEXED BY outbox_people JOIN runs ON runs.key = outbox.run
 JOIN records ON records.position = outbox.record
-WHERE outbox.waits = 'person' ORDER BY records.at, outbox.run, outbox.number;
+WHERE outbox.waits = 'person' AND outbox.state <> 4
+AND (outbox.record, outbox.number, outbox.run) > (:record, :number, :run)
+ORDER BY outbox.record, outbox.number, outbox.run LIMIT :size;
+
+-- name: desk_of
+-- The same, of one family.
+SELECT outbox.record, outbox.number, outbox.run, runs.id, runs.style, records.number, records.at, records.body
+FROM runs JOIN outbox ON outbox.run = runs.key JOIN records ON records.position = outbox.record
+WHERE runs.root = :root AND outbox.waits = 'person' AND outbox.state <> 4
+AND (outbox.record, outbox.number, outbox.run) > (:record, :number, :run)
+ORDER BY outbox.record, outbox.number, outbox.run LIMIT :size;
+
+-- name: desk_count
+SELECT count(*) FROM outbox WHERE waits = 'person' AND state <> 4;
 
 -- name: enrol
 INSERT INTO workers (until) VALUES (?);
@@ -100,68 +211,153 @@ SELECT id, until FROM workers;
 -- The time of the last record, and until when the workers' leases last.
 SELECT (SELECT at FROM records ORDER BY position DESC LIMIT 1), (SELECT max(until) FROM workers);
 
+-- name: is_enrolled
+SELECT 1 FROM workers WHERE id = ?;
+
 -- name: heartbeat
 UPDATE workers SET until = ? WHERE id = ?;
 
--- name: holders
-SELECT DISTINCT holder, (SELECT until FROM workers WHERE id = holder) FROM outbox
-WHERE holder IS NOT NULL AND holder <> ?;
-
 -- name: release_all
--- A worker is gone: what it had begun is doubtful now.
-UPDATE outbox SET holder = NULL, state = CASE state WHEN 1 THEN 2 ELSE state END WHERE holder = ?;
+-- A worker is gone: what it had begun is doubtful now, and what is not needed any more is reported by another.
+UPDATE outbox SET holder = NULL, due = CASE state WHEN 4 THEN :now ELSE due END WHERE holder = :holder;
 
 -- name: forget_worker
 DELETE FROM workers WHERE id = ?;
 
 -- name: due_now
-SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state
-FROM outbox JOIN runs ON runs.key = outbox.run
-WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.due <= :now
-AND (:only IS NULL OR runs.id = :only OR substr(runs.id, 1, length(:only) + 1) = :only || '.')
+-- What is due and can be taken by a worker that offers what it needs.
+SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state, outbox.woken, outbox.due, outbox.awaits
+FROM outbox INDEXED BY outbox_due JOIN runs ON runs.key = outbox.run
+WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs = :needs AND outbox.due <= :now
+AND runs.set_aside IS NULL
 ORDER BY outbox.due, outbox.run, outbox.number LIMIT :room;
+
+-- name: due_now_in
+-- The same, of the families in a JSON array of roots.
+SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state, outbox.woken, outbox.due, outbox.awaits
+FROM json_each(:roots) AS root JOIN runs ON runs.root = root.value JOIN outbox ON outbox.run = runs.key
+WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.due <= :now
+AND outbox.needs IN (SELECT value FROM json_each(:offers))
+ORDER BY outbox.due, outbox.run, outbox.number LIMIT :room;
+
+-- name: due_now_named
+-- The same, of the runs whose ids are in a range.
+SELECT outbox.run, runs.id, outbox.number, outbox.attempt, outbox.state, outbox.woken, outbox.due, outbox.awaits
+FROM runs JOIN outbox ON outbox.run = runs.key
+WHERE runs.id >= :first AND runs.id < :behind AND runs.set_aside IS NULL
+AND outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.due <= :now
+AND outbox.needs IN (SELECT value FROM json_each(:offers))
+ORDER BY outbox.due, outbox.run, outbox.number LIMIT :room;
+
+-- name: awaited_roots
+-- The families of the runs that those of one family await.
+SELECT DISTINCT awaited.root FROM runs JOIN outbox ON outbox.run = runs.key AND outbox.awaits IS NOT NULL
+JOIN runs AS awaited ON awaited.id = outbox.awaits WHERE runs.root = ?;
 
 -- name: take
 UPDATE outbox SET holder = ? WHERE run = ? AND number = ?;
 
 -- name: begin_attempt
-UPDATE outbox SET attempt = attempt + 1, state = 1
-WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ? RETURNING attempt;
+UPDATE outbox SET attempt = ?, state = ?
+WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ? AND state <> 4;
+
+-- name: is_superseded
+SELECT 1 FROM outbox WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ? AND state = 4;
 
 -- name: retry
 UPDATE outbox SET holder = NULL, state = 0, due = ?
-WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
+WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ? AND state <> 4;
+
+-- name: give_back
+UPDATE outbox SET holder = NULL WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
+
+-- name: await_run
+UPDATE outbox SET awaits = ? WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
 
 -- name: park
-UPDATE outbox SET holder = NULL, state = 0, attempt = 0, due = NULL
-WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?
-AND NOT EXISTS (SELECT 1 FROM runs WHERE id = ? AND status IN
-    ('completed', 'limit', 'stopped', 'failed', 'restart', 'transferred'));
+-- Due at once if the run that it awaits has ended since it was looked at, or if it is not needed any more since then.
+UPDATE outbox SET holder = NULL, state = CASE state WHEN 4 THEN 4 ELSE 0 END, attempt = 0,
+due = CASE WHEN woken <> :seen OR (state = 4 AND NOT :superseded) THEN :now END
+WHERE run = (SELECT key FROM runs WHERE id = :run) AND number = :number AND holder = :holder;
 
--- name: unpark
--- The child ended while its command was being parked: due at once.
-UPDATE outbox SET holder = NULL, state = 0, attempt = 0
-WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
+-- name: superseded
+SELECT runs.id, outbox.number FROM outbox JOIN runs ON runs.key = outbox.run
+WHERE outbox.holder = ? AND outbox.state = 4;
 
--- name: next_due_of
--- The same, of one run and its children only.
-SELECT min(due) FROM outbox JOIN runs ON runs.key = outbox.run WHERE holder IS NULL AND due IS NOT NULL
-AND (runs.id = ? OR substr(runs.id, 1, length(?) + 1) = ? || '.');
+-- name: held
+SELECT number FROM outbox WHERE run = (SELECT key FROM runs WHERE id = ?) AND holder IS NOT NULL;
 
 -- name: next_due
-SELECT min(due) FROM outbox WHERE holder IS NULL AND due IS NOT NULL;
+-- When the first command falls due that `due_now` would find.
+SELECT outbox.due FROM outbox INDEXED BY outbox_due JOIN runs ON runs.key = outbox.run
+WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs = ? AND runs.set_aside IS NULL
+ORDER BY outbox.due LIMIT 1;
+
+-- name: next_due_in
+SELECT min(outbox.due) FROM json_each(:roots) AS root JOIN runs ON runs.root = root.value
+JOIN outbox ON outbox.run = runs.key
+WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs IN (SELECT value FROM json_each(:offers));
+
+-- name: next_due_named
+SELECT min(outbox.due) FROM runs JOIN outbox ON outbox.run = runs.key
+WHERE runs.id >= :first AND runs.id < :behind AND runs.set_aside IS NULL
+AND outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs IN (SELECT value FROM json_each(:offers));
+
+-- name: is_busy
+-- Whether a worker has a command of a run in hand, or a child that it started has not ended.
+SELECT 1 FROM outbox WHERE run = :key AND (holder IS NOT NULL OR waits = 'run') LIMIT 1;
+
+-- name: awaiting
+-- The runs that wait for the end of one.
+SELECT runs.id FROM outbox JOIN runs ON runs.key = outbox.run WHERE outbox.awaits = ?;
+
+-- name: set_aside
+UPDATE runs SET set_aside = ? WHERE id = ?;
+
+-- name: bury
+INSERT INTO tombstones (id, at, status, length, head) SELECT id, :now, status, length, head FROM runs WHERE key = :key;
+
+-- name: tombstones
+SELECT id, at, status, length FROM tombstones ORDER BY at, id;
+
+-- name: forget_records
+DELETE FROM records WHERE position IN (
+    WITH RECURSIVE own (position, before) AS (
+        SELECT position, before FROM records WHERE position = (SELECT last FROM runs WHERE key = :key) AND run = :key
+        UNION ALL
+        SELECT records.position, records.before FROM own
+        JOIN records ON records.position = own.before AND records.position < own.position AND records.run = :key
+    )
+    SELECT position FROM own);
+
+-- name: forget_outbox
+DELETE FROM outbox WHERE run = :key;
+
+-- name: forget_documents
+DELETE FROM documents WHERE run = :key;
+
+-- name: forget_blobs
+DELETE FROM blobs WHERE hash IN (
+    SELECT mine.hash FROM blob_uses AS mine WHERE mine.run = :key
+    AND NOT EXISTS (SELECT 1 FROM blob_uses AS other WHERE other.hash = mine.hash AND other.run <> :key));
+
+-- name: forget_blob_uses
+DELETE FROM blob_uses WHERE run = :key;
+
+-- name: forget_run
+DELETE FROM runs WHERE key = :key;
 
 -- name: all_runs
-SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at
-FROM runs ORDER BY key;
+SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at,
+root, tokens, money FROM runs ORDER BY key;
 
 -- name: runs_behind
 -- A run, the one that it shares records with, and so on; as `all_runs`.
 WITH RECURSIVE behind (id) AS (
     SELECT :run UNION SELECT runs.fork_of FROM behind JOIN runs ON runs.id = behind.id WHERE runs.fork_of IS NOT NULL
 )
-SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at
-FROM runs WHERE id IN (SELECT id FROM behind) ORDER BY key;
+SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at,
+root, tokens, money FROM runs WHERE id IN (SELECT id FROM behind) ORDER BY key;
 
 -- name: records_of
 -- The rows of a run, and of those it shares records with, as far as it does; as `all_records`.
@@ -175,10 +371,11 @@ SELECT position, run, number, at, before, body, hash FROM records
 WHERE position IN (SELECT position FROM story) ORDER BY position;
 
 -- name: open_of
-SELECT run, number, record, waits, due, holder, attempt FROM outbox WHERE run = (SELECT key FROM runs WHERE id = :run);
+SELECT run, number, record, waits, due, holder, attempt, state, needs, awaits FROM outbox
+WHERE run = (SELECT key FROM runs WHERE id = :run);
 
 -- name: all_open
-SELECT run, number, record, waits, due, holder, attempt FROM outbox;
+SELECT run, number, record, waits, due, holder, attempt, state, needs, awaits FROM outbox;
 
 -- name: all_records
 SELECT position, run, number, at, before, body, hash FROM records ORDER BY position;
@@ -187,7 +384,8 @@ SELECT position, run, number, at, before, body, hash FROM records ORDER BY posit
 UPDATE total SET runs = runs + 1;
 
 -- name: counted
-SELECT runs FROM total;
+-- How many runs were ever started, and how many of them are forgotten.
+SELECT runs, (SELECT count(*) FROM tombstones) FROM total;
 
 -- name: all_blobs
 SELECT hash, body FROM blobs;

@@ -1,0 +1,192 @@
+"""Lists of a journal: runs, questions, documents and steps, page by page.
+
+Every page is found by an index or by walking along a key, so it costs the same however long the list is; a filter costs
+at most one pass over the list of runs. Nothing is handed out that is not of its type: SQLite lets anything be in any
+column.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from ripstop.journals.pages import is_wanted_question, is_wanted_run, number_cursor, page_size, place_cursor
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.effects import AskPerson
+from ripstop.kernel.events import Asked, Record
+from ripstop.runtime.ports import DeskQuery, Moved, Page, Question, RunInfo, RunQuery, Tombstone
+
+from .bounded_query import BoundedConnection
+from .columns import is_count, is_time
+from .sql import queries
+
+LAST_KEY = 2**63 - 1
+MOST_SCANNED = 5000
+"""Questions that are looked through for one page; if a filter leaves most of them out, the page is short."""
+Expect = Callable[[bool, str], None]
+
+
+class SqliteLists:
+    def __init__(self, db: BoundedConnection, codec: Codec, expect: Expect) -> None:
+        self._db = db
+        self._codec = codec
+        self._expect = expect
+        self._sql = queries()
+
+    def runs(self, query: RunQuery) -> Page[RunInfo]:
+        size = page_size(query.size)
+        found: list[tuple[int, RunInfo]] = []
+        for row in self._rows(query, size + 1):
+            info = self._info(row)
+            if not _is_family(query) or is_wanted_run(query, info):
+                found.append((row[0], info))
+            if len(found) > size:
+                break
+        page = found[:size]
+        return Page([info for _, info in page], str(page[-1][0]) if len(found) > size else "")
+
+    def _rows(self, query: RunQuery, size: int) -> Iterator[tuple[Any, ...]]:
+        """The rows that pass every filter; or all of one family, which are few."""
+        before = number_cursor(query.cursor) or LAST_KEY
+        if query.parent:
+            return self._db.rows(self._sql["children"], {"before": before, "parent": query.parent})
+        if query.root:
+            return self._db.rows(self._sql["family"], {"before": before, "root": query.root})
+        return self._all("runs", query, {"before": before, "size": size})
+
+    def _all(self, name: str, query: RunQuery, given: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query over all runs, with the filters that are wanted: each costs something for every row."""
+        wanted = _filters(query)
+        filters = " ".join(self._sql[f"filter_{filter_}"] for filter_ in wanted)
+        return self._db.rows(self._sql[name].replace("/* filters */", filters), {**given, **wanted})
+
+    def run(self, run_id: str) -> RunInfo | None:
+        row = next(self._db.rows(self._sql["run"], (run_id,)), None)
+        return self._info(row) if row else None
+
+    def forks(self, run_id: str) -> list[RunInfo]:
+        return [self._info(row) for row in self._db.rows(self._sql["forks"], (run_id,))]
+
+    def counts(self, query: RunQuery) -> dict[str, int]:
+        if not _is_family(query):
+            return dict(self._all("counts", query, {"before": LAST_KEY}))
+        found: dict[str, int] = {}
+        for info in map(self._info, self._rows(query, LAST_KEY)):
+            if is_wanted_run(query, info):
+                found[info.status] = found.get(info.status, 0) + 1
+        return found
+
+    def _info(self, row: tuple[Any, ...]) -> RunInfo:
+        (
+            _,
+            run_id,
+            style,
+            status,
+            length,
+            created,
+            updated,
+            parent,
+            root,
+            fork_of,
+            fork_at,
+            gist,
+            tokens,
+            money,
+            aside,
+        ) = row
+        texts = (run_id, style, status, parent or "", root, fork_of or "", gist, aside or "")
+        numbers = is_count(length) and is_count(fork_at) and is_count(tokens) and isinstance(money, (int, float))
+        typed = all(isinstance(text, str) for text in texts) and numbers and is_time(created) and is_time(updated)
+        self._expect(typed, "a row in the list of runs")
+        return RunInfo(
+            run_id=run_id,
+            style=style,
+            status="set_aside" if aside else status,
+            length=length,
+            created=created,
+            updated=updated,
+            parent=parent,
+            root=root,
+            fork_of=fork_of,
+            fork_at=fork_at,
+            gist=gist,
+            tokens=tokens,
+            money=float(money),
+            set_aside=aside or "",
+        )
+
+    def desk(self, query: DeskQuery) -> Page[Question]:
+        size, after = page_size(query.size), place_cursor(query.cursor)
+        name = "desk_of" if query.root else "desk"
+        given = {"record": after[0], "number": after[1], "run": after[2], "root": query.root, "size": MOST_SCANNED}
+        found: list[Question] = []
+        place, scanned = after, 0
+        for row in self._db.rows(self._sql[name], given):
+            question = self._question(row)
+            if is_wanted_question(query, question):
+                if len(found) == size:
+                    return Page(found, _cursor(place))
+                found.append(question)
+            place, scanned = row[:3], scanned + 1
+        return Page(found, _cursor(place) if scanned == MOST_SCANNED else "")
+
+    def _question(self, row: tuple[Any, ...]) -> Question:
+        record, number, key, run_id, style, first, at, body = row
+        typed = isinstance(run_id, str) and isinstance(style, str) and isinstance(body, (str, bytes))
+        numbers = is_count(record) and is_count(key) and is_count(number) and is_count(first) and is_time(at)
+        self._expect(typed and numbers, "a question on the desk")
+        asked = dict(enumerate(self._codec.load_step(body), first)).get(number)
+        self._expect(isinstance(asked, Asked) and isinstance(asked.command, AskPerson), "a question on the desk")
+        assert isinstance(asked, Asked) and isinstance(asked.command, AskPerson)
+        return Question(run_id=run_id, number=number, at=at, command=asked.command, style=style)
+
+    def desk_count(self) -> int:
+        return int(next(self._db.rows(self._sql["desk_count"]))[0])
+
+    def documents(self, collection: str, cursor: str, size: int) -> Page[tuple[str, bytes]]:
+        size = page_size(size)
+        found = []
+        for key, body in self._db.rows(self._sql["documents"], (collection, cursor, size + 1)):
+            self._expect(isinstance(key, str) and isinstance(body, bytes), "a document")
+            found.append((key, body))
+        return Page(found[:size], found[size - 1][0] if len(found) > size else "")
+
+    def since(self, cursor: str, most: int) -> list[Moved]:
+        found = []
+        for position, run_id, first, at, body in self._db.rows(
+            self._sql["since"], (number_cursor(cursor), page_size(most))
+        ):
+            typed = isinstance(run_id, str) and isinstance(body, (str, bytes)) and is_count(first) and is_time(at)
+            self._expect(typed, "a record")
+            records = [Record(number, at, event) for number, event in enumerate(self._codec.load_step(body), first)]
+            found.append(Moved(cursor=str(position), run_id=run_id, records=records))
+        return found
+
+    def tombstones(self) -> list[Tombstone]:
+        found = []
+        for run_id, at, status, length in self._db.rows(self._sql["tombstones"]):
+            typed = isinstance(run_id, str) and isinstance(status, str) and is_time(at) and is_count(length)
+            self._expect(typed, "a tombstone")
+            found.append(Tombstone(run_id=run_id, at=at, status=status, length=length))
+        return found
+
+
+def _cursor(place: tuple[Any, ...]) -> str:
+    return ".".join(map(str, place))
+
+
+def _is_family(query: RunQuery) -> bool:
+    return bool(query.parent or query.root)
+
+
+def _filters(query: RunQuery) -> dict[str, Any]:
+    """The filters that are wanted, with their values; those first that leave most out."""
+    encode = msgspec.json.encode
+    values = {
+        "since": query.since or None,
+        "text": query.text or None,
+        "parentless": 1 if query.parent == "" else None,
+        "styles": encode(query.styles).decode() if query.styles else None,
+        "statuses": encode(query.statuses).decode() if query.statuses else None,
+    }
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,126 @@
+"""A copy of a journal, made while it is in use."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ripstop.journals.memory import MemoryJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.errors import JournalError, UsageError
+from ripstop.kernel.events import Heard
+from ripstop.runtime.ports import RunQuery
+from ripstop.testing.journal_entries import NOW, TOOL, Scribe, answer
+
+WRITER = """
+import asyncio, sys
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.events import Heard
+from ripstop.testing.journal_entries import Scribe
+
+async def main(path):
+    journal, scribe = SqliteJournal(path, Codec()), Scribe()
+    print("ready", flush=True)
+    for number in range(100_000):
+        await journal.append(scribe.start(f"other{number}"))
+        await journal.append(scribe.entry(f"other{number}", Heard(text="x" * 500), after=1))
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+async def copied(path: Path) -> dict[str, int]:
+    """The runs of a copy, which must be sound."""
+    journal = SqliteJournal(path, Codec(), create=False)
+    try:
+        assert await journal.verify() == []
+        page = await journal.runs(RunQuery(size=1000))
+        return {info.run_id: info.length for info in page.items}
+    finally:
+        await journal.close()
+
+
+def test_copies_a_journal_that_goes_on_by_itself(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal, scribe = SqliteJournal(tmp_path / "j.db", Codec()), Scribe()
+        holder = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", TOOL, holder=holder, begun=(2,)))
+        await journal.backup(tmp_path / "copy.db")
+        await journal.append(scribe.entry("a", answer(2), after=2, fence=(2, holder)))
+        await journal.close()
+        assert await copied(tmp_path / "copy.db") == {"a": 2}
+        assert await copied(tmp_path / "j.db") == {"a": 3}
+        assert (tmp_path / "copy.db").stat().st_mode & 0o077 == 0
+        assert [name for name in os.listdir(tmp_path) if "unfinished" in name] == []
+
+    asyncio.run(story())
+
+
+def test_copies_one_moment_while_others_write(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+
+    async def story() -> None:
+        journal, scribe = SqliteJournal(path, Codec()), Scribe()
+        await asyncio.gather(*(journal.append(scribe.start(f"r{number}")) for number in range(300)))
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+        try:
+            assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+            writing = asyncio.gather(
+                *(journal.append(scribe.entry(f"r{number}", Heard(text="y" * 500), after=1)) for number in range(300))
+            )
+            async with asyncio.timeout(30):
+                await journal.backup(tmp_path / "copy.db")
+            assert writer.poll() is None, "it wrote all the time"
+            await writing
+        finally:
+            writer.kill()
+            writer.communicate()
+            await journal.close()
+        found = await copied(tmp_path / "copy.db")
+        assert len([run for run in found if run.startswith("r")]) == 300
+
+    asyncio.run(story())
+
+
+def test_never_copies_over_something(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal = SqliteJournal(tmp_path / "j.db", Codec())
+        await journal.append(Scribe().start("a"))
+        (tmp_path / "letter.txt").write_text("Dear Ann")
+        (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+        for name in ("letter.txt", "link", "j.db"):
+            with pytest.raises(UsageError, match="exists already"):
+                await journal.backup(tmp_path / name)
+        assert (tmp_path / "letter.txt").read_text() == "Dear Ann"
+        assert not (tmp_path / "nowhere").exists()
+        with pytest.raises(JournalError, match="cannot be copied"):
+            await journal.backup(tmp_path / "missing" / "copy.db")
+        await journal.close()
+        assert not [name for name in os.listdir(tmp_path) if "unfinished" in name]
+
+    asyncio.run(story())
+
+
+def test_a_journal_in_memory_says_that_it_cannot_be_copied(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="in memory"):
+        asyncio.run(MemoryJournal(Codec()).backup(tmp_path / "copy.db"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_copy_holds_what_is_only_in_the_log(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal, scribe = SqliteJournal(tmp_path / "j.db", Codec()), Scribe()
+        await journal.append(scribe.start("a"))
+        await journal.backup(tmp_path / "copy.db")
+        await journal.close()
+        with sqlite3.connect(tmp_path / "copy.db") as db:
+            assert db.execute("SELECT id FROM runs").fetchall() == [("a",)]
+        db.close()
+
+    asyncio.run(story())
