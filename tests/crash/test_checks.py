@@ -11,7 +11,18 @@ import msgspec
 import pytest
 
 from ripstop.kernel.effects import AskPerson, CallTool, PersonAnswered, ToolReturned
-from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Event, Record, Repeated, Started
+from ripstop.kernel.events import (
+    FORMAT,
+    Answered,
+    Asked,
+    Doubted,
+    DoubtResolved,
+    Ended,
+    Event,
+    Record,
+    Repeated,
+    Started,
+)
 from tests.harness.crash_checks import Found, canonical, look
 from tests.harness.crash_work import Acknowledged, Effect
 
@@ -53,7 +64,13 @@ def test_finds_nothing_wrong_with_an_honest_journal(folder: Path) -> None:
     assert (found.lost, found.silent, found.repeated, found.doubts) == ([], [], 0, 0)
     assert found.acknowledged == sum(len(records) for records in found.records.values())
     assert not found.ended
-    assert len(found.desk) == 2
+    assert sorted(question.run_id.split(".")[0] for question in found.desk) == [
+        "asker",
+        "chat",
+        "doomed",
+        "parent",
+        "solo",
+    ]
 
 
 def test_sees_that_an_acknowledged_record_is_gone(folder: Path) -> None:
@@ -97,7 +114,7 @@ def records(*events: Event) -> list[Record]:
     return [Record(number, number, event) for number, event in enumerate(events, 1)]
 
 
-STARTED = Started(style="errands", definition="0")
+STARTED = Started(style="errands", definition="0", format=FORMAT)
 ONE, TWO = Asked(command=CallTool(tool="ring")), Asked(command=CallTool(tool="pay"))
 ENDED = Ended(outcome="completed", because="done")
 
@@ -110,11 +127,11 @@ def test_a_run_without_its_doubts_is_the_run_that_was_never_killed() -> None:
         Doubted(to=2, evidence="gone"),
         question,
         Answered(to=4, answer=PersonAnswered(choice="again")),
-        Repeated(number=2, because="a person said: again"),
+        Repeated(number=2),
         Doubted(to=2, evidence="gone again"),
         question,
         Answered(to=8, answer=PersonAnswered(choice="happened", text="rung")),
-        Answered(to=2, answer=ToolReturned(value="rung")),
+        DoubtResolved(to=2, answer=ToolReturned(value="rung")),
         TWO,
         Answered(to=11, answer=ToolReturned(value="paid")),
         ENDED,

@@ -203,7 +203,7 @@ class Chain:
         """What a person says. About an effect in doubt: whether it has left a trace."""
         command, run_id, number = question.command, question.run_id, question.number
         if HAPPENED not in command.choices:
-            return run_id, number, command.choices[0] if command.choices else "yes", "go on"
+            return run_id, number, next(iter(command.choices), ""), "go on"
         key = f"{run_id}/{command.about[0]}"
         trace = next((effect for effect in read_effects(self._folder) if effect.key == key), None)
         if trace is None or self._rng.random() < 0.1:  # now and then a person wants it done again

@@ -17,23 +17,49 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.journals.sqlite.journal import SqliteJournal
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Failed, Said, Say, ToolReturned
-from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Event, Record, Repeated, Withdrawn
-from ripstop.kernel.run import fingerprint, replay
+from ripstop.kernel.effects import (
+    AgentReplied,
+    AnswerChild,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Command,
+    Failed,
+    Said,
+    Say,
+    ToolReturned,
+)
+from ripstop.kernel.events import (
+    Answered,
+    Asked,
+    ChildSpoke,
+    Doubted,
+    DoubtResolved,
+    Ended,
+    Event,
+    Record,
+    Repeated,
+    Started,
+    Withdrawn,
+)
+from ripstop.kernel.folding import replay
+from ripstop.kernel.run import Contents, fingerprint
 from ripstop.runtime.engine import Engine
-from ripstop.runtime.ports import Question
+from ripstop.runtime.ports import Question, RunQuery
 from ripstop.runtime.timeline import path, timeline
 from ripstop.styles.graph.events import TurnFinished
 from ripstop.styles.turn import Corrected
-from tests.harness.crash_runs import CHILDREN, EXACT, RUNS
-from tests.harness.crash_work import CODEC, STYLES, digest_of, load, now, read_acknowledged, read_effects
+from tests.harness.crash_runs import CHILDREN, DOOMED, EXACT, RUNS
+from tests.harness.crash_work import CODEC, REGISTRY, digest_of, now, read_acknowledged, read_effects
 
 DEFINITIONS = {
-    hashlib.sha256(content).hexdigest(): load(style, content) for style, content in (*RUNS.values(), *CHILDREN.values())
+    hashlib.sha256(content).hexdigest(): REGISTRY.load(style, content)
+    for style, content in (*RUNS.values(), *CHILDREN.values())
 }
 
 
@@ -52,14 +78,22 @@ class Found(Struct):
     again: int = 0
     """How often a person said that it shall be done again."""
     acknowledged: int = 0
+    results: dict[str, Any] = {}
+    """What runs ended with, by hash."""
+    questions: dict[str, Any] = {}
+    """Definitions of questions that performers asked."""
+    open: int = 0
+    """Commands that are not answered yet."""
 
     @property
     def ended(self) -> bool:
-        return self.records.keys() >= RUNS.keys() and all(_has_ended(run) for run in self.records.values())
+        there = self.records.keys() >= RUNS.keys()
+        return there and not self.open and all(_has_ended(run) for run in self.records.values())
 
 
 def _has_ended(records: list[Record]) -> bool:
-    return isinstance(records[-1].event, Ended)
+    """What a run says and what it has to report may come after its end."""
+    return any(isinstance(record.event, Ended) for record in records)
 
 
 async def look(folder: Path) -> Found:
@@ -69,11 +103,13 @@ async def look(folder: Path) -> Found:
         return Found(lost=[f"{a.run}/{a.number}" for a in acknowledged], acknowledged=len(acknowledged))
     journal = SqliteJournal(copy, CODEC)
     try:
-        engine = Engine(journal, STYLES, load, now)
-        found = Found(desk=await journal.desk(), acknowledged=len(acknowledged))
+        engine = Engine(journal, REGISTRY, now)
+        found = Found(desk=(await journal.desk()).items, acknowledged=len(acknowledged))
         found.lost += [f"{d.run_id}/{d.number}: {d.text}" for d in await journal.verify()]
-        for info in await journal.runs():
-            found.records[info.run_id] = await journal.read(info.run_id)
+        for info in (await journal.runs(RunQuery(size=1000))).items:
+            found.records[info.run_id] = records = await journal.read(info.run_id)
+            found.open += len((await engine.look(info.run_id)).run.open)
+            await _keep_contents(journal, records, found)
             if _has_ended(found.records[info.run_id]):
                 found.paths[info.run_id] = path(engine, await timeline(engine, info.run_id))
     finally:
@@ -82,6 +118,15 @@ async def look(folder: Path) -> Found:
     found.lost += [f"{a.run}/{a.number}" for a in acknowledged if kept.get((a.run, a.number)) != a.digest]
     _count_effects(folder, found)
     return found
+
+
+async def _keep_contents(journal: SqliteJournal, records: list[Record], found: Found) -> None:
+    for record in records:
+        if isinstance(record.event, Ended) and record.event.result:
+            found.results[record.event.result] = msgspec.json.decode(await journal.blob(record.event.result))
+        if isinstance(record.event, Started) and record.event.style == "question":
+            digest = record.event.definition
+            found.questions[digest] = REGISTRY.load("question", await journal.blob(digest))
 
 
 def _copy(folder: Path) -> Path | None:
@@ -132,8 +177,12 @@ def _count_effects(folder: Path, found: Found) -> None:
             found.silent.append(f"{kind} {key} was done {len(tries)} times (attempts {tries})")
     seen = {key for _, key in done}
     for key, command in answered.items():
-        if isinstance(command, CallTool | AskAgent | Say) and key not in seen:
+        if _leaves_a_trace(command) and key not in seen:
             found.lost.append(f"{key} is answered, but was never done")
+
+
+def _leaves_a_trace(command: Command) -> bool:
+    return isinstance(command, CallTool | AskAgent) or (isinstance(command, Say) and bool(command.channel))
 
 
 def _admitted(kind: str, tries: list[int], answered: int | None, again: int) -> bool:
@@ -157,12 +206,20 @@ def canonical(records: list[Record]) -> tuple[list[Record], dict[int, int]]:
 def _without_doubts(records: list[Record]) -> list[Record]:
     questions = {r.number + 1 for r in records if isinstance(r.event, Doubted)}
     return [
-        r
+        _as_answer(r)
         for r in records
         if r.number not in questions
         and not isinstance(r.event, Doubted | Repeated)
         and not (isinstance(r.event, Answered) and r.event.to in questions)
     ]
+
+
+def _as_answer(record: Record) -> Record:
+    """What a person says about an effect in doubt, as the answer that it stands for."""
+    event = record.event
+    if not isinstance(event, DoubtResolved):
+        return record
+    return Record(record.number, record.at, Answered(to=event.to, answer=event.answer))
 
 
 def _in_order(records: list[Record]) -> list[Record]:
@@ -187,6 +244,8 @@ def _renumbered(event: Event, new: dict[int, int]) -> Event:
             return replace(event, reply=new[reply])
         case Corrected(number=number) | Withdrawn(number=number):
             return replace(event, number=new[number])
+        case ChildSpoke(command=command):
+            return replace(event, command=new[command])
         case Asked(command=command):
             return replace(event, command=_renumbered_command(command, new))
     return event
@@ -201,6 +260,8 @@ def _renumbered_command(command: Command, new: dict[int, int]) -> Command:
             return replace(command, source=(new[number], index))
         case AskPerson(about=about):
             return replace(command, about=tuple(new[n] for n in about))
+        case AnswerChild(asked=asked, about=said):
+            return replace(command, asked=new[asked], about=new[said])
     return command
 
 
@@ -216,25 +277,37 @@ def standings(found: Found) -> dict[str, Standing]:
     told = {run_id: canonical(records) for run_id, records in found.records.items()}
     result = {}
     for run_id, (records, _) in told.items():
-        parent, _, number = run_id.rpartition(".")
-        name = f"{parent}.{told[parent][1][int(number)]}" if parent else run_id
-        style: Any = STYLES[records[0].event.style]  # type: ignore[attr-defined]  # a run begins with `Started`
-        run = replay(style, DEFINITIONS, run_id, records)
+        started = records[0].event
+        assert isinstance(started, Started)
+        style: Any = REGISTRY.styles[started.style]
+        run = replay(style, Contents(DEFINITIONS | found.questions, found.results), run_id, records)
         assert run is not None
-        result[name] = Standing(fingerprint(run), found.paths[run_id])
+        result[_name(run_id, started, told)] = Standing(fingerprint(run), found.paths[run_id])
     return result
+
+
+def _name(run_id: str, started: Started, told: dict[str, tuple[list[Record], dict[int, int]]]) -> str:
+    """What a run would be called if no doubt had moved the numbers of the commands that started it and its parents."""
+    if started.parent is None or not run_id.startswith(f"{started.parent[0]}."):
+        return run_id
+    parent, number = started.parent
+    above = told[parent][0][0].event
+    assert isinstance(above, Started)
+    rest = run_id.removeprefix(f"{parent}.{number}")  # a question has a key behind its command
+    return f"{_name(parent, above, told)}.{told[parent][1][number]}{rest}"
 
 
 def unfit(reference: Found) -> list[str]:
     """Why a run that was never killed is nothing to compare with: it must have done its work, without doubt."""
-    wrong = [f"{run_id} has not completed" for run_id, told in reference.records.items() if not _completed(told)]
+    wrong = [f"{name} has not completed" for name, told in reference.records.items() if not _completed(name, told)]
     return wrong + ([f"{reference.doubts} doubts"] if reference.doubts else [])
 
 
-def _completed(records: list[Record]) -> bool:
-    end = records[-1].event
+def _completed(run_id: str, records: list[Record]) -> bool:
+    wanted = "stopped" if run_id.split(".", maxsplit=1)[0] == DOOMED else "completed"
+    ends = [r.event.outcome for r in records if isinstance(r.event, Ended)]
     failed = any(isinstance(r.event, Answered) and isinstance(r.event.answer, Failed) for r in records)
-    return isinstance(end, Ended) and end.outcome == "completed" and not failed
+    return ends == [wanted] and not failed
 
 
 def differences(found: Found, reference: Found) -> list[str]:
@@ -255,4 +328,6 @@ def differences(found: Found, reference: Found) -> list[str]:
 
 def _timeless(record: Record) -> Event:
     event = record.event
-    return replace(event, attempt=1, began=0) if isinstance(event, Answered) else event
+    if not isinstance(event, Answered):
+        return event
+    return replace(event, attempt=1, began=0, took=0.0, first_token=0.0, retries=())

@@ -5,16 +5,28 @@
 - `risky`: one unsafe effect after another.
 - `crowd`: many at a time.
 - `parent`: starts a child run, and the child asks a person.
+- `chat`: shows what its grandchild says and asks, and answers for the person.
+- `planner-*`: two runs that wait for one named child, which ends with a result.
+- `asker`: a tool that asks a person before it does anything.
+- `doomed`: is cancelled when its grandchild waits for a person.
 """
 
 import msgspec
 
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Command, Say, SetTimer, StartRun
+from ripstop.kernel.events import Pin
+from ripstop.runtime.definitions import digest_of
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from ripstop.testing.stub_style import Errands
+from tests.runtime.clerk_style import Clerk
 
 PURE, KEYED, PROBEABLE, UNSAFE = KINDS = ("look_up", "pay", "post", "ring")
 """The tools, by kind of effect."""
+ALLOWED = "allow"
+"""A tool that asks a person first."""
+CHANNEL = "crier"
+DOOMED = "doomed"
+"""The run that is cancelled, with all its descendants."""
 EXACT = ("graph-calm", "solo")
 """Runs whose journal must be the same, killed or not, record by record."""
 
@@ -83,6 +95,8 @@ _LINES = [
 ]
 SCRIPT = "".join(msgspec.json.encode(line).decode() + "\n" for line in _LINES)
 
+_PLANNER = Clerk(rounds=((StartRun(workflow="plan", name="plan:7"),),)).content()
+
 RUNS: dict[str, tuple[str, bytes]] = {
     "graph-calm": ("graph", _graph("calm", "writer", "reviewer")),
     "graph-risky": ("graph", _graph("risky", "hasty", "critic")),
@@ -93,16 +107,16 @@ RUNS: dict[str, tuple[str, bytes]] = {
             _call(KEYED, "a bill"),
             SetTimer(name="tea", after=0.03),
             _call(PROBEABLE, "a letter"),
-            Say(text="half way"),
+            Say(text="half way", channel=CHANNEL),
             _write("half way\n"),
             AskAgent(agent="helper"),
             AskAgent(agent="helper"),
-            AskPerson(question="Go on?", choices=("yes", "no")),
+            AskPerson(question="Go on?", choices={"yes": "", "no": ""}),
             _call(PURE, "a place"),
             AskAgent(agent="helper"),
             AskAgent(agent="helper"),
             _write("done\n"),
-            Say(text="done"),
+            Say(text="done", channel=CHANNEL),
         ),
     ),
     "risky": ("errands", _in_turn(*(_call(UNSAFE, f"bell {n}") for n in range(4)), _call(PROBEABLE, "a card"))),
@@ -113,7 +127,7 @@ RUNS: dict[str, tuple[str, bytes]] = {
                 (
                     *(_call(name, f"{name} {part}") for name in (PURE, KEYED, PROBEABLE, UNSAFE, UNSAFE)),
                     SetTimer(name="pause", after=0.02),
-                    Say(text=f"part {part}"),
+                    Say(text=f"part {part}", channel=CHANNEL),
                     _write(f"part {part}\n"),
                 )
                 for part in range(2)
@@ -122,11 +136,38 @@ RUNS: dict[str, tuple[str, bytes]] = {
     ),
     "parent": (
         "errands",
-        _in_turn(StartRun(workflow="child", input="go"), _call(UNSAFE, "the gong"), StartRun(workflow="child")),
+        _in_turn(StartRun(workflow="child"), _call(UNSAFE, "the gong"), StartRun(workflow="child")),
     ),
+    "chat": (
+        "clerk",
+        Clerk(rounds=((StartRun(workflow="flow", surface=True),),), answers_children=True).content(),
+    ),
+    "planner-1": ("clerk", _PLANNER),
+    "planner-2": ("clerk", _PLANNER),
+    "asker": ("errands", _in_turn(_call(ALLOWED, "a door"), _call(KEYED, "a key"))),
+    DOOMED: ("errands", _in_turn(StartRun(workflow="doomed-flow"))),
 }
 """Name → (style, definition)."""
 
 CHILDREN: dict[str, tuple[str, bytes]] = {
     "child": ("errands", _in_turn(_call(KEYED, "a toy"), AskPerson(question="May I?"), _call(UNSAFE, "a bell"))),
+    "flow": ("errands", _in_turn(_call(PURE, "a map"), StartRun(workflow="leaf"))),
+    "leaf": (
+        "errands",
+        _in_turn(
+            Say(text="Here I am."),
+            AskPerson(question="Left or right?", choices={"left": "", "right": ""}),
+            _call(KEYED, "a ticket"),
+        ),
+    ),
+    "plan": ("clerk", Clerk(rounds=((_call(PROBEABLE, "a plan"),),), result={"steps": 3}).content()),
+    "doomed-flow": ("errands", _in_turn(_call(KEYED, "a start"), StartRun(workflow="doomed-leaf"))),
+    "doomed-leaf": ("errands", _in_turn(_call(PURE, "a look"), AskPerson(question="Shall this end?"))),
 }
+PINNED = msgspec.json.encode(
+    {
+        digest_of(content): {name: Pin(child, digest_of(body)) for name, (child, body) in CHILDREN.items()}
+        for _, content in (*RUNS.values(), *CHILDREN.values())
+    }
+)
+DEFINITIONS = {digest_of(content): content for _, content in CHILDREN.values()}

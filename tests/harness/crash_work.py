@@ -15,38 +15,49 @@ import hashlib
 import os
 import sys
 import time
+from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from ripstop.journals.sqlite.journal import SqliteJournal
-from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import Answer, AskAgent, CallTool, Command, Say, SetTimer, StartRun
+from ripstop.kernel.effects import (
+    Answer,
+    AnswerChild,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Command,
+    Say,
+    SetTimer,
+    StartRun,
+    ToolReturned,
+)
 from ripstop.kernel.errors import RunAlreadyStarted, UsageError
-from ripstop.kernel.events import Event, Record
-from ripstop.kernel.step import Style
+from ripstop.kernel.events import Record
+from ripstop.kernel.registry import Registry
 from ripstop.performers.agents.router import Agents
+from ripstop.performers.answers import ChildAnswers
 from ripstop.performers.children import Children
-from ripstop.performers.messages import DeliveredMessage, MessageDelivery
-from ripstop.performers.timers import Timers
+from ripstop.performers.messages import DeliveredMessage, Messages
+from ripstop.performers.timers import TimerPerformer
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.toolbox import Tool, Toolbox, tool
 from ripstop.runtime.engine import Engine
 from ripstop.runtime.live import Appended, Live, LiveEvent
-from ripstop.runtime.ports import Kind, Performer, Request
+from ripstop.runtime.performers import Kind, Performer, Request
+from ripstop.runtime.ports import RunQuery
 from ripstop.runtime.worker import Worker
-from ripstop.styles.graph.definition import Graph
-from ripstop.styles.graph.events import GRAPH_EVENTS
-from ripstop.styles.graph.style import GraphStyle
-from ripstop.testing.stub_style import ERRAND_EVENTS, ErrandStyle
-from tests.harness.crash_runs import CHILDREN, RUNS, SCRIPT
+from ripstop.styles.graph import KIT
+from ripstop.testing.stub_style import ERRANDS
+from tests.harness.crash_runs import ALLOWED, CHANNEL, DEFINITIONS, DOOMED, PINNED, RUNS, SCRIPT
+from tests.runtime.clerk_style import CLERK
 
-STYLES: dict[str, Style[Any]] = {"graph": GraphStyle(), "errands": ErrandStyle()}
-EVENTS: tuple[type[Event], ...] = (*GRAPH_EVENTS, *ERRAND_EVENTS)
-CODEC = Codec(EVENTS)
+REGISTRY = Registry([KIT, ERRANDS, CLERK])
+CODEC = REGISTRY.codec
 LOOK = 0.01
 """Seconds between two looks at whether there is anything left to do."""
 
@@ -57,10 +68,6 @@ _encode = msgspec.json.encode
 
 def now() -> int:
     return time.time_ns() // 1000
-
-
-def load(style: str, content: bytes) -> Any:
-    return msgspec.json.decode(content, type=Graph) if style == "graph" else ErrandStyle.load(style, content)
 
 
 class Effect(Struct, frozen=True):
@@ -105,8 +112,8 @@ class Traces:
             os.write(self._acknowledged, b"\n".join(lines) + b"\n")
             self.steps += 1
 
-    def heard(self, saying: DeliveredMessage) -> None:
-        self.effect("say", saying.key, saying.attempt, saying.text)
+    async def heard(self, message: DeliveredMessage) -> None:
+        self.effect("say", message.key, message.attempt, message.text)
 
     def happened(self, kind: str, key: str) -> bool:
         return any((effect.kind, effect.key) == (kind, key) for effect in read_effects(self._folder))
@@ -151,8 +158,34 @@ class Witnessed:
     def kind(self, command: Command) -> Kind:
         return self._inner.kind(command)
 
+    def offers(self) -> Sequence[str]:
+        return self._inner.offers()
+
     def provider(self, request: Request) -> str:
         return self._inner.provider(request)
+
+
+class WitnessedTools(Witnessed):
+    """Tools, and one that asks a person first."""
+
+    def __init__(self, inner: Performer, traces: Traces) -> None:
+        super().__init__(inner)
+        self._traces = traces
+
+    async def perform(self, request: Request) -> Answer | None:
+        if not isinstance(request.command, CallTool) or request.command.tool != ALLOWED:
+            return await super().perform(request)
+        said = await request.ask("permission", AskPerson(question="May it?"))
+        if said is None:
+            return None
+        self._traces.effect("pure", request.key, request.attempt, said.text)
+        return ToolReturned(value=said.text)
+
+    def kind(self, command: Command) -> Kind:
+        return Kind.PURE if isinstance(command, CallTool) and command.tool == ALLOWED else super().kind(command)
+
+    def offers(self) -> Sequence[str]:
+        return (*super().offers(), f"tool:{ALLOWED}")
 
 
 class WitnessedAgents(Witnessed):
@@ -212,15 +245,17 @@ def tools(traces: Traces) -> list[Tool]:
 
 
 def performers(engine: Engine, traces: Traces, script: Path) -> dict[type, Performer]:
-    loudspeaker, toolbox = MessageDelivery(), Toolbox(tools(traces), files=WitnessedFiles(traces))
-    loudspeaker.listen(traces.heard)
+    messages = Messages(engine, {CHANNEL: traces.heard})
+    toolbox = Toolbox(tools(traces), files=WitnessedFiles(traces))
     agents = Agents(engine.live, toolbox.specs, default_model=f"script:{script}")
     return {
         AskAgent: WitnessedAgents(agents, traces),
-        CallTool: Witnessed(toolbox),
-        Say: loudspeaker,
-        SetTimer: Timers(),
-        StartRun: Children(engine, lambda name, _: CHILDREN[name]),
+        CallTool: WitnessedTools(toolbox, traces),
+        Say: messages,
+        AskPerson: messages,
+        SetTimer: TimerPerformer(),
+        StartRun: Children(engine),
+        AnswerChild: ChildAnswers(engine),
     }
 
 
@@ -231,24 +266,35 @@ async def work(folder: Path, answers: list[tuple[str, int, str, str]], leave_aft
         new.write_text(SCRIPT, encoding="utf-8")
         new.rename(script)
     journal = SqliteJournal(folder / "journal.db", CODEC)
-    engine = Engine(journal, STYLES, load, now, Live())
+    engine = Engine(journal, REGISTRY, now, Live())
     engine.live.watch(traces.acknowledge)
     worker = Worker(engine, performers(engine, traces, script), now, backoff=0.01)
     await worker.start()
     os.write(sys.stdout.fileno(), b".")  # to the harness: from here on there is something to disturb
     try:
-        there = {info.run_id for info in await engine.runs()}
+        there = {info.run_id for info in (await engine.runs(RunQuery(size=1000))).items}
         for run_id, (style, content) in RUNS.items():
             if run_id not in there:
                 with contextlib.suppress(RunAlreadyStarted):  # by another process, a moment ago
-                    await engine.start(run_id, style, content)
+                    await engine.start(run_id, style, content, pinned=PINNED, definitions=DEFINITIONS)
         for run_id, number, choice, text in answers:
             with contextlib.suppress(UsageError):  # answered: the harness has told two processes
-                await engine.answer(run_id, number, choice, text, by="harness")
+                await _answer(engine, run_id, number, choice, text)
         await _until_nothing_is_left(engine, worker, traces, leave_after)
     finally:
         await worker.stop(grace=0 if leave_after else 5)
         await journal.close()
+
+
+async def _answer(engine: Engine, run_id: str, number: int, choice: str, text: str) -> None:
+    """As people do: at the desk; in the chat where it shows the question; and by cancelling what is doomed."""
+    if run_id.startswith("chat."):
+        if (await engine.look("chat")).run.state.asked:  # else it has not appeared there yet
+            await engine.hear("chat", choice, by="harness", id=f"{run_id}/{number}")
+    elif run_id.startswith(f"{DOOMED}."):
+        await engine.cancel(DOOMED, by="harness")
+    else:
+        await engine.answer(run_id, number, text, choice=choice, by="harness")
 
 
 async def _until_nothing_is_left(engine: Engine, worker: Worker, traces: Traces, leave_after: int) -> None:
@@ -256,7 +302,7 @@ async def _until_nothing_is_left(engine: Engine, worker: Worker, traces: Traces,
     while calm < 3 and not (leave_after and traces.steps >= leave_after):
         await asyncio.sleep(LOOK)
         await worker.idle()
-        calm = calm + 1 if await engine.journal.next_due() is None else 0
+        calm = calm + 1 if await engine.journal.next_due(offers=worker.offers) is None else 0
 
 
 def main() -> None:

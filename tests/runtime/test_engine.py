@@ -11,22 +11,23 @@ from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, U
 from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Forked, Withdrawn
 from ripstop.kernel.run import fingerprint
 from ripstop.kernel.work_time import DEADLINE
-from ripstop.runtime.ports import Kind, Request
+from ripstop.runtime.performers import Kind, Request
+from ripstop.runtime.ports import Tree
 from ripstop.runtime.run_cache import RunCache
 from ripstop.testing import Errands
-from tests.runtime.world import Does, World, a_world
+from tests.runtime.world import Does, World, a_world, says
 
-AGENT, TOOL, PERSON = AskAgent(agent="ada"), CallTool(tool="hammer"), AskPerson(question="Well?", choices=("yes", "no"))
-
-
-def says(text: str) -> Does:
-    return Does(lambda request: AgentReplied(text=text))
+AGENT, TOOL, PERSON = (
+    AskAgent(agent="ada"),
+    CallTool(tool="hammer"),
+    AskPerson(question="Well?", choices={"yes": "", "no": ""}),
+)
 
 
 def test_says_that_there_is_no_such_run_or_style_or_answer(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            with pytest.raises(RunNotFound, match="ripstop runs"):
+            with pytest.raises(RunNotFound, match="There is no run 'nobody'"):
                 await world.engine.look("nobody")
             with pytest.raises(RunNotFound):
                 await world.engine.cancel("nobody")
@@ -39,10 +40,10 @@ def test_says_that_there_is_no_such_run_or_style_or_answer(tmp_path: Path) -> No
                 await world.start("r", (PERSON,))
             with pytest.raises(UsageError, match="choose from yes, no"):
                 await world.engine.answer("r", 3, "perhaps")
-            with pytest.raises(UsageError, match="waits for nobody"):
+            with pytest.raises(UsageError, match="r/2 is not an open question"):
                 await world.engine.answer("r", 2, "yes")
             await world.engine.answer("r", 3, "yes")
-            with pytest.raises(RunHasEnded, match="fork"):
+            with pytest.raises(RunHasEnded, match="Fork it"):
                 await world.engine.hear("r", "hello?")
 
     asyncio.run(story())
@@ -53,7 +54,7 @@ def test_two_engines_on_one_file_move_the_same_run_without_losing_anything(tmp_p
         questions = tuple(AskPerson(question=str(number)) for number in range(20))
         async with a_world(tmp_path / "j.db") as one, a_world(tmp_path / "j.db") as two:
             await one.start("r", questions)
-            numbers = [question.number for question in await two.engine.desk()]
+            numbers = [question.number for question in await two.desk()]
             await asyncio.gather(
                 *(world.engine.answer("r", n, "yes") for n, world in zip(numbers, [one, two] * 10, strict=True))
             )
@@ -69,10 +70,10 @@ def test_two_engines_on_one_file_move_the_same_run_without_losing_anything(tmp_p
 def test_a_run_that_was_forgotten_is_read_again(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            world.engine._cells = RunCache(2)
+            world.engine._cache = RunCache(2)
             for number in range(6):
                 await world.start(f"r{number}", (PERSON,))
-            assert len(world.engine._cells) <= 2
+            assert len(world.engine._cache) <= 2
             for number in range(6):
                 run = await world.engine.answer(f"r{number}", 3, "yes")
                 assert run.ended is not None
@@ -86,7 +87,7 @@ def test_looking_at_a_run_that_is_not_there_leaves_nothing_in_memory(tmp_path: P
             for number in range(5):
                 with pytest.raises(RunNotFound):
                     await world.engine.look(f"nobody-{number}")
-            assert len(world.engine._cells) == 0
+            assert len(world.engine._cache) == 0
 
     asyncio.run(story())
 
@@ -128,8 +129,11 @@ def test_a_fork_within_a_step_goes_on_from_its_end_and_asks_anew(tmp_path: Path,
             await talked(world)
             await world.engine.fork("r", at, "f")
             events = await world.events("f")
-            assert events[6:8] == [Forked(run="r", at=6), Withdrawn(number=6, because="asked anew by the fork")]
-            assert [question.run_id for question in await world.engine.desk()] == ["f"]
+            assert events[6:8] == [
+                Forked(run="r", at=6),
+                Withdrawn(number=6, because="asked again by the fork", unmade=True),
+            ]
+            assert [question.run_id for question in await world.desk()] == ["f"]
             await world.engine.answer("f", 10, "no")
             await world.ended("f")
 
@@ -162,7 +166,7 @@ def test_a_fork_of_a_fork_shares_all_that_came_before(tmp_path: Path) -> None:
             await world.engine.fork("f", None, "g")
             assert (await world.events("g"))[:4] == (await world.events("r"))[:4]
         async with a_world(tmp_path / "j.db") as world:  # from the file alone
-            question = next(question for question in await world.engine.desk() if question.run_id == "g")
+            question = next(question for question in await world.desk() if question.run_id == "g")
             await world.engine.answer("g", question.number, "yes")
             one, two = await world.engine.look("r"), await world.engine.look("g")
             assert one.run.state == two.run.state
@@ -225,7 +229,7 @@ def test_a_fork_at_a_fact_keeps_its_deadline(tmp_path: Path) -> None:
             clock = [n for n, o in run.open.items() if isinstance(o.command, SetTimer) and o.command.name == DEADLINE]
             holder = await world.journal.enrol(world.clock())
             later = world.clock() + 7200 * 1_000_000
-            due = await world.journal.claim(holder, later, 99, "f")
+            due = await world.journal.claim(holder, later, 99, Tree("f"))
             agent = [n for n, o in run.open.items() if isinstance(o.command, AskAgent)]
             assert clock and sorted(task.number for task in due) == sorted(clock + agent)
 
@@ -254,10 +258,10 @@ def test_a_fork_leaves_what_is_in_doubt_to_a_person(tmp_path: Path) -> None:
                 fact -= 1
             await world.engine.fork("r", fact, "f")
             tool = Does(kind=Kind.UNSAFE)
-            worker = await world.work({CallTool: tool, AskAgent: says("hello")}, only="f")
+            worker = await world.work({CallTool: tool, AskAgent: says("hello")}, scope=Tree("f"))
             await worker.idle()
             assert tool.asked == [], "nobody said that it may be done again"
-            (question,) = [one for one in await world.engine.desk() if one.run_id == "f"]
+            (question,) = [one for one in await world.desk() if one.run_id == "f"]
             assert await world.journal.verify() == []
             await world.engine.answer("f", question.number, "again")
             view = await world.ended("f")

@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from ripstop.kernel.effects import AskPerson, CallTool, StartRun, ToolReturned
-from ripstop.runtime.following import until_settled
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, StartRun, ToolReturned
+from ripstop.kernel.errors import RunNotFound
+from ripstop.kernel.events import Record
+from ripstop.runtime.following import follow, until_settled
+from ripstop.runtime.live import Began, Token
+from ripstop.runtime.performers import Request
+from ripstop.runtime.ports import NOTHING
 from ripstop.testing import Errands
-from tests.runtime.world import Does, World, a_world, bears
+from tests.runtime.world import Does, World, a_world
 
 TOOL = CallTool(tool="t")
 
@@ -59,13 +64,13 @@ def test_following_a_parent_waits_for_its_child_without_listing_runs(
         calls: Counter[str] = Counter()
         children = {"asks": Errands(rounds=((TOOL,), (AskPerson(question="Shall I?"),)))}
         async with a_world(tmp_path / "j.db") as world:
-            worker = await world.work({CallTool: Does(), StartRun: bears(world.engine, children)})
-            await world.start("r", (StartRun(workflow="asks"),))
+            worker = await world.work(world.family())
+            await world.start("r", (StartRun(workflow="asks"),), children=children)
             await worker.idle()
             counted(world, calls, monkeypatch)
             view = await until_settled(world.engine, worker, "r")
             assert view.status == "waiting"
-            (question,) = await world.engine.desk()
+            (question,) = await world.desk()
             assert question.run_id == "r.3"
         assert calls["runs"] == 0
 
@@ -75,12 +80,184 @@ def test_following_a_parent_waits_for_its_child_without_listing_runs(
 def test_following_notices_what_another_process_does(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as ours, a_world(tmp_path / "j.db") as theirs:
-            worker = await ours.work({}, only="nothing of ours")
+            worker = await ours.work({}, scope=NOTHING)
             await theirs.start("r", (TOOL,))
             following = asyncio.create_task(until_settled(ours.engine, worker, "r"))
             await asyncio.sleep(0)
             await theirs.work({CallTool: Does()})
             async with asyncio.timeout(10):
                 assert (await following).status == "completed"
+
+    asyncio.run(story())
+
+
+def test_following_returns_with_the_tool_that_no_worker_here_offers(tmp_path: Path) -> None:
+    async def story() -> None:
+        child = {"pays": Errands(rounds=((CallTool(tool="pay"),),))}
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work(world.family({CallTool: Does(tools=("t",))}))
+            await world.start("r", (TOOL, StartRun(workflow="pays")), children=child)
+            async with asyncio.timeout(10):
+                view = await until_settled(world.engine, worker, "r")
+            assert (view.status, view.needs) == ("waiting", ("tool:pay",))
+
+    asyncio.run(story())
+
+
+def test_following_waits_for_a_tool_that_another_worker_has_in_hand(tmp_path: Path) -> None:
+    async def story() -> None:
+        async def slowly(_: object) -> ToolReturned:
+            await asyncio.sleep(1.5)
+            return ToolReturned(value="paid")
+
+        async with a_world(tmp_path / "j.db") as ours, a_world(tmp_path / "j.db") as theirs:
+            worker = await ours.work({CallTool: Does(tools=("t",))})
+            await theirs.work({CallTool: Does(slowly, tools=("pay",))})
+            await ours.start("r", (CallTool(tool="pay"),))
+            async with asyncio.timeout(10):
+                view = await until_settled(ours.engine, worker, "r")
+            assert view.status == "completed"
+
+    asyncio.run(story())
+
+
+def test_following_returns_when_a_performer_waits_for_a_person(tmp_path: Path) -> None:
+    async def story() -> None:
+        async def asks(request: Request) -> ToolReturned | None:
+            said = await request.ask("k", AskPerson(question="May I?"))
+            return ToolReturned(value=said.text) if said else None
+
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work({CallTool: Does(asks)})
+            await world.start("r", (TOOL,))
+            async with asyncio.timeout(10):
+                view = await until_settled(world.engine, worker, "r")
+                assert (view.status, view.needs) == ("working", ())
+                (question,) = await world.desk()
+                await world.engine.answer(question.run_id, question.number, "yes")
+                assert (await until_settled(world.engine, worker, "r")).status == "completed"
+
+    asyncio.run(story())
+
+
+def test_following_notices_a_question_of_a_named_child(tmp_path: Path) -> None:
+    async def story() -> None:
+        plan = {"plan": Errands(rounds=((TOOL,), (AskPerson(question="Shall I?"),)))}
+
+        async def slowly(_: object) -> ToolReturned:
+            await asyncio.sleep(0.2)
+            return ToolReturned(value="done")
+
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work(world.family({CallTool: Does(slowly)}))
+            await world.start("r", (StartRun(workflow="plan", name="plan:7"),), children=plan)
+            async with asyncio.timeout(3):
+                view = await until_settled(world.engine, worker, "r")
+            assert view.status == "waiting"
+            assert [question.run_id for question in await world.desk()] == ["plan:7"]
+
+    asyncio.run(story())
+
+
+def test_following_a_cancelled_run_waits_for_its_family(tmp_path: Path) -> None:
+    async def story() -> None:
+        tree = {"child": Errands(rounds=((AskPerson(question="Well?"),),))}
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work(world.family())
+            await world.start("r", (StartRun(workflow="child"),), children=tree)
+            await world.until("r", lambda view: view.status == "waiting")
+            await world.until("r.3", lambda view: view.status == "waiting")
+            await world.engine.cancel("r")
+            async with asyncio.timeout(10):
+                view = await until_settled(world.engine, worker, "r")
+            assert view.run.is_settled
+            assert (await world.engine.look("r.3")).run.ended is not None
+
+    asyncio.run(story())
+
+
+# Record by record
+
+
+def test_follow_gives_every_record_once_and_what_goes_on(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+
+            async def speak(request: Request) -> AgentReplied:
+                for word in ("hel", "lo"):
+                    world.engine.live.show(Token(request.run_id, request.number, word))
+                    await asyncio.sleep(0.01)
+                return AgentReplied(text="hello")
+
+            await world.start("r", (AskPerson(question="?"),), *[(AskAgent(agent="ada"),)] * 3)
+            seen: list[Any] = []
+
+            async def reader() -> None:
+                async for one in follow(world.engine, "r", after=1):
+                    seen.append(one)
+
+            reading = asyncio.create_task(reader())
+            await asyncio.sleep(0.05)
+            await world.work({AskAgent: Does(speak, tools=())})
+            await world.engine.answer("r", 3, "yes")
+            async with asyncio.timeout(10):
+                await reading
+            records = [one for one in seen if isinstance(one, Record)]
+            assert records == (await world.journal.read("r"))[1:]
+            assert [one.text for one in seen if isinstance(one, Token)] == ["hel", "lo"] * 3
+            asked = next(place for place, one in enumerate(seen) if isinstance(one, Record) and one.number == 6)
+            assert isinstance(seen[asked + 1], Began), "in the order in which it happened"
+            assert not world.engine.live.watched
+
+    asyncio.run(story())
+
+
+def test_follow_sees_what_another_process_writes(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as ours, a_world(tmp_path / "j.db") as theirs:
+            await theirs.start("r", (TOOL,), (TOOL,))
+            reading = asyncio.create_task(_all(ours, "r"))
+            await asyncio.sleep(0.05)
+            await theirs.work({CallTool: Does()})
+            async with asyncio.timeout(10):
+                assert await reading == await ours.journal.read("r")
+
+    asyncio.run(story())
+
+
+async def _all(world: World, run_id: str, pause: float = 0.0) -> list[Record]:
+    found = []
+    async for one in follow(world.engine, run_id):
+        if isinstance(one, Record):
+            found.append(one)
+            await asyncio.sleep(pause)
+    return found
+
+
+def test_follow_gives_a_slow_reader_everything_from_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ripstop.runtime.following.MAX_QUEUED", 2)
+
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({CallTool: Does()})
+            reading = asyncio.create_task(_all_of_slow(world))
+            await asyncio.sleep(0)
+            async with asyncio.timeout(15):
+                assert await reading == await world.journal.read("r")
+
+    async def _all_of_slow(world: World) -> list[Record]:
+        await world.start("r", *[(TOOL,)] * 15)
+        return await _all(world, "r", pause=0.005)
+
+    asyncio.run(story())
+
+
+def test_follow_of_a_run_that_is_not_there_says_so(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            with pytest.raises(RunNotFound):
+                await _all(world, "nobody")
 
     asyncio.run(story())

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import open_app
+from ripstop.app import App
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Doubted
 from ripstop.performers.tools.toolbox import Tool, tool
 from ripstop.runtime.engine import View
-from ripstop.runtime.following import until_settled
+from ripstop.runtime.ports import Tree
 from ripstop.settings.settings_file import Models, Settings
 
 WORKFLOW = """\
@@ -33,16 +33,14 @@ SCRIPT = '{"reply": "", "calls": [{"tool": "pay", "args": {}}]}\n{"reply": "{\\"
 PROGRAM = """
 import asyncio
 from tests.runtime.test_foreign_tools import SETTINGS, pay
-from ripstop.app import open_app
-from ripstop.definitions.loading import find
-from ripstop.runtime.following import until_settled
+from ripstop.app import App
 
 
 async def main():
-    async with open_app(SETTINGS, [pay()]) as app:
-        run = await app.start(find("shop.yaml", any_name=True))
+    async with App(SETTINGS, tools=[pay()]) as app:
+        run = await app.start("shop.yaml")
         print(run.id, flush=True)
-        await until_settled(app.engine, app.worker, run.id)
+        await app.wait(run)
 
 
 asyncio.run(main())
@@ -79,22 +77,25 @@ def killed_at(failpoint: str) -> str:
 
 
 async def settled(run_id: str, *tools: Tool) -> View:
-    async with open_app(SETTINGS, tools) as app:
-        return await until_settled(app.engine, app.worker, run_id)
+    async with App(SETTINGS, tools=tools, scope=Tree(run_id)) as app:
+        return await app.wait(run_id)
 
 
-def test_a_begun_call_is_left_in_doubt_by_a_process_without_the_tool() -> None:
+def test_a_begun_call_is_in_doubt_for_the_next_process_with_the_tool(shop: Path) -> None:
     run_id = killed_at("worker.after_begin")
 
     async def story() -> None:
-        async with open_app(SETTINGS) as app:
-            app.worker.only = run_id
+        async with App(SETTINGS, scope=None) as app:
             with pytest.raises(UsageError, match=r"waits for the tool 'pay' .* Resume it with the program"):
                 app.check_tools((await app.engine.look(run_id)).run)
-            view = await until_settled(app.engine, app.worker, run_id)
-            events = [record.event for record in await app.engine.journal.read(run_id)]
+        view = await settled(run_id)
+        assert (view.status, view.needs) == ("working", ("tool:pay",))
+        view = await settled(run_id, pay())
         assert view.status == "waiting"
+        async with App(SETTINGS, scope=None) as app:
+            events = [record.event for record in await app.engine.journal.read(run_id)]
         assert [type(event) for event in events[-2:]] == [Doubted, Asked]
+        assert not (shop / "ledger").exists()
 
     asyncio.run(story())
 
@@ -103,14 +104,14 @@ def test_a_call_that_was_not_begun_waits_for_a_process_with_the_tool(shop: Path)
     run_id = killed_at("worker.before_begin")
 
     async def story() -> None:
-        async with open_app(SETTINGS) as app:
+        async with App(SETTINGS) as app:
             before = await app.engine.journal.read(run_id)
             await asyncio.sleep(0.5)
             assert await app.engine.journal.read(run_id) == before
             assert app.missing_tools((await app.engine.look(run_id)).run) == ["pay"]
         view = await settled(run_id, pay())
         assert view.status == "completed"
-        async with open_app(SETTINGS) as app:
+        async with App(SETTINGS) as app:
             events = [record.event for record in await app.engine.journal.read(run_id)]
         answers = [e.answer for e in events if isinstance(e, Answered) and isinstance(e.answer, ToolReturned)]
         assert answers == [ToolReturned(value="paid")]

@@ -10,10 +10,11 @@ import pytest
 
 from ripstop import InDoubt, Refused, TryAgain, tool
 from ripstop.kernel.effects import AskAgent, CallTool, Failed, ToolReturned
-from ripstop.kernel.events import Doubted
+from ripstop.kernel.events import Doubted, DoubtResolved
 from ripstop.kernel.step import AGAIN, HAPPENED
 from ripstop.performers.tools.toolbox import Tool, Toolbox
-from ripstop.runtime.ports import Kind, Performer, Question, Request
+from ripstop.runtime.performers import Kind, Performer, Request
+from ripstop.runtime.ports import Question
 from tests.runtime.world import Does, World, a_world, answers
 
 PAY = CallTool(tool="pay", arguments={"euros": 5})
@@ -41,7 +42,7 @@ def settle(
             await world.work({CallTool: performer}, backoff=0.001, **options)
             await world.start("r", (command,))
             await world.until("r", lambda view: view.status != "working")
-            return await world.events("r"), await world.engine.desk()
+            return await world.events("r"), await world.desk()
 
     return asyncio.run(story())
 
@@ -81,7 +82,7 @@ def test_an_unsafe_call_in_doubt_is_repeated_only_by_a_person(tmp_path: Path) ->
             await world.work({CallTool: pay})
             await world.start("r", (PAY,))
             await world.until("r", lambda view: view.status == "waiting")
-            (question,) = await world.engine.desk()
+            (question,) = await world.desk()
             await world.engine.answer("r", question.number, AGAIN)
             await world.ended("r")
             assert answers(await world.events("r"))[-1].answer == ToolReturned(value="paid")
@@ -219,10 +220,11 @@ def test_no_agent_hears_of_a_doubt_before_a_person_has_decided(tmp_path: Path) -
         await world.start("r", (PAY,), (AskAgent(agent="a"),))
         await world.until("r", lambda view: view.status == "waiting")
         assert (paid, agent.asked) == ([5], [])
-        (question,) = await world.engine.desk()
-        await world.engine.answer("r", question.number, HAPPENED, "receipt 7")
+        (question,) = await world.desk()
+        await world.engine.answer("r", question.number, "receipt 7", choice=HAPPENED)
         await world.until("r", lambda view: bool(agent.asked))
-        assert answers(await world.events("r"))[1].answer == ToolReturned(value="receipt 7")
+        (resolved,) = [event for event in await world.events("r") if isinstance(event, DoubtResolved)]
+        assert resolved.answer == ToolReturned(value="receipt 7")
         assert paid == [5]
 
     async def in_a_world() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
 from ripstop.runtime.live import Appended, Began, Live, LiveEvent, Token
-from ripstop.runtime.ports import Request
+from ripstop.runtime.performers import Request
 from tests.runtime.world import Does, a_world
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")

@@ -7,8 +7,11 @@ import pytest
 
 from ripstop.kernel.effects import AskPerson, CallTool, Failed, Limits, PersonAnswered, SetTimer, ToolReturned
 from ripstop.kernel.errors import DefinitionError
-from ripstop.kernel.events import Answered
-from ripstop.runtime.ports import Kind, Request
+from ripstop.kernel.events import Answered, DoubtResolved
+from ripstop.kernel.registry import Registry
+from ripstop.runtime.performers import Kind, Request
+from ripstop.runtime.ports import Tree
+from ripstop.testing import ERRANDS
 from tests.runtime.world import Does, a_world, now, rings
 
 TOOL = CallTool(tool="t")
@@ -24,7 +27,7 @@ def test_what_a_caller_began_is_done_even_if_it_goes_away(tmp_path: Path, how: s
                 caller = asyncio.create_task(world.start("r", (TOOL,)))
             else:
                 await world.start("r", (AskPerson(question="?"),), (TOOL,))
-                (question,) = await world.engine.desk()
+                (question,) = await world.desk()
                 caller = asyncio.create_task(world.engine.answer("r", question.number, "yes"))
             while not world.journal._commit._queue:
                 await asyncio.sleep(0)
@@ -80,18 +83,18 @@ def test_who_lost_its_lease_cannot_answer_under_its_next_one(tmp_path: Path, kin
             await other.journal.heartbeat(holder, time[0])
             await other.journal.claim(holder, time[0], 0)
             async with asyncio.timeout(6):
-                while worker.holder == first or (begun < 2 and not await world.engine.desk()):
+                while worker.holder == first or (begun < 2 and not await world.desk()):
                     worker.wake()
                     await asyncio.sleep(0.01)
             gate.set()
             if kind is Kind.UNSAFE:
-                (question,) = await world.engine.desk()
-                await world.engine.answer("r", question.number, "happened", "seen")
+                (question,) = await world.desk()
+                await world.engine.answer("r", question.number, "seen", choice="happened")
             await world.ended("r")
             answers = [
                 event
                 for event in await world.events("r")
-                if isinstance(event, Answered) and not isinstance(event.answer, PersonAnswered)
+                if isinstance(event, Answered | DoubtResolved) and not isinstance(event.answer, PersonAnswered)
             ]
             assert [answer.answer for answer in answers] == [ToolReturned(value="seen" if kind is Kind.UNSAFE else 2)]
             assert worker.failure is None
@@ -113,15 +116,16 @@ def test_a_limit_beyond_all_time_harms_nobody(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def refuse(style: str, content: bytes) -> object:
-    raise DefinitionError(f"a {style} of {len(content)} bytes from a newer version")
+class Refusing(Registry):
+    def load(self, style: str, content: bytes) -> object:
+        raise DefinitionError(f"a {style} of {len(content)} bytes from a newer version")
 
 
 def test_an_unreadable_run_does_not_stop_the_worker(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
             await world.start("r", (TOOL,))
-        async with a_world(tmp_path / "j.db", load=refuse) as world:
+        async with a_world(tmp_path / "j.db", registry=Refusing([ERRANDS])) as world:
             worker = await world.work({CallTool: Does()})
             await asyncio.sleep(0.05)
             assert worker.failure is None
@@ -133,8 +137,8 @@ def test_a_worker_for_one_unreadable_run_says_so(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
             await world.start("r", (TOOL,))
-        async with a_world(tmp_path / "j.db", load=refuse) as world:
-            worker = await world.work({CallTool: Does()}, only="r")
+        async with a_world(tmp_path / "j.db", registry=Refusing([ERRANDS])) as world:
+            worker = await world.work({CallTool: Does()}, scope=Tree("r"))
             async with asyncio.timeout(6):
                 while worker.failure is None:
                     await asyncio.sleep(0.01)

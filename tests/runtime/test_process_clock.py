@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import open_app, open_engine
-from ripstop.definitions.loading import Workflow, find
+from ripstop.app import App
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, SetTimer, ToolReturned
 from ripstop.kernel.events import Answered
-from ripstop.performers.timers import Timers
+from ripstop.opening import open_engine
+from ripstop.performers.timers import TimerPerformer
 from ripstop.runtime.engine import Engine
-from ripstop.runtime.ports import Request
+from ripstop.runtime.performers import Request
 from ripstop.runtime.process_clock import LAST_YEAR, ProcessClock, elapsed_time, system_time
 from ripstop.runtime.worker import Worker
 from ripstop.settings.settings_file import Models, Settings
-from ripstop.testing import Errands, ErrandStyle, FakeClock
-from tests.runtime.world import CODEC, Does
+from ripstop.testing import Errands, FakeClock
+from tests.runtime.world import CODEC, REGISTRY, Does
 
 SECOND = 1_000_000
 HOUR, YEAR = 3600, 365 * 24 * 3600
@@ -95,7 +95,7 @@ def test_the_clock_of_a_process_begins_with_the_systems_time() -> None:
 async def opened(path: Path, clock: ProcessClock, *performers: tuple[type, Any]) -> tuple[Engine, Worker]:
     journal = SqliteJournal(path, CODEC)
     clock.follow(await journal.latest())
-    engine = Engine(journal, {"errands": ErrandStyle()}, ErrandStyle.load, clock, follow=clock.follow)
+    engine = Engine(journal, REGISTRY, clock, follow=clock.follow)
     worker = Worker(engine, dict(performers), clock)
     await worker.start()
     return engine, worker
@@ -114,7 +114,7 @@ def test_a_timer_is_not_late_because_the_clock_was_set_back(tmp_path: Path) -> N
         await engine.start("r", "errands", Errands(rounds=((SetTimer(name="tea", after=20),),)).content())
         await closed(engine, worker)
         machine.set_by -= YEAR
-        engine, worker = await opened(tmp_path / "j.db", machine.process(), (SetTimer, Timers()))
+        engine, worker = await opened(tmp_path / "j.db", machine.process(), (SetTimer, TimerPerformer()))
         machine.elapsed.pass_by(20)
         worker.wake()
         async with asyncio.timeout(10):
@@ -180,7 +180,7 @@ def test_a_clock_set_forward_by_a_year_does_not_end_a_run_by_its_seconds(tmp_pat
         await closed(engine, worker)
         machine.set_by += YEAR
         quick = Does(lambda _: ToolReturned(value="done"))
-        performers = ((AskAgent, quick), (CallTool, quick), (SetTimer, Timers()))
+        performers = ((AskAgent, quick), (CallTool, quick), (SetTimer, TimerPerformer()))
         engine, worker = await opened(tmp_path / "j.db", machine.process(), *performers)
         async with asyncio.timeout(10):
             while not (run := (await engine.look("r")).run).ended:
@@ -203,14 +203,12 @@ def test_resume_does_not_wait_for_a_clock_that_was_set_back(tmp_path: Path, capl
     settings = Settings(
         store=f"sqlite:{tmp_path / 'j.db'}", models=Models(default=f"script:{WORKFLOW / 'script.jsonl'}")
     )
-    workflow: Workflow = find(str(WORKFLOW))
 
     async def story() -> None:
-        async with open_app(settings, clock=ahead.process()) as app:
-            app.worker.only = ""
-            run = await app.start(workflow, workspace=tmp_path / "files")
+        async with App(settings, scope=None, clock=ahead.process()) as app:
+            run = await app.start(WORKFLOW, workspace=tmp_path / "files")
         with caplog.at_level(logging.WARNING, "ripstop.clock"):
-            async with open_app(settings, clock=machine.process()) as app, asyncio.timeout(30):
+            async with App(settings, clock=machine.process()) as app, asyncio.timeout(30):
                 while not (await app.engine.look(run.id)).run.ended:
                     await asyncio.sleep(0.01)
         assert "behind the journal" in caplog.text

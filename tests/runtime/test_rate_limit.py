@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
-from ripstop.runtime.ports import Request, TryAgain
+from ripstop.runtime.performers import Request, TryAgain
 from ripstop.runtime.rate_limit import LONGEST_PAUSE, RateLimit, pause_before_retry
 from tests.runtime.world import Does, a_world, until
 

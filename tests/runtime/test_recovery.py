@@ -20,18 +20,18 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import Answered, Doubted, Repeated
+from ripstop.kernel.events import Answered, Doubted, DoubtResolved, Repeated
 from ripstop.kernel.run import fingerprint
 from ripstop.kernel.step import AGAIN, GIVE_UP, HAPPENED
-from ripstop.runtime.ports import Kind, Request
+from ripstop.runtime.performers import Kind, Request
 from ripstop.testing import Errands, FakeClock
-from tests.runtime.world import Does, World, a_world, bears, rings, until
+from tests.runtime.world import Does, World, a_world, rings, until
 
 TOOL = CallTool(tool="pay", arguments={"euros": 5})
 
 
 def answered(events: list[Any], to: int) -> list[Any]:
-    return [event.answer for event in events if isinstance(event, Answered) and event.to == to]
+    return [event.answer for event in events if isinstance(event, Answered | DoubtResolved) and event.to == to]
 
 
 async def die_in_the_middle(path: Path, kind: Kind) -> Request:
@@ -95,7 +95,7 @@ def test_a_probe_that_fails_leaves_the_effect_in_doubt_and_the_worker_alive(tmp_
         async with a_world(tmp_path / "j.db") as world:
             worker = await world.work({CallTool: tool})
             await world.until("r", lambda view: view.status == "waiting")
-            (question,) = await world.engine.desk()
+            (question,) = await world.desk()
             assert worker.failure is None
         assert question.command.about == (3,)
         assert tool.asked == []
@@ -107,7 +107,7 @@ async def doubted(world: World, tool: Does) -> int:
     """The worker finds the unsafe effect and asks; returns the question's number."""
     await world.work({CallTool: tool})
     await world.until("r", lambda view: view.status == "waiting")
-    (question,) = await world.engine.desk()
+    (question,) = await world.desk()
     assert question.command.about == (3,)
     assert "'pay'" in question.command.question and "r/3" in question.command.question
     assert tool.asked == [], "it is never repeated blindly"
@@ -143,12 +143,12 @@ def test_a_person_settles_the_doubt(tmp_path: Path, choice: str, calls: int, che
         tool = Does(kind=Kind.UNSAFE)
         async with a_world(tmp_path / "j.db") as world:
             number = await doubted(world, tool)
-            await world.engine.answer("r", number, choice, "the bank says so", by="ada")
+            await world.engine.answer("r", number, "the bank says so", choice=choice, by="ada")
             await world.ended("r")
             events = await world.events("r")
-            assert await world.engine.desk() == []
-            with pytest.raises(UsageError, match="waits for nobody"):
-                await world.engine.answer("r", number, choice)
+            assert await world.desk() == []
+            with pytest.raises(UsageError, match="answered already, by ada"):
+                await world.engine.answer("r", number, choice=choice)
         (answer,) = answered(events, 3)
         assert check(answer), answer
         assert len(tool.asked) == calls
@@ -193,13 +193,13 @@ CHILD = {"child": Errands(rounds=((TOOL,),)), "asks": Errands(rounds=((AskPerson
 def test_a_child_runs_and_its_parent_learns_how_it_ended(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            await world.work({CallTool: Does(), StartRun: bears(world.engine, CHILD)})
-            await world.start("r", (StartRun(workflow="child"),))
+            await world.work(world.family())
+            await world.start("r", (StartRun(workflow="child"),), children=CHILD)
             await world.ended("r")
             (answer,) = answered(await world.events("r"), 3)
-            child = next(info for info in await world.engine.runs() if info.run_id == "r.3")
+            child = await world.journal.run("r.3")
         assert answer == RunFinished(run="r.3", outcome="completed", because="all errands are done")
-        assert (child.parent, child.status) == ("r", "completed")
+        assert child is not None and (child.parent, child.status) == ("r", "completed")
 
     asyncio.run(story())
 
@@ -207,14 +207,14 @@ def test_a_child_runs_and_its_parent_learns_how_it_ended(tmp_path: Path) -> None
 def test_a_childs_question_is_on_the_desk_and_the_parent_waits_without_a_worker(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            worker = await world.work({StartRun: bears(world.engine, CHILD)})
-            await world.start("r", (StartRun(workflow="asks"),))
+            worker = await world.work(world.family())
+            await world.start("r", (StartRun(workflow="asks"),), children=CHILD)
             await worker.idle()
-            (question,) = await world.engine.desk()
+            (question,) = await world.desk()
             assert (question.run_id, question.command.question) == ("r.3", "Shall I?")
             assert (await world.engine.look("r")).status == "waiting"
         async with a_world(tmp_path / "j.db") as world:
-            await world.work({StartRun: bears(world.engine, CHILD)})
+            await world.work(world.family())
             await world.engine.answer("r.3", question.number, "yes")
             view = await world.ended("r")
             assert view.run.ended is not None and view.run.ended.outcome == "completed"
@@ -225,16 +225,16 @@ def test_a_childs_question_is_on_the_desk_and_the_parent_waits_without_a_worker(
 def test_a_crash_between_the_childs_end_and_the_parents_answer_loses_nothing(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            worker = await world.work({StartRun: bears(world.engine, CHILD)})
-            await world.start("r", (StartRun(workflow="asks"),))
+            worker = await world.work(world.family())
+            await world.start("r", (StartRun(workflow="asks"),), children=CHILD)
             await worker.idle()
-            (question,) = await world.engine.desk()
+            (question,) = await world.desk()
         async with a_world(tmp_path / "j.db") as world:  # no worker: the child ends, nobody tells the parent
             await world.engine.answer("r.3", question.number, "yes")
             assert (await world.engine.look("r.3")).run.ended is not None
             assert (await world.engine.look("r")).run.ended is None
         async with a_world(tmp_path / "j.db") as world:
-            await world.work({StartRun: bears(world.engine, CHILD)})
+            await world.work(world.family())
             await world.ended("r")
             assert len(answered(await world.events("r"), 3)) == 1
 
@@ -248,14 +248,14 @@ def test_a_crash_after_the_child_began_does_not_start_it_twice(tmp_path: Path) -
 
         world = World(tmp_path / "j.db")
         tool = Does(for_ever)
-        await world.work({CallTool: tool, StartRun: bears(world.engine, CHILD)})
-        await world.start("r", (StartRun(workflow="child"),))
+        await world.work(world.family({CallTool: tool}))
+        await world.start("r", (StartRun(workflow="child"),), children=CHILD)
         await until(lambda: bool(tool.asked))
         await world.abandon()
         async with a_world(tmp_path / "j.db") as world:
-            await world.work({CallTool: Does(), StartRun: bears(world.engine, CHILD)})
+            await world.work(world.family())
             await world.ended("r")
-            assert sorted(info.run_id for info in await world.engine.runs()) == ["r", "r.3"]
+            assert await world.run_ids() == ["r", "r.3"]
 
     asyncio.run(story())
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, ToolReturned
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolReturned
 from ripstop.kernel.errors import JournalError
-from ripstop.runtime.ports import Request
+from ripstop.runtime.performers import Request
 from tests.runtime.world import Does, World, a_world, answers, until
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
@@ -35,7 +35,9 @@ def test_cancelling_a_run_stops_the_call_that_it_waits_for(tmp_path: Path) -> No
                 await stopped.wait()
                 await worker.idle()
             assert worker.failure is None
-            assert answers(await world.events("r")) == []
+            (late,) = answers(await world.events("r"))
+            assert isinstance(late.answer, Failed) and "no longer needed" in late.answer.reason
+            assert (await world.engine.look("r")).run.ended == run.ended, "a late answer decides nothing"
 
     asyncio.run(story())
 
@@ -132,7 +134,7 @@ def test_an_answer_that_comes_after_the_lease_was_lost_is_not_recorded(tmp_path:
             other = World(tmp_path / "j.db")
             later = other.clock() + 3600 * 1_000_000
             holder = await other.journal.enrol(later)
-            (task,) = await other.journal.claim(holder, later, 1)
+            (task,) = await other.journal.claim(holder, later, 1, offers=["tool:hammer"])
             assert (task.number, task.doubtful) == (3, True)
             free.set()
             await worker.idle()

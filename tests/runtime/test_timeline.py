@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import settings
 
-from ripstop.app import STYLES
-from ripstop.kernel.events import DECISIONS, FACTS, Event, Forked, Record, Withdrawn
+from ripstop.kernel.events import KERNEL_EVENTS, Event, Forked, Record, Withdrawn
+from ripstop.plugins import installed
 from ripstop.runtime.timeline import TimelineEntry, iso, plain
-from ripstop.styles.graph.events import GRAPH_EVENTS
-from ripstop.styles.handoff.events import HANDOFF_EVENTS
 from tests.kernel.test_codec import values
 
-EVENTS: tuple[type[Event], ...] = tuple(dict.fromkeys((*FACTS, *DECISIONS, *GRAPH_EVENTS, *HANDOFF_EVENTS)))
+STYLE_EVENTS = (event for kit in installed().registry.kits.values() for event in kit.events)
+EVENTS: tuple[type[Event], ...] = tuple(dict.fromkeys((*KERNEL_EVENTS, *STYLE_EVENTS)))
 AT = 1_800_000_000_000_000
 
 
@@ -36,7 +35,3 @@ def test_number_time_and_type_are_always_the_records(kind: type[Event]) -> None:
 def test_an_events_own_number_and_place_keep_their_value_under_another_name() -> None:
     assert told(Withdrawn(3, "late"))["of"] == 3
     assert told(Forked("haiku-k3f9x", 5))["event_at"] == 5
-
-
-def test_every_style_of_the_app_is_looked_at_here() -> None:
-    assert set(STYLES) == {"graph", "handoff"}

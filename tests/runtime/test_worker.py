@@ -10,7 +10,7 @@ import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolReturned
 from ripstop.runtime.live import LiveEvent, Retrying
-from ripstop.runtime.ports import Kind, Refused, Request, TryAgain
+from ripstop.runtime.performers import Kind, Refused, Request, TryAgain
 from tests.runtime.world import Does, a_world, answers
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
@@ -42,6 +42,7 @@ FULL = """
 import asyncio, sys
 from pathlib import Path
 from ripstop.kernel.effects import CallTool, ToolReturned
+from ripstop.runtime.ports import ALL, Tree
 from tests.runtime.world import Does, a_world
 
 async def slowly(request):
@@ -52,9 +53,9 @@ async def main(path, only):
     async with a_world(Path(path)) as world:
         for number in range(4):
             await world.start(f"r{number}", (CallTool(tool="t"),))
-        await world.work({CallTool: Does(slowly)}, concurrency=1, only=only or None)
+        await world.work({CallTool: Does(slowly)}, concurrency=1, scope=Tree(only) if only else ALL)
         await world.ended(only or "r3")
-        print(sum(info.status == "completed" for info in await world.engine.runs()))
+        print(sum(info.status == "completed" for info in (await world.engine.runs()).items))
 
 asyncio.run(main(*sys.argv[1:]))
 """
@@ -64,7 +65,7 @@ asyncio.run(main(*sys.argv[1:]))
 def test_takes_up_what_was_left_bit_by_bit_when_it_is_full(tmp_path: Path, only: str, done: int) -> None:
     # in a process of its own: when this breaks, the loop spins and no timeout inside it can fire
     command = [sys.executable, "-c", FULL, str(tmp_path / "j.db"), only]
-    path = {"PYTHONPATH": ":".join([str(Path(__file__).parent), *sys.path])}
+    path = {"PYTHONPATH": ":".join([str(Path(__file__).parents[2]), *sys.path])}
     told = subprocess.run(command, env=path, capture_output=True, text=True, timeout=8)
     assert told.stdout == f"{done}\n", told.stderr
 
@@ -90,7 +91,7 @@ asyncio.run(main(*sys.argv[1:]))
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
 def test_does_not_keep_a_process_alive_whose_main_function_failed(tmp_path: Path, turns: int) -> None:
     command = [sys.executable, "-c", CUT_SHORT, str(tmp_path / "j.db"), str(turns)]
-    path = {"PYTHONPATH": ":".join([str(Path(__file__).parent), *sys.path])}
+    path = {"PYTHONPATH": ":".join([str(Path(__file__).parents[2]), *sys.path])}
     assert subprocess.run(command, env=path, timeout=8).returncode == 7
 
 

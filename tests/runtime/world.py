@@ -3,23 +3,48 @@
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ripstop.journals.sqlite.journal import SqliteJournal
-from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import Answer, Command, Limits, RunFinished, StartRun, TimerFired, ToolReturned
-from ripstop.kernel.events import Answered
-from ripstop.kernel.run import Run
-from ripstop.runtime.definitions import LoadDefinition
-from ripstop.runtime.engine import Engine, View
-from ripstop.runtime.ports import Clock, Kind, Performer, Request
-from ripstop.runtime.worker import Worker
-from ripstop.testing import ERRAND_EVENTS, Errands, ErrandStyle
+import msgspec
 
-CODEC = Codec(ERRAND_EVENTS)
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.effects import (
+    AgentReplied,
+    Answer,
+    AnswerChild,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Command,
+    Limits,
+    Say,
+    SetTimer,
+    StartRun,
+    TimerFired,
+    ToolReturned,
+)
+from ripstop.kernel.errors import RunNotFound
+from ripstop.kernel.events import Answered, Pin
+from ripstop.kernel.registry import Registry
+from ripstop.kernel.run import Run
+from ripstop.performers.answers import ChildAnswers
+from ripstop.performers.children import Children
+from ripstop.performers.messages import Deliver, Messages
+from ripstop.runtime.definitions import digest_of
+from ripstop.runtime.engine import Engine, View
+from ripstop.runtime.performers import Kind, Performer, Request
+from ripstop.runtime.ports import Clock, DeskQuery, Question, RunQuery
+from ripstop.runtime.worker import Worker
+from ripstop.testing import ERRANDS, Errands
+from tests.runtime.clerk_style import CLERK, Clerk
+
+REGISTRY = Registry([ERRANDS, CLERK])
+CODEC = REGISTRY.codec
+TOOLS = ("hammer", "pay", "t")
+"""What `Does` offers, unless a test says otherwise."""
 
 
 def now() -> int:
@@ -35,11 +60,13 @@ class Does:
         kind: Kind = Kind.PURE,
         provider: str = "",
         probe: Callable[[Request], Answer | None] | None = None,
+        tools: Sequence[str] = TOOLS,
     ) -> None:
         self._do = do
         self._kind = kind
         self._provider = provider
         self._probe = probe
+        self._tools = tools
         self.asked: list[Request] = []
         self.probed: list[Request] = []
 
@@ -50,6 +77,9 @@ class Does:
 
     def kind(self, command: Command) -> Kind:
         return self._kind
+
+    def offers(self) -> Sequence[str]:
+        return [f"tool:{name}" for name in self._tools]
 
     def provider(self, request: Request) -> str:
         return self._provider
@@ -62,31 +92,18 @@ class Does:
 
 def rings() -> Does:
     """A performer of timers."""
-    return Does(lambda request: TimerFired())
+    return Does(lambda request: TimerFired(), tools=())
 
 
-def bears(engine: Engine, children: Mapping[str, Errands]) -> Does:
-    """A performer that starts child runs, and answers once they have ended."""
-
-    async def bear(request: Request) -> Answer | None:
-        assert isinstance(request.command, StartRun)
-        child = f"{request.run_id}.{request.number}"
-        if child not in {info.run_id for info in await engine.runs()}:
-            content = children[request.command.workflow].content()
-            await engine.start(child, "errands", content, parent=(request.run_id, request.number), depth=1)
-        run = (await engine.look(child)).run
-        if run.ended is None:
-            return None
-        return RunFinished(run=child, outcome=run.ended.outcome, because=run.ended.because)
-
-    return Does(bear)
+def says(text: str = "hello") -> Does:
+    return Does(lambda request: AgentReplied(text=text), tools=())
 
 
 class World:
-    def __init__(self, path: Path, clock: Clock = now, load: LoadDefinition = ErrandStyle.load) -> None:
+    def __init__(self, path: Path, clock: Clock = now, registry: Registry = REGISTRY) -> None:
         self.clock = clock
-        self.journal = SqliteJournal(path, CODEC)
-        self.engine = Engine(self.journal, {"errands": ErrandStyle()}, load, clock)
+        self.journal = SqliteJournal(path, registry.codec)
+        self.engine = Engine(self.journal, registry, clock)
         self.worker: Worker | None = None
 
     async def work(self, performers: Mapping[type, Performer], **options: Any) -> Worker:
@@ -94,8 +111,49 @@ class World:
         await self.worker.start()
         return self.worker
 
-    async def start(self, run_id: str, *rounds: tuple[Command, ...], limits: Limits = Limits()) -> Run[Any]:
-        return await self.engine.start(run_id, "errands", Errands(rounds=rounds).content(), limits=limits)
+    def family(
+        self, performers: Mapping[type, Performer] | None = None, channels: dict[str, Deliver] | None = None
+    ) -> dict[type, Performer]:
+        """Performers of everything that runs of a family do with each other, and those given."""
+        messages = Messages(self.engine, channels)
+        return {
+            StartRun: Children(self.engine),
+            Say: messages,
+            AskPerson: messages,
+            AnswerChild: ChildAnswers(self.engine),
+            SetTimer: rings(),
+            AskAgent: says(),
+            CallTool: Does(),
+            **(performers or {}),
+        }
+
+    async def start(
+        self,
+        run_id: str,
+        *rounds: tuple[Command, ...],
+        limits: Limits = Limits(),
+        children: Mapping[str, Errands] | None = None,
+        **options: Any,
+    ) -> Run[Any]:
+        return await self.start_definition(run_id, Errands(rounds=rounds), limits, children, **options)
+
+    async def start_definition(
+        self,
+        run_id: str,
+        definition: Errands,
+        limits: Limits = Limits(),
+        children: Mapping[str, Errands] | None = None,
+        **options: Any,
+    ) -> Run[Any]:
+        return await self.engine.start(
+            run_id,
+            style_of(definition),
+            definition.content(),
+            limits=limits,
+            pinned=pins(definition, children) if children else b"",
+            definitions={digest_of(child.content()): child.content() for child in (children or {}).values()},
+            **options,
+        )
 
     async def ended(self, run_id: str) -> View:
         """The run, when it has ended."""
@@ -103,24 +161,33 @@ class World:
 
     async def until(self, run_id: str, holds: Callable[[View], bool]) -> View:
         async with asyncio.timeout(6):
-            while not holds(view := await self.engine.look(run_id)):
+            while True:
                 if self.worker and self.worker.failure:
                     raise self.worker.failure
+                with suppress(RunNotFound):  # a child that is not started yet
+                    view = await self.engine.look(run_id)
+                    if holds(view):
+                        return view
                 await asyncio.sleep(0.002)
-        return view
 
     async def events(self, run_id: str) -> list[Any]:
         return [record.event for record in await self.journal.read(run_id)]
 
+    async def desk(self, query: DeskQuery = DeskQuery()) -> list[Question]:
+        return (await self.engine.desk(query)).items
+
+    async def run_ids(self) -> list[str]:
+        return sorted(info.run_id for info in (await self.engine.runs(RunQuery(size=1000))).items)
+
     async def abandon(self) -> None:
         """Go away as a killed process does: nothing is given back, and the lock of the worker is gone."""
         assert self.worker is not None
-        threads = [self.worker._sweeper, *self.worker._threads]
-        self.worker._stopping = True
-        for thread in threads:
-            if thread:
-                thread.cancel()
-        await asyncio.gather(*(thread for thread in threads if thread), return_exceptions=True)
+        hands, sweeper = self.worker._hands, self.worker._sweeper
+        hands.stopping = True
+        tasks = [task for task in (sweeper._task, *hands._tasks) if task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         holder = self.worker.holder
         self.worker = None
         self.engine.dispatcher = None
@@ -129,9 +196,19 @@ class World:
         self.journal._liveness._file(holder).touch()
 
 
+def style_of(definition: Errands) -> str:
+    return "clerk" if isinstance(definition, Clerk) else "errands"
+
+
+def pins(root: Errands, children: Mapping[str, Errands]) -> bytes:
+    """Every workflow of a family, as each of its definitions names them."""
+    named = {name: Pin(style_of(child), digest_of(child.content())) for name, child in children.items()}
+    return msgspec.json.encode({digest_of(one.content()): named for one in (root, *children.values())})
+
+
 @asynccontextmanager
-async def a_world(path: Path, clock: Clock = now, load: LoadDefinition = ErrandStyle.load) -> AsyncIterator[World]:
-    world = World(path, clock, load)
+async def a_world(path: Path, clock: Clock = now, registry: Registry = REGISTRY) -> AsyncIterator[World]:
+    world = World(path, clock, registry)
     try:
         yield world
     finally:

@@ -1,16 +1,20 @@
-"""Says what a run wants to say to whoever listens.
+"""Delivers messages: on a channel that this process serves, or to the ancestor that a run speaks through.
 
-Each saying carries its key, so a listener that must not hear a thing twice can tell. After a crash
-the same words may be said again, with the same key and a higher attempt.
+Each message carries its key, so a channel that must not deliver a thing twice can tell. After a crash the same words
+may be sent again, with the same key and a higher attempt.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from ripstop.kernel.effects import Answer, Command, Said
+from ripstop.kernel.effects import Answer, AskPerson, Command, Said, Say
+from ripstop.kernel.errors import RunNotFound
+from ripstop.kernel.events import ChildSpoke
+from ripstop.runtime.definitions import digest_of
+from ripstop.runtime.engine import Engine
 from ripstop.runtime.failpoints import failpoint
-from ripstop.runtime.ports import Kind, Request
+from ripstop.runtime.performers import Kind, Refused, Request
 
 
 class DeliveredMessage(Struct, frozen=True):
@@ -18,25 +22,65 @@ class DeliveredMessage(Struct, frozen=True):
     key: str
     text: str
     attempt: int
+    channel: str = ""
+    to: str = ""
 
 
-class MessageDelivery:
-    def __init__(self) -> None:
-        self._listeners: list[Callable[[DeliveredMessage], None]] = []
+Deliver = Callable[[DeliveredMessage], Awaitable[None]]
+"""Takes a message, or raises `TryAgain` or `Refused`."""
 
-    def listen(self, listener: Callable[[DeliveredMessage], None]) -> None:
-        self._listeners.append(listener)
+
+class Messages:
+    """The performer of `Say`, and of `AskPerson` where a question appears in an ancestor."""
+
+    def __init__(self, engine: Engine, channels: dict[str, Deliver] | None = None) -> None:
+        self._engine = engine
+        self._channels = channels or {}
 
     async def perform(self, request: Request) -> Answer | None:
-        saying = DeliveredMessage(request.run_id, request.key, request.text, request.attempt)
-        failpoint("loudspeaker.before_send")
-        for listener in self._listeners:
-            listener(saying)
-        failpoint("loudspeaker.after_send")
+        command = request.command
+        if isinstance(command, Say) and command.channel:
+            return await self._deliver(request, command)
+        run = await self._engine.current(request.run_id)
+        if run.started.surface is None or request.number not in run.open:
+            return None  # a question that is on the desk, and nowhere else; or one that was answered meanwhile
+        ancestor, started = run.started.surface
+        ask = command if isinstance(command, AskPerson) else None
+        blobs: dict[str, bytes] = {}
+        if ask and ask.document:
+            record = (await self._engine.journal.read(request.run_id, after=ask.document - 1, most=1))[0]
+            body = self._engine.style(run).document(record).encode()
+            blobs[digest_of(body)] = body
+        spoke = ChildSpoke(
+            command=started,
+            run=request.run_id,
+            number=request.number,
+            text=request.text,
+            ask=ask,
+            document=next(iter(blobs), ""),
+        )
+        try:
+            await self._engine.tell_fact(ancestor, spoke, blobs)
+        except RunNotFound as error:
+            if ask:
+                return None  # it stays on the desk
+            raise Refused(f"The run {ancestor!r}, where this appears, no longer exists.", "ours") from error
+        return None if ask else Said()
+
+    async def _deliver(self, request: Request, command: Say) -> Answer:
+        message = DeliveredMessage(
+            request.run_id, request.key, request.text, request.attempt, command.channel, command.to
+        )
+        failpoint("messages.before_send")
+        await self._channels[command.channel](message)
+        failpoint("messages.after_send")
         return Said()
 
     def kind(self, command: Command) -> Kind:
         return Kind.KEYED
+
+    def offers(self) -> tuple[str, ...]:
+        return tuple(f"channel:{name}" for name in self._channels)
 
     def provider(self, request: Request) -> str:
         return ""

@@ -15,7 +15,7 @@ from ripstop.kernel.errors import JournalError, Unwritable
 from ripstop.kernel.events import Doubted
 
 from .jobs import Job
-from .ports import Kind, Performer, Request
+from .performers import Kind, Performer, Request
 
 log = logging.getLogger("ripstop.worker")
 

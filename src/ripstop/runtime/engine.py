@@ -1,143 +1,194 @@
-"""The one door to a run: everything that happens to it comes through `tell`.
+"""What callers can do with runs: start them, send them messages, answer their questions, fork them.
 
-- A run that was used recently stays folded in memory; only what is new is read.
-- Appending is optimistic: whoever comes second reads what is new and decides again.
-- Parked runs live on disk only; what is kept in memory is bounded (`remember`).
+Each of these is a fact that `Runs.tell` records; what it leads to is done by the worker of this process, if there is
+one. Once begun, it is done to its end, even if the caller goes away.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from ripstop.kernel.effects import AskPerson, Limits, PersonAnswered, SetTimer
+from ripstop.kernel.effects import AskPerson, Content, Limits
 from ripstop.kernel.errors import Conflict, RunAlreadyStarted, RunNotFound, UsageError
 from ripstop.kernel.events import (
-    CANCEL,
-    FACTS,
-    RESUME,
-    USE,
+    FORMAT,
     Answered,
-    Asked,
-    Ended,
+    CancelRequested,
     Fact,
-    Forked,
     Heard,
-    Ordered,
-    Record,
-    Repeated,
+    Redefined,
+    ResumeRequested,
+    RunSettings,
+    SettingsChanged,
     Started,
-    Withdrawn,
 )
-from ripstop.kernel.outbox import AT_ONCE
-from ripstop.kernel.run import WAITS_FOR, Open, Run, apply, replay, status
-from ripstop.kernel.step import Picture, Style, advance, decide_again
+from ripstop.kernel.questions import read_answer
+from ripstop.kernel.run import Run
 
-from .definitions import CheckDefinition, Definitions, LoadDefinition
-from .failpoints import failpoint
-from .forking import decides_nothing, last_shared, still_open
-from .jobs import Dispatcher, Job
-from .live import Appended, Live
-from .ports import Clock, Entry, Journal, Question, RunInfo
-from .run_cache import CachedRun, RunCache
-from .soundness import check_run, reading
+from .actions import action_fact
+from .answered import already_answered
+from .definitions import digest_of
+from .entries import entry_of
+from .forking import last_shared
+from .forks import ForkChanges, fork_run
+from .runs import Runs, View
+from .soundness import check_run
 
+__all__ = ["NO_SETTINGS", "Attachment", "Engine", "View"]
 
-class View(Struct, frozen=True):
-    """A run as it stands now."""
-
-    run: Run[Any]
-    status: str
-    picture: Picture
+NO_SETTINGS = RunSettings()
 
 
-class Engine:
-    def __init__(
-        self,
-        journal: Journal,
-        styles: Mapping[str, Style[Any]],
-        load_definition: LoadDefinition,
-        clock: Clock,
-        live: Live | None = None,
-        remember: int = 1024,
-        check_definition: CheckDefinition | None = None,
-        follow: Callable[[int], None] | None = None,
-    ) -> None:
-        """Args:
-        follow: Told the time of what another process has written, so that the clock is never behind it.
-        """
-        self.journal = journal
-        self.live = live or Live()
-        self.dispatcher: Dispatcher | None = None
-        self._styles = styles
-        self._clock = clock
-        self._follow = follow
-        self._definitions = Definitions(load_definition, check_definition)
-        self._cells = RunCache(remember)
-        self._under_way: set[asyncio.Task[Run[Any]]] = set()
+class Attachment(Struct, frozen=True):
+    """Content that comes with a message."""
 
-    # Moving a run
+    body: bytes
+    name: str = ""
+    media_type: str = ""
 
+
+class Engine(Runs):
     async def start(
         self,
         run_id: str,
         style: str,
         definition: bytes,
         input: str = "",
+        arguments: Mapping[str, Any] | None = None,
         limits: Limits = Limits(),
-        settings: Mapping[str, Any] | None = None,
-        parent: tuple[str, int] | None = None,
-        depth: int = 0,
+        settings: RunSettings = NO_SETTINGS,
         guards: Mapping[str, Any] | None = None,
+        pinned: bytes = b"",
+        definitions: Mapping[str, bytes] | None = None,
+        parent: tuple[str, int] | None = None,
+        surface: tuple[str, int] | None = None,
+        depth: int = 0,
+        key: str = "",
     ) -> Run[Any]:
-        """Begin a run. Its definition is pinned by its content."""
+        """Begin a run. Its definition is pinned by its content.
+
+        With a `key`: if the run exists with the same key, definition, input and arguments, it is that run. Raises
+        `RunAlreadyStarted` for any other that exists.
+
+        Args:
+            pinned: What it and its descendants can start, as JSON: `{definition: {workflow: Pin}}`.
+            definitions: The content of what `pinned` names, by hash, unless the journal has it already.
+        """
+        if style not in self.registry.kits:
+            raise UsageError(f"There is no style {style!r}; known are {', '.join(sorted(self.registry.kits))}.")
         digest = self._definitions.pin(style, definition)
+        blobs = await self._definitions.family(self.journal, definition, pinned, definitions or {})
         started = Started(
             style=style,
             definition=digest,
+            format=FORMAT,
             input=input,
+            arguments=dict(arguments or {}),
             limits=limits,
-            settings=dict(settings or {}),
-            parent=parent,
-            depth=depth,
+            settings=settings,
             guards=dict(guards or {}),
+            pinned=digest_of(pinned) if pinned else "",
+            parent=parent,
+            surface=surface,
+            depth=depth,
+            key=key,
         )
-        return await self._tell_and_dispatch(run_id, started, {digest: definition})
+        try:
+            return await self._tell_and_dispatch(run_id, started, blobs)
+        except RunAlreadyStarted:
+            run = (await self.look(run_id)).run
+            same = (run.started.definition, run.started.input, run.started.arguments) == (
+                digest,
+                input,
+                started.arguments,
+            )
+            if key and run.started.key == key and same:
+                return run
+            raise
 
-    async def hear(self, run_id: str, text: str, by: str = "") -> Run[Any]:
-        return await self._tell_and_dispatch(run_id, Heard(text=text, by=by))
+    async def hear(
+        self,
+        run_id: str,
+        text: str,
+        by: str = "",
+        channel: str = "",
+        id: str = "",
+        attachments: Sequence[Attachment] = (),
+    ) -> Run[Any]:
+        """Send a message to a run. Repeating the same id changes nothing."""
+        blobs = {digest_of(one.body): one.body for one in attachments}
+        contents = tuple(Content(digest_of(one.body), one.name, one.media_type) for one in attachments)
+        heard = Heard(text=text, by=by, channel=channel, id=id, attachments=contents)
+        return await self._tell_and_dispatch(run_id, heard, blobs)
 
-    async def order(self, run_id: str, order: str, arguments: Mapping[str, Any], by: str = "") -> Run[Any]:
-        """Give a run an order that its style knows."""
-        return await self._tell_and_dispatch(run_id, Ordered(order=order, arguments=dict(arguments), by=by))
+    async def tell_fact(self, run_id: str, fact: Fact, blobs: Mapping[str, bytes] | None = None) -> Run[Any]:
+        """Append a fact, such as one of a style's own, with its decisions, and start the commands they ask for."""
+        return await self._tell_and_dispatch(run_id, fact, blobs)
 
-    async def cancel(self, run_id: str, by: str = "") -> Run[Any]:
-        return await self.order(run_id, CANCEL, {}, by)
+    async def act(
+        self, run_id: str, name: str, fields: Mapping[str, Any], by: str = "", seen: int | None = None
+    ) -> Run[Any]:
+        """Do what a style lets people do with a run now (`Style.actions`).
+
+        Args:
+            seen: The length of the run when it was shown. If it has changed since, `UsageError` says so.
+        """
+        run = (await self.look(run_id)).run
+        return await self._tell_and_dispatch(run_id, action_fact(self.style(run), run, name, fields, by, seen))
+
+    async def cancel(self, run_id: str, by: str = "", because: str = "") -> Run[Any]:
+        return await self._tell_and_dispatch(run_id, CancelRequested(by=by, because=because))
 
     async def resume(self, run_id: str, raises: Mapping[str, float] | None = None, by: str = "") -> Run[Any]:
-        """Go on with a run that was saved or that a guard stopped, with limits raised by so much.
+        """Resume a run that was saved or that a guard stopped, with limits raised by these amounts.
 
         Raises `RunHasEnded` if it ended otherwise, and `UsageError` if it would stop again at once.
         """
-        return await self.order(run_id, RESUME, {"raise": dict(raises)} if raises else {}, by)
+        return await self._tell_and_dispatch(run_id, ResumeRequested(raises=dict(raises or {}), by=by))
 
-    async def use(self, run_id: str, settings: Mapping[str, Any]) -> Run[Any]:
-        """Change settings of a run, for what it has open and for all that comes."""
-        return await self.order(run_id, USE, settings)
+    async def change_settings(self, run_id: str, settings: RunSettings, by: str = "") -> Run[Any]:
+        """Change settings of a run, for its open commands and all later ones."""
+        return await self._tell_and_dispatch(run_id, SettingsChanged(settings=settings, by=by))
 
-    async def answer(self, run_id: str, number: int, choice: str, text: str = "", by: str = "") -> Run[Any]:
-        """A person answers a question of the desk."""
-        view = await self.look(run_id)
-        opened = view.run.open.get(number)
+    async def redefine(
+        self, run_id: str, definition: bytes, pinned: bytes = b"", definitions: Mapping[str, bytes] | None = None
+    ) -> Run[Any]:
+        """Continue a run with a new definition, in place. `pinned` and `definitions` are as for `start`."""
+        run = (await self.look(run_id)).run
+        digest = self._definitions.pin(run.started.style, definition)
+        blobs = await self._definitions.family(self.journal, definition, pinned, definitions or {})
+        redefined = Redefined(definition=digest, pinned=digest_of(pinned) if pinned else "")
+        return await self._tell_and_dispatch(run_id, redefined, blobs)
+
+    async def answer(
+        self,
+        run_id: str,
+        number: int,
+        words: str = "",
+        *,
+        choice: str = "",
+        document: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        by: str = "",
+    ) -> Run[Any]:
+        """Answer a question on the desk for a person. Raises `AlreadyAnswered` or `UsageError`."""
+        before = (await self.look(run_id)).run
+        opened = before.open.get(number)
         if opened is None or not isinstance(opened.command, AskPerson):
-            raise UsageError(f"{run_id}/{number} waits for nobody (any more). `ripstop desk` lists what does.")
-        choices = opened.command.choices
-        if choices and choice not in choices:
-            raise UsageError(f"{choice!r} is no answer to {run_id}/{number}; choose from {', '.join(choices)}.")
-        said = PersonAnswered(choice=choice, text=text, by=by)
-        return await self._tell_and_dispatch(run_id, Answered(to=number, answer=said))
+            raise already_answered(run_id, number, await self.journal.read(run_id))
+        said = read_answer(opened.command, words, choice=choice, document=document, fields=fields, by=by)
+        run = await self._tell_and_dispatch(run_id, Answered(to=number, answer=said))
+        recorded = (record.event for record in await self.journal.read(run_id, after=before.length))
+        if not any(isinstance(event, Answered) and (event.to, event.answer) == (number, said) for event in recorded):
+            raise already_answered(run_id, number, await self.journal.read(run_id))  # a moment ago
+        return run
+
+    async def put_back(self, run_id: str) -> None:
+        """Have workers work again on a run that one of them has set aside."""
+        await self.journal.set_aside(run_id, "")
+        if self.dispatcher:
+            self.dispatcher.wake()
 
     async def fork(
         self,
@@ -146,265 +197,51 @@ class Engine:
         new_id: str,
         definition: bytes | None = None,
         limits: Limits | None = None,
-        settings: Mapping[str, Any] | None = None,
+        settings: RunSettings | None = None,
+        pinned: bytes | None = None,
+        definitions: Mapping[str, bytes] | None = None,
+        workspace: str = "",
     ) -> Run[Any]:
-        """Go on from a record of a run, under a new id, with the old or a new definition, limits and settings.
+        """Continue from a record of a run, under a new id, with the old or a new definition, limits and settings.
 
-        At a fact: what was decided on it is decided anew. Anywhere else: at the end of that step,
-        and what was open there is asked anew. Without `at`: see `forking`.
+        At a fact: what was decided on it is decided again. Anywhere else: at the end of that step,
+        and what was open there is asked again. Without `at`: see `forking`.
         """
         await check_run(self.journal, run_id)
         records = await self.journal.read(run_id)
         if not records:
             raise RunNotFound(run_id)
-        cut = last_shared(run_id, records, at, redefined=definition is not None)
-        style = self._style(records[0].event)
+        del records[last_shared(run_id, records, at, redefined=definition is not None) :]
+        style = self._style(run_id, records[0])
         if style.unforkable:
             raise UsageError(style.unforkable)
-        await self._definitions.know(self.journal, records[:cut], style.name)
-        digest = None if definition is None else self._definitions.pin(style.name, definition)
-        blobs = {digest: definition} if digest and definition is not None else {}
-        forked = Forked(run=run_id, at=cut, definition=digest, limits=limits, settings=dict(settings or {}))
-        fact = records[cut - 1]
-        now = self._clock()
-        if isinstance(fact.event, FACTS) and not decides_nothing(fact.event):
-            before = replay(style, self._definitions.known, run_id, records[: cut - 1])
-            new, run = decide_again(style, self._definitions.known, before, fact, forked, new_id, now)
-            inherited = still_open(records[:cut], run)
-        else:
-            shared = replay(style, self._definitions.known, run_id, records[:cut])
-            new, run = advance(style, self._definitions.known, shared, new_id, forked, now)
-            inherited = []
+        contents = await self._definitions.contents(self.journal, records, style.name)
+        digest = "" if definition is None else self._definitions.pin(style.name, definition)
+        pins = None if pinned is None else digest_of(pinned) if pinned else ""
+        wanted = ForkChanges(digest, pins, limits, settings, workspace)
+        fork = fork_run(style, contents, run_id, records, new_id, wanted, self.clock())
+        step, used = fork.step, fork.step.run
+        if definition is None:
+            definition = await self.journal.blob(used.definition)
+        if pinned is None:
+            pinned = await self.journal.blob(used.pinned) if used.pinned else b""
+        blobs = await self._definitions.family(self.journal, definition, pinned, definitions or {})
 
         async def append() -> Run[Any]:
-            cell = self._cells.use(new_id)
+            cell = self._cache.use(new_id)
             async with cell:
-                entry, jobs = self._entry(new_id, style, new, run, blobs, None, (run_id, cut))
-                entry = replace(entry, inherited=inherited)
+                shared = run_id, fork.shared.length
+                kit = self.kit(used)
+                entry, jobs = entry_of(new_id, kit, None, step, fork.changes, self.dispatcher, blobs, fork=shared)
                 try:
                     await self.journal.append(entry)
                 except Conflict as error:
                     raise RunAlreadyStarted(new_id) from error
-                cell.style, cell.run, cell.checked = style, run, True
-            self._after_append(style, run, new)
-            if inherited and self.dispatcher:
+                cell.style, cell.run, cell.checked = style, used, True
+            self._after_append(style, used, step.records, fork.changes)
+            if self.dispatcher and fork.asks_again:
                 self.dispatcher.wake()
             self._dispatch(jobs)
-            return run
+            return used
 
         return await self._see_through(append())
-
-    async def tell(
-        self,
-        run_id: str,
-        fact: Fact,
-        fence: tuple[int, int] | None = None,
-        blobs: Mapping[str, bytes] | None = None,
-    ) -> tuple[Run[Any], list[Job]]:
-        """Record a fact and all it leads to. Returns the run and what this process is to do now.
-
-        Safe to repeat: a fact that has nothing to say any more changes nothing.
-        """
-        cell = self._cells.use(run_id)
-        if cell.taken:
-            await cell.wait()
-        cell.taken = True  # as `async with cell` would, which costs two coroutines more with every step
-        try:
-            fresh = cell.run is None
-            if not cell.checked and type(fact) is not Started:
-                await self._check(run_id, cell)
-            elif fresh:
-                await self._catch_up(run_id, cell)
-            if cell.run is None and not isinstance(fact, Started):
-                self._cells.drop(run_id)
-                raise RunNotFound(run_id)
-            while True:
-                style = cell.style or self._style(fact)
-                records, run = advance(style, self._definitions.known, cell.run, run_id, fact, self._clock())
-                if records:
-                    entry, jobs = self._entry(run_id, style, records, run, blobs or {}, fence, None)
-                    failpoint("engine.before_append")
-                    try:
-                        await self.journal.append(entry)
-                    except Conflict:
-                        pass
-                    else:
-                        failpoint("engine.after_append")
-                        cell.style, cell.run, cell.checked = style, run, True
-                        break
-                elif fresh:
-                    return run, []
-                await self._catch_up(run_id, cell)
-                fresh = True
-        finally:
-            cell.give_back()
-        self._after_append(style, run, records)
-        return run, jobs
-
-    # Looking at runs
-
-    async def look(self, run_id: str) -> View:
-        """The run as it stands in the journal now."""
-        cell = self._cells.use(run_id)
-        async with cell:
-            await self._catch_up(run_id, cell)
-            run, style = cell.run, cell.style
-        if run is None or style is None:
-            self._cells.drop(run_id)
-            raise RunNotFound(run_id)
-        with reading(run_id):
-            return View(run, status(run, style.listens(run.state)), style.picture(run))
-
-    async def check(self, run_id: str) -> None:
-        """Raise `RunDamaged` or `DefinitionError` unless this process can act on the run."""
-        cell = self._cells.use(run_id)
-        async with cell:
-            await (self._catch_up if cell.checked else self._check)(run_id, cell)
-
-    async def opened(self, run_id: str, number: int) -> Open | None:
-        """A command of a run that is to be performed now, if it is still open. Raises `RunDamaged`."""
-        cell = self._cells.use(run_id)
-        if not cell.checked or cell.run is None or number not in cell.run.open:
-            await self.check(run_id)
-        return cell.run.open.get(number) if cell.run else None
-
-    def known(self, run_id: str) -> Run[Any] | None:
-        """The run as this process knows it, if it does."""
-        cell = self._cells.get(run_id)
-        return cell.run if cell else None
-
-    async def standing(self, run_id: str) -> Run[Any]:
-        """The run as this process knows it; read only if it does not."""
-        return self.known(run_id) or (await self.look(run_id)).run
-
-    async def history(self, run_id: str) -> list[tuple[Record, Run[Any]]]:
-        """Every record of a run with the run as it stood right after it."""
-        records = await self.journal.read(run_id)
-        if not records:
-            raise RunNotFound(run_id)
-        style = self._style(records[0].event)
-        await self._definitions.know(self.journal, records, style.name)
-        run: Run[Any] | None = None
-        told: list[tuple[Record, Run[Any]]] = []
-        with reading(run_id):
-            for record in records:
-                run = apply(style, self._definitions.known, run_id, run, record)
-                told.append((record, run))
-        return told
-
-    async def runs(self) -> list[RunInfo]:
-        return await self.journal.runs()
-
-    async def has_workers(self) -> bool:
-        """Whether a worker of any process is enrolled in the journal. Without one, a run that is at work is not."""
-        return await self.journal.has_workers(self._clock())
-
-    async def desk(self) -> list[Question]:
-        """Everything that waits for a person, over all runs."""
-        return await self.journal.desk()
-
-    def style(self, run: Run[Any]) -> Style[Any]:
-        return self._styles[run.started.style]
-
-    def definition(self, run: Run[Any]) -> Any:
-        return self._definitions.known[run.definition]
-
-    # Inside
-
-    async def _tell_and_dispatch(self, run_id: str, fact: Fact, blobs: Mapping[str, bytes] | None = None) -> Run[Any]:
-        async def tell() -> Run[Any]:
-            run, jobs = await self.tell(run_id, fact, blobs=blobs)
-            self._dispatch(jobs)
-            return run
-
-        return await self._see_through(tell())
-
-    async def _see_through(self, moving: Coroutine[Any, Any, Run[Any]]) -> Run[Any]:
-        """To the end, even if whoever waits for it is cancelled: what is on disk may be this process's to do."""
-        task = asyncio.ensure_future(moving)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        return await asyncio.shield(task)
-
-    def _dispatch(self, jobs: list[Job]) -> None:
-        if jobs and self.dispatcher:
-            self.dispatcher.dispatch(jobs)
-
-    def _style(self, fact: object) -> Style[Any]:
-        name = fact.style if isinstance(fact, Started) else ""
-        try:
-            return self._styles[name]
-        except KeyError:
-            raise UsageError(f"There is no style {name!r}; known are {', '.join(sorted(self._styles))}.") from None
-
-    async def _catch_up(self, run_id: str, cell: CachedRun) -> None:
-        records = await self.journal.read(run_id, after=cell.run.length if cell.run else 0)
-        if not records:
-            return
-        style = cell.style or self._style(records[0].event)
-        await self._definitions.know(self.journal, records, style.name)
-        with reading(run_id):
-            cell.style, cell.run = style, replay(style, self._definitions.known, run_id, records, cell.run)
-        if self._follow:
-            self._follow(records[-1].at)
-
-    async def _check(self, run_id: str, cell: CachedRun) -> None:
-        await check_run(self.journal, run_id)
-        await self._catch_up(run_id, cell)
-        if cell.run:
-            self._definitions.check(cell.run.definition)
-        cell.checked = cell.run is not None
-
-    def _entry(
-        self,
-        run_id: str,
-        style: Style[Any],
-        records: list[Record],
-        run: Run[Any],
-        blobs: Mapping[str, bytes],
-        fence: tuple[int, int] | None,
-        fork: tuple[str, int] | None,
-    ) -> tuple[Entry, list[Job]]:
-        """What to append, and which of the commands it opens this process takes."""
-        jobs: list[Job] = []
-        begun: tuple[int, ...] = ()
-        dispatcher = self.dispatcher
-        if dispatcher and not run.ended:
-            for record in records:
-                if type(record.event) is Asked and record.number in run.open:
-                    opened = run.open[record.number]
-                    if WAITS_FOR[type(opened.command)] in AT_ONCE:
-                        repeatable = dispatcher.kind(opened.command).repeatable
-                        if repeatable:
-                            begun += (record.number,)
-                        jobs.append(Job(run_id, record.number, opened, dispatcher.holder, begun=repeatable))
-        entry = Entry(
-            run_id=run_id,
-            records=records,
-            status=status(run, style.listens(run.state)),
-            blobs=blobs,
-            fork=fork,
-            holder=dispatcher.holder if jobs and dispatcher else None,
-            begun=begun,
-            fence=fence,
-        )
-        return entry, jobs
-
-    def _after_append(self, style: Style[Any], run: Run[Any], records: list[Record]) -> None:
-        run_id = run.id
-        if self.live.watched:
-            self.live.show(Appended(run_id, tuple(records), style.picture(run)))
-        if self.dispatcher is None:
-            return
-        for record in records:
-            event = record.event
-            if type(event) is Asked:
-                if type(event.command) is SetTimer:
-                    self.dispatcher.wake_by(event.command.after)
-            elif type(event) is Withdrawn:
-                self.dispatcher.withdraw(run_id, [event.number])
-            elif type(event) is Ended:
-                self.dispatcher.withdraw(run_id, None)
-                self.dispatcher.wake()
-            elif type(event) is Repeated:
-                self.dispatcher.wake()

@@ -1,56 +1,172 @@
-"""Following a run until nothing more happens to it by itself."""
+"""Following a run: until it is settled, or record by record as it happens.
+
+- A family is followed as a whole: a run that waits for a child moves as long as the child does.
+- Reading every second costs too much with thousands of runs, so a run is read again when a step was appended that
+  may have settled it, when another process has written, and now and then.
+- A command that no worker holds and that this worker cannot take, because it does not offer what the command needs or
+  because a performer has asked a person, moves nothing.
+"""
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
-from ripstop.kernel.effects import StartRun
+from msgspec.structs import replace
+
+from ripstop.kernel.effects import Command, Say, StartRun
 from ripstop.kernel.errors import RunNotFound
-from ripstop.kernel.events import Asked, Doubted, Ended, Event
-from ripstop.kernel.run import waits_for
+from ripstop.kernel.events import Asked, CancelRequested, Doubted, Ended, Event, Record
+from ripstop.kernel.outbox import child_id, needs_of
+from ripstop.kernel.question_style import NAME
+from ripstop.kernel.run import is_shared, waits_for
 
 from .engine import Engine, View
 from .live import Appended, LiveEvent
+from .ports import Nothing, RunQuery
 from .worker import Worker
 
 POLL_INTERVAL = 1.0
 """Seconds between two checks whether another process has written."""
 LONGEST_BLIND = 30.0
 """Seconds after which the run is read again, even if no other process seems to have written."""
+MAX_QUEUED = 1000
+"""Live events that wait for a slow reader; then it is given records from the journal instead."""
 
 
 async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
-    """Return when the run has ended, is stuck, or waits for a person or a timer."""
-    turned = asyncio.Event()
+    """Return when the run has ended, is stuck, or waits for a person, a timer, or what no worker here offers.
 
-    def watch(sight: LiveEvent) -> None:
-        if isinstance(sight, Appended) and _can_settle([record.event for record in sight.records]):
-            turned.set()
-
-    stop = engine.live.watch(watch, run_id)
+    The last is in `View.needs`. A worker that works on nothing only watches, so it waits for others to offer it.
+    """
+    family = _Family(engine, worker, run_id)
+    blind = POLL_INTERVAL
     try:
         while True:
-            turned.clear()
+            family.turned.clear()
             if worker.failure:
                 raise worker.failure
             seen = worker.foreign_writes
             view = await engine.look(run_id)
-            if not await _moving(engine, view):
+            if not await family.moves(view):
                 return view
-            await _until_news(turned, worker, seen)
+            if await _news(family.turned, worker, seen, blind):
+                blind = POLL_INTERVAL
+                continue
+            blind = min(blind * 2, LONGEST_BLIND)
+            if not isinstance(worker.scope, Nothing) and not await family.moves(view, look_closely=True):
+                return replace(view, needs=tuple(dict.fromkeys(family.needs)))
     finally:
-        stop()
+        family.close()
 
 
-async def _until_news(turned: asyncio.Event, worker: Worker, seen: int) -> None:
-    """Return when the run should be looked at again: reading it every second costs too much with thousands of runs."""
+async def _news(turned: asyncio.Event, worker: Worker, seen: int, blind: float) -> bool:
+    """Return when the run should be read again; false if only time has passed."""
     waited = 0.0
-    while waited < LONGEST_BLIND and worker.foreign_writes == seen and not worker.failure:
+    while waited < blind and not worker.failure:
+        if worker.foreign_writes != seen:
+            return True
         try:
             async with asyncio.timeout(POLL_INTERVAL):  # wait_for can swallow a cancellation
                 await turned.wait()
-            return
+            return True
         except TimeoutError:
             waited += POLL_INTERVAL
+    return bool(worker.failure) or worker.foreign_writes != seen
+
+
+class _Family:
+    """A run, its children, and the named runs that they wait for."""
+
+    def __init__(self, engine: Engine, worker: Worker, run_id: str) -> None:
+        self._engine = engine
+        self._worker = worker
+        self._run_id = run_id
+        self.turned = asyncio.Event()
+        """Set when a step was appended after which nothing may be left to do."""
+        self.needs: list[str] = []
+        """What its commands need that the worker does not offer, as it was found last."""
+        self._watched: dict[str, Callable[[], None]] = {}
+        self._watch(run_id)
+
+    def close(self) -> None:
+        for stop in self._watched.values():
+            stop()
+
+    def _watch(self, run_id: str) -> None:
+        """A run shows what its descendants do, too; but a named run is in no one's family."""
+        if run_id not in self._watched:
+            self._watched[run_id] = self._engine.live.watch(self._see, run_id)
+
+    def _see(self, event: LiveEvent) -> None:
+        if isinstance(event, Appended) and _can_settle([record.event for record in event.records]):
+            self.turned.set()
+
+    async def moves(self, view: View, look_closely: bool = False) -> bool:
+        """Whether a worker has something to do for the run, or for one that it waits for.
+
+        Args:
+            look_closely: Nothing has happened for a while: look at every command, whether anything can come of it.
+        """
+        self.needs.clear()
+        return await self._moves(view, look_closely, {view.run.id})
+
+    async def _moves(self, view: View, look_closely: bool, seen: set[str]) -> bool:
+        run = view.run
+        offers = self._worker.offers
+        if any(isinstance(c, Say) and needs_of(c) in offers and c.channel for c in _open_commands(view)):
+            return True
+        if view.status == "working" and not (look_closely and await self._is_stalled(view)):
+            return True
+        started = {n: opened.command for n, opened in run.open.items() if isinstance(opened.command, StartRun)}
+        late = {n: command for n, command in run.late.items() if isinstance(command, StartRun)}
+        for number, command in (started | late).items():
+            name = child_id(run.id, number, command)
+            if name in seen:
+                continue
+            if not name.startswith(f"{self._run_id}."):
+                self._watch(name)
+            try:
+                child = await self._engine.look(name)
+            except RunNotFound:
+                return True  # it is starting just now
+            # settled: the parent learns of it in a moment
+            if child.run.is_settled or await self._moves(child, look_closely, seen | {name}):
+                return True
+            if number in late and not is_shared(run.id, command) and not await self._is_cancelled(name):
+                return True  # a worker is to cancel it
+        return False
+
+    async def _is_cancelled(self, run_id: str) -> bool:
+        """Whether a run that its parent does not need any more has heard of it; if it waits then, it has to."""
+        records = await self._engine.journal.read(run_id)
+        return any(isinstance(record.event, CancelRequested) for record in records)
+
+    async def _is_stalled(self, view: View) -> bool:
+        """Whether nothing can come of all that a run wants to have done."""
+        run = view.run
+        held = await self._engine.journal.held(run.id)
+        asking = await self._asking(run.id)
+        for number, opened in run.open.items():
+            command = opened.command
+            if waits_for(command) != "worker" or isinstance(command, Say) or number in run.doubts.values():
+                continue
+            needs = needs_of(command)
+            if number in held:
+                return False
+            if needs not in self._worker.offers:
+                self.needs.append(needs)
+            elif number not in asking:
+                return False
+        return True
+
+    async def _asking(self, run_id: str) -> set[int]:
+        """The commands of a run whose performers have asked a person and wait for the answer."""
+        page = await self._engine.runs(RunQuery(parent=run_id, styles=(NAME,), statuses=("waiting",), size=1000))
+        return {int(info.run_id.removeprefix(f"{run_id}.").partition(".")[0]) for info in page.items}
+
+
+def _open_commands(view: View) -> Iterator[Command]:
+    return (opened.command for opened in view.run.open.values())
 
 
 def _can_settle(step: Sequence[Event]) -> bool:
@@ -66,17 +182,52 @@ def _can_settle(step: Sequence[Event]) -> bool:
     return not asks_a_worker
 
 
-async def _moving(engine: Engine, view: View) -> bool:
-    """Whether a worker has something to do for the run or for one of its children."""
-    if view.status == "working":
-        return True
-    for number, opened in view.run.open.items():
-        if isinstance(opened.command, StartRun):
-            # the child may be starting just now, or have ended just now: look again in a moment
-            try:
-                child = await engine.look(f"{view.run.id}.{number}")
-            except RunNotFound:
-                return True
-            if child.run.ended or await _moving(engine, child):
-                return True
-    return False
+async def follow(engine: Engine, run_id: str, after: int = 0) -> AsyncIterator[Record | LiveEvent]:
+    """A run's records after number `after`, each once and in order, and its live events, until it ends.
+
+    Works across processes: what another one writes is read from the journal, without its live events.
+    """
+    queue: asyncio.Queue[LiveEvent] = asyncio.Queue(MAX_QUEUED)
+    missed = False
+
+    def watch(event: LiveEvent) -> None:
+        nonlocal missed
+        if event.run_id != run_id:
+            return
+        if queue.full():
+            missed = True
+        else:
+            queue.put_nowait(event)
+
+    stop = engine.live.watch(watch, run_id)
+    try:
+        while True:
+            missed = False
+            for record in await engine.journal.read(run_id, after=after):
+                after = record.number
+                yield record
+            run = (await engine.look(run_id)).run
+            if run.ended and run.length <= after:
+                return
+            if run.length > after:
+                continue
+            async for event in _until_appended(queue):
+                yield event
+                if missed and queue.empty():
+                    break
+    finally:
+        stop()
+
+
+async def _until_appended(queue: "asyncio.Queue[LiveEvent]") -> AsyncIterator[LiveEvent]:
+    """Live events until a step was appended, here or, as far as can be known, by another process."""
+    until = time.monotonic() + POLL_INTERVAL
+    while (left := until - time.monotonic()) > 0:
+        try:
+            async with asyncio.timeout(left):
+                event = await queue.get()
+        except TimeoutError:
+            return
+        if isinstance(event, Appended):
+            return
+        yield event

@@ -1,15 +1,12 @@
 """Where a run can be forked: after a fact, or at the end of a step.
 
-Without a wish it is the last record. But if a run failed through what its agent did, to decide on that again would
-fail again; so it is the last question to an agent, which is then asked anew.
+The default is the last record. But if a run failed because of what its agent did, deciding on that again would
+fail again; so it is the last command to an agent, which is then asked again.
 """
-
-from typing import Any
 
 from ripstop.kernel.effects import AskAgent, CallTool, Failed
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import FACTS, USE, Answered, Asked, Doubted, Ended, Event, Ordered, Record
-from ripstop.kernel.run import Run
+from ripstop.kernel.events import Answered, Asked, Ended, Event, Record, SettingsChanged
 
 
 def last_shared(run_id: str, records: list[Record], at: int | None, redefined: bool = False) -> int:
@@ -18,20 +15,20 @@ def last_shared(run_id: str, records: list[Record], at: int | None, redefined: b
     if not 1 <= wanted <= len(records):
         raise UsageError(f"Run {run_id!r} has the records 1 to {len(records)}; it cannot be forked at {wanted}.")
     cut = wanted
-    if isinstance(records[cut - 1].event, FACTS):
+    if records[cut - 1].event.is_fact:
         return cut
-    while cut < len(records) and not isinstance(records[cut].event, FACTS):
+    while cut < len(records) and not records[cut].event.is_fact:
         cut += 1
     if isinstance(records[cut - 1].event, Ended):
-        # nothing follows an end: fork at the fact that led to it, so that it is decided anew
-        while not isinstance(records[cut - 1].event, FACTS):
+        # nothing follows an end: fork at the fact that led to it, so that it is decided again
+        while not records[cut - 1].event.is_fact:
             cut -= 1
     return cut
 
 
 def decides_nothing(event: Event) -> bool:
-    """An order to use other settings leads to nothing, so there is nothing to decide anew."""
-    return isinstance(event, Ordered) and event.order == USE
+    """New settings lead to nothing, so there is nothing to decide again."""
+    return isinstance(event, SettingsChanged)
 
 
 def question_before_failure(records: list[Record], redefined: bool = False) -> int | None:
@@ -42,7 +39,7 @@ def question_before_failure(records: list[Record], redefined: bool = False) -> i
     end = records[-1].event
     if not isinstance(end, Ended) or end.outcome != "failed":
         return None
-    fact = next(record.event for record in reversed(records) if isinstance(record.event, FACTS))
+    fact = next(record.event for record in reversed(records) if record.event.is_fact)
     if not isinstance(fact, Answered) or (redefined and not isinstance(fact.answer, Failed)):
         return None
     asked = records[fact.to - 1].event
@@ -51,13 +48,3 @@ def question_before_failure(records: list[Record], redefined: bool = False) -> i
         return None
     questions = (r for r in reversed(records) if isinstance(r.event, Asked) and isinstance(r.event.command, AskAgent))
     return next(questions).number
-
-
-def still_open(shared: list[Record], run: Run[Any]) -> list[Record]:
-    """The shared commands that a fork has open, and what holds those of them that are in doubt."""
-    doubted = run.doubts.values()
-    return [
-        record
-        for record in shared
-        if record.number in run.open or (isinstance(record.event, Doubted) and record.event.to in doubted)
-    ]

@@ -1,6 +1,6 @@
-"""What is happening right now, for whoever watches: tokens as they come, commands as they begin.
+"""What is happening right now, for watchers: tokens as they arrive, commands as they begin.
 
-Never recorded and never waited for: a watcher that falls over or falls behind must not hold up a run.
+Never recorded and never waited for: a watcher that fails or falls behind must not hold up a run.
 """
 
 import logging
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ripstop.kernel.effects import Command
 from ripstop.kernel.events import Record
-from ripstop.kernel.step import Picture
+from ripstop.kernel.style import Picture
 
 log = logging.getLogger("ripstop.live")
 
@@ -25,9 +25,9 @@ class Began(Struct, frozen=True):
 
 
 class Token(Struct, frozen=True):
-    """A piece of an agent's reply, as the model writes it; `kernel.unfinished` finds the words for people in it.
+    """A piece of an agent's reply, as the model writes it; `Style.word_reader` finds the words for people in it.
 
-    A higher `attempt` begins the reply anew: what an earlier one showed is void.
+    A higher `attempt` restarts the reply: discard what an earlier one showed.
     """
 
     run_id: str
@@ -83,20 +83,20 @@ class Live:
             self._family_watchers.pop(run_id, None)
         self.watched = bool(self._watchers or self._family_watchers)
 
-    def show(self, sight: LiveEvent) -> None:
+    def show(self, event: LiveEvent) -> None:
         for watcher in tuple(self._watchers):
-            self._show(watcher, None, sight)
+            self._show(watcher, None, event)
         if not self._family_watchers:
             return
-        run_id = sight.run_id
+        run_id = event.run_id
         while run_id:  # a child's id is its parent's, a dot and a number
             for watcher in tuple(self._family_watchers.get(run_id, ())):
-                self._show(watcher, run_id, sight)
+                self._show(watcher, run_id, event)
             run_id = run_id.rpartition(".")[0]
 
-    def _show(self, watcher: Watcher, run_id: str | None, sight: LiveEvent) -> None:
+    def _show(self, watcher: Watcher, run_id: str | None, event: LiveEvent) -> None:
         try:
-            watcher(sight)
+            watcher(event)
         except Exception:
             log.exception("Live watcher failed; unsubscribed")
             self._forget(watcher, run_id)

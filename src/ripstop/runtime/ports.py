@@ -5,34 +5,17 @@ microseconds since 1970-01-01 UTC.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from enum import Enum
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from ripstop.kernel.effects import Answer, AskPerson, Command
-from ripstop.kernel.errors import RipstopError
+from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.events import Record
-from ripstop.kernel.prompt import Prompt
+from ripstop.kernel.outbox import Change
+from ripstop.kernel.style import Document
 
 Clock = Callable[[], int]
-
-
-# What an effect is like, which decides what happens to it after a crash
-
-
-class Kind(Enum):
-    PURE = "pure"
-    """Repeating it changes nothing."""
-    KEYED = "keyed"
-    """It takes our key (`run/number`), so the other side does it once."""
-    PROBEABLE = "probeable"
-    """It can be asked whether it happened."""
-    UNSAFE = "unsafe"
-    """None of these: after a crash, and after a call that broke off, a person is asked."""
-
-    def __init__(self, name: str) -> None:
-        self.repeatable = name in ("pure", "keyed")
 
 
 # Journals
@@ -43,19 +26,55 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
 
     run_id: str
     records: Sequence[Record]
+    changes: Sequence[Change]
+    """What happens to the outbox (`outbox.plan`). The store applies it and derives nothing itself."""
     status: str
+    gist: str = ""
+    tokens: int = 0
+    money: float = 0.0
+    documents: Sequence[Document] = ()
+    """Documents that this step changed."""
     blobs: Mapping[str, bytes] = {}
-    """Content to keep, by hash; what is kept already is kept once."""
+    """Content that the run uses, by hash; what is kept already is kept once."""
     fork: tuple[str, int] | None = None
     """With the first entry of a fork: (run, number of the last shared record)."""
-    inherited: Sequence[Record] = ()
-    """With a fork: the shared commands that are still open in it, and the doubts that hold some of them."""
     holder: int | None = None
-    """The worker that takes the opened commands at once, without a poll."""
+    """The worker that takes the opened commands in `taken` at once, without a poll."""
+    taken: tuple[int, ...] = ()
     begun: tuple[int, ...] = ()
     """Those of them that it begins at once, because repeating them would be harmless."""
     fence: tuple[int, int] | None = None
     """(command, holder): append only if this worker still holds this command."""
+
+
+class All(Struct, frozen=True):
+    """Every run of a journal."""
+
+
+class Nothing(Struct, frozen=True):
+    """No run: only commands that this process asks for are performed."""
+
+
+class Tree(Struct, frozen=True):
+    """A run with all its descendants, and the named runs that they wait for."""
+
+    run_id: str
+
+
+class Prefixed(Struct, frozen=True):
+    """Every run whose id begins with a name and a dot, such as those of the documents of a folder."""
+
+    name: str
+
+    @property
+    def bounds(self) -> tuple[str, str]:
+        """The ids are from the first (inclusive) to the second."""
+        return f"{self.name}.", f"{self.name}/"  # the character after the dot
+
+
+Scope = All | Nothing | Tree | Prefixed
+"""The runs in which a worker looks for work."""
+ALL, NOTHING = All(), Nothing()
 
 
 class ClaimedCommand(Struct, frozen=True, kw_only=True):
@@ -65,7 +84,17 @@ class ClaimedCommand(Struct, frozen=True, kw_only=True):
     number: int
     attempt: int
     doubtful: bool = False
-    """Somebody else had begun it, and never said how it ended."""
+    """Another worker had begun it, and never recorded how it ended."""
+    unsafe: bool = False
+    """… and that worker knew that it must not be repeated blindly."""
+    superseded: bool = False
+    """It is no longer needed: what it cost is to be reported, and what it started to be cancelled."""
+    woken: int = 0
+    """How often the end of the run that it awaits has made it due."""
+    awaits: str = ""
+    """The run whose end makes it due; empty for none."""
+    records: Sequence[Record] = ()
+    """The run's records, where the store brings them along; else they are read."""
 
 
 class RunInfo(Struct, frozen=True, kw_only=True):
@@ -78,6 +107,48 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     created: int
     updated: int
     parent: str | None = None
+    root: str = ""
+    """The run at the top of its family."""
+    fork_of: str | None = None
+    fork_at: int = 0
+    gist: str = ""
+    tokens: int = 0
+    money: float = 0.0
+    set_aside: str = ""
+    """Why workers leave it alone: it cannot be read, or its style is not known; empty if they do not."""
+
+
+MAX_PAGE = 1000
+
+
+class RunQuery(Struct, frozen=True, kw_only=True):
+    """Which runs, the newest first."""
+
+    statuses: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
+    text: str = ""
+    """Part of an id or of a gist."""
+    parent: str | None = None
+    """Only children of this run; empty: only runs without a parent."""
+    root: str = ""
+    """Only this run's family."""
+    since: int = 0
+    """Only what has changed since then."""
+    cursor: str = ""
+    """Where the page before ended (`Page.next`)."""
+    size: int = 50
+
+
+class DeskQuery(Struct, frozen=True, kw_only=True):
+    """Which questions, the oldest first."""
+
+    root: str = ""
+    """Only of this run's family."""
+    to: str | None = None
+    """Only what is meant for this role or person, or for anyone."""
+    purpose: str = ""
+    cursor: str = ""
+    size: int = 50
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -87,6 +158,34 @@ class Question(Struct, frozen=True, kw_only=True):
     number: int
     at: int
     command: AskPerson
+    style: str = ""
+
+
+T = TypeVar("T")
+
+
+class Page(Struct, Generic[T], frozen=True):
+    items: list[T]
+    next: str = ""
+    """The cursor of the next page; empty at the end. Where a filter leaves most out, a page before it may be short."""
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """A step that was appended, for followers of a whole journal."""
+
+    cursor: str
+    run_id: str
+    records: Sequence[Record]
+
+
+class Tombstone(Struct, frozen=True, kw_only=True):
+    """What is left of a run that was forgotten."""
+
+    run_id: str
+    at: int
+    """When it was forgotten."""
+    status: str
+    length: int
 
 
 class Damage(Struct, frozen=True, kw_only=True):
@@ -98,8 +197,7 @@ class Damage(Struct, frozen=True, kw_only=True):
 
 
 class Journal(Protocol):
-    async def read(self, run_id: str, after: int = 0) -> list[Record]:
-        """The records of a run, those it shares with the run it was forked from included."""
+    # Records
 
     def append(self, entry: Entry) -> Awaitable[None]:
         """Append a step and update the outbox, or raise `Conflict` or `LeaseLost` and do neither.
@@ -107,47 +205,118 @@ class Journal(Protocol):
         The entry is queued when this is called and durable when the awaitable returns.
         """
 
+    async def read(
+        self, run_id: str, after: int = 0, before: int | None = None, most: int | None = None
+    ) -> list[Record]:
+        """The records of a run after number `after` and before `before`, the first `most` of them.
+
+        Those it shares with the run it was forked from are included.
+        """
+
+    async def since(self, cursor: str = "", most: int = 100) -> list[Moved]:
+        """The steps of all runs after a cursor, in order per run, each at least once; empty: from the beginning."""
+
+    async def cursor(self) -> str:
+        """The cursor after the last step."""
+
+    async def follower(self, name: str) -> str:
+        """The cursor that a follower has kept under its name; empty if it never did."""
+
+    async def keep_follower(self, name: str, cursor: str) -> None: ...
+
     async def blob(self, digest: str) -> bytes: ...
 
     async def latest(self) -> int:
-        """The latest time that is known to have been: of the last record, or of a worker's last sign of life.
+        """The latest known time: of the last record, or of a worker's last heartbeat.
 
         0 for an empty journal. Costs the same however long the journal is.
         """
 
-    async def runs(self) -> list[RunInfo]: ...
+    # Lists
 
-    async def desk(self) -> list[Question]: ...
+    async def runs(self, query: RunQuery = RunQuery()) -> Page[RunInfo]: ...
+
+    async def run(self, run_id: str) -> RunInfo | None: ...
+
+    async def counts(self, query: RunQuery = RunQuery()) -> dict[str, int]:
+        """How many runs have each status."""
+
+    async def forks(self, run_id: str) -> list[RunInfo]: ...
+
+    async def desk(self, query: DeskQuery = DeskQuery()) -> Page[Question]: ...
+
+    async def desk_count(self) -> int: ...
+
+    async def document(self, collection: str, key: str) -> bytes | None: ...
+
+    async def documents(self, collection: str, cursor: str = "", size: int = 50) -> Page[tuple[str, bytes]]: ...
+
+    # Workers
 
     async def enrol(self, now: int) -> int:
         """Register a worker; returns its fencing number, higher than all before."""
 
     async def heartbeat(self, holder: int, now: int) -> bool:
-        """Prolong the lease; false if it was lost and the worker must enrol again."""
+        """Renew the lease; false if it was lost and the worker must enrol again."""
 
-    async def leave(self, holder: int) -> None:
-        """Give everything back. What was begun and not answered is doubtful from now on."""
+    async def leave(self, holder: int, now: int) -> None:
+        """Release everything. What was begun and not answered is in doubt from now on."""
 
-    async def has_workers(self, now: int) -> bool:
-        """Whether a worker is enrolled that can be alive. If not, no run is being worked on."""
+    async def workers(self, now: int) -> list[tuple[int, bool]]:
+        """The workers that are enrolled, and whether each can be alive."""
 
-    async def claim(self, holder: int, now: int, room: int, only: str | None = None) -> list[ClaimedCommand]:
-        """Take up to `room` due commands that nobody living holds; `only` of this run and its children."""
+    async def claim(
+        self, holder: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
+    ) -> list[ClaimedCommand]:
+        """Take up to `room` due commands that no living worker holds and that need one of `offers`."""
 
-    async def begin(self, run_id: str, number: int, holder: int) -> int:
-        """Record durably that an attempt begins; returns its number. Raises `LeaseLost`."""
+    async def begin(self, run_id: str, number: int, holder: int, attempt: int, repeatable: bool) -> None:
+        """Record durably that an attempt begins. Idempotent. Raises `LeaseLost`."""
 
     async def retry(self, run_id: str, number: int, holder: int, at: int) -> None:
-        """Give a failed attempt back, to be claimed again at a later time."""
+        """Release a command after a failed attempt, to be claimed again at a later time."""
 
-    async def park(self, run_id: str, number: int, holder: int) -> None:
-        """Stop holding a command whose answer will come by itself."""
+    async def give_back(self, run_id: str, number: int, holder: int) -> None:
+        """Stop holding a command that was not begun."""
 
-    async def next_due(self, only: str | None = None) -> int | None:
-        """When the next unheld command (`only` of this run and its children) falls due."""
+    async def await_run(self, run_id: str, number: int, holder: int, awaited: str) -> None:
+        """Have the end of another run make a command due that this worker holds."""
+
+    async def park(self, task: ClaimedCommand, holder: int, now: int) -> None:
+        """Stop holding a command until the run that it awaits ends; or `now`, if that happened since it was claimed,
+        or if it is no longer needed since then."""
+
+    async def superseded(self, holder: int) -> list[tuple[str, int]]:
+        """Commands that this worker holds and that are no longer needed."""
+
+    async def held(self, run_id: str) -> set[int]:
+        """The commands of a run that workers hold."""
+
+    async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
+        """When the next unclaimed command that needs one of `offers` is due."""
 
     def changed(self) -> bool:
         """Whether another process may have written since the last call. Costs next to nothing."""
+
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` when other processes write, if the store can notify; returns a function that stops it."""
+
+    @property
+    def clock(self) -> Clock | None:
+        """The store's own clock, which all its workers use; `None`: this machine's."""
+
+    # Care
+
+    async def set_aside(self, run_id: str, reason: str) -> None:
+        """Have workers leave a run alone; an empty reason: not any more."""
+
+    async def forget(self, run_ids: Sequence[str], now: int) -> None:
+        """Remove runs that have ended, and leave a tombstone for each. Raises `UsageError` if one is still needed."""
+
+    async def tombstones(self) -> list[Tombstone]: ...
+
+    async def backup(self, path: Path) -> None:
+        """Copy a consistent snapshot of the journal, while others work on it."""
 
     async def verify(self, run_id: str | None = None) -> list[Damage]: ...
 
@@ -155,72 +324,3 @@ class Journal(Protocol):
         """What is wrong with one run, from its own rows alone: quick enough to be done before acting on it."""
 
     async def close(self) -> None: ...
-
-
-# Performers
-
-
-class Request(Struct, frozen=True, kw_only=True):
-    """A command ready to be carried out, with everything a performer may need."""
-
-    run_id: str
-    number: int
-    command: Command
-    attempt: int
-    ordinal: int = 0
-    """For `AskAgent`: which one of the run's calls it is, counted from 1; 0 where nobody counts."""
-    settings: Mapping[str, Any]
-    prompt: Prompt | None = None
-    """For `AskAgent`."""
-    arguments: Mapping[str, Any] = {}
-    """For `CallTool`."""
-    text: str = ""
-    """For `Say`."""
-    history: Callable[[], Awaitable[list[Record]]]
-    """The run's records so far, if a performer needs them."""
-
-    @property
-    def key(self) -> str:
-        """The idempotency key: the same for every attempt at this command, and for nothing else."""
-        return f"{self.run_id}/{self.number}"
-
-
-class TryAgain(RipstopError):
-    """Raised by a performer: it did not work, surely had no effect, and may work later."""
-
-    def __init__(self, reason: str, after: float | None = None, provider_wide: bool = False) -> None:
-        super().__init__(reason)
-        self.after = after
-        self.provider_wide = provider_wide
-
-
-class Refused(RipstopError):
-    """Raised by a performer: it did not work and never will. `fault` says whose fault that is."""
-
-    def __init__(self, reason: str, fault: str = "tool") -> None:
-        super().__init__(reason)
-        self.fault = fault
-
-
-class InDoubt(RipstopError):
-    """Raised by a performer: it broke off after the request left, so the effect may have happened.
-
-    `evidence` says what is known, for the person who has to decide. Any other exception of an unsafe
-    performer means the same; `Refused` and `TryAgain` are its word that nothing happened.
-    """
-
-    def __init__(self, evidence: str) -> None:
-        super().__init__(evidence)
-
-
-class Performer(Protocol):
-    async def perform(self, request: Request) -> Answer | None:
-        """Carry it out. `None`: the answer will come by itself."""
-
-    def kind(self, command: Command) -> Kind: ...
-
-    def provider(self, request: Request) -> str:
-        """Whose rate limit counts; empty for nobody's."""
-
-    async def probe(self, request: Request) -> Answer | None:
-        """Only for `probeable`: the answer if it happened, `None` if it did not."""

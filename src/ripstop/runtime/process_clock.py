@@ -1,6 +1,6 @@
 """The clock of a process that works on a journal.
 
-- Within the process, time is measured by a clock that nobody can set: a change of the system's clock neither holds up
+- Within the process, time is measured by a clock that cannot be set: a change of the system's clock neither holds up
   a timer nor makes one fire early.
 - Time never runs backwards in a journal: a process begins with the system's time or with the latest time in the
   journal, whichever is later, and follows a process whose clock is ahead. So a clock that was set back by an hour does
@@ -17,7 +17,7 @@ log = logging.getLogger("ripstop.clock")
 
 SECOND = 1_000_000
 WORTH_SAYING = 60 * SECOND
-"""Microseconds by which clocks must differ before somebody is told."""
+"""Microseconds by which clocks must differ before a warning is logged."""
 LAST_YEAR = 253_370_764_800 * SECOND
 """The beginning of the year 9999. A later time in a journal is nonsense, and is not followed."""
 
@@ -49,7 +49,7 @@ class ProcessClock:
         difference = self._system() - now
         if abs(difference - self._difference) > WORTH_SAYING:
             jump = _seconds(difference - self._difference)
-            log.warning("The system's clock was changed by %s s; this process goes on with its own time.", jump)
+            log.warning("The system's clock was changed by %s s; this process continues with its own time.", jump)
             self._difference = difference
         return now
 
@@ -61,7 +61,7 @@ class ProcessClock:
         if behind > WORTH_SAYING:
             log.warning(
                 "The clock is %s s behind the journal: it was set back, or it was ahead when the journal was written. "
-                "Times go on from the latest one in the journal, so that no timer is late.",
+                "Times continue from the latest one in the journal, so that no timer is late.",
                 _seconds(behind),
             )
         self._ahead += behind

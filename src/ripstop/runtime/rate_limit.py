@@ -1,4 +1,4 @@
-"""One pace per provider: a smallest pause between calls, and a stop when it says "too many".
+"""One rate limit per provider: a smallest pause between calls, and a stop when it says "too many".
 
 Shared by all runs of a process, because the provider counts them together.
 """
@@ -19,21 +19,28 @@ class RateLimit:
         """Whether a call to this provider may have to wait, or counts."""
         return provider in self._gaps or provider in self._free
 
-    async def wait(self, provider: str) -> None:
-        """Return when the next call may go out, and count it."""
+    async def wait(self, provider: str, interval: float = 0.0) -> bool:
+        """Return when the next call may go out, and count it; false if there is no limit at all.
+
+        Args:
+            interval: Seconds that a run wants between two calls; the longest interval wins.
+        """
+        if not interval and not self.limits(provider):
+            return False
         while True:
             wait = self._free.get(provider, 0.0) - self._now()
             if wait <= 0:
                 break
             await asyncio.sleep(wait)
-        gap = self._gaps.get(provider, 0.0)
+        gap = max(self._gaps.get(provider, 0.0), interval)
         if gap:
             self._free[provider] = self._now() + gap
         else:
             self._free.pop(provider, None)
+        return True
 
     def pause(self, provider: str, seconds: float) -> None:
-        """Nobody calls this provider for a while. Who has no provider is not held up."""
+        """Hold calls to this provider for a while. A call without a provider is not held up."""
         if not provider:
             return
         self._free[provider] = max(self._free.get(provider, 0.0), self._now() + seconds)

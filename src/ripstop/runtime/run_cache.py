@@ -1,17 +1,17 @@
-"""The runs that a process has folded in memory: those used last, and never more than so many, but all in use."""
+"""An LRU cache of folded runs. Runs in use are never evicted."""
 
 import asyncio
 from collections import OrderedDict, deque
 from typing import Any
 
 from ripstop.kernel.run import Run
-from ripstop.kernel.step import Style
+from ripstop.kernel.style import Style
 
 
 class CachedRun:
-    """One run in memory. Whoever moves it takes it first (`async with cell`); the others wait in line.
+    """One run in memory. To advance it, lock it first (`async with cell`); other callers wait in line.
 
-    Its own lock, because asyncio's costs three coroutines even where nobody waits.
+    Its own lock, because asyncio's costs three coroutines even without a waiter.
     """
 
     __slots__ = ("_line", "checked", "run", "style", "taken")
@@ -23,7 +23,7 @@ class CachedRun:
         """Whether the run was found to be what was written, so that this process can act on it."""
         self.taken = False
         self._line: deque[asyncio.Future[None]] | None = None
-        """Made for the first who waits: it is larger than all the rest, and few cells ever need one."""
+        """Made for the first waiter: it is larger than all the rest, and few cells ever need one."""
 
     async def wait(self) -> None:
         """Wait in line until the one before gives the cell back. It is taken then."""

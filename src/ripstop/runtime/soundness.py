@@ -1,18 +1,18 @@
 """Whether a run is what was written, and can be read.
 
 - Before a process acts on a run it checks the run's own records and its pinned definition, once.
-- Looking at a run needs no check, so that a damaged one can be looked at. But records that were tampered with can lead
+- Showing a run needs no check, so that a damaged one can be shown. But records that were tampered with can lead
   anywhere; what they lead to is an error of the journal, not a traceback.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ripstop.kernel.errors import DefinitionError, RipstopError, RunDamaged, RunUnreadable, UnknownRecord
+from ripstop.kernel.errors import DefinitionError, RipstopError, RunDamaged, RunUnreadable, UnknownRecord, UnknownStyle
 
 from .ports import Journal
 
-UNUSABLE = (RunDamaged, RunUnreadable, UnknownRecord, DefinitionError)
+UNUSABLE = (RunDamaged, RunUnreadable, UnknownRecord, UnknownStyle, DefinitionError)
 """Raised for one run that cannot be worked on; the others can."""
 
 

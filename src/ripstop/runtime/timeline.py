@@ -1,16 +1,28 @@
-"""A run told from its journal: its records for people and programs, and why each came to be."""
+"""The history of a run from its journal: its records for people and programs, and the reason for each."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from ripstop.kernel.effects import AgentReplied, AskAgent
-from ripstop.kernel.events import FACTS, Answered, Asked, Ended, Forked, GuardTripped, Record, TurnResult, Withdrawn
+from ripstop.kernel.effects import AgentReplied, AskAgent, Command, RunFinished, StartRun
+from ripstop.kernel.events import (
+    Answered,
+    Asked,
+    Ended,
+    Forked,
+    GuardTripped,
+    Record,
+    TurnRestarted,
+    TurnResult,
+)
+from ripstop.kernel.outbox import child_id
 from ripstop.kernel.prompt import Prompt, seal
-from ripstop.kernel.resuming import ways_on
+from ripstop.kernel.resuming import Way, ways_on
 from ripstop.kernel.run import Run
+from ripstop.kernel.style import Reason
 
 from .engine import Engine
 from .forking import question_before_failure
@@ -40,6 +52,13 @@ async def timeline(engine: Engine, run_id: str) -> list[TimelineEntry]:
         return _told(engine, history)
 
 
+async def family_timeline(engine: Engine, run_id: str) -> list[TimelineEntry]:
+    """The records of a run and of its descendants, in the order in which they were written."""
+    runs = [run_id, *(info.run_id for info in await engine.descendants(run_id))]
+    told = [entry for one in runs for entry in await timeline(engine, one)]
+    return sorted(told, key=lambda entry: entry.record.at)  # stable: of one time, a parent's come first
+
+
 def _told(engine: Engine, history: list[tuple[Record, Run[Any]]]) -> list[TimelineEntry]:
     told: list[TimelineEntry] = []
     prompts: dict[int, Prompt] = {}
@@ -65,17 +84,20 @@ async def forked_at(engine: Engine, run_id: str) -> int:
 
 
 def path(engine: Engine, story: list[TimelineEntry]) -> list[str]:
-    """Where an agent took its turn, in order. A turn that was begun and then taken anew counts once."""
+    """Where an agent or a workflow took its turn, in order. A turn that was begun and then restarted counts once."""
     events = [told.record.event for told in story]
-    taken_back = {event.number for event in events if isinstance(event, Withdrawn) and event.turn}
+    restarted = {event.number for event in events if isinstance(event, TurnRestarted)}
     return [
         engine.style(told.run).picture(told.run).where
         for told in story
         if isinstance(told.record.event, Asked)
-        and isinstance(told.record.event.command, AskAgent)
-        and told.record.event.command.continues is None
-        and told.record.number not in taken_back
+        and _begins_turn(told.record.event.command)
+        and told.record.number not in restarted
     ]
+
+
+def _begins_turn(command: Command) -> bool:
+    return isinstance(command, StartRun) or (isinstance(command, AskAgent) and command.continues is None)
 
 
 def plain(told: TimelineEntry) -> dict[str, Any]:
@@ -97,39 +119,70 @@ def iso(at: int) -> str:
     return datetime.fromtimestamp(at / 1_000_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def explain(engine: Engine, story: list[TimelineEntry], told: TimelineEntry) -> list[str]:
-    """Why a record came to be, in lines for a person."""
-    if isinstance(told.record.event, GuardTripped):
-        return _evidence(story, told, told.record.event)
-    if told is story[-1] and isinstance(told.record.event, Ended):
-        return [f"go on     {way}" for way in ways_after_failure(engine, story)]
-    return engine.style(told.run).explain(told.before.state, told.record.event) if told.before else []
+class GuardEvidence(Struct, frozen=True):
+    """What a guard found, and in which records."""
+
+    text: str
+    numbers: tuple[int, ...]
 
 
-def ways_after_failure(engine: Engine, story: list[TimelineEntry]) -> list[str]:
-    """How a run that failed through its agent can go on, as commands."""
+class ChildEnd(Struct, frozen=True):
+    run: str
+    outcome: str = ""
+    """How it ended; empty for one that was only just started."""
+    because: str = ""
+
+
+class Why(Struct, frozen=True):
+    """Why a record came to be, as data that a face puts into words."""
+
+    verdict: GuardTripped | None = None
+    evidence: tuple[GuardEvidence, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    ways: tuple[Way, ...] = ()
+    """How the run can continue after it."""
+    child: ChildEnd | None = None
+    """The child that it started, or whose end it is."""
+
+
+def explain(engine: Engine, story: list[TimelineEntry], told: TimelineEntry) -> Why:
+    event = told.record.event
+    if isinstance(event, GuardTripped):
+        return Why(event, tuple(_evidence(story, event)), ways=tuple(ways_on(event)))
+    if told is story[-1] and isinstance(event, Ended):
+        return Why(ways=tuple(ways_after_end(engine, story)))
+    if told.before is None:
+        return Why()
+    if isinstance(event, Asked) and isinstance(event.command, StartRun):
+        return Why(child=ChildEnd(child_id(told.run.id, told.record.number, event.command)))
+    if isinstance(event, Answered) and isinstance(event.answer, RunFinished):
+        ended = event.answer
+        return Why(child=ChildEnd(ended.run, ended.outcome, ended.because))
+    return Why(reasons=engine.style(told.run).explain(told.before.state, event).reasons)
+
+
+def ways_after_end(engine: Engine, story: list[TimelineEntry]) -> list[Way]:
+    """How a run that ended without a verdict can continue: it was parked, or failed through its agent."""
     run = story[-1].run
-    asks_again = question_before_failure([told.record for told in story])
-    return [f"ripstop fork {run.id}"] if asks_again and not engine.style(run).unforkable else []
+    style = engine.style(run)
+    parked = run.ended is not None and run.verdict is None and style.resumable(run.state)
+    asks_again = question_before_failure([told.record for told in story]) and not style.unforkable
+    return [*([Way("resume")] if parked else []), *([Way("fork")] if asks_again else [])]
 
 
-def _evidence(story: list[TimelineEntry], told: TimelineEntry, verdict: GuardTripped) -> list[str]:
-    lines = [f"guard     {verdict.guard}: limit {verdict.limit:g}, found {verdict.value:g}"]
-    did: dict[str, list[str]] = {}
+def _evidence(story: list[TimelineEntry], verdict: GuardTripped) -> Iterator[GuardEvidence]:
+    did: dict[str, list[int]] = {}
     for number in verdict.evidence:
         event = story[number - 1].record.event
         what = type(event).__name__.lower()
         if isinstance(event, TurnResult):
             what = f"{event.agent} said nothing but a courtesy" if event.courteous else f"{event.agent} did the same"
-        did.setdefault(what, []).append(str(number))
-    lines += [f"evidence  {what}: record {', '.join(numbers)}" for what, numbers in did.items()]
-    if verdict.progress:
-        lines.append(f"progress  the last is record {verdict.progress}")
-    return lines + [f"go on     {way}" for way in ways_on(told.run.id, verdict)]
+        did.setdefault(what, []).append(number)
+    return (GuardEvidence(what, tuple(numbers)) for what, numbers in did.items())
 
 
 def last_word(story: list[TimelineEntry]) -> int:
-    """The record that says why the run stands where it stands: a guard's verdict, or the last one."""
+    """The record that says why the run is where it is: a guard's verdict, or the last one."""
     for told in reversed(story if story[-1].run.verdict else []):
         if isinstance(told.record.event, GuardTripped):
             return told.record.number
@@ -139,8 +192,8 @@ def last_word(story: list[TimelineEntry]) -> int:
 def step_of(story: list[TimelineEntry], number: int) -> list[TimelineEntry]:
     """The records of the step that a record belongs to: its fact and all that was decided on it."""
     start = end = number - 1
-    while start > 0 and not isinstance(story[start].record.event, FACTS):
+    while start > 0 and not story[start].record.event.is_fact:
         start -= 1
-    while end + 1 < len(story) and not isinstance(story[end + 1].record.event, FACTS):
+    while end + 1 < len(story) and not story[end + 1].record.event.is_fact:
         end += 1
     return story[start : end + 1]

@@ -1,0 +1,272 @@
+"""The runs of a journal, folded in memory: everything that happens to one comes through `tell`.
+
+- A run that was used recently stays folded; only what is new is read. What is kept is bounded (`remember`), and parked
+  runs live on disk only.
+- Appending is optimistic: the loser of a race reads what is new and decides again.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ripstop.kernel.effects import RunFinished
+from ripstop.kernel.errors import Conflict, RunNotFound, UnknownStyle
+from ripstop.kernel.events import Answered, Fact, Record, Started
+from ripstop.kernel.folding import apply, replay
+from ripstop.kernel.outbox import Change, plan
+from ripstop.kernel.registry import Registry
+from ripstop.kernel.run import Open, Run, status
+from ripstop.kernel.step import advance
+from ripstop.kernel.style import Picture, Style, StyleKit
+
+from .definitions import CheckDefinition, Definitions, Pins
+from .entries import entry_of, notify
+from .failpoints import failpoint
+from .jobs import Dispatcher, Job
+from .lists import RunLists
+from .live import Appended, Live
+from .ports import Clock, Journal
+from .run_cache import CachedRun, RunCache
+from .soundness import check_run, reading
+
+
+class View(Struct, frozen=True):
+    """A run as it is now."""
+
+    run: Run[Any]
+    status: str
+    picture: Picture
+    needs: tuple[str, ...] = ()
+    """What it waits for that no worker here offers: `tool:NAME`. Only known to `until_settled`."""
+
+
+class Runs(RunLists):
+    def __init__(
+        self,
+        journal: Journal,
+        registry: Registry,
+        clock: Clock,
+        live: Live | None = None,
+        remember: int = 1024,
+        check_definition: CheckDefinition | None = None,
+        follow: Callable[[int], None] | None = None,
+    ) -> None:
+        """Args:
+        follow: Told the time of what another process has written, so that the clock is never behind it.
+        """
+        self.journal = journal
+        self.registry = registry
+        self.clock = clock
+        self.live = live or Live()
+        self.dispatcher: Dispatcher | None = None
+        self._follow = follow
+        self._definitions = Definitions(registry.load, check_definition)
+        self._cache = RunCache(remember)
+        self._under_way: set[asyncio.Task[Run[Any]]] = set()
+
+    # Moving a run
+
+    async def tell(
+        self,
+        run_id: str,
+        fact: Fact,
+        fence: tuple[int, int] | None = None,
+        blobs: Mapping[str, bytes] | None = None,
+    ) -> tuple[Run[Any], list[Job]]:
+        """Record a fact and all it leads to. Returns the run and what this process is to do now.
+
+        Safe to repeat: a fact that changes nothing any more is not recorded.
+        """
+        cell = self._cache.use(run_id)
+        if cell.taken:
+            await cell.wait()
+        cell.taken = True  # as `async with cell` would, which costs two coroutines more with every step
+        try:
+            fresh = cell.run is None
+            if not cell.checked and type(fact) is not Started:
+                await self._check(run_id, cell)
+            elif fresh:
+                await self._catch_up(run_id, cell)
+            if cell.run is None and not isinstance(fact, Started):
+                self._cache.drop(run_id)
+                raise RunNotFound(run_id)
+            style = cell.style or self._style(run_id, Record(1, 0, fact))
+            contents = self._definitions.bare
+            if type(fact) is not Answered or type(fact.answer) is RunFinished:  # nearly every fact names no content
+                contents, used = await self._definitions.for_fact(self.journal, fact, style.name)
+                blobs = {**used, **(blobs or {})} if used else blobs
+            kit = self.registry.kits[style.name]
+            while True:
+                before = cell.run
+                step = advance(style, contents, before, run_id, fact, self.clock())
+                if step is not None:
+                    changes = plan(before, step.run, step.records)
+                    entry, jobs = entry_of(run_id, kit, before, step, changes, self.dispatcher, blobs, fence)
+                    failpoint("engine.before_append")
+                    try:
+                        await self.journal.append(entry)
+                    except Conflict:
+                        pass
+                    else:
+                        failpoint("engine.after_append")
+                        run = step.run
+                        cell.style, cell.run, cell.checked = style, run, True
+                        break
+                elif fresh:
+                    assert before is not None
+                    return before, []
+                await self._catch_up(run_id, cell)
+                fresh = True
+        finally:
+            cell.give_back()
+        self._after_append(style, run, step.records, changes)
+        return run, jobs
+
+    # Looking at runs
+
+    async def look(self, run_id: str) -> View:
+        """The run as it is in the journal now."""
+        cell = self._cache.use(run_id)
+        async with cell:
+            await self._catch_up(run_id, cell)
+            run, style = cell.run, cell.style
+        if run is None or style is None:
+            self._cache.drop(run_id)
+            raise RunNotFound(run_id)
+        with reading(run_id):
+            return View(run, status(run, style.listens(run.state)), style.picture(run))
+
+    async def check(self, run_id: str) -> None:
+        """Raise `RunDamaged` or `DefinitionError` unless this process can act on the run."""
+        cell = self._cache.use(run_id)
+        async with cell:
+            await (self._catch_up if cell.checked else self._check)(run_id, cell)
+
+    async def opened(self, run_id: str, number: int, superseded: bool = False) -> Open | None:
+        """A command of a run that is to be performed now, if it is still open. Raises `RunDamaged`.
+
+        Args:
+            superseded: It is no longer needed, and its cost is still to be reported.
+        """
+        cell = self._cache.use(run_id)
+        if not cell.checked or cell.run is None or superseded or number not in cell.run.open:
+            await self.check(run_id)
+        run = cell.run
+        if run is None:
+            return None
+        if superseded and number in run.late:
+            return Open(run.late[number], run.state, 0)
+        return run.open.get(number)
+
+    async def take_in(self, run_id: str, records: list[Record]) -> None:
+        """Fold records that came along with a claimed command, so that they need not be read."""
+        cell = self._cache.use(run_id)
+        async with cell:
+            have = cell.run.length if cell.run else 0
+            await self._fold(run_id, cell, [record for record in records if record.number > have])
+
+    def known(self, run_id: str) -> Run[Any] | None:
+        """The run as this process knows it, if it does."""
+        cell = self._cache.get(run_id)
+        return cell.run if cell else None
+
+    async def current(self, run_id: str) -> Run[Any]:
+        """The run as this process knows it; read only if it does not."""
+        return self.known(run_id) or (await self.look(run_id)).run
+
+    async def history(self, run_id: str) -> list[tuple[Record, Run[Any]]]:
+        """Every record of a run with the run as it was right after it."""
+        records = await self.journal.read(run_id)
+        if not records:
+            raise RunNotFound(run_id)
+        style = self._style(run_id, records[0])
+        contents = await self._definitions.contents(self.journal, records, style.name)
+        run: Run[Any] | None = None
+        found: list[tuple[Record, Run[Any]]] = []
+        with reading(run_id):
+            for record in records:
+                run = apply(style, contents, run_id, run, record)
+                found.append((record, run))
+        return found
+
+    async def pins(self, run: Run[Any]) -> Pins:
+        """The workflows that a run and its descendants can start, by the definition that names them."""
+        return await self._definitions.pins(self.journal, run.pinned) if run.pinned else {}
+
+    async def result(self, run_id: str) -> Any:
+        """The result that a run ended with, or `None`."""
+        ended = (await self.look(run_id)).run.ended
+        return msgspec.json.decode(await self.journal.blob(ended.result)) if ended and ended.result else None
+
+    def kit(self, run: Run[Any]) -> StyleKit:
+        return self.registry.kits[run.started.style]
+
+    def style(self, run: Run[Any]) -> Style[Any]:
+        return self.registry.kits[run.started.style].style
+
+    def definition(self, run: Run[Any]) -> Any:
+        return self._definitions.known[run.definition]
+
+    # Inside
+
+    async def _tell_and_dispatch(self, run_id: str, fact: Fact, blobs: Mapping[str, bytes] | None = None) -> Run[Any]:
+        async def tell() -> Run[Any]:
+            run, jobs = await self.tell(run_id, fact, blobs=blobs)
+            self._dispatch(jobs)
+            return run
+
+        return await self._see_through(tell())
+
+    async def _see_through(self, moving: Coroutine[Any, Any, Run[Any]]) -> Run[Any]:
+        """Finish the step even if its caller is cancelled: its commands can already be this process's to perform."""
+        task = asyncio.ensure_future(moving)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+    def _dispatch(self, jobs: list[Job]) -> None:
+        if jobs and self.dispatcher:
+            self.dispatcher.dispatch(jobs)
+
+    def _style(self, run_id: str, first: Record) -> Style[Any]:
+        started = first.event
+        name = started.style if isinstance(started, Started) else ""
+        try:
+            return self.registry.kits[name].style
+        except KeyError:
+            raise self._unknown_style(run_id, name) from None
+
+    def _unknown_style(self, run_id: str, style: str) -> UnknownStyle:
+        return UnknownStyle(run_id, style, ", ".join(sorted(self.registry.kits)))
+
+    async def _catch_up(self, run_id: str, cell: CachedRun) -> None:
+        await self._fold(run_id, cell, await self.journal.read(run_id, after=cell.run.length if cell.run else 0))
+
+    async def _fold(self, run_id: str, cell: CachedRun, records: list[Record]) -> None:
+        if not records:
+            return
+        style = cell.style or self._style(run_id, records[0])
+        contents = await self._definitions.contents(self.journal, records, style.name)
+        with reading(run_id):
+            cell.style, cell.run = style, replay(style, contents, run_id, records, cell.run)
+        if self._follow:
+            self._follow(records[-1].at)
+
+    async def _check(self, run_id: str, cell: CachedRun) -> None:
+        info = await self.journal.run(run_id)
+        if info and info.style not in self.registry.kits:  # before its records are called damaged
+            raise self._unknown_style(run_id, info.style)
+        await check_run(self.journal, run_id)
+        await self._catch_up(run_id, cell)
+        if cell.run:
+            self._definitions.check(cell.run.started.style, cell.run.definition)
+        cell.checked = cell.run is not None
+
+    def _after_append(self, style: Style[Any], run: Run[Any], records: list[Record], changes: list[Change]) -> None:
+        if self.live.watched:
+            self.live.show(Appended(run.id, tuple(records), style.picture(run)))
+        if self.dispatcher is not None:
+            notify(self.dispatcher, run.id, changes)

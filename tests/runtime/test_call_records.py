@@ -1,0 +1,98 @@
+"""What is recorded about a call besides its answer, and how a definition wants calls made."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, Usage
+from ripstop.runtime.performers import Refused, Request, TryAgain
+from tests.runtime.clerk_style import Clerk
+from tests.runtime.world import Does, a_world, answers
+
+AGENT = AskAgent(agent="ada")
+
+
+def test_records_how_long_a_call_took_and_what_failed_before(tmp_path: Path) -> None:
+    async def story() -> None:
+        async def fails_twice(request: Request) -> AgentReplied:
+            request.progress.begin(80)
+            if request.attempt < 3:
+                raise TryAgain(f"busy {request.attempt}", after=0.01)
+            await asyncio.sleep(0.02)
+            request.progress.receive(5)
+            await asyncio.sleep(0.02)
+            return AgentReplied(text="hello")
+
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: Does(fails_twice, tools=())})
+            await world.start("r", (AGENT,))
+            await world.ended("r")
+            (answer,) = answers(await world.events("r"))
+        assert answer.attempt == 3
+        assert answer.retries == (("busy 1", 0.01), ("busy 2", 0.01))
+        assert 0.02 <= answer.first_token <= answer.took
+        assert answer.took >= 0.04
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("error", [Refused("no"), TryAgain("busy"), ValueError("odd")], ids=lambda e: type(e).__name__)
+def test_what_a_failed_call_cost_counts(tmp_path: Path, error: Exception) -> None:
+    async def story() -> None:
+        def fails(request: Request) -> AgentReplied:
+            request.progress.begin(800, price=(1_000_000.0, 0.0))
+            request.progress.receive(16)
+            raise error
+
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: Does(fails, tools=())}, attempts=1)
+            await world.start("r", (AGENT,))
+            view = await world.ended("r")
+            (answer,) = answers(await world.events("r"))
+        cost = Usage(unreported_input=100, unreported_output=2, unreported_money=100.0)
+        assert isinstance(answer.answer, Failed) and answer.answer.usage == cost
+        assert view.run.spent.usage == cost
+
+    asyncio.run(story())
+
+
+def test_a_definition_sets_the_pause_between_calls(tmp_path: Path) -> None:
+    async def story() -> None:
+        calls: list[float] = []
+
+        def speak(request: Request) -> AgentReplied:
+            calls.append(time.monotonic())
+            return AgentReplied(text="hello")
+
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: Does(speak, provider="acme", tools=())})
+            slow = Clerk(rounds=((AGENT,), (AGENT,)), interval=0.1)
+            await world.start_definition("slow", slow)
+            await world.ended("slow")
+            (_, second) = answers(await world.events("slow"))
+            assert calls[1] - calls[0] >= 0.1
+            assert second.took < 0.1, "waiting for the provider's turn is not part of the call"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("limited", "attempts"), [(True, 2), (False, 1)])
+def test_a_definition_can_retry_only_rate_limits(tmp_path: Path, limited: bool, attempts: int) -> None:
+    async def story() -> None:
+        def once(request: Request) -> AgentReplied:
+            if request.attempt == 1:
+                raise TryAgain("later", after=0.001, provider_wide=limited)
+            return AgentReplied(text="hello")
+
+        async with a_world(tmp_path / "j.db") as world:
+            agent = Does(once, provider="acme", tools=())
+            await world.work({AskAgent: agent})
+            await world.start_definition("r", Clerk(rounds=((AGENT,),), retry="rate_limit"))
+            await world.ended("r")
+            (answer,) = answers(await world.events("r"))
+        assert len(agent.asked) == attempts
+        assert isinstance(answer.answer, AgentReplied if limited else Failed)
+
+    asyncio.run(story())
