@@ -2,13 +2,18 @@
 
 import pytest
 
-from ripstop.drawings.diagram import Diagram, Journey, in_words
+from ripstop.drawings.chapters import Chapter
+from ripstop.drawings.diagram import Diagram, in_words
 from ripstop.drawings.formats import FORMATS
-from ripstop.drawings.handoff import of_file, of_rules
-from ripstop.drawings.runs import of_run
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.folding import replay
+from ripstop.kernel.style import Sample
+from ripstop.styles.handoff import KIT
 from ripstop.styles.handoff.document import LEGAL
+from ripstop.styles.handoff.drawing import draw_definition, draw_file
+from ripstop.styles.handoff.policy import Policy, Role
 from ripstop.styles.handoff.rules import RULES
+from ripstop.testing import given
 
 HEAD = """# Workflow: sums
 Status: {status}
@@ -36,7 +41,7 @@ DONE = """- 2026-11-16 09:45:00 coder accepted it pending→in_progress
 
 
 def drawn(status: str, owner: str, history: str) -> Diagram:
-    return of_file(HEAD.format(status=status, owner=owner) + history, "sums.md")
+    return draw_file(HEAD.format(status=status, owner=owner) + history, "sums.md")
 
 
 def steps(diagram: Diagram) -> dict[int, str]:
@@ -95,17 +100,17 @@ def test_a_history_that_is_not_legal_is_drawn_all_the_same() -> None:
 
 
 def test_a_document_without_a_history_stands_where_its_header_says() -> None:
-    diagram = of_file("# Workflow: sums\nStatus: pending\nCurrent_Owner: coder\n\n## Task\nx\n", "sums.md")
+    diagram = draw_file("# Workflow: sums\nStatus: pending\nCurrent_Owner: coder\n\n## Task\nx\n", "sums.md")
     assert (here(diagram), steps(diagram)) == ("coder:pending", {})
 
 
-def test_what_is_no_document_is_named() -> None:
-    with pytest.raises(UsageError, match=r"notes\.md is no hand-off document: line 1"):
-        of_file("just notes\n", "notes.md")
+def test_what_is_not_a_document_is_named() -> None:
+    with pytest.raises(UsageError, match=r"notes\.md is not a hand-off document: line 1"):
+        draw_file("just notes\n", "notes.md")
 
 
 def test_the_rules_are_drawn_from_their_table() -> None:
-    diagram = of_rules(["coder", "tester"])
+    diagram = draw_definition(Policy(roles=(Role("coder"), Role("tester"))))
     names = [node.name for node in diagram.nodes]
     edges = {(names[e.source], e.condition, names[e.target]) for e in diagram.edges}
     assert edges == {(before, action, rule.after) for action, rule in RULES.items() for before in rule.before}
@@ -118,9 +123,32 @@ def test_every_format_shows_owners_and_ends(name: str) -> None:
     text = FORMATS[name](drawn("completed", "coder", TO_TESTER + BACK + DONE))
     for word in ("coder", "tester", "in_progress", "completed", "accept"):
         assert word in text
-    assert "terminated" in FORMATS[name](of_rules([]))
+    assert "terminated" in FORMATS[name](draw_definition(Policy()))
 
 
-def test_a_style_without_a_picture_says_so() -> None:
-    with pytest.raises(UsageError, match="'opera' cannot be drawn; `ripstop log r-1`"):
-        of_run("opera", None, [], [], Journey("r-1", "working"))
+def chapters_of(sample: Sample) -> list[Chapter]:
+    """A sample as it is drawn: every record, with the run before and after it."""
+    story = given(KIT.style, sample.definition, *sample.answers, input=sample.input, arguments=sample.arguments)
+    chapters: list[Chapter] = []
+    before = None
+    for record in story.records:
+        after = replay(KIT.style, story.contents, "story", [record], before)
+        assert after is not None
+        chapters.append(Chapter(record.event, before, after))
+        before = after
+    return chapters
+
+
+def test_a_run_is_drawn_with_the_transitions_on_record() -> None:
+    assert KIT.samples is not None and KIT.draw_run is not None
+    sample = KIT.samples()[1]
+    diagram = KIT.draw_run(sample.definition, chapters_of(sample))
+    assert steps(diagram) == {
+        1: "writer:pending accept writer:in_progress",
+        2: "writer:in_progress pass reviewer:pending",
+        3: "reviewer:pending accept reviewer:in_progress",
+        4: "reviewer:in_progress complete :completed",
+    }
+    assert here(diagram) == ":completed"
+    assert "4 of at most 10 interactions." in diagram.notes
+    assert diagram.journey is not None and (diagram.journey.status, diagram.journey.turns) == ("completed", 4)

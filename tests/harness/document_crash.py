@@ -32,14 +32,14 @@ from pathlib import Path
 
 from msgspec import Struct, field, to_builtins
 
-from ripstop.app import open_app
+from ripstop.app import App
 from ripstop.kernel.effects import ToolReturned
-from ripstop.kernel.events import Answered, Ordered, Record
+from ripstop.kernel.events import Answered, Record
 from ripstop.performers.handoff.folder import SET_ASIDE, WORKFLOWS
 from ripstop.services.handoff.reconcile import SETTLED
-from ripstop.services.handoff.view import Document, Trouble
+from ripstop.services.handoff.view import DocumentView, Trouble
 from ripstop.styles.handoff.document import Malformed, read, write
-from ripstop.styles.handoff.events import Edited, TransitionRefused
+from ripstop.styles.handoff.events import EditAccepted, EditFound, EditRefused
 from tests.harness.document_work import (
     IN_PLACE,
     Declined,
@@ -50,6 +50,7 @@ from tests.harness.document_work import (
     documents_of,
     lines_in,
     log_of,
+    scope_of,
     settings_for,
 )
 
@@ -168,11 +169,11 @@ class Findings:
         self._folder = root / WORKFLOWS
         self._root = root
         self._tally = tally
-        self._documents: dict[str, Document] = {}
+        self._documents: dict[str, DocumentView] = {}
         self._records: dict[str, list[Record]] = {}
 
     async def look(self) -> None:
-        async with open_app(settings_for(self._root)) as app:
+        async with App(settings_for(self._root), scope=scope_of(self._root)) as app:
             troubles: list[Trouble] = []
             documents = documents_of(app, self._root, troubles.append)
             for _ in range(STOCKS):
@@ -184,8 +185,9 @@ class Findings:
             self._complain(f"{trouble.file!r}: {trouble.text}" for trouble in troubles)
             for run in self._documents:
                 self._records[run] = await app.engine.journal.read(run)
-            self._complain(f"{q.run_id}/{q.number} asks: {q.command.question}" for q in await app.engine.desk())
-            runs = {info.run_id for info in await app.engine.runs()}
+            asked = (await app.engine.desk()).items
+            self._complain(f"{q.run_id}/{q.number} asks: {q.command.question}" for q in asked)
+            runs = set(await documents.runs.list())
             self._complain(f"{run} has no file" for run in runs - self._documents.keys())
             self._complain(f"verify: {d.run_id}/{d.number}: {d.text}" for d in await app.engine.journal.verify())
         self._compare()
@@ -213,7 +215,7 @@ class Findings:
         self._tally.longest = max((len(d.paper.history) for d in self._documents.values()), default=0)
         self._tally.declined = sum(isinstance(line, Declined) for line in logs)
 
-    def _text(self, document: Document) -> list[str]:
+    def _text(self, document: DocumentView) -> list[str]:
         """The lines of a document's file, which says what the journal says."""
         path = self._folder / document.file
         text = path.read_bytes().decode() if path.exists() else ""
@@ -265,13 +267,13 @@ def _fate(records: list[Record], words: str) -> str:
     found = False
     for record in records:
         match record.event:
-            case Ordered(order="edit", arguments={"found": str(text)}):
+            case EditFound(text=text):
                 found = words in text
             case Answered(answer=ToolReturned(value={"found": str(text)})):
                 found = words in text
-            case Edited() if found:
+            case EditAccepted() if found:
                 return "accepted"
-            case TransitionRefused(order="edit") if found:
+            case EditRefused() if found:
                 return "refused"
     return "unknown"
 

@@ -20,11 +20,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ripstop.app import now, open_app
+from ripstop.app import App, now
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.handoff.folder import WORKFLOWS
+from ripstop.performers.handoff.folder import WORKFLOWS, Folder
+from ripstop.runtime.ports import Prefixed
+from ripstop.services.handoff.run_names import prefix_of
 from ripstop.services.handoff.service import HandoffService
-from ripstop.services.handoff.view import Document
+from ripstop.services.handoff.view import DocumentView
 from ripstop.settings.settings_file import Settings
 from ripstop.styles.handoff.document import HandoffDocument, Malformed, read, write
 from ripstop.styles.handoff.rules import FINAL, IN_PROGRESS, PENDING
@@ -103,10 +105,13 @@ def log_of(root: Path, place: int) -> Path:
     return root / "logs" / f"{place}.jsonl"
 
 
+def scope_of(root: Path) -> Prefixed:
+    """The documents of the folder, and nothing else."""
+    return Prefixed(prefix_of(Folder(root)))
+
+
 def documents_of(app: Any, root: Path, tell: Callable[[Any], None]) -> HandoffService:
-    documents = HandoffService(app, root, tell)
-    app.worker.only = documents.prefix
-    return documents
+    return HandoffService(app, root, tell)
 
 
 class Clerk:
@@ -167,7 +172,7 @@ class Clerk:
 
     # Moving on
 
-    async def _move(self, document: Document) -> None:
+    async def _move(self, document: DocumentView) -> None:
         words, rng = self._words(), self._rng
         action, by = self._choose(document.paper), document.paper.owner
         if action != "terminate" and rng.random() < 0.02:
@@ -197,7 +202,7 @@ class Clerk:
 
     # Editing by hand
 
-    async def _edit(self, document: Document) -> None:
+    async def _edit(self, document: DocumentView) -> None:
         """Two people do not edit one file at the same time here, for then it is they who lose something."""
         hands = self._documents.folder.root / "hands" / document.file
         with hands.open("a") as held:
@@ -264,7 +269,7 @@ def save_in_place(path: Path, text: str) -> None:
 async def work(root: Path, place: int, life: str, seed: str) -> None:
     rng = random.Random(seed)  # chooses what to do, guards nothing
     harness = os.getppid()
-    async with open_app(settings_for(root)) as app:
+    async with App(settings_for(root), scope=scope_of(root)) as app:
         documents = documents_of(app, root, lambda _: None)
         clerk = Clerk(documents, log_of(root, place), f"w{place}l{life}", rng)
         while os.getppid() == harness:  # nobody stays behind when the harness itself is killed

@@ -22,16 +22,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ripstop.app import open_app
+from ripstop.app import App
 from ripstop.kernel.effects import ToolReturned
-from ripstop.kernel.events import Ended, Ordered, Started
+from ripstop.kernel.events import FORMAT, Ended, Started
+from ripstop.runtime.ports import NOTHING
 from ripstop.services.handoff.inbox import Mailroom, letters
 from ripstop.services.handoff.service import HandoffService
 from ripstop.services.handoff.view import Trouble
 from ripstop.settings.settings_file import Settings
 from ripstop.styles.handoff.document import HEADERS, HandoffDocument, Malformed, oddities, read, write
 from ripstop.styles.handoff.drafts import draft
-from ripstop.styles.handoff.events import Edited, TransitionRefused
+from ripstop.styles.handoff.events import EditAccepted, EditFound, EditRefused
 from ripstop.styles.handoff.message import embedded, read_message
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.spoken import spoken
@@ -157,18 +158,18 @@ def _rewrite(text: str, tally: Tally) -> None:
 def _edit(text: str, base: HandoffDocument, tally: Tally) -> None:
     """Offer it as an edit: it is taken over with every line, or refused and kept."""
     for sender in ("", "ann"):
-        started = Started(style="handoff", definition="definition", input=write(base), settings={"file": "f.md"})
+        arguments = {"is_document": True, "file": "f.md"}
+        started = Started("handoff", "definition", FORMAT, input=write(base), arguments=arguments)
         story: Given = given(STYLE, Policy(), started, _WRITTEN)
-        arguments = {"found": text, "base": 2, **({"sender": sender} if sender else {})}
-        events = story.tell(Ordered(order="edit", arguments=arguments))
+        events = story.tell(EditFound(text, base=2, sender=sender))
         failed = [event for event in events if isinstance(event, Ended)]
         assert not failed, failed
         assert story.run is not None
-        if any(isinstance(event, Edited) for event in events):
+        if any(isinstance(event, EditAccepted) for event in events):
             tally.taken += 1
             _survives(_without_header(read(text)) if not _odd_count(text) else "", write(story.run.state.paper), "edit")
         elif text != write(base):
-            assert any(isinstance(event, TransitionRefused) for event in events), events
+            assert any(isinstance(event, EditRefused) for event in events), events
             tally.refused += 1
 
 
@@ -217,8 +218,7 @@ async def handle_all(count: int, seed: int, root: Path, tally: Tally) -> None:
     for number, data in enumerate(spoilt(count, seed, MESSAGES, TOKENS)):
         await asyncio.to_thread((inbox / f"{number:05}.md").write_bytes, data)
     log: list[Trouble] = []
-    async with open_app(Settings(store=f"sqlite:{root / 'journal.db'}")) as app:
-        app.worker.only = ""
+    async with App(Settings(store=f"sqlite:{root / 'journal.db'}"), scope=NOTHING) as app:
         documents = HandoffService(app, root, log.append)
         room = Mailroom(documents)
         for letter in await letters(documents):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import open_app
+from ripstop.app import App
+from ripstop.runtime.ports import NOTHING
 from ripstop.services.handoff.inbox import Mailroom, letters
 from ripstop.services.handoff.service import HandoffService
 from ripstop.settings.settings_file import Settings
@@ -17,8 +18,7 @@ from ripstop.styles.handoff.message import embedded
 
 def in_office(root: Path, work: Callable[[HandoffService], Awaitable[Any]]) -> Any:
     async def go() -> Any:
-        async with open_app(Settings(store=f"sqlite:{root / 'journal.db'}")) as app:
-            app.worker.only = ""
+        async with App(Settings(store=f"sqlite:{root / 'journal.db'}"), scope=NOTHING) as app:
             return await work(HandoffService(app, root, lambda trouble: None))
 
     return asyncio.run(go())
@@ -128,7 +128,7 @@ def test_a_refused_document_is_kept_and_its_sender_is_told_why(tmp_path: Path) -
         return became["a.md"], kept, notice.message, again, await documents.take_stock(), text
 
     became, kept, notice, again, stock, text = in_office(tmp_path, work)
-    assert became.startswith("refused") and "ann was told" in became
+    assert became.startswith("refused") and "ann was notified" in became
     assert [path.read_text(encoding="utf-8") for path in kept] == [text]
     assert "pending→in_progress" in notice.body and "pending→completed" in notice.body and kept[0].name in notice.body
     assert "filed" in next(iter(again.values())) and [d.paper.status for d in stock] == ["pending"]

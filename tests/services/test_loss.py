@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import open_app
+from ripstop.app import App
+from ripstop.runtime.ports import NOTHING
 from ripstop.services.handoff.service import HandoffService, open_documents
-from ripstop.services.handoff.view import Document
+from ripstop.services.handoff.view import DocumentView
 from ripstop.settings.settings_file import Settings
 
 
@@ -23,8 +24,7 @@ class Office:
 
     def do(self, name: str, *args: object) -> object:
         async def go() -> object:
-            async with open_app(Settings(store=f"sqlite:{self.journal}")) as app:
-                app.worker.only = ""
+            async with App(Settings(store=f"sqlite:{self.journal}"), scope=NOTHING) as app:
                 documents = await open_documents(app, self.root, lambda trouble: self.told.append(trouble.text))
                 return await getattr(documents, name)(*args)
 
@@ -36,9 +36,9 @@ class Office:
         assert isinstance(found, list)
         return {document.id: document.run for document in found}
 
-    def new(self, named: str) -> Document:
+    def new(self, named: str) -> DocumentView:
         made = self.do("new", "Add", "ann", "boss", "task", named)
-        assert isinstance(made, Document)
+        assert isinstance(made, DocumentView)
         return made
 
     def files(self) -> dict[str, str]:
@@ -115,7 +115,7 @@ def test_refused_edits_are_named_and_cleaned(office: Office) -> None:
     file = office.root / ".workflows" / office.new("d").file
     file.write_text(file.read_text(encoding="utf-8").replace("Status: pending", "Status: completed"), encoding="utf-8")
     found = office.do("find", "d")
-    assert isinstance(found, Document)
+    assert isinstance(found, DocumentView)
     (name,) = found.refused
     assert name.startswith(f"{file.name}.refused-2") and name.endswith("-line-2")
     assert office.do("clean_refused", 7.0, False) == [] and office.do("clean_refused", -1.0, False) == [name]
@@ -132,4 +132,4 @@ def test_a_command_reads_only_the_document_that_it_names(office: Office, monkeyp
 
     monkeypatch.setattr(HandoffService, "state", counted)
     found = office.do("find", "a")
-    assert isinstance(found, Document) and set(looked) == {found.run}
+    assert isinstance(found, DocumentView) and set(looked) == {found.run}

@@ -13,7 +13,7 @@ import pytest
 from ripstop.performers import handoff
 from ripstop.performers.handoff.folder import Folder
 from ripstop.performers.handoff.publisher import _seen, key_of
-from ripstop.testing import DOCUMENT_FAILPOINTS
+from ripstop.runtime.failpoints import DOCUMENT_FAILPOINTS
 
 SOURCES = Path(handoff.__file__).parent.glob("*.py")
 REACHED = {name for path in SOURCES for name in re.findall(r'failpoint\("([\w.]+)"\)', path.read_text())}
@@ -21,10 +21,9 @@ REACHED = {name for path in SOURCES for name in re.findall(r'failpoint\("([\w.]+
 STORY = """
 import asyncio, hashlib, sys
 from pathlib import Path
-from ripstop.kernel.effects import CallTool
 from ripstop.performers.handoff.folder import Folder
 from ripstop.performers.handoff.publisher import Publisher
-from ripstop.runtime.ports import Request
+from tests.performers.requests import tool_request
 
 root = Path(sys.argv[1])
 folder, document = Folder(root), root / ".workflows" / "a.md"
@@ -34,9 +33,7 @@ def sha(text):
 
 def publish(number, over="", keep=""):
     arguments = {"number": number, "file": "a.md", "text": f"text {number} " * 9999, "over": over, "keep": keep}
-    request = Request(run_id="r", number=1, command=CallTool(tool="publish_document"), attempt=1, settings={},
-                      arguments=arguments, history=None)
-    return asyncio.run(Publisher(lambda request: folder).perform(request)).value
+    return asyncio.run(Publisher(lambda request: folder).perform(tool_request(arguments))).value
 
 print(folder.id, flush=True)
 removed = folder.create("old", "20260131_235959", "to be removed")

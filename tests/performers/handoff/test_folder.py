@@ -21,7 +21,7 @@ from ripstop.performers.handoff import files
 from ripstop.performers.handoff.files import FoundFile, Missing
 from ripstop.performers.handoff.folder import LETTERS, Folder
 from ripstop.performers.handoff.names import MAX_SIZE
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 
 AT = "20260131_235959"
 
@@ -276,7 +276,7 @@ def test_setting_aside_never_overwrites_and_says_why(folder: Folder, tmp_path: P
 
 def test_a_file_that_is_gone_is_not_set_aside_and_leaves_nothing_there(folder: Folder, tmp_path: Path) -> None:
     put(tmp_path, ".workflows/other.md", "")
-    with pytest.raises(Missing, match=r"no 'bad\.md' any more"):
+    with pytest.raises(Missing, match=r"'bad\.md' is gone"):
         folder.set_aside("bad.md", "why")
     assert names(tmp_path / ".workflows" / "set-aside") == []
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.performers.handoff.locks import do_locked, locked
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 
 HOLDER = """
 import asyncio, sys

@@ -19,7 +19,8 @@ from ripstop.performers.handoff import exchange, files
 from ripstop.performers.handoff import publisher as publisher_module
 from ripstop.performers.handoff.folder import Folder
 from ripstop.performers.handoff.publisher import TOOL, Publisher, Seen, _seen, edited, key_of, rescue, restore
-from ripstop.runtime.ports import Kind, Refused, Request, TryAgain
+from ripstop.runtime.performers import Kind, Refused, TryAgain
+from tests.performers.requests import tool_request
 
 FILE = "workflow_x_20260131_235959.md"
 NEWER = {"file": FILE, "done": "newer"}
@@ -43,15 +44,7 @@ class Desk:
         return self.call({"number": number, "file": file, "text": text, "over": over, "keep": keep})
 
     def call(self, arguments: dict[str, Any], tool: str = TOOL) -> dict[str, Any]:
-        request = Request(
-            run_id="run/1",
-            number=9,
-            command=CallTool(tool=tool, arguments=arguments),
-            attempt=1,
-            settings={},
-            arguments=arguments,
-            history=no_history,
-        )
+        request = tool_request(arguments, "run/1", tool)
         answer = asyncio.run(self.publisher.perform(request))
         assert isinstance(answer, ToolReturned)
         return dict(answer.value)
@@ -309,10 +302,9 @@ def test_a_full_disk_is_tried_again_and_then_healed(desk: Desk, monkeypatch: pyt
 PUBLISHERS = """
 import asyncio, random, sys
 from pathlib import Path
-from ripstop.kernel.effects import CallTool
 from ripstop.performers.handoff.folder import Folder
 from ripstop.performers.handoff.publisher import Publisher
-from ripstop.runtime.ports import Request
+from tests.performers.requests import tool_request
 
 async def main():
     folder, numbers = Folder(Path(sys.argv[1])), list(range(1, 41))
@@ -320,8 +312,7 @@ async def main():
     publisher = Publisher(lambda request: folder)
     def request(number):
         arguments = {"number": number, "file": "a.md", "text": f"{number} " * 999}
-        return Request(run_id="r", number=1, command=CallTool(tool="publish_document"), attempt=1, settings={},
-                       arguments=arguments, history=None)
+        return tool_request(arguments)
     answers = await asyncio.gather(*(publisher.perform(request(number)) for number in numbers))
     assert {answer.value["done"] for answer in answers} <= {"written", "newer"}, answers
 
@@ -343,16 +334,14 @@ def test_the_newest_text_stands_at_the_end_whoever_publishes_in_what_order(tmp_p
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from ripstop.kernel.effects import CallTool
 from ripstop.performers.handoff import exchange
 from ripstop.performers.handoff.folder import Folder
 from ripstop.performers.handoff.publisher import Publisher
-from ripstop.runtime.ports import Request
+from tests.performers.requests import tool_request
 
 root, file, edit = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 arguments = {"number": 4, "file": file, "text": "four"}
-request = Request(run_id="run/1", number=9, command=CallTool(tool="publish_document"), attempt=1, settings={},
-                  arguments=arguments, history=None)
+request = tool_request(arguments, "run/1")
 exchanged = exchange._exchange
 
 def save_and_die(one, other):

@@ -86,8 +86,8 @@ HEAD = "# Workflow: w\nStatus: pending\nCurrent_Owner: Mira\n"
         ("# Workflow:  \nStatus: pending\n", 1, "id is missing"),
         ("# Workflow: w\nCurrent_Owner: Mira\n", 1, "no `Status:`"),
         ("# Workflow: w\nStatus: done\nCurrent_Owner: M\n", 2, "`in_progress`, `completed` or `terminated`"),
-        ("# Workflow: w\nStatus: Pending\nCurrent_Owner: Mira\n", 2, "'Pending' is no status"),
-        ("# Workflow: w\nStatus:\nCurrent_Owner: Mira\n", 2, "'' is no status"),
+        ("# Workflow: w\nStatus: Pending\nCurrent_Owner: Mira\n", 2, "'Pending' is not a status"),
+        ("# Workflow: w\nStatus:\nCurrent_Owner: Mira\n", 2, "'' is not a status"),
         ("# Workflow: w\nStatus: pending\n\nCurrent_Owner: Mira\n", 1, "ends at the first blank line"),
         ("# Workflow: w\nStatus: pending\nCurrent_Owner:\n", 3, "names nobody"),
         (HEAD + "Oven: hot\nStatus: pending\n", 5, "first in line 2"),
@@ -175,8 +175,8 @@ def test_sections_in_another_order_are_read_and_flagged() -> None:
     )
     assert (paper.task, paper.next_action, len(paper.history), paper.conditions) == ("bake", "go", 1, ("end",))
     assert [(odd.line, odd.text) for odd in oddities(paper)] == [
-        (8, "`## History` should stand before `## Next_Action`"),
-        (11, "`## Task` should stand before `## History`"),
+        (8, "`## History` should be before `## Next_Action`"),
+        (11, "`## Task` should be before `## History`"),
     ]
 
 

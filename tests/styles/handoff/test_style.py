@@ -17,10 +17,35 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.errors import RunHasEnded, UsageError
-from ripstop.kernel.events import Answered, Asked, Event, GuardTripped, Heard, Ordered, Started, Warned, Withdrawn
+from ripstop.kernel.events import (
+    FORMAT,
+    Answered,
+    Asked,
+    CancelRequested,
+    Event,
+    Fact,
+    GuardTripped,
+    Heard,
+    ResumeRequested,
+    Started,
+    Warned,
+    Withdrawn,
+)
 from ripstop.styles.handoff.document import HandoffDocument, read, write
 from ripstop.styles.handoff.drafts import draft
-from ripstop.styles.handoff.events import AgentFailed, Edited, MessageNoted, Moved, TransitionRefused
+from ripstop.styles.handoff.events import (
+    AgentFailed,
+    Assignment,
+    EditAccepted,
+    EditFound,
+    EditRefused,
+    MessageNoted,
+    PublishRequested,
+    TransitionMade,
+    TransitionRefused,
+    TransitionRequested,
+    WorkRequested,
+)
 from ripstop.styles.handoff.message import HandoffMessage, read_message
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.state import PUBLISH, SEND, sha
@@ -38,12 +63,20 @@ def paper(owner: str = "ann", **more: Any) -> HandoffDocument:
 
 def document(text: str | None = None, **policy: Any) -> Given:
     """A document that was taken in, its file written."""
-    started = Started(style="handoff", definition="definition", input=text or write(paper()), settings={"file": "f.md"})
-    return given(STYLE, Policy(**policy), started, DONE)
+    return given(STYLE, Policy(**policy), started(text or write(paper())), DONE)
 
 
-def order(action: str, by: str = "", **arguments: Any) -> Ordered:
-    return Ordered(order=action, by=by, arguments=arguments)
+def started(text: str, **arguments: Any) -> Started:
+    arguments = {"is_document": True, "file": "f.md", **arguments}
+    return Started(style="handoff", definition="definition", format=FORMAT, input=text, arguments=arguments)
+
+
+def request(action: str, by: str = "", **words: str) -> TransitionRequested:
+    return TransitionRequested(action=action, by=by, **words)
+
+
+def work(agent: str) -> WorkRequested:
+    return WorkRequested(agent=agent, assignment=Assignment(f"You are {agent}.", team=("ann", "bob")))
 
 
 def now(story: Given) -> HandoffDocument:
@@ -52,12 +85,12 @@ def now(story: Given) -> HandoffDocument:
     return found
 
 
-def told(story: Given, *orders: Ordered) -> ScenarioOutcome:
-    """Each order, and its file written, but for the last."""
-    for one in orders[:-1]:
+def told(story: Given, *facts: Fact) -> ScenarioOutcome:
+    """Each fact, and the file written after it, but for the last."""
+    for one in facts[:-1]:
         story.tell(one)
         story.tell(DONE)
-    return story.when(orders[-1])
+    return story.when(facts[-1])
 
 
 def published(told: ScenarioOutcome) -> dict[str, Any]:
@@ -75,7 +108,7 @@ def guards(story: Given) -> list[GuardTripped]:
 
 @pytest.mark.req("S0-22", "S0-29", "S0-53", "S0-54", "S0-57")
 def test_accepting_is_recorded_counted_and_published() -> None:
-    result = told(document(), order("accept", "ann")).then(Moved, Asked)
+    result = told(document(), request("accept", "ann")).then(TransitionMade, Asked)
     after = read(published(result)["text"])
     assert (after.status, after.owner, after.count) == ("in_progress", "ann", 1)
     assert (after.history[-1].agent, after.history[-1].before, after.history[-1].after) == (
@@ -89,7 +122,7 @@ def test_accepting_is_recorded_counted_and_published() -> None:
 
 @pytest.mark.req("S0-24", "S0-30", "S0-55", "S0-56")
 def test_a_hand_over_names_the_new_owner_and_what_comes_next() -> None:
-    result = told(document(), order("accept"), order("pass", "ann", to="bob", next_action="Check it"))
+    result = told(document(), request("accept"), request("pass", "ann", to="bob", next_action="Check it"))
     after = read(published(result)["text"])
     assert (after.status, after.owner, after.previous, after.next_action) == ("pending", "bob", "ann", "Check it")
     assert after.count == 2
@@ -98,7 +131,7 @@ def test_a_hand_over_names_the_new_owner_and_what_comes_next() -> None:
 @pytest.mark.req("S0-23")
 def test_completing_keeps_the_result_and_ends_the_run_once_the_file_is_written() -> None:
     story = document()
-    result = told(story, order("accept"), order("complete", "ann", result="4"))
+    result = told(story, request("accept"), request("complete", "ann", result="4"))
     assert result.run.ended is None
     assert now(story).section("Result") == "4"
     story.when(DONE).then_ends("completed", "ann completed it")
@@ -107,7 +140,7 @@ def test_completing_keeps_the_result_and_ends_the_run_once_the_file_is_written()
 @pytest.mark.req("S0-25")
 def test_anybody_may_terminate_what_is_not_finished() -> None:
     story = document()
-    told(story, order("terminate", "boss", message="no longer needed"))
+    told(story, request("terminate", "boss", message="no longer needed"))
     story.when(DONE).then_ends("stopped", "no longer needed")
     assert now(story).status == "terminated"
 
@@ -115,7 +148,7 @@ def test_anybody_may_terminate_what_is_not_finished() -> None:
 @pytest.mark.req("S0-28")
 def test_assigning_a_pending_document_does_not_count() -> None:
     story = document()
-    told(story, order("assign", "boss", to="bob"))
+    told(story, request("assign", "boss", to="bob"))
     assert (now(story).owner, now(story).previous, now(story).status) == ("bob", "boss", "pending")
     assert now(story).count == 0
 
@@ -124,17 +157,17 @@ def test_assigning_a_pending_document_does_not_count() -> None:
 @pytest.mark.parametrize(
     ("before", "wanted"),
     [
-        ((), order("complete", "ann")),
-        ((), order("pass", "ann", to="bob")),
-        ((order("accept"),), order("accept", "ann")),
-        ((order("accept"),), order("assign", "boss", to="bob")),
-        ((order("accept"),), order("complete", "bob")),
-        ((order("accept"),), order("pass", "ann", to=" ")),
-        ((), order("accept", "bob")),
-        ((), order("dance", "ann")),
+        ((), request("complete", "ann")),
+        ((), request("pass", "ann", to="bob")),
+        ((request("accept"),), request("accept", "ann")),
+        ((request("accept"),), request("assign", "boss", to="bob")),
+        ((request("accept"),), request("complete", "bob")),
+        ((request("accept"),), request("pass", "ann", to=" ")),
+        ((), request("accept", "bob")),
+        ((), request("dance", "ann")),
     ],
 )
-def test_an_illegal_transition_is_refused_and_changes_nothing(before: tuple[Ordered, ...], wanted: Ordered) -> None:
+def test_an_illegal_transition_is_refused_and_changes_nothing(before: tuple[Fact, ...], wanted: Fact) -> None:
     story = document()
     if before:
         told(story, *before)
@@ -148,7 +181,7 @@ def test_an_illegal_transition_is_refused_and_changes_nothing(before: tuple[Orde
 
 @pytest.mark.req("S0-26")
 def test_a_refusal_names_what_would_be_legal() -> None:
-    refused = told(document(), order("complete", "ann")).decided[0]
+    refused = told(document(), request("complete", "ann")).decided[0]
     assert isinstance(refused, TransitionRefused)
     assert "pending→completed" in refused.reason and "accept" in refused.reason
 
@@ -156,10 +189,10 @@ def test_a_refusal_names_what_would_be_legal() -> None:
 @pytest.mark.req("S0-25", "S0-50")
 def test_completed_is_final_even_for_terminate() -> None:
     story = document()
-    told(story, order("accept"), order("complete", "ann"))
-    story.when(order("terminate", "boss")).then(TransitionRefused)
+    told(story, request("accept"), request("complete", "ann"))
+    story.when(request("terminate", "boss")).then(TransitionRefused)
     story.tell(DONE)
-    story.when(order("terminate", "boss")).then_refused(RunHasEnded)
+    story.when(request("terminate", "boss")).then_refused(RunHasEnded)
     assert now(story).status == "completed"
 
 
@@ -169,14 +202,14 @@ def test_completed_is_final_even_for_terminate() -> None:
 @pytest.mark.req("S0-32", "S0-33", "S0-35", "S0-47")
 def test_ten_interactions_are_allowed_and_the_eleventh_terminates() -> None:
     story = document()
-    steps: list[Ordered] = []
+    steps: list[Fact] = []
     for turn in range(5):
         me, you = ("ann", "bob") if turn % 2 == 0 else ("bob", "ann")
-        steps += [order("accept", me), order("pass", me, to=you, next_action=f"step {turn}")]
+        steps += [request("accept", me), request("pass", me, to=you, next_action=f"step {turn}")]
     told(story, *steps)
     story.tell(DONE)
     assert (now(story).status, now(story).count) == ("pending", 10)
-    story.when(order("accept", "bob"))
+    story.when(request("accept", "bob"))
     assert now(story).status == "terminated"
     assert [verdict.guard for verdict in guards(story)] == ["interactions"]
     story.when(DONE).then_ends("limit", "10 interactions")
@@ -185,20 +218,20 @@ def test_ten_interactions_are_allowed_and_the_eleventh_terminates() -> None:
 @pytest.mark.req("S0-34")
 def test_the_limit_can_be_set_and_raised_after_the_stop() -> None:
     story = document(max_interactions=1)
-    told(story, order("accept"), order("complete", "ann"))
+    told(story, request("accept"), request("complete", "ann"))
     story.tell(DONE)
-    story.when(order("resume")).then_refused(UsageError)
-    story.when(Ordered(order="resume", arguments={"raise": {"interactions": 2}}, by="boss"))
+    story.when(ResumeRequested()).then_refused(UsageError)
+    story.when(ResumeRequested(raises={"interactions": 2}, by="boss"))
     story.tell(DONE)
     assert now(story).status == "in_progress"
-    told(story, order("complete", "ann")).then(Moved, Asked)
+    told(story, request("complete", "ann")).then(TransitionMade, Asked)
     assert now(story).status == "completed"
 
 
 @pytest.mark.req("S0-36", "S0-37", "S0-38")
 def test_the_same_owner_twice_without_progress_terminates() -> None:
     story = document()
-    again = (order("accept", "ann"), order("pass", "ann", to="ann", next_action="think"))
+    again = (request("accept", "ann"), request("pass", "ann", to="ann", next_action="think"))
     told(story, *again, *again)
     assert now(story).status == "terminated"
     assert guards(story)[0].guard == "no_progress"
@@ -207,8 +240,8 @@ def test_the_same_owner_twice_without_progress_terminates() -> None:
 @pytest.mark.req("S0-36")
 def test_the_same_owner_twice_with_progress_goes_on() -> None:
     story = document()
-    once = (order("accept", "ann"), order("pass", "ann", to="ann", next_action="first half"))
-    twice = (order("accept", "ann"), order("pass", "ann", to="ann", next_action="second half"))
+    once = (request("accept", "ann"), request("pass", "ann", to="ann", next_action="first half"))
+    twice = (request("accept", "ann"), request("pass", "ann", to="ann", next_action="second half"))
     told(story, *once, *twice)
     assert now(story).status == "pending" and not guards(story)
 
@@ -216,7 +249,7 @@ def test_the_same_owner_twice_with_progress_goes_on() -> None:
 @pytest.mark.req("S0-36")
 def test_accepting_and_completing_is_not_the_same_owner_twice() -> None:
     story = document()
-    told(story, order("accept", "ann"), order("complete", "ann"))
+    told(story, request("accept", "ann"), request("complete", "ann"))
     assert now(story).status == "completed" and not guards(story)
 
 
@@ -233,7 +266,7 @@ ANSWER = "The answer is 4. [WORKFLOW_END]"
 
 
 def by_pass(story: Given) -> None:
-    story.tell(order("pass", "ann", to="bob", message=ANSWER))
+    story.tell(request("pass", "ann", to="bob", message=ANSWER))
 
 
 def by_message(story: Given) -> None:
@@ -241,18 +274,18 @@ def by_message(story: Given) -> None:
 
 
 def by_reply(story: Given) -> None:
-    story.tell(order("work", "ann", brief="You are ann.", team=["ann", "bob"]))
+    story.tell(work("ann"))
     story.tell(says("pass", "bob", content=ANSWER))
 
 
 def by_reply_without_decisions(story: Given) -> None:
-    story.tell(order("work", "ann", brief="You are ann.", team=["ann", "bob"]))
+    story.tell(work("ann"))
     story.tell(AgentReplied(text=f"<think>2 + 2</think>{ANSWER}"))
 
 
 def by_edit(story: Given) -> None:
     text = write(now(story).with_next_action(ANSWER)).replace("Status: in_progress", "Status: pending")
-    story.tell(order("edit", found=text.replace("Owner: ann", "Owner: bob", 1), base=0))
+    story.tell(EditFound(text=text.replace("Owner: ann", "Owner: bob", 1), base=0))
 
 
 @pytest.mark.req("S0-45", "S0-47")
@@ -267,7 +300,7 @@ def test_words_said_with_the_end_marker_are_kept_and_reach_the_asker(said: Calla
 
 def test_words_said_with_the_end_marker_do_not_replace_an_earlier_result() -> None:
     story = document()
-    told(story, order("accept", "ann"), order("pass", "ann", to="bob", result="half"), order("accept", "bob"))
+    told(story, request("accept", "ann"), request("pass", "ann", to="bob", result="half"), request("accept", "bob"))
     story.tell(DONE)
     story.tell(Heard(text=ANSWER, by="bob"))
     assert now(story).section("Result") == "half\n\nThe answer is 4."
@@ -283,7 +316,7 @@ def test_a_guard_speaks_the_language_of_the_document(said: str) -> None:
 
 def test_no_progress_is_told_in_the_language_of_the_document() -> None:
     story = document(language="zh")
-    again = (order("accept", "ann"), order("pass", "ann", to="ann", next_action="想一想"))
+    again = (request("accept", "ann"), request("pass", "ann", to="ann", next_action="想一想"))
     told(story, *again, *again)
     assert "没有任何变化" in now(story).history[-1].action
 
@@ -292,7 +325,7 @@ def test_no_progress_is_told_in_the_language_of_the_document() -> None:
 def test_case_and_spaces_in_the_next_action_are_not_progress() -> None:
     story = document()
     for words in ("Think about it", "think  ABOUT it"):
-        told(story, order("accept", "ann"), order("pass", "ann", to="ann", next_action=words))
+        told(story, request("accept", "ann"), request("pass", "ann", to="ann", next_action=words))
         story.tell(DONE)
     assert guards(story)[0].guard == "no_progress"
 
@@ -301,7 +334,7 @@ def test_case_and_spaces_in_the_next_action_are_not_progress() -> None:
 def test_the_end_marker_in_the_document_itself_ends_nothing() -> None:
     text = write(paper(conditions=["a message says [WORKFLOW_END]"]))
     story = document(text)
-    told(story, order("accept", "ann"))
+    told(story, request("accept", "ann"))
     assert now(story).status == "in_progress"
 
 
@@ -344,8 +377,7 @@ def test_a_foreign_illegal_history_is_taken_in_and_flagged() -> None:
         "- 2026-01-01 10:00:00 boss created pending→pending\n",
         "- 2026-01-01 10:00:00 boss finished pending→completed\n",
     )
-    started = Started(style="handoff", definition="definition", input=text, settings={"file": "f.md"})
-    story = given(STYLE, Policy(), started)
+    story = given(STYLE, Policy(), started(text))
     warnings = [record.event.text for record in story.records if isinstance(record.event, Warned)]
     assert any("pending→completed" in warning for warning in warnings)
     assert write(now(story)) == text
@@ -355,15 +387,15 @@ def test_a_foreign_illegal_history_is_taken_in_and_flagged() -> None:
 
 
 def edited(story: Given, text: str) -> ScenarioOutcome:
-    return story.when(order("edit", found=text, base=2))
+    return story.when(EditFound(text=text, base=2))
 
 
 def test_an_edit_of_the_status_becomes_the_transition_it_means() -> None:
     story = document()
     text = write(now(story)).replace("Status: pending", "Status: in_progress")
-    result = edited(story, text).then(Edited, Moved, Asked, Withdrawn, Asked)
+    result = edited(story, text).then(EditAccepted, TransitionMade, Asked, Withdrawn, Asked)
     moved = result.decided[1]
-    assert isinstance(moved, Moved)
+    assert isinstance(moved, TransitionMade)
     assert (moved.action, moved.by, moved.before, moved.after) == ("accept", "ann", "pending", "in_progress")
     after = read(published(result)["text"])
     assert (after.status, after.count, len(after.history)) == ("in_progress", 1, 3)
@@ -383,12 +415,10 @@ def test_an_edit_that_two_processes_report_has_one_verdict() -> None:
 def test_a_refused_edit_that_two_processes_report_is_refused_once() -> None:
     story = document()
     text = write(now(story)).replace("Status: pending", "Status: completed")
-    edited(story, text).then(TransitionRefused, Asked)
+    edited(story, text).then(EditRefused, Asked)
     edited(story, text).then()
-    result = story.when(order("edit", found=text, base=9))
-    assert any(isinstance(event, TransitionRefused) for event in result.decided), (
-        "the same text saved again is another edit"
-    )
+    result = story.when(EditFound(text=text, base=9))
+    assert any(isinstance(event, EditRefused) for event in result.decided), "the same text saved again is another edit"
 
 
 def test_an_edit_with_wrong_engine_headers_is_taken_over_with_notes() -> None:
@@ -399,7 +429,7 @@ def test_an_edit_with_wrong_engine_headers_is_taken_over_with_notes() -> None:
     )
     result = edited(story, text)
     edit = result.decided[0]
-    assert isinstance(edit, Edited) and len(edit.notes) == 2
+    assert isinstance(edit, EditAccepted) and len(edit.notes) == 2
     after = read(published(result)["text"])
     assert (after.status, after.count, after.created) == ("in_progress", 1, "2026-01-01 10:00:00")
 
@@ -416,18 +446,18 @@ def test_a_senders_illegal_history_completes_a_known_document_and_is_flagged() -
     story = document()
     line = "- 2026-01-02 10:00:00 ann answered 4 pending→completed\n"
     text = write(now(story)).replace("Status: pending", "Status: completed").replace("## Next", f"{line}\n## Next")
-    result = story.when(order("edit", found=text, base=2, sender="ann"))
+    result = story.when(EditFound(text=text, base=2, sender="ann"))
     edit = result.decided[0]
-    assert isinstance(edit, Edited) and any("pending→completed" in note for note in edit.notes)
+    assert isinstance(edit, EditAccepted) and any("pending→completed" in note for note in edit.notes)
     assert (now(story).status, now(story).history[-1].raw) == ("completed", line.rstrip())
 
 
 def test_an_illegal_edit_is_refused_with_its_line_and_kept() -> None:
     story = document()
     was = write(now(story))
-    result = edited(story, was.replace("Status: pending", "Status: completed")).then(TransitionRefused, Asked)
+    result = edited(story, was.replace("Status: pending", "Status: completed")).then(EditRefused, Asked)
     refused = result.decided[0]
-    assert isinstance(refused, TransitionRefused)
+    assert isinstance(refused, EditRefused)
     assert refused.line == 2 and "pending→completed is not legal" in refused.reason
     order_ = published(result)
     assert order_["text"] == was and order_["keep"]
@@ -436,10 +466,10 @@ def test_an_illegal_edit_is_refused_with_its_line_and_kept() -> None:
 def test_an_earlier_text_saved_again_is_refused_and_kept() -> None:
     story = document()
     before = write(now(story))
-    told(story, order("accept", "ann"), order("pass", "ann", to="bob", next_action="Check it"))
+    told(story, request("accept", "ann"), request("pass", "ann", to="bob", next_action="Check it"))
     story.tell(DONE)
     done = edited(story, before)
-    refused = next(event for event in done.events if isinstance(event, TransitionRefused))
+    refused = next(event for event in done.events if isinstance(event, EditRefused))
     assert "with nothing new in it" in refused.reason
     wanted = published(done)
     assert (wanted["over"], wanted["text"]) == (sha(before), write(now(story)))
@@ -448,18 +478,18 @@ def test_an_earlier_text_saved_again_is_refused_and_kept() -> None:
 
 def test_an_edit_that_was_found_after_a_kill_is_told() -> None:
     story = document()
-    story.tell(order("accept", "ann"))
+    story.tell(request("accept", "ann"))
     done = story.when(ToolReturned(value={"file": "f.md", "done": "written", "kept": "f.md.refused-interrupted"}))
     assert ["f.md.refused-interrupted" in event.text for event in done.events if isinstance(event, Warned)] == [True]
 
 
 def test_a_hand_over_by_edit_keeps_what_was_written_as_the_next_action() -> None:
     story = document()
-    told(story, order("accept", "ann"))
+    told(story, request("accept", "ann"))
     story.tell(DONE)
     text = write(now(story).with_next_action("Test add(2, 2)"))
     text = text.replace("Status: in_progress", "Status: pending").replace("Owner: ann", "Owner: bob", 1)
-    result = story.when(order("edit", found=text, base=0))
+    result = story.when(EditFound(text=text, base=0))
     after = read(published(result)["text"])
     assert (after.owner, after.status, after.next_action) == ("bob", "pending", "Test add(2, 2)")
 
@@ -467,21 +497,21 @@ def test_a_hand_over_by_edit_keeps_what_was_written_as_the_next_action() -> None
 @pytest.mark.req("S0-45")
 def test_a_hand_over_by_edit_with_the_end_marker_terminates() -> None:
     story = document()
-    told(story, order("accept", "ann"))
+    told(story, request("accept", "ann"))
     story.tell(DONE)
     text = write(now(story).with_next_action("enough [WORKFLOW_END]"))
     text = text.replace("Status: in_progress", "Status: pending").replace("Owner: ann", "Owner: bob", 1)
-    story.tell(order("edit", found=text, base=0))
+    story.tell(EditFound(text=text, base=0))
     assert now(story).status == "terminated" and guards(story)[0].guard == "end_marker"
 
 
 def test_an_edit_that_is_found_while_the_file_is_written_is_read_back_too() -> None:
     story = document()
     text = write(now(story)).replace("Status: pending", "Status: in_progress")
-    story.tell(order("assign", "boss", to="ann"))
+    story.tell(request("assign", "boss", to="ann"))
     found = ToolReturned(value={"file": "f.md", "done": "edited", "found": text, "base": 2})
     result = story.when(found)
-    assert any(isinstance(event, (Edited, TransitionRefused)) for event in result.decided)
+    assert any(isinstance(event, (EditAccepted, EditRefused)) for event in result.decided)
 
 
 # Agents
@@ -492,10 +522,8 @@ def test_an_edit_that_is_found_while_the_file_is_written_is_read_back_too() -> N
 
 def sent_in(**more: Any) -> Given:
     """A document that came in by a message of boss, accepted, its file written."""
-    settings = {"file": "f.md", "reply_to": "boss"}
-    started = Started(style="handoff", definition="definition", input=write(paper(**more)), settings=settings)
-    story = given(STYLE, Policy(), started, DONE)
-    story.tell(order("accept", "ann"))
+    story = given(STYLE, Policy(), started(write(paper(**more)), reply_to="boss"), DONE)
+    story.tell(request("accept", "ann"))
     story.tell(DONE)
     return story
 
@@ -509,7 +537,7 @@ def letter(told: ScenarioOutcome) -> HandoffMessage:
 
 def test_whoever_sent_a_document_in_is_told_its_result_before_the_run_ends() -> None:
     story = sent_in()
-    story.tell(order("complete", "ann", result="It is 4."))
+    story.tell(request("complete", "ann", result="It is 4."))
     told = story.when(DONE).then_asks(CallTool(tool=SEND))
     sent = letter(told)
     assert (sent.sender, sent.to, sent.type, sent.title) == ("ann", "boss", "workflow_reply", "calc")
@@ -519,13 +547,13 @@ def test_whoever_sent_a_document_in_is_told_its_result_before_the_run_ends() -> 
 
 def test_whoever_sent_a_document_in_is_told_why_it_was_terminated() -> None:
     story = sent_in()
-    story.tell(order("terminate", "eve", message="nobody needs it"))
+    story.tell(request("terminate", "eve", message="nobody needs it"))
     assert letter(story.when(DONE)).body == "calc is terminated.\n\neve terminated it: nobody needs it"
 
 
 def test_a_reply_that_cannot_be_sent_is_told_and_keeps_nobody_waiting() -> None:
     story = sent_in()
-    story.tell(order("complete", "ann"))
+    story.tell(request("complete", "ann"))
     story.tell(DONE)
     told = story.when(Failed(reason="no such inbox"))
     assert ["no such inbox" in event.text for event in told.events if isinstance(event, Warned)] == [True]
@@ -534,9 +562,9 @@ def test_a_reply_that_cannot_be_sent_is_told_and_keeps_nobody_waiting() -> None:
 
 def test_a_reply_that_nobody_sends_is_asked_for_anew_with_the_file() -> None:
     story = sent_in()
-    story.tell(order("complete", "ann"))
+    story.tell(request("complete", "ann"))
     first = letter(story.when(DONE))
-    story.tell(order("publish"))
+    story.tell(PublishRequested())
     assert len(story.when(DONE).then_asks(CallTool(tool=SEND)).run.open) == 1
     story.when(ToolReturned(value={"to": "boss"})).then_ends("completed")
     assert first.title == "calc"
@@ -544,7 +572,7 @@ def test_a_reply_that_nobody_sends_is_asked_for_anew_with_the_file() -> None:
 
 def test_a_document_that_nobody_sent_in_is_answered_to_nobody() -> None:
     story = document()
-    told(story, order("accept", "ann"), order("complete", "ann"))
+    told(story, request("accept", "ann"), request("complete", "ann"))
     story.when(DONE).then_asks().then_ends("completed")
 
 
@@ -553,7 +581,7 @@ def says(action: str = "complete", to: str = "", content: str = "done", **more: 
 
 
 def at_work(story: Given, agent: str = "ann") -> ScenarioOutcome:
-    result = story.when(order("work", agent, brief=f"You are {agent}.", team=["ann", "bob"]))
+    result = story.when(work(agent))
     story.tell(DONE)
     return result
 
@@ -637,7 +665,7 @@ def test_an_edit_that_takes_the_document_away_calls_the_agent_back() -> None:
     story = document()
     at_work(story)
     text = write(now(story)).replace("Status: in_progress", "Status: pending").replace("Owner: ann", "Owner: bob", 1)
-    result = story.when(order("edit", found=text, base=0))
+    result = story.when(EditFound(text=text, base=0))
     assert any(isinstance(event, Withdrawn) for event in result.decided)
     assert not any(isinstance(o.command, AskAgent) for o in result.run.open.values())
     assert (now(story).owner, now(story).status) == ("bob", "pending")
@@ -647,7 +675,7 @@ def test_an_agent_whose_document_was_edited_meanwhile_is_shown_it_and_asked_agai
     story = document()
     at_work(story)
     text = write(now(story)).replace("What is 2 + 2?", "What is 3 + 3?")
-    story.when(order("edit", found=text, base=0)).then(Edited, Asked)
+    story.when(EditFound(text=text, base=0)).then(EditAccepted, Asked)
     story.tell(DONE)
     story.when(says("complete", result="4")).then_asks(AskAgent)
     asked = next(o for o in story.run.open.values() if isinstance(o.command, AskAgent))  # type: ignore[union-attr]  # it was started
@@ -659,26 +687,26 @@ def test_an_agent_whose_document_was_edited_meanwhile_is_shown_it_and_asked_agai
 
 def test_a_file_that_cannot_be_written_becomes_a_question() -> None:
     story = document()
-    story.tell(order("accept", "ann"))
+    story.tell(request("accept", "ann"))
     story.when(Failed(reason="the disk is full")).then_asks(AskPerson)
     story.when(PersonAnswered(choice="retry")).then_asks(CallTool(tool=PUBLISH))
 
 
 def test_the_question_why_a_file_cannot_be_written_goes_when_it_can() -> None:
     story = document()
-    story.tell(order("accept", "ann"))
+    story.tell(request("accept", "ann"))
     story.tell(Failed(reason="the disk is full"))
-    story.tell(order("publish"))
+    story.tell(PublishRequested())
     result = story.when(DONE)
     assert not result.run.open
 
 
 def test_why_a_file_cannot_be_written_is_asked_once() -> None:
     story = document()
-    story.tell(order("accept", "ann"))
+    story.tell(request("accept", "ann"))
     result = story.when(Failed(reason="the disk is full")).then_asks(AskPerson)
     asked = list(result.run.open)
-    again = story.when(order("publish"))
+    again = story.when(PublishRequested())
     answered = story.when(Answered(to=max(again.run.open), answer=Failed(reason="the disk is full")))
     assert list(answered.run.open) == asked
 
@@ -687,14 +715,14 @@ def test_a_question_about_an_agent_goes_when_the_document_moves_on() -> None:
     story = document(attempts=1)
     at_work(story)
     story.tell(Failed(reason="timeout", fault="agent"))
-    story.tell(order("pass", "ann", to="bob", next_action="You try"))
+    story.tell(request("pass", "ann", to="bob", next_action="You try"))
     result = story.when(DONE)
     assert not result.run.open and now(story).owner == "bob"
 
 
 def test_cancelling_terminates_the_document_before_the_run_ends() -> None:
     story = document()
-    result = story.when(order("cancel", "boss"))
+    result = story.when(CancelRequested(by="boss"))
     assert result.run.ended is None
     assert read(published(result)["text"]).status == "terminated"
     story.when(DONE).then_ends("stopped", "cancelled by boss")
@@ -702,9 +730,9 @@ def test_cancelling_terminates_the_document_before_the_run_ends() -> None:
 
 def test_what_a_person_lets_go_on_is_done_as_it_was_ordered() -> None:
     story = document(guards={"then": "ask"})
-    told(story, order("accept", "ann"))
+    told(story, request("accept", "ann"))
     story.tell(DONE)
-    story.when(order("pass", "ann", to="bob", message="Thanks!")).then_asks(AskPerson)
+    story.when(request("pass", "ann", to="bob", message="Thanks!")).then_asks(AskPerson)
     assert now(story).owner == "ann"
     story.when(PersonAnswered(choice="continue"))
     assert (now(story).owner, now(story).status) == ("bob", "pending")
@@ -712,8 +740,8 @@ def test_what_a_person_lets_go_on_is_done_as_it_was_ordered() -> None:
 
 def test_only_the_newest_view_is_written() -> None:
     story = document()
-    story.tell(order("accept", "ann"))
-    result = story.when(order("pass", "ann", to="bob"))
+    story.tell(request("accept", "ann"))
+    result = story.when(request("pass", "ann", to="bob"))
     open_: list[Event] = [event for event in result.decided if isinstance(event, Withdrawn)]
     assert len(open_) == 1
     assert sum(isinstance(o.command, CallTool) for o in result.run.open.values()) == 1

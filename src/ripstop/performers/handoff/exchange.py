@@ -1,9 +1,9 @@
 """Replacing a file only if it still is what it was, which `rename` cannot do: it does not look at what it overwrites.
 
-The two files change places (`renameat2` with `RENAME_EXCHANGE`), and only then is what came out looked at. If it is
-not what was expected, somebody has saved in that moment, and they change back. A process that is killed between the
-two leaves that edit where the new file was: whoever comes next finds it there (`Folder.rescue`). Where the system or
-the file system cannot exchange, there is a plain rename right after a last look, and a window of microseconds.
+The two files change places (`renameat2` with `RENAME_EXCHANGE`), and only then is the old one checked. If it is
+not what was expected, an editor saved at that moment, and they change back. A process that is killed between the
+two leaves that edit where the new file was: the next process finds it there (`Folder.rescue`). Where the system or
+the file system cannot exchange, there is a plain rename right after a last check, with a window of microseconds.
 """
 
 import ctypes
@@ -23,9 +23,9 @@ Place = tuple[int, str]
 
 
 def replace_if(new: Place, old: Place, over: str, sha_of: Callable[[int, str], str]) -> bool:
-    """Put the file `new` in the place of `old`, if what stands there has the sha `over`. Returns whether it did.
+    """Put the file `new` in the place of `old`, if the file there has the sha `over`. Returns whether it did.
 
-    What stands under the name `new` afterwards is of no use to anybody. `sha_of` must have an answer for every file.
+    The file under the name `new` is of no use afterwards. `sha_of` must return something for every file.
     """
     ours = sha_of(*new)
     if sha_of(*old) != over:
@@ -39,9 +39,9 @@ def replace_if(new: Place, old: Place, over: str, sha_of: Callable[[int, str], s
             return True
         _exchange(new, old)
         if sha_of(*new) != ours:
-            _exchange(new, old)  # somebody has saved once more, over what we had put back: theirs is the last
+            _exchange(new, old)  # an editor saved again, over what we had put back: its text is the latest
     except FileNotFoundError:
-        pass  # somebody has deleted or renamed it in this moment
+        pass  # it was deleted or renamed at this moment
     return False
 
 

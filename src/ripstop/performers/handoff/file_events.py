@@ -27,10 +27,10 @@ from ripstop.performers.own_thread import start_thread
 log = logging.getLogger("ripstop.documents")
 
 SETTLE = 0.05
-"""Seconds without a change after which changes are told together: one save in an editor is several. The watcher also
-looks for reports this often."""
+"""Seconds without a change after which changes are reported together: one save in an editor is several. The watcher
+also looks for reports this often."""
 LONGEST_SETTLE = 0.4
-"""Seconds after which changes are told, even if there are more all the time."""
+"""Seconds after which changes are reported, even if there are more all the time."""
 MOST_ATTEMPTS = 100
 """To watch folders that come and go while we do."""
 BLIND_SWEEP = 2.0
@@ -99,7 +99,7 @@ class _Reports:
                 return changed
 
     def _named(self, reported: str) -> Path | None:
-        """The path of a report as it is to be told; `None` if it is of no interest."""
+        """The path to report for a change; `None` if it is of no interest."""
         folder, name = os.path.split(reported)
         parent = self._watched.get(folder)
         if parent is None or name.startswith(".") or not {parent, parent.parent} & {*self._wanted}:

@@ -1,4 +1,4 @@
-"""One file in an open folder: how it is looked at, made, replaced and moved. The rules are `folder`'s."""
+"""One file in an open folder: how it is read, made, replaced and moved. The rules are `folder`'s."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ripstop.runtime.failpoints import failpoint
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 
 from .exchange import replace_if
 from .locks import in_words
@@ -29,7 +29,7 @@ _CREATING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FoundFile(Struct, frozen=True):
-    """A file that was looked at: it has a text or a problem. `mtime` is in microseconds since 1970."""
+    """A file that was read: it has a text or a problem. `mtime` is in microseconds since 1970."""
 
     name: str
     text: str | None
@@ -87,7 +87,7 @@ def look_closely(above: int, name: str) -> tuple[bytes, os.stat_result] | None:
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise Refused(f"{name!r} is no ordinary file. Move it away.")
+                raise Refused(f"{name!r} is not a regular file. Move it away.")
             if status.st_size > MAX_SIZE:
                 raise Refused(f"{name!r} is too large: {status.st_size} bytes, at most {MAX_SIZE}.")
             data = file.read(MAX_SIZE + 1)
@@ -100,13 +100,13 @@ def look_closely(above: int, name: str) -> tuple[bytes, os.stat_result] | None:
 
 
 def sha(above: int, name: str) -> str:
-    """Of what stands there; empty if nothing does."""
+    """The hash of the file; empty if there is none."""
     data = look(above, name)
     return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 def sha_of_any(above: int, name: str) -> str:
-    """The same, and something that is no sha for what cannot be read."""
+    """Like `sha`, but returns a text that is not a hash if the file cannot be read."""
     try:
         return sha(above, name)
     except (Refused, TryAgain, OSError):
@@ -165,7 +165,7 @@ def put(above: int, name: str, data: bytes) -> None:
 
 
 def put_in_place_of(above: int, name: str, data: bytes, over: str, beside: int, key: str) -> bool:
-    """What is exchanged has a name of its own, which only complete files get. After an error it stays: see `rescue`."""
+    """The new file has a separate name, which only complete files get. After an error it stays: see `rescue`."""
     with _unfinished(beside, data, _mode(above, name), into=above) as unfinished:
         failpoint("documents.before_rename")
         os.rename(unfinished, key, src_dir_fd=beside, dst_dir_fd=beside)
@@ -200,7 +200,7 @@ def move(above: int, name: str, into: int, names: Iterator[str]) -> str:
     except OSError as error:
         os.unlink(target, dir_fd=into)
         if isinstance(error, FileNotFoundError):
-            raise Missing(f"There is no {name!r} any more; somebody else has moved or deleted it.") from error
+            raise Missing(f"{name!r} is gone; another process has moved or deleted it.") from error
         raise
     failpoint("documents.after_move")
     os.fsync(into)

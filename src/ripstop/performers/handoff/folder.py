@@ -10,7 +10,7 @@
   fsync of the folder. Hidden files that a killed process has left are removed when they are an hour old; no lock could
   tell sooner, for many may be writing.
 - A document is replaced by an exchange with a complete file in `replacing/`, under the document's lock. What a killed
-  process has left there may be an edit that somebody saved in that moment, so it is never removed unseen (`rescue`).
+  process has left there may be an edit that was saved at that moment, so it is never removed unseen (`rescue`).
 - Links are not followed, and only regular files are read. The folder itself must exist, and may be behind a link.
 - Nothing here waits for anybody but the disk. What goes wrong is `Refused`, or `TryAgain` if it may pass.
 """
@@ -26,7 +26,7 @@ from pathlib import Path
 from ripstop.kernel.errors import UsageError
 from ripstop.performers.tools.roots import Roots
 from ripstop.runtime.failpoints import failpoint
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 
 from . import files
 from .files import FoundFile, Missing
@@ -142,7 +142,7 @@ class Folder:
             )
 
     def replace(self, name: str, text: str, over: str | None = None, key: str = "") -> bool:
-        """Write a document; with `over`, only if what stands there has this sha (empty: if nothing stands there).
+        """Write a document; with `over`, only if the present file has this sha (empty: if there is none).
 
         Returns whether it was written. An editor that saves at the same moment is noticed; see `exchange`. `key`: of
         the document, whose lock the caller holds.
@@ -166,7 +166,7 @@ class Folder:
             )
 
     def refused(self) -> dict[str, list[str]]:
-        """The names of the refused texts that are kept, by the document that they are kept beside."""
+        """The names of the refused texts that are kept, by their document."""
         found: dict[str, list[str]] = {}
         try:
             with self._opened(WORKFLOWS) as above:
@@ -209,7 +209,7 @@ class Folder:
     # Replacing that was cut short
 
     def replacing(self) -> list[str]:
-        """Keys of the documents that are being replaced, or were when somebody was killed."""
+        """Keys of the documents that are being replaced, or were when a process was killed."""
         try:
             with self._opened(WORKFLOWS, OURS, REPLACING) as above:
                 return [name for name in os.listdir(above) if not name.startswith(".")]
@@ -219,7 +219,7 @@ class Folder:
     def rescue(self, key: str, name: str, ours: Collection[str]) -> str:
         """If replacing the document `name` was cut short, clear up; the caller holds its lock.
 
-        What has none of our shas is an edit, and is kept beside the document; returns where.
+        What has none of our shas is an edit, and is kept next to the document; returns where.
         """
         with self._opened(WORKFLOWS, OURS, REPLACING, create=True) as beside:
             found = files.sha_of_any(beside, key)
@@ -242,11 +242,11 @@ class Folder:
             return []
 
     def messages(self, agent: str) -> list[FoundFile]:
-        """Every message that nobody has handled, in no order."""
+        """Every message that is not handled yet, in no order."""
         return self._all(INBOX, checked(agent, _NOBODY))
 
     def has_message(self, agent: str, name: str) -> bool:
-        """Whether there is a message that nobody has handled."""
+        """Whether there is a message that is not handled yet."""
         with self._opened(INBOX, checked(agent, _NOBODY)) as above:
             return files.is_there(above, checked(name))
 
@@ -264,7 +264,7 @@ class Folder:
             return bool(files.create(above, iter([name]), data))
 
     def processed(self, agent: str, name: str) -> Path:
-        """Move a handled message to `processed/`. Raises `Missing`: somebody else has moved it."""
+        """Move a handled message to `processed/`. Raises `Missing` if another process has moved it."""
         return self._move(checked(name), PROCESSED, "", INBOX, checked(agent, _NOBODY))
 
     def set_message_aside(self, agent: str, name: str, reason: str) -> Path:
@@ -274,7 +274,7 @@ class Folder:
 
     @contextmanager
     def _opened(self, *parts: str, create: bool = False) -> Iterator[int]:
-        """A descriptor of a folder of ours. What the system says about it is put into words for people."""
+        """A descriptor of one of ripstop's folders. System errors become `Refused` with a message for people."""
         place = self.root.joinpath(*parts)
         with ExitStack() as stack:
             try:
@@ -283,7 +283,7 @@ class Folder:
             except FileNotFoundError as error:
                 raise Missing(f"There is no folder {str(place)!r}. Put it back, or choose another.") from error
             except Refused as refusal:
-                raise Refused(f"{str(place)!r} cannot be used: {refusal} Move away what stands there.") from refusal
+                raise Refused(f"{str(place)!r} cannot be used: {refusal} Move away what is there.") from refusal
             except OSError as error:
                 raise in_words(place, error) from error
             try:
@@ -318,7 +318,7 @@ class Folder:
                 return odd + [one for one in found if one]
         except Missing:
             if self.root.is_dir():
-                return []  # nobody has written anything yet
+                return []  # nothing was written yet
             raise
 
     def _move(self, name: str, into: str, reason: str, *parts: str) -> Path:

@@ -2,9 +2,9 @@
 
 - It is `flock` on a file: the kernel frees it when its holder dies, however it dies. Each holder opens the file
   for itself, so two tasks of one process exclude each other like two processes.
-- The file is never deleted. Whoever waits has the old file open; if it were deleted, the next to come would lock a
+- The file is never deleted. A waiter has the old file open; if it were deleted, the next caller would lock a
   new file of the same name, and both would believe that they hold the lock.
-- Whoever has to wait does so in a thread of its own. The pool of `asyncio.to_thread` has few threads: if all of them
+- Each waiter has its own thread. The pool of `asyncio.to_thread` has few threads: if all of them
   waited for a lock, its holder would find none left to do its work in, and leaving the program would wait for them.
 - A task that gives up waiting leaves its thread behind. Whichever of the two comes second closes the file, so no lock
   is kept for nobody.
@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 
 Result = TypeVar("Result")
 
@@ -30,8 +30,8 @@ _ADVICE = {
     errno.EPERM: "It must be writable, and on a file system that has hard links.",
     errno.EROFS: "Make it writable, or choose another folder.",
     errno.ENOENT: "Put it back, or choose another folder.",
-    errno.ENOTDIR: "A file stands where a folder should be; move it away.",
-    errno.EISDIR: "A folder stands where a file should be; move it away.",
+    errno.ENOTDIR: "There is a file where a folder should be; move it away.",
+    errno.EISDIR: "There is a folder where a file should be; move it away.",
     errno.ELOOP: "It is a symbolic link, and links are not followed; move it away.",
     errno.ENOSPC: "Make room on the disk.",
     errno.EDQUOT: "Make room on the disk.",
@@ -60,9 +60,9 @@ async def do_locked(path: Path, work: Callable[[], Result]) -> Result:
         try:
             return await asyncio.shield(working)
         except asyncio.CancelledError:
-            await asyncio.wait([working])  # a thread cannot be stopped, and must not go on without the lock
+            await asyncio.wait([working])  # a thread cannot be stopped, and must not continue without the lock
             if not working.cancelled():
-                working.exception()  # nobody waits for it any more, so nobody need be told
+                working.exception()  # the caller has gone, so the error is not reported
             raise
 
 

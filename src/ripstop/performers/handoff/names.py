@@ -1,11 +1,11 @@
-"""Names and texts as they can stand on disk, in any language."""
+"""Names and texts as they can be stored on disk, in any language."""
 
 import unicodedata
 from collections.abc import Iterator
 from itertools import count
 
 from ripstop.performers.tools.roots import is_name
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 
 MAX_SIZE = 1_000_000
 """Bytes of one text."""
@@ -30,14 +30,14 @@ def printable(name: str) -> str:
 
 
 def safe(word: str) -> str:
-    """A word of any language as a part of a file name. Marks (M) belong to the letters that they stand on."""
+    """A word of any language as a part of a file name. Marks (M) belong to the letters before them."""
     letters = unicodedata.normalize("NFC", word)[:60]
     fitting = (x if x.isalnum() or x == "-" or unicodedata.category(x)[0] == "M" else "_" for x in letters)
     return cut("".join(fitting), 180) or "untitled"
 
 
 def cut(name: str, most: int) -> str:
-    """To so many bytes, between two characters."""
+    """Cut to a number of bytes, between two characters."""
     return name.encode()[:most].decode(errors="ignore")
 
 
@@ -54,7 +54,7 @@ def decoded(name: str, data: bytes) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """A text as it stands in a file. `Refused` if it cannot."""
+    """A text as the bytes of a file. Raises `Refused` if it cannot be encoded."""
     try:
         data = text.encode()
     except UnicodeEncodeError as error:

@@ -1,14 +1,14 @@
-"""Writes the documents that runs publish, and never over what somebody else has written.
+"""Writes the documents that runs publish, and never overwrites an edit.
 
-- A document is a view of a run: each text stands for a record, by its number. Beside the folder's documents we note
+- A document is a view of a run: each text is the view at a record, named by its number. Next to the documents we note
   what we have `seen` there last: the number, the sha of our text, and what it was written over.
 - Only a text that is ours, or one that the caller names (`over`), is overwritten. Anything else is an edit: it stays,
   and is handed back with the number of the record that the editor had before them.
 - The note is written first, the file second. A process that dies in between leaves a note that knows both texts, so
-  whoever publishes next (the same number again, or a higher one) writes on. The text before ours is known by its stamp
-  as well: whoever puts exactly that text back has made an edit like any other.
-- An edit that was saved in the moment in which a process was killed is found before anything else is written, kept
-  beside the document, and reported.
+  the next publication (of the same number, or a higher one) can overwrite either. The text before ours is known by its
+  stamp as well: putting exactly that text back is an edit like any other.
+- An edit that was saved at the moment a process was killed is found before anything else is written, kept
+  next to the document, and reported.
 - Everything happens under the document's lock. Editors do not take locks; see `Folder.replace`.
 """
 
@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.runtime.failpoints import failpoint
-from ripstop.runtime.ports import Kind, Refused, Request
+from ripstop.runtime.performers import Kind, Refused, Request
 
 from .folder import Folder
 from .locks import do_locked
@@ -35,13 +35,15 @@ class Publication(Struct, frozen=True):
     """The arguments of the tool."""
 
     number: int
-    """Of the record that the text stands for."""
+    """Of the record that the text shows."""
     file: str
     text: str
     over: str = ""
     """The sha of a text that may be overwritten although it is not ours …"""
     keep: str = ""
     """… and is kept beside under this tag; empty if it need not be kept."""
+    folder: str = ""
+    """The folder that the definition names. The run's settings come first (`relocation.py`)."""
 
 
 class Seen(Struct, frozen=True):
@@ -50,7 +52,7 @@ class Seen(Struct, frozen=True):
     number: int = 0
     sha: str = ""
     before: str = ""
-    """The sha of what stood there before; empty if there was no file …"""
+    """The sha of the file before; empty if there was no file …"""
     stamp: str = ""
     """… and the stamp of that file, which is another if the same text is saved again."""
     file: str = ""
@@ -68,7 +70,7 @@ def key_of(run_id: str) -> str:
 
 
 def sha_of(text: str) -> str:
-    """Of a text as it stands in a file."""
+    """The hash of a text as the bytes of a file."""
     return sha256(encoded(text)).hexdigest()
 
 
@@ -93,6 +95,9 @@ class Publisher:
     def kind(self, command: Command) -> Kind:
         return Kind.PURE
 
+    def offers(self) -> tuple[str, ...]:
+        return (f"tool:{TOOL}",)
+
     def provider(self, request: Request) -> str:
         return ""
 
@@ -101,7 +106,7 @@ class Publisher:
 
 
 async def edited(folder: Folder, key: str, file: str) -> tuple[str, int] | None:
-    """The text of a document that somebody else has written, and the number of the record that they had before them."""
+    """An edited text of a document, and the number of the record whose view was edited."""
 
     def look() -> tuple[str, int] | None:
         seen, (text, stamp) = _seen(folder, key), folder.look(file)
@@ -111,7 +116,7 @@ async def edited(folder: Folder, key: str, file: str) -> tuple[str, int] | None:
 
 
 async def rescue(folder: Folder, key: str, file: str) -> str:
-    """Keep an edit beside its document that was saved when whoever wrote the file was killed; returns where, if any."""
+    """Keep an edit that was saved while the process that wrote the file was killed; returns where, or an empty text."""
     return await do_locked(folder.lock(key), lambda: _rescue(folder, key, file))
 
 
@@ -141,9 +146,9 @@ async def put_back(folder: Folder, key: str, file: str, text: str) -> bool:
 
 
 async def restore(folder: Folder, key: str, file: str, found: str, text: str, tag: str) -> str:
-    """Put a document right that has nothing more to say, and keep what was found in its file beside it; returns where.
+    """Restore the file of a finished document, and keep what was found in it next to it; returns where.
 
-    Nothing is done, and nothing returned, if that text stands there no longer.
+    Nothing is done, and nothing returned, if the file no longer holds that text.
     """
 
     def put_right() -> str:
@@ -198,7 +203,7 @@ def _seen(folder: Folder, key: str) -> Seen:
 
 
 def _read(note: bytes) -> Seen:
-    """Nothing seen, if the note is missing or damaged: then every text there is somebody else's."""
+    """Nothing seen, if the note is missing or damaged: then every text there counts as an edit."""
     try:
         return msgspec.json.decode(note, type=Seen)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,8 +1,8 @@
 """Sends a message for a run into an agent's inbox, once.
 
-The name of the message follows from the run and from what it is about. So an attempt that is repeated, because nobody
-knows how the first one ended, finds the message: unread, handled or set aside. Only whoever deletes a message before
-we have noted that it was sent may get it again, under the same name.
+The name of the message follows from the run and from what it is about. So an attempt that is repeated, because it is
+unknown how the first one ended, finds the message: unread, handled or set aside. Only a recipient that deletes a
+message before we have noted that it was sent can get it again, under the same name.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
-from ripstop.runtime.ports import Kind, Refused, Request
+from ripstop.runtime.performers import Kind, Refused, Request
 
 from .folder import Folder
 from .locks import do_locked
@@ -27,6 +27,8 @@ class OutgoingMessage(Struct, frozen=True):
     stem: str
     """What it is about; the same for the same message, and for no other of this run."""
     text: str
+    folder: str = ""
+    """The folder that the definition names. The run's settings come first (`relocation.py`)."""
 
 
 class Sender:
@@ -49,6 +51,9 @@ class Sender:
 
     def kind(self, command: Command) -> Kind:
         return Kind.PURE
+
+    def offers(self) -> tuple[str, ...]:
+        return (f"tool:{TOOL}",)
 
     def provider(self, request: Request) -> str:
         return ""

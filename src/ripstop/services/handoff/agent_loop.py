@@ -1,8 +1,8 @@
-"""Letting agents work on the documents they own, for as long as somebody watches.
+"""Letting agents work on the documents they own, while `docs watch` runs.
 
 In every round the workflows come first and the inbox second. A round begins when something has changed in the
-folder; the slow sweep is only a safety net. A file that cannot be read is looked at again as soon as it is clear that
-nobody is just writing it. Agents work side by side, one document each.
+folder; the slow sweep is only a safety net. A file that cannot be read is read again as soon as it is clear that
+it is not being written. Agents work side by side, one document each.
 """
 
 import asyncio
@@ -17,15 +17,16 @@ from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.run import Run
 from ripstop.performers.handoff.file_events import changes
 from ripstop.performers.handoff.folder import INBOX, WORKFLOWS
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.styles.handoff.events import Assignment, WorkRequested
+from ripstop.styles.handoff.policy import Role
 from ripstop.styles.handoff.rules import FINAL
-from ripstop.styles.handoff.state import Assignment, HandoffState, asked_of
+from ripstop.styles.handoff.state import HandoffState, asked_of
 
 from .inbox import Mailroom, letters
 from .reconcile import settles
-from .roles import Role
 from .service import HandoffService
-from .view import Document, Trouble
+from .view import DocumentView, Trouble
 
 
 class Mail(Struct, frozen=True):
@@ -54,7 +55,7 @@ class Watch:
         self._tell = tell
         self._sweep = sweep
         self._stuck: set[Mail] = set()
-        """Messages that cannot be put away; each is told once."""
+        """Messages that cannot be put away; each is reported once."""
 
     async def for_ever(self) -> None:
         """Until this task is cancelled."""
@@ -66,7 +67,7 @@ class Watch:
                     self._documents.tell(Trouble(WORKFLOWS, str(problem)))
 
     async def once(self) -> None:
-        """Until nothing is left that an agent of ours could do. What changes meanwhile is noticed, too."""
+        """Until nothing is left that an agent could do. What changes meanwhile is noticed, too."""
         worker = self._documents.app.worker
         async with aclosing(self._changes()) as told:
             upcoming = asyncio.ensure_future(anext(told))
@@ -82,16 +83,14 @@ class Watch:
                     if at_rest and not works and not worker.busy:
                         return
                     if at_rest:
-                        await asyncio.sleep(SHORTLY)  # whoever works on it may be another process
+                        await asyncio.sleep(SHORTLY)  # another process may be working on it
             finally:
                 upcoming.cancel()
                 await asyncio.wait([upcoming])
 
     async def _changes(self) -> AsyncGenerator[set[str] | None, None]:
         """The files of documents to look at, each time there are some; none: all of them."""
-        worker, root = self._documents.app.worker, self._documents.folder.root
-        worker.only = self._documents.prefix
-        worker.wake()
+        root = self._documents.folder.root
         async with aclosing(changes([root / WORKFLOWS, root / INBOX], self._sweep)) as told:
             upcoming = asyncio.ensure_future(anext(told))
             try:
@@ -108,7 +107,7 @@ class Watch:
                 await asyncio.wait([upcoming])
 
     def _until_settled(self) -> float | None:
-        """Seconds until a file that could not be read is to be looked at again; none if there is no such file."""
+        """Seconds until a file that could not be read is to be read again; `None` if there is no such file."""
         due = min(self._documents.unsettled.values(), default=None)
         return None if due is None else max(0.0, (due - now()) / 1_000_000)
 
@@ -119,8 +118,8 @@ class Watch:
         handled = await self._open_mail()
         return any(working) or handled or bool(self._documents.unsettled)
 
-    async def _give(self, document: Document) -> bool:
-        """Whether an agent of ours works on the document, now that it was asked to."""
+    async def _give(self, document: DocumentView) -> bool:
+        """Whether an agent works on the document, now that it was asked to."""
         role = self._roles.get(document.paper.owner)
         if role is None or document.paper.status in FINAL:
             return False
@@ -131,20 +130,19 @@ class Watch:
         if "agent" in asked:
             return True
         try:
-            await self._documents.app.engine.order(document.run, "work", self._brief(run, role), role.name)
+            wanted = WorkRequested(agent=role.name, assignment=self._assignment(run, role))
+            await self._documents.app.engine.tell_fact(document.run, wanted)
         except RunHasEnded:
             return False
         return True
 
-    def _brief(self, run: Run[HandoffState], role: Role) -> dict[str, object]:
+    def _assignment(self, run: Run[HandoffState], role: Role) -> Assignment | None:
         """How the role works, if the journal of this document does not say so yet."""
-        team = tuple(self._roles)
-        if run.state.briefs.get(role.name) == Assignment(role.prompt, role.model, team):
-            return {}
-        return {"brief": role.prompt, "model": role.model, "team": team}
+        assignment = Assignment(role.prompt, role.model, tuple(self._roles))
+        return None if run.state.assignment(role.name) == assignment else assignment
 
-    def strangers(self, documents: Collection[Document]) -> list[Document]:
-        """Documents that wait for somebody who is no role of ours."""
+    def strangers(self, documents: Collection[DocumentView]) -> list[DocumentView]:
+        """Documents that wait for an owner who is not a role here."""
         return [d for d in documents if d.paper.status not in FINAL and d.paper.owner not in self._roles]
 
     async def _open_mail(self) -> bool:
@@ -158,7 +156,7 @@ class Watch:
         for letter in found:
             if letter.agent not in self._roles:
                 continue
-            if letter.message is None and (due := settles(letter.mtime)):  # somebody may still be writing it
+            if letter.message is None and (due := settles(letter.mtime)):  # it may still be being written
                 self._documents.unsettled[f"{INBOX}/{letter.agent}/{letter.file}"] = due
                 continue
             became, away = await room.handle(letter)

@@ -10,7 +10,7 @@ _TEXT = """\
 You{name} work on tasks that are Markdown files in `.workflows/`. Look there first, in `.inbox/{agent}/` second.
 Take a document whose `Current_Owner` is you and whose `Status` is `pending` or `in_progress`. {final} are final.
 
-To change a document, edit its file and save it. ripstop reads your edit back, checks it and writes the file anew.
+To change a document, edit its file and save it. ripstop reads your edit back, checks it and rewrites the file.
 
 ## What to write
 

@@ -5,19 +5,17 @@ it was moved as well, by the ids of the documents in it. So nothing is taken in 
 """
 
 import asyncio
-import re
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ripstop.performers.handoff.folder import LETTERS, Folder
+from ripstop.performers.handoff.folder import Folder
 from ripstop.runtime.engine import Engine
-from ripstop.runtime.ports import RunInfo
+from ripstop.runtime.ports import MAX_PAGE, RunInfo, RunQuery
 from ripstop.styles.handoff.document import Malformed, read
 
-from .run_names import prefix_for, run_of
-
-_RUN = re.compile(rf"docs-([{LETTERS}]{{5}})\.")
+from .run_names import NAMED_AFTER_FOLDER, prefix_for, run_of
 
 
 class Identity(Struct, frozen=True):
@@ -32,9 +30,9 @@ async def identity_of(engine: Engine, folder: Folder) -> Identity:
     if known:
         return Identity(known)
     by_id: dict[str, list[RunInfo]] = {}
-    for info in sorted(await engine.runs(), key=lambda info: info.updated, reverse=True):
-        match = _RUN.match(info.run_id)
-        if match and info.style == "handoff":
+    for info in sorted(await _documents(engine), key=lambda info: info.updated, reverse=True):
+        match = NAMED_AFTER_FOLDER.match(info.run_id)
+        if match:
             by_id.setdefault(match[1], []).append(info)
     for id, infos in by_id.items():  # the one that was used last comes first
         places = {await _place(engine, info.run_id) for info in infos}
@@ -45,9 +43,20 @@ async def identity_of(engine: Engine, folder: Folder) -> Identity:
     return Identity("")
 
 
+async def _documents(engine: Engine) -> list[RunInfo]:
+    """The runs of all documents that the journal has, of every folder."""
+    found, query = [], RunQuery(styles=("handoff",), size=MAX_PAGE)
+    while True:
+        page = await engine.runs(query)
+        found += page.items
+        if not page.next:
+            return found
+        query = replace(query, cursor=page.next)
+
+
 async def _place(engine: Engine, run_id: str) -> str:
     """The folder in which a run was begun."""
-    return str((await engine.look(run_id)).run.started.settings.get("folder", ""))
+    return (await engine.look(run_id)).run.started.settings.folder
 
 
 def _is_of(place: str, id: str) -> bool:

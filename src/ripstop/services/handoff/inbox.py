@@ -1,13 +1,13 @@
 """The inbox: messages between agents, and what becomes of them.
 
 - A message with a document brings it into the folder, or is read as an edit of the one that is there.
-- A message about a document is told to it. Only a transition changes a document, so a message alone never does,
-  unless it ends it: with the end marker, or with nothing but a courtesy.
-- Any other message that asks for something becomes a document of its own, so that all work is guarded alike. A
+- A message about a document is delivered to its run. Only a transition changes a document, so a message alone never
+  does, unless it ends it: with the end marker, or with nothing but a courtesy.
+- Any other message that asks for something becomes a new document, so that all work is guarded alike. A
   courtesy, an answer and a message with the end marker ask for nothing: they are put away, and nothing is started.
 - The sender of a message that brought a document, or became one, gets a message when the document is finished, and
-  the sender of a document that is refused gets one with the reason. The refused text is kept beside the file.
-- A handled message goes to `processed/`; an empty or malformed one is set aside, with the reason beside it.
+  the sender of a document that is refused gets one with the reason. The refused text is kept next to the file.
+- A handled message goes to `processed/`; an empty or malformed one is set aside, with the reason next to it.
 
 One process at a time handles the messages of an inbox. What a message leads to has an id that follows from the
 message, so one that is handled twice does nothing twice.
@@ -26,7 +26,7 @@ from ripstop.kernel.errors import RunHasEnded
 from ripstop.performers.handoff.files import FoundFile, Missing
 from ripstop.performers.handoff.locks import do_locked, locked
 from ripstop.performers.handoff.publisher import key_of
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 from ripstop.styles.courtesy import courteous
 from ripstop.styles.handoff.document import Malformed, read
 from ripstop.styles.handoff.markdown import as_id
@@ -39,7 +39,7 @@ from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.styles.handoff.texts import ENGINE, timestamp
 
 from .service import HandoffService
-from .view import Document
+from .view import DocumentView
 
 
 class InboxMessage(Struct, frozen=True):
@@ -108,7 +108,7 @@ class Mailroom:
                     raise Missing("")
                 return await self._handled(letter), True
         except Missing:
-            return letter.problem or "somebody else has handled it", False
+            return letter.problem or "another process has handled it", False
         except (Refused, TryAgain) as problem:
             return f"it stays where it is: {problem}", False
 
@@ -128,18 +128,18 @@ class Mailroom:
     async def _become(self, letter: InboxMessage, message: HandoffMessage) -> str:
         said = spoken(message)
         if message.sender == ENGINE:
-            return "a notice of ripstop's own: filed"
+            return "a notice from ripstop: filed"
         if message.document:
             return await self._with_document(letter, message, said)
         about = await self._about(message, said)
         if about is not None:
-            return await self._told(about, message)
+            return await self._told(about, letter, message)
         if message.type == "workflow":
             raise Malformed(
-                1, "there is none: it stands under `## Workflow Document`, or the Title is the id of one here"
+                1, "there is none: put it under `## Workflow Document`, or give the id of one here as the Title"
             )
         if message.type != "normal":
-            return "it names no document of this folder, or several"
+            return "it does not name one document of this folder"
         if nothing_new := self._asks_for_nothing(message, said):
             return nothing_new
         digest = _digest(letter, message)
@@ -154,7 +154,7 @@ class Mailroom:
     def _asks_for_nothing(self, message: HandoffMessage, said: Spoken) -> str:
         """Why a message starts nothing; empty if it asks for something."""
         guards = self._guards()
-        if progress.marked(said.own, guards):
+        if progress.has_end_marker(said.own, guards):
             return f"it ends with {guards.end_marker}: filed, nothing is started"
         words = without_names(said.own, message)
         if not words.strip() or courteous(words, guards) or courteous(said.own, guards):
@@ -164,7 +164,7 @@ class Mailroom:
     def _guards(self) -> Guards:
         return HandoffStyle().guards(Policy(), self._documents.app.settings.guards)
 
-    def _learn(self, document: Document) -> None:
+    def _learn(self, document: DocumentView) -> None:
         if self._ids is not None:
             self._ids.add(document.id)
 
@@ -172,11 +172,11 @@ class Mailroom:
         documents, paper = self._documents, read(message.document)
         known = await documents.known(paper.id)
         if known is None:
-            # whoever sends a finished document knows that it is
+            # the sender of a finished document knows that it is finished
             sender = message.sender if paper.status not in FINAL else ""
             document = await documents.take(message.document, f"inbox-{_digest(letter, message)}", sender)
             self._learn(document)
-            return await self._ended(document, message, said) or _standing("document", document)
+            return await self._ended(document, letter, message, said) or _standing("document", document)
         if known.paper.status in FINAL:
             return f"ignored: {known.id} is {known.paper.status}"
         try:
@@ -187,16 +187,16 @@ class Mailroom:
         if verdict.refusal:
             return await self._refused(letter, message, verdict.document, verdict.refusal)
         notes = "".join(f"; {note}" for note in verdict.notes)
-        ended = await self._ended(verdict.document, message, said)
+        ended = await self._ended(verdict.document, letter, message, said)
         return (ended or f"taken over into {verdict.document.id}") + notes
 
-    async def _ended(self, document: Document, message: HandoffMessage, said: Spoken) -> str:
+    async def _ended(self, document: DocumentView, letter: InboxMessage, message: HandoffMessage, said: Spoken) -> str:
         """End a document that came with the end marker in the words above it."""
-        if document.paper.status in FINAL or not progress.marked(said.own, self._guards()):
+        if document.paper.status in FINAL or not progress.has_end_marker(said.own, self._guards()):
             return ""
-        return await self._told(document, message)
+        return await self._told(document, letter, message)
 
-    async def _refused(self, letter: InboxMessage, message: HandoffMessage, document: Document, reason: str) -> str:
+    async def _refused(self, letter: InboxMessage, message: HandoffMessage, document: DocumentView, reason: str) -> str:
         """Keep a refused document beside the one that it was meant for, and tell its sender why."""
         folder, digest = self._documents.folder, _digest(letter, message)
         kept = await asyncio.to_thread(folder.keep_beside, document.file, message.document, f"message-{digest}")
@@ -210,10 +210,10 @@ class Mailroom:
             lock = await asyncio.to_thread(folder.lock, key_of(document.run))
             await do_locked(lock, lambda: folder.send(message.sender, stem, text))
         except (Refused, TryAgain) as problem:
-            return f"{told}; {message.sender!r} cannot be told: {problem}"
-        return f"{told}, and {message.sender} was told"
+            return f"{told}; {message.sender!r} cannot be notified: {problem}"
+        return f"{told}, and {message.sender} was notified"
 
-    async def _about(self, message: HandoffMessage, said: Spoken) -> Document | None:
+    async def _about(self, message: HandoffMessage, said: Spoken) -> DocumentView | None:
         """The document that a message is about: the one whose id is its title, or is a word in a reply's text."""
         title = as_id(message.title)
         known = await self._documents.known(title) if title else None
@@ -227,24 +227,26 @@ class Mailroom:
         named = [name for name in self._ids if name in text and _as_word(name, text)]
         return await self._documents.known(named[0]) if len(named) == 1 else None
 
-    async def _told(self, about: Document, message: HandoffMessage) -> str:
+    async def _told(self, about: DocumentView, letter: InboxMessage, message: HandoffMessage) -> str:
         if about.paper.status in FINAL:
             return f"ignored: {about.id} is {about.paper.status}"
         said = spoken(message)
         words = said.own or said.text
         try:
-            await self._documents.app.engine.hear(about.run, words, by=message.sender)
+            # a process that dies before the message is put away leaves it to be handled again, and heard once
+            heard = f"inbox:{letter.agent}:{_digest(letter, message)}"
+            await self._documents.app.engine.hear(about.run, words, by=message.sender, channel="inbox", id=heard)
         except RunHasEnded:
             return f"ignored: {about.id} has ended"
         run = await self._documents.written(about.run)
-        return f"told to {about.id}, which is {run.state.paper.status}"
+        return f"delivered to {about.id}, which is {run.state.paper.status}"
 
 
 def _as_word(name: str, text: str) -> bool:
     return re.search(rf"(?<![\w-])(?<!\w\.){re.escape(name)}(?![\w-]|\.\w)", text) is not None
 
 
-def _standing(what: str, document: Document) -> str:
+def _standing(what: str, document: DocumentView) -> str:
     return f"{what} {document.id}, {document.paper.status} with {document.paper.owner}"
 
 

@@ -1,13 +1,13 @@
-"""Taking stock: every file is looked at, and what stands in it is brought together with the journal.
+"""Reconciling a folder: every file is read and compared with the journal.
 
-- A document that nobody knows is taken in. An edited one is read back, and put right if the edit is refused.
-- A file that holds no document is set aside, unless it was the file of one: then it is put right. The same goes for
-  a file whose id was changed. It is known by its name whose file it was, and of a finished document by its content
-  as well: a name that nobody needs any more may be taken by another document.
+- An unknown document is taken in. An edited one is read back, and its file is restored if the edit is refused.
+- A file that is not a document is set aside, unless it was the file of one: then it is restored. The same goes for
+  a file whose id was changed. Its name shows whose file it was, and for a finished document also its content:
+  a name that is no longer needed may be taken by another document.
 - A document that is under way and whose file is gone gets it back; one whose file was renamed is found under its
-  new name. A copy is named, and left alone. If the whole folder is gone, or the file of a finished document, that
-  is told; `restore` writes it back.
-- One odd file stops nobody: what is wrong with it is told, and the others go on.
+  new name. A copy is reported, and left alone. If the whole folder is gone, or the file of a finished document, that
+  is reported; `restore` writes it back.
+- One bad file does not stop the others: what is wrong with it is reported.
 """
 
 import asyncio
@@ -33,13 +33,15 @@ from ripstop.performers.handoff.publisher import (
     restore,
     sha_of,
 )
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 from ripstop.styles.handoff.document import HandoffDocument, Malformed, read, write
 from ripstop.styles.handoff.edits import is_of
+from ripstop.styles.handoff.events import FileMissing, FileRenamed, PublishRequested
 from ripstop.styles.handoff.rules import FINAL
 from ripstop.styles.handoff.state import OWED, HandoffState, asked_of
 
-from .view import Document, Trouble, Verdict
+from .folder_runs import FolderRuns
+from .view import DocumentView, Trouble, Verdict
 
 SETTLED = 2_000_000
 """Microseconds after which a file that cannot be read is not just being written."""
@@ -50,25 +52,23 @@ def settles(mtime: int) -> int:
     return mtime + SETTLED if abs(now() - mtime) < SETTLED else 0
 
 
-class OfficeDesk(Protocol):
-    """Whose documents these are (`documents.Documents`)."""
+class Documents(Protocol):
+    """Whose documents these are (`service.HandoffService`)."""
 
     app: App
     folder: Folder
+    runs: FolderRuns
     unsettled: dict[str, int]
-
-    @property
-    def prefix(self) -> str: ...
 
     def tell(self, trouble: Trouble) -> None: ...
 
-    def run_of(self, document: str) -> str: ...
+    async def run_of(self, document: str) -> str: ...
 
-    def document(self, run: Run[HandoffState]) -> Document: ...
+    def document(self, run: Run[HandoffState]) -> DocumentView: ...
 
     async def state(self, run_id: str) -> Run[HandoffState]: ...
 
-    async def adopt(self, name: str, text: str, paper: HandoffDocument) -> Document: ...
+    async def adopt(self, name: str, text: str, paper: HandoffDocument) -> DocumentView: ...
 
     async def offer(self, run: Run[HandoffState], text: str, base: int | None = None) -> Verdict: ...
 
@@ -80,10 +80,10 @@ class OfficeDesk(Protocol):
 class Reconciliation:
     """One look at everything."""
 
-    def __init__(self, documents: OfficeDesk) -> None:
+    def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self._folder = documents.folder
-        self._found: dict[str, Document] = {}
+        self._found: dict[str, DocumentView] = {}
         self._files: set[str] = set()
         """The files that there are. A finished document whose name another one has taken is not missed."""
         self._active: set[str] = set()
@@ -95,15 +95,13 @@ class Reconciliation:
         """What we have noted about the documents, by key; only if we look at all of them."""
         self._runs_by_file: dict[str, list[str]] | None = None
         """Looked up when first needed."""
-        self.unread: list[Document] = []
+        self.unread: list[DocumentView] = []
         """Documents whose files cannot be read and may still be being written, as they were before."""
 
-    async def of(self, names: Collection[str] | None) -> list[Document]:
-        mine = f"{self._documents.prefix}."
-        infos = await self._documents.app.engine.runs()
-        open_ = ("working", "waiting", "listening", "stuck")
-        self._active = {i.run_id for i in infos if i.status in open_ and i.run_id.startswith(mine)}
-        self._ended = {i.run_id for i in infos if i.run_id.startswith(mine)} - self._active
+    async def of(self, names: Collection[str] | None) -> list[DocumentView]:
+        ended = await self._documents.runs.list()
+        self._active = {run_id for run_id, is_over in ended.items() if not is_over}
+        self._ended = {run_id for run_id, is_over in ended.items() if is_over}
         if not await asyncio.to_thread(self._folder.is_there):
             await self._tell_what_is_missing(self._active | self._ended)
             return []
@@ -130,7 +128,7 @@ class Reconciliation:
         refused = await asyncio.to_thread(self._folder.refused)
         return [replace(one, refused=tuple(refused.get(one.file, ()))) for one in self._found.values()]
 
-    async def restore(self, keep_days: float) -> list[Document]:
+    async def restore(self, keep_days: float) -> list[DocumentView]:
         """Write back what is in the journal and not in the folder."""
         await self.of(None)
         back = [document for document in self._found.values() if document.run in self._put_back_runs]
@@ -164,7 +162,7 @@ class Reconciliation:
     def _tell(self, file: str, text: str) -> None:
         self._documents.tell(Trouble(file, text))
 
-    def _note(self, file: str, document: Document | None) -> None:
+    def _note(self, file: str, document: DocumentView | None) -> None:
         if document is None:
             return
         if document.file != file:
@@ -172,7 +170,7 @@ class Reconciliation:
         self._found.setdefault(document.run, document)
 
     async def _rescue(self) -> None:
-        """Keep what was saved in the moment in which somebody was killed who wrote the file."""
+        """Keep what was saved at the moment the process that wrote the file was killed."""
         keys = await asyncio.to_thread(self._folder.replacing)
         for run_id in [run_id for run_id in self._active | self._ended if key_of(run_id) in keys] if keys else ():
             file = (await self._documents.state(run_id)).state.file
@@ -184,7 +182,7 @@ class Reconciliation:
             if kept:
                 self._tell(file, f"it was edited when a process was killed that wrote it; that edit is in {kept}")
 
-    async def _take_in(self, found: FoundFile) -> Document | None:
+    async def _take_in(self, found: FoundFile) -> DocumentView | None:
         """A document from its file, which is taken in if it is new and read back if it was edited."""
         try:
             if found.text is None:
@@ -193,7 +191,7 @@ class Reconciliation:
         except Malformed as problem:
             return await self._unreadable(found, problem)
         try:
-            run = await self._documents.state(self._documents.run_of(paper.id))
+            run = await self._documents.state(await self._documents.run_of(paper.id))
         except RunNotFound:
             owner = await self._owner(found.name, paper)
             if owner is not None:  # its id was changed, which is an edit like any other
@@ -208,7 +206,7 @@ class Reconciliation:
         return await (self._read_back(owner) if owner else self._renamed(run, found.name))
 
     async def _owner(self, file: str, paper: HandoffDocument | None) -> Run[HandoffState] | None:
-        """The run that this is the file of; `paper`: what stands in it, if that can be read."""
+        """The run that the file belongs to; `paper`: what it holds, if it can be read."""
         if self._runs_by_file is None:
             self._runs_by_file = await self._files_of_runs()
         owners = self._runs_by_file.get(file, ())
@@ -231,7 +229,7 @@ class Reconciliation:
                 found.setdefault((await self._documents.state(run_id)).state.file, []).append(run_id)
         return found
 
-    async def _read_back(self, run: Run[HandoffState]) -> Document | None:
+    async def _read_back(self, run: Run[HandoffState]) -> DocumentView | None:
         file = run.state.file
         try:
             change = await edited(self._folder, key_of(run.id), file)
@@ -251,43 +249,43 @@ class Reconciliation:
             return self._documents.document(run)
         try:
             verdict = await self._documents.offer(run, text, base)
-        except RunHasEnded:  # somebody has ended it since we looked
+        except RunHasEnded:  # it was ended since we looked
             return await self._read_back(await self._documents.state(run.id))
         if verdict.refusal:
-            kept = f"what was written is kept beside it ({file}.refused-…)"
+            kept = f"what was written is kept next to it ({file}.refused-…)"
             self._tell(file, f"{verdict.refusal.rstrip('.')}; the file was put right, {kept}")
         for note in verdict.notes:
             self._tell(file, f"the edit was taken over; {note}")
         return verdict.document
 
-    async def _unwritten(self, run: Run[HandoffState]) -> Document:
-        """Nobody has edited it. If its file was not written the last time, it may be possible now."""
+    async def _unwritten(self, run: Run[HandoffState]) -> DocumentView:
+        """Handle a file without an edit. If it could not be written the last time, try again now."""
         if run.state.unwritten and not run.ended:
-            with suppress(RunHasEnded):  # somebody has ended it since we looked
-                await self._documents.app.engine.order(run.id, "publish", {})
+            with suppress(RunHasEnded):  # it was ended since we looked
+                await self._documents.app.engine.tell_fact(run.id, PublishRequested())
         if _owes(run) or run.state.unwritten:
             run = await self._documents.written(run.id)
         return self._documents.document(run)
 
-    async def _renamed(self, run: Run[HandoffState], file: str) -> Document | None:
+    async def _renamed(self, run: Run[HandoffState], file: str) -> DocumentView | None:
         """The same document under another name: a copy, or its file was renamed."""
         if await self._still_there(run):
             return self._documents.document(run)
         if run.ended:
             return replace(self._documents.document(run), file=file)
         try:
-            await self._documents.app.engine.order(run.id, "renamed", {"file": file})
-        except RunHasEnded:  # somebody has ended it since we looked
+            await self._documents.app.engine.tell_fact(run.id, FileRenamed(file=file))
+        except RunHasEnded:  # it was ended since we looked
             return await self._renamed(await self._documents.state(run.id), file)
         return await self._read_back(await self._documents.written(run.id))
 
     async def _still_there(self, run: Run[HandoffState]) -> bool:
         return await asyncio.to_thread(self._folder.read, run.state.file) is not None
 
-    async def _unreadable(self, found: FoundFile, problem: Malformed) -> Document | None:
-        """A file that is no document: put right if it was one of ours, set aside if not."""
+    async def _unreadable(self, found: FoundFile, problem: Malformed) -> DocumentView | None:
+        """A file that is not a document: put right if it was one, set aside if not."""
         words = str(problem).rstrip(".")
-        if not found.mtime:  # nobody can even name it
+        if not found.mtime:  # its name cannot even be used
             self._tell(found.name, f"{words}.")
             return None
         if due := settles(found.mtime):
@@ -295,14 +293,14 @@ class Reconciliation:
             self._tell(found.name, f"{words}.")
             if unsettled := await self._owner(found.name, None):
                 self.unread.append(replace(self._documents.document(unsettled), unread=words))
-            return None  # somebody may still be writing it
+            return None  # it may still be being written
         owner = await self._owner(found.name, None)
         if owner is not None and found.text is not None:
             return await self._read_back(owner)
         try:
             place = await asyncio.to_thread(self._folder.set_aside, found.name, str(problem))
         except Missing:
-            return None  # somebody was quicker
+            return None  # another process was quicker
         document = await self._put_back(owner) if owner else None
         again = ", and the document is there again" if document else ""
         self._tell(found.name, f"{words}; it was set aside as {place}{again}")
@@ -313,7 +311,11 @@ class Reconciliation:
         run = await self._documents.state(run_id)
         if _owes(run):  # it has not been written yet, if it is new
             run = await self._documents.written(run_id)
-        if run.ended or run.state.paper.status in FINAL or await self._still_there(run):
+        if run.state.file not in self._files:  # another process, or another run, may have written it since we looked
+            for file in await asyncio.to_thread(self._folder.documents, [run.state.file]):
+                self._files.add(file.name)
+                self._note(file.name, await self._take_in(file))
+        if run_id in self._found or run.ended or run.state.paper.status in FINAL or await self._still_there(run):
             return
         document = await self._put_back(run)
         if document:
@@ -323,13 +325,13 @@ class Reconciliation:
                 document.file, f"it was gone and is there again; to end it: ripstop docs terminate {document.id}"
             )
 
-    async def _put_back(self, run: Run[HandoffState]) -> Document | None:
-        """Write the file of a document again, which is gone. None if somebody else has changed something meanwhile."""
+    async def _put_back(self, run: Run[HandoffState]) -> DocumentView | None:
+        """Write the missing file of a document again. `None` if another process has changed something meanwhile."""
         if run.ended:
             back = await put_back(self._folder, key_of(run.id), run.state.file, write(run.state.paper))
             return self._documents.document(run) if back else None
         try:
-            await self._documents.app.engine.order(run.id, "missing", {})
+            await self._documents.app.engine.tell_fact(run.id, FileMissing())
         except RunHasEnded:
             return None
         return self._documents.document(await self._documents.written(run.id))

@@ -1,17 +1,19 @@
 """Which run is that of a document. The run's id follows from the folder's id and the document's.
 
-Nothing is changed here, and nothing is taken in: whoever only looks needs no more than the name.
+Nothing is changed here, and nothing is taken in: a reader needs only the name.
 """
 
 import hashlib
 import re
 from pathlib import Path
 
-from ripstop.performers.handoff.folder import OURS, WORKFLOWS, Folder
+from ripstop.performers.handoff.folder import LETTERS, OURS, WORKFLOWS, Folder
 from ripstop.styles.handoff.document import Malformed, read
 from ripstop.styles.handoff.markdown import as_id
 
 _UNSAFE = re.compile(r"[^\w-]+")
+NAMED_AFTER_FOLDER = re.compile(rf"docs-([{LETTERS}]{{5}})\.")
+"""How the id of a run begins that is named after a folder and a document. The group is the folder's id."""
 
 
 def prefix_of(folder: Folder) -> str:
@@ -21,6 +23,10 @@ def prefix_of(folder: Folder) -> str:
 
 def prefix_for(folder_id: str) -> str:
     return f"docs-{folder_id}"
+
+
+def is_named_after_folder(run_id: str) -> bool:
+    return NAMED_AFTER_FOLDER.match(run_id) is not None
 
 
 def run_of(prefix: str, document: str) -> str:

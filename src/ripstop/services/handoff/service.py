@@ -1,10 +1,10 @@
 """The documents of a folder: finding them, making new ones, moving them on, cleaning up.
 
 - The journal holds what is true of a document; its file is a view of that, and a door. So before anything is done
-  with documents their files are looked at (`stock.py`).
+  with documents their files are read (`reconcile.py`).
 - The id of a document's run follows from the folder's id and the document's (`run_names.py`), so every process finds
-  the same run.
-- Files are found by what stands in them. Their names mean nothing.
+  the same run. A document that another workflow started is found in its run (`folder_runs.py`).
+- Files are found by what is in them. Their names mean nothing.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -22,31 +22,37 @@ from ripstop.app import App, now
 from ripstop.definitions.problems import did_you_mean, with_stop
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
+from ripstop.kernel.events import RunSettings
 from ripstop.kernel.run import Run
 from ripstop.performers.handoff.files import FoundFile
 from ripstop.performers.handoff.folder import OURS, WORKFLOWS, Folder, drawn_id
 from ripstop.performers.handoff.names import safe
 from ripstop.performers.handoff.publisher import key_of, note_ours, sha_of
-from ripstop.performers.handoff.relocation import settings_in
+from ripstop.performers.relocation import in_folder
 from ripstop.runtime.live import Appended, LiveEvent
 from ripstop.settings.default_limits import with_defaults
+from ripstop.styles.handoff.actions import fact_of
+from ripstop.styles.handoff.beginning import HandoffArguments
 from ripstop.styles.handoff.document import HandoffDocument, Malformed, oddities, read, write
 from ripstop.styles.handoff.drafts import draft
+from ripstop.styles.handoff.events import EditFound, PublishRequested
 from ripstop.styles.handoff.language import language_of
 from ripstop.styles.handoff.markdown import TIMESTAMP, as_id
 from ripstop.styles.handoff.policy import Policy
 from ripstop.styles.handoff.rules import TERMINATED
 from ripstop.styles.handoff.state import OWED, HandoffState, asked_of
+from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.styles.handoff.texts import timestamp
 
+from .folder_runs import FolderRuns
 from .identity import identity_of
 from .reconcile import Reconciliation
-from .run_names import prefix_for, prefix_of, run_of
-from .view import Document, Trouble, Verdict
+from .run_names import prefix_for, run_of
+from .view import DocumentView, Trouble, Verdict
 
 _CODED = re.compile("-[0-9a-f]{6}$")
 STALE = 3.0
-"""Seconds after which a file that somebody else is to write is written by us: that one may be dead."""
+"""Seconds after which this process writes a file that another process should have written: that one may be dead."""
 
 
 async def open_documents(app: App, root: Path, tell: Callable[[Trouble], None]) -> "HandoffService":
@@ -69,13 +75,14 @@ class HandoffService:
         self._tell = tell
         self._id = folder_id or self.folder.id
         self._identified = not folder_id
+        self.runs = FolderRuns(app.engine, self.folder.root, self.prefix)
         app.places[self.prefix] = self.folder.root
         self.unsettled: dict[str, int] = {}
         """Documents and messages that cannot be read and may still be being written, and when to look at them again."""
 
     @property
     def prefix(self) -> str:
-        """What the ids of all runs of this folder begin with."""
+        """What the ids of all runs begin with that are named after this folder."""
         return prefix_for(self._id)
 
     async def identify(self) -> None:
@@ -83,18 +90,23 @@ class HandoffService:
         if not self._identified:
             self._id = await asyncio.to_thread(self.folder.identify, self._id)
             self._identified = True
+            self.runs.prefix = self.prefix
             self.app.places[self.prefix] = self.folder.root
+        if not self.app.folders.cover_documents(self.folder.root):
+            # its user works here with this journal, so other workflows can hand documents to this folder
+            self.app.folders.remember(self.folder.root)
 
     def tell(self, trouble: Trouble) -> None:
         self._tell(trouble)
 
-    def run_of(self, document: str) -> str:
-        return run_of(self.prefix, document)
+    async def run_of(self, document: str) -> str:
+        """The run of a document; the id that it would have if there is none."""
+        return await self.runs.find(document)
 
     # Looking
 
-    async def take_stock(self, names: Collection[str] | None = None, with_unread: bool = False) -> list[Document]:
-        """Every document, or those in some files, as they stand after all edits were read back.
+    async def take_stock(self, names: Collection[str] | None = None, with_unread: bool = False) -> list[DocumentView]:
+        """Every document, or those in some files, as they are after all edits were read back.
 
         A file that cannot be read may still be being written. Its document is left out, so that nothing is done with
         it meanwhile; `with_unread` lists it as it was before.
@@ -102,10 +114,10 @@ class HandoffService:
         stock = Reconciliation(self)
         return await stock.of(names) + (stock.unread if with_unread else [])
 
-    async def find(self, named: str) -> Document:
+    async def find(self, named: str) -> DocumentView:
         """The document with an id, or in a file. Raises `UsageError`."""
         file = Path(named).name
-        run = named if named.startswith(f"{self.prefix}.") else self.run_of(as_id(named))
+        run = named if self.runs.holds(named) else await self.run_of(as_id(named))
         with suppress(RunNotFound):
             file = (await self.state(run)).state.file
         documents = await self.take_stock({file})
@@ -126,18 +138,18 @@ class HandoffService:
     async def state(self, run_id: str) -> Run[HandoffState]:
         return (await self.app.engine.look(run_id)).run
 
-    async def known(self, document: str) -> Document | None:
+    async def known(self, document: str) -> DocumentView | None:
         """A document by its id, if there is one."""
         try:
-            return self.document(await self.state(self.run_of(document)))
+            return self.document(await self.state(await self.run_of(document)))
         except RunNotFound:
             return None
 
-    def document(self, run: Run[HandoffState]) -> Document:
+    def document(self, run: Run[HandoffState]) -> DocumentView:
         state = run.state
         odd = tuple(f"line {one.line}: {one.text}" for one in oddities(state.paper))
         questions = [o.command.question for o in run.open.values() if isinstance(o.command, AskPerson)]
-        return Document(state.paper.id, run.id, state.file, state.paper, odd, tuple(questions))
+        return DocumentView(state.paper.id, run.id, state.file, state.paper, odd, tuple(questions))
 
     # Making
 
@@ -151,9 +163,9 @@ class HandoffService:
         next_action: str = "",
         conditions: tuple[str, ...] = (),
         max_interactions: int | None = None,
-    ) -> Document:
-        """Make a document and its file. The file comes first, whole and under a name of its own; so if this process
-        dies before the run is begun, whoever looks next takes the document in."""
+    ) -> DocumentView:
+        """Make a document and its file. The file comes first, whole and under its own name; so if this process
+        dies before the run is begun, the next process to read the folder takes the document in."""
         at, language, named = _local_time(), self._language(task), as_id(named)
         limit = max_interactions or self.app.settings.docs.max_interactions
         await self.identify()
@@ -161,35 +173,35 @@ class HandoffService:
             raise _taken(named)
 
         def text(stem: str) -> str:
-            # a name that nobody else has makes an id that nobody else has
+            # a unique name makes a unique id
             document = named or stem.removeprefix("workflow_")
             return write(draft(document, creator, owner, task, at, next_action, conditions, language, limit))
 
         name = await asyncio.to_thread(self.folder.create, kind, _stamp(at), text)
         written = text(name.removesuffix(".md"))
         document = await self.adopt(name, written, read(written), limit)
-        if document.file != name:  # somebody else has made one with this id in the meantime
+        if document.file != name:  # another process has made one with this id in the meantime
             await asyncio.to_thread(self.folder.remove, name, sha_of(written))
             raise _taken(document.id)
         return document
 
     def task(self, document: str, creator: str, owner: str, task: str) -> str:
-        """The text of a document that somebody asks for in a message."""
+        """The text of a document that a message asks for."""
         limit = self.app.settings.docs.max_interactions
         return write(draft(document, creator, owner, task, _local_time(), language=self._language(task), limit=limit))
 
-    async def take(self, text: str, kind: str, sender: str) -> Document:
-        """Take in a document that somebody sent. Raises `Malformed`.
+    async def take(self, text: str, kind: str, sender: str) -> DocumentView:
+        """Take in a document that came in a message. Raises `Malformed`.
 
-        The run comes first and the file is written from it, under a name that nobody else has if `kind` is one that
-        nobody else has. So it is known from the beginning who is to get a reply.
+        The run comes first and the file is written from it, under a unique name if `kind` is unique. So it is known
+        from the beginning who is to get a reply.
         """
         name = f"workflow_{safe(kind)}_{_stamp(_local_time())}.md"
         return await self.adopt(name, text, read(text), sender=sender)
 
     async def adopt(
         self, name: str, text: str, paper: HandoffDocument, max_interactions: int | None = None, sender: str = ""
-    ) -> Document:
+    ) -> DocumentView:
         """Begin the run of a document; `sender`: who sent it in."""
         await self.identify()
         docs, root = self.app.settings.docs, self.folder.root
@@ -197,36 +209,42 @@ class HandoffService:
         policy = Policy(
             max_interactions=most, attempts=docs.attempts, language=self._language(paper.task, paper.next_action)
         )
-        settings: dict[str, Any] = {
-            **settings_in(root),
-            "file": name,
-            "utc_offset": _utc_offset(),
-            "model": self.app.settings.models.default,
-        }
-        if sender and docs.replies:
-            settings["reply_to"] = sender
-        run_id = self.run_of(paper.id)
+        arguments = HandoffArguments(
+            is_document=True, file=name, utc_offset=_utc_offset(), reply_to=sender if docs.replies else ""
+        )
+        settings = in_folder(RunSettings(model=self.app.settings.models.default), root)
+        run_id = run_of(self.prefix, paper.id)
         # a document may wait for days, so the time limit of runs is not for it
         limits = replace(self.app.settings.limits, seconds=None, turns=None)
         if self.app.settings.default_limits:
-            limits = with_defaults(limits, "handoff")
+            limits = with_defaults(limits, HandoffStyle.default_limits)
         limits = self.app.with_prices(limits, (self.app.settings.models.default, *docs.models.values()))
         content = msgspec.json.encode(policy, order="deterministic")
         guards = self.app.settings.guards
         with suppress(RunAlreadyStarted):  # another process has taken it in at the same moment
-            await self.app.engine.start(run_id, "handoff", content, text, limits, settings, guards=guards)
+            await self.app.engine.start(
+                run_id,
+                "handoff",
+                content,
+                input=text,
+                arguments=msgspec.to_builtins(arguments),
+                limits=limits,
+                settings=settings,
+                guards=guards,
+            )
         return self.document(await self.written(run_id))
 
     # Changing
 
-    async def act(self, document: Document, action: str, by: str = "", **given: str) -> Document:
+    async def act(self, document: DocumentView, action: str, by: str = "", **given: str) -> DocumentView:
         """Have a transition made. Raises `UsageError` if it is refused; a guard may terminate the document instead."""
-        arguments = {name: text for name, text in given.items() if text}
+        fields = {name: text for name, text in given.items() if text}
+        wanted = fact_of(await self.state(document.run), action, fields, by)
         try:
-            told: Run[HandoffState] = await self.app.engine.order(document.run, action, arguments, by)
+            told: Run[HandoffState] = await self.app.engine.tell_fact(document.run, wanted)
         except RunHasEnded:
             raise UsageError(f"{document.id} is {document.paper.status}, which is final.") from None
-        # as it stood right after the order: later, others may have been refused something, or have moved it on
+        # as it was right after the request: later, others may have been refused something, or have moved it on
         if told.state.refusal and told.state.refused_at == told.length:
             raise UsageError(f"{document.id}: {told.state.refusal.reason}.")
         return self.document(await self.written(document.run))
@@ -240,29 +258,29 @@ class HandoffService:
         """
         if base is None:
             base = run.state.views[-1][0] if run.state.views else 0
-        offered = {"found": text, "base": base, **({"sender": sender} if sender else {})}
-        told: Run[HandoffState] = await self.app.engine.order(run.id, "edit", offered)
-        # as it stood right after the edit: later, others may have been refused something, or have moved it on
-        refusal = told.state.refusal if told.state.keep else None
+        found = EditFound(text=text, base=base, sender=sender)
+        told: Run[HandoffState] = await self.app.engine.tell_fact(run.id, found)
+        # as it was right after the edit: later, others may have been refused something, or have moved it on
+        refusal = told.state.refused_edit if told.state.keep else None
         reason = f"line {refusal.line}: {refusal.reason}" if refusal else ""
         notes = () if told.state.repeated else told.state.notes
         return Verdict(self.document(await self.written(run.id)), reason, notes)
 
     async def ids(self) -> set[str]:
         """The ids of all documents of this folder that the journal knows."""
-        mine, found = f"{self.prefix}.", set()
-        for info in await self.app.engine.runs():
-            if info.run_id.startswith(mine):
-                document = info.run_id.removeprefix(mine)
+        mine, found = f"{self.prefix}.", set(await self.runs.documents())
+        for run_id in await self.runs.list():
+            if run_id.startswith(mine):
+                document = run_id.removeprefix(mine)
                 # the name of a run differs from the id where the id has signs that names cannot have
                 ambiguous = _CODED.search(document) is not None
-                found.add((await self.state(info.run_id)).state.paper.id if ambiguous else document)
+                found.add((await self.state(run_id)).state.paper.id if ambiguous else document)
         return found
 
     async def written(self, run_id: str) -> Run[HandoffState]:
         """Wait until the document's file holds what the journal says, or a person is asked why it cannot.
 
-        If the document is finished, wait until whoever is to be told so has been told, too.
+        If the document is finished, also wait until its sender has been notified.
         """
         turned = asyncio.Event()
 
@@ -281,9 +299,9 @@ class HandoffService:
                 writing = {number for number, opened in run.open.items() if asked_of(opened.command) in OWED}
                 if not writing:
                     return run
-                if writing == waited_for:  # nobody has done anything about it for long
-                    with suppress(RunHasEnded):  # or somebody has, just now
-                        await self.app.engine.order(run_id, "publish", {})
+                if writing == waited_for:  # nothing was done about it for long
+                    with suppress(RunHasEnded):  # it may have ended just now
+                        await self.app.engine.tell_fact(run_id, PublishRequested())
                     waited_for = set()
                     continue
                 waited_for = writing
@@ -294,7 +312,7 @@ class HandoffService:
         finally:
             stop()
 
-    async def clean(self, days: float, dry_run: bool) -> list[Document]:
+    async def clean(self, days: float, dry_run: bool) -> list[DocumentView]:
         """Delete the files of documents that were terminated so long ago. The journal keeps them."""
         old = [d for d in await self.take_stock() if self.is_old(await self.state(d.run), days)]
         for document in old if not dry_run else ():
@@ -319,7 +337,7 @@ class HandoffService:
             return paper.updated < timestamp(before, _utc_offset())
         return run.began < before
 
-    async def restore(self) -> list[Document]:
+    async def restore(self) -> list[DocumentView]:
         """Write the files of documents back that the journal has and the folder has not.
 
         Left out are terminated documents that `clean` has deleted, or would delete.
@@ -331,20 +349,14 @@ class HandoffService:
 
     async def _exists(self, document: str) -> bool:
         try:
-            await self.state(self.run_of(document))
+            await self.state(await self.run_of(document))
         except RunNotFound:
             found = await asyncio.to_thread(self.folder.documents)
             return any(_id_of(one) == document for one in found)
         return True
 
-    def _language(self, *texts: str) -> str:
+    def _language(self, *texts: str) -> Literal["en", "zh"]:
         return self.app.settings.docs.language or language_of(*texts)
-
-
-def know_this_place(app: App, root: Path) -> None:
-    """If there are documents in a folder, their runs find their files here, wherever they were begun."""
-    if (root / WORKFLOWS / OURS).is_dir():
-        app.places[prefix_of(Folder(root.resolve()))] = root.resolve()
 
 
 def _folder_at(root: Path) -> Folder:

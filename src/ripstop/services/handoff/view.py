@@ -1,4 +1,4 @@
-"""A document as it stands, and as it is shown."""
+"""A document as it is now, and as it is shown."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from ripstop.styles.handoff.document import HandoffDocument, interactions, write
 from ripstop.styles.handoff.state import RESULT, HandoffState
 
 
-class Document(Struct, frozen=True):
-    """A document as it stands."""
+class DocumentView(Struct, frozen=True):
+    """A document as it is now."""
 
     id: str
     run: str
@@ -28,7 +28,7 @@ class Document(Struct, frozen=True):
 class Verdict(Struct, frozen=True):
     """What became of an edit."""
 
-    document: Document
+    document: DocumentView
     refusal: str = ""
     """Why it was refused, with the line; empty if it was taken over."""
     notes: tuple[str, ...] = ()
@@ -42,11 +42,11 @@ class Trouble(Struct, frozen=True):
     text: str
 
 
-def text_of(document: Document) -> str:
+def text_of(document: DocumentView) -> str:
     return write(document.paper)
 
 
-def plain(document: Document, run: Run[HandoffState] | None = None) -> dict[str, Any]:
+def plain(document: DocumentView, run: Run[HandoffState] | None = None) -> dict[str, Any]:
     """A document as `--json` prints it."""
     paper = document.paper
     shown: dict[str, Any] = {

@@ -1,1 +1,42 @@
 """Hand-off: documents in Markdown, passed from owner to owner."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ripstop.kernel.style import Sample, StyleKit
+
+from .events import HANDOFF_EVENTS
+from .policy import Policy
+from .style import HandoffStyle
+
+if TYPE_CHECKING:
+    from ripstop.drawings.chapters import Chapter
+    from ripstop.drawings.diagram import Diagram
+
+
+def _draw_definition(definition: Policy) -> "Diagram":
+    from .drawing import draw_definition
+
+    return draw_definition(definition)
+
+
+def _draw_run(definition: Policy, chapters: "Sequence[Chapter]") -> "Diagram":
+    from .drawing import draw_run
+
+    return draw_run(definition, chapters)
+
+
+def _samples() -> Sequence[Sample]:
+    from .samples import SAMPLES
+
+    return SAMPLES
+
+
+KIT = StyleKit(
+    style=HandoffStyle(),
+    definition=Policy,
+    events=HANDOFF_EVENTS,
+    draw_definition=_draw_definition,
+    draw_run=_draw_run,
+    samples=_samples,
+)

@@ -1,9 +1,9 @@
 """A hand-off document: one task, its owner, its status and its history, in Markdown.
 
-- A `Paper` is the text, line by line as it was found, and what the lines say. `write(read(text)) == text` holds
-  for every text that `read` accepts; how text is divided, and escaped when we write it: `sections.py`.
+- A `HandoffDocument` is the text, line by line as it was found, and what the lines say. `write(read(text)) == text`
+  holds for every text that `read` accepts; how text is divided, and escaped when we write it: `markdown.py`.
 - Reading is tolerant where nothing is lost by it. It refuses only what leaves open whose turn it is: no title or
-  id, no valid status, no owner, a header that stands twice, a count that is none.
+  id, no valid status, no owner, a duplicate header, a count that is not a number.
 - A foreign document may contradict itself; `oddities` says where. They are never fatal.
 - A change touches only its own lines. It is made in the text, and the text is read again, so there is one place
   that says what a document means. Texts lose blanks at both ends; names and actions are put into one line.
@@ -146,9 +146,9 @@ class HandoffDocument(Struct, frozen=True, gc=False):
     def with_bullet(self, at: str, agent: str, action: str, before: str, after: str) -> "HandoffDocument":
         """One more record, after the last one."""
         if not TIMESTAMP.fullmatch(at):
-            raise UsageError(f"{at!r} is no time for a history record; it is written YYYY-MM-DD HH:MM:SS.")
+            raise UsageError(f"{at!r} is not a time for a history record; write YYYY-MM-DD HH:MM:SS.")
         if before not in STATUSES or after not in STATUSES:
-            raise UsageError(f"{before!r}→{after!r} is no status change; a status is {either(STATUSES)}.")
+            raise UsageError(f"{before!r}→{after!r} is not a status change; a status is {either(STATUSES)}.")
         words = [at, agent_word(agent), one_line(action), f"{before}→{after}"]
         return self.gathered()._with_records(["- " + " ".join(word for word in words if word)])
 
@@ -348,7 +348,7 @@ def _odd_sections(paper: HandoffDocument) -> Iterator[DocumentFlaw]:
             yield DocumentFlaw(line_of(paper, name), f"the section `## {name}` is missing")
     for one, following in pairwise(present):
         if SECTIONS.index(one) > SECTIONS.index(following):
-            yield DocumentFlaw(line_of(paper, following), f"`## {following}` should stand before `## {one}`")
+            yield DocumentFlaw(line_of(paper, following), f"`## {following}` should be before `## {one}`")
 
 
 def _odd_history(paper: HandoffDocument) -> Iterator[DocumentFlaw]:
@@ -365,7 +365,7 @@ def _odd_history(paper: HandoffDocument) -> Iterator[DocumentFlaw]:
             )
         if after not in LEGAL.get(before, ()) and bullet.action not in REOPENED:
             legal = "; ".join(f"{old}→{'|'.join(new)}" for old, new in LEGAL.items() if new)
-            yield DocumentFlaw(bullet.line, f"{before}→{after} is no legal change (legal: {legal})")
+            yield DocumentFlaw(bullet.line, f"{before}→{after} is not a legal change (legal: {legal})")
         status = after
 
 

@@ -1,4 +1,4 @@
-"""An edit that somebody made in a document's file, read back as transitions.
+"""An edit of a document's file, read back as transitions.
 
 - It is compared with the view that it was made in (`base`), not with what the document has become since. So an
   editor that was opened before the last hand-over undoes nothing when it saves.
@@ -6,11 +6,11 @@
   next action, the end conditions, new history lines, sections and headers of one's own.
 - Headers that the engine keeps (times, count, previous owner) are put right, with a note: many agents were told to
   write them. The id and the history so far cannot be changed. Such an edit is refused as a whole, with the line
-  that is wrong, because half of it would be a third version that nobody wrote.
+  that is wrong, because half of it would be a third version without an author.
 - New history lines count even if the header was left as it was: an agent can append a line and do nothing else.
 - A document that came in a message is its sender's own text. Where its history is not legal (`pending→completed`),
   it is taken at its word if the legal transitions that lead to the same end can be made, and the lines are flagged.
-- Where both sides changed the same thing differently, the edit is refused; its text is kept beside the file. One that
+- Where both sides changed the same thing differently, the edit is refused; its text is kept next to the file. One that
   keeps what was changed and adds to it is not different (`growth.py`): an editor can save again what it saved before.
 - A line at the end that begins as a history line does, but has no `old→new`, is refused: it would become a part of
   whatever section is the last.
@@ -40,12 +40,12 @@ from .rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, TERMINATED, ac
 _COUNT = HEADERS[-1]
 _STAMPED = re.compile(rf"[-*+][ \t]++{TIMESTAMP.pattern}")
 TEXTS = {"task": "Task", "next_action": "Next_Action", "conditions": "Termination_Conditions"}
-"""Fields that anybody may edit → the section they stand in."""
+"""Fields that anybody may edit → their section."""
 HISTORY_LINE = "a history line is `- YYYY-MM-DD HH:MM:SS agent action old→new`"
 
 
 class Refusal(Exception):
-    """The edit cannot be taken over."""
+    """The edit cannot be merged."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -62,7 +62,7 @@ class Move(Struct, frozen=True):
     after: str
     to: str = ""
     written: bool = False
-    """It stands in the history already."""
+    """It is already in the history."""
 
 
 class DocumentEdit(Struct, frozen=True):
@@ -358,5 +358,5 @@ def _with_texts(edited: HandoffDocument, base: HandoffDocument, current: Handoff
 
 
 def _said_in(bullet: Bullet) -> tuple[str, ...]:
-    """A record without the line it stands in."""
+    """A record without its line number."""
     return bullet.at, bullet.agent, bullet.action, bullet.before, bullet.after

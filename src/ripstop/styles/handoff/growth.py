@@ -1,7 +1,7 @@
 """Whether a text has grown from another one: an editor saves again without having read what was written in between.
 
 The view that an edit was made in is known, but not who made it. So a second save from the same buffer is recognised
-by what it says: it keeps all that the first one changed. Then it contradicts nothing, whoever made it.
+by what it says: it keeps all that the first one changed. Then it contradicts nothing, no matter who made it.
 
 - Every word of the text as it is now is still there, in the same order; a word can have become longer.
 - Nothing that was taken out is back: neither the whole text of the view, nor two words that were next to each other

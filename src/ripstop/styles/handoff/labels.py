@@ -25,9 +25,7 @@ SPOKEN = ("Answer", "Content")
 """What is said begins with one of these."""
 
 _WORDS = r"[^\W\d][\w-]*+(?: [\w-]++){0,3}"
-_LABELLED = re.compile(
-    rf"[ \t]*+(?:[-*+][ \t]++)?(\*\*|__)?[ \t]*+({_WORDS})[ \t]*+(?:\*\*|__)?[ \t]*+[:：][ \t]*+(?:\*\*|__)?"
-)
+_LABELLED = re.compile(rf"[ \t]*+(?:[-*+][ \t]++)?(\*\*|__)?[ \t]*+({_WORDS})[ \t]*+(\*\*|__)?[ \t]*+[:：]")
 _HEADING = re.compile(r"#{1,6}[ \t]++(.*)")
 _BOLD_LINE = re.compile(rf"(?:\*\*|__)[ \t]*+({_WORDS})[ \t]*+[:：]?[ \t]*+(?:\*\*|__)[ \t]*+[:：]?[ \t]*+")
 
@@ -37,9 +35,12 @@ def labelled(line: str) -> tuple[str, str] | None:
     match = _LABELLED.match(line)
     if match is None:
         return None
-    value, bold = line[match.end() :].strip(), match[1]
-    if bold and value.endswith(bold):  # `**From: Bob**`
-        value = value.removesuffix(bold).rstrip()
+    value, bold, closed = line[match.end() :].strip(), match[1], match[3]
+    if bold and not closed:
+        if value.startswith(bold):  # `**From:** Bob`
+            value = value.removeprefix(bold).lstrip()
+        elif value.endswith(bold):  # `**From: Bob**`
+            value = value.removesuffix(bold).rstrip()
     return LABELS.get(match[2].lower(), match[2]), value
 
 

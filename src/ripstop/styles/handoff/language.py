@@ -5,6 +5,7 @@ who wrote around them, so they are left out. Where both weigh the same, the text
 """
 
 import re
+from typing import Literal
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LATIN_WORD = re.compile(r"[^\W\d_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff][\w'’]*")
@@ -13,10 +14,10 @@ _QUOTED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _LONGEST = 20_000
-"""Characters that are looked at: nobody changes the language after that."""
+"""Characters that are checked: the language does not change after that."""
 
 
-def language_of(*texts: str) -> str:
+def language_of(*texts: str) -> Literal["en", "zh"]:
     """`zh` or `en`."""
     whole = "\n".join(texts)[:_LONGEST]
     own = _QUOTED.sub(" ", whole)

@@ -4,10 +4,10 @@
 - A header is a block of `Key: value` lines (the colon may be full-width). It ends at the first blank line after
   one of them, or at the first line that is none.
 - A section begins with `## Name` at the very beginning of a line. In fenced code it is text. A fence that is
-  never closed is no fence.
+  never closed is not a fence.
 - The known sections may be named in the text of others. Where a known heading occurs more than once, `Task` is
-  the first; of the others it is the last one that stands before the section that should follow, and for
-  `History` one with nothing but bullets is preferred. All the rest are text of the section they stand in.
+  the first; of the others it is the last one before the section that should follow, and for
+  `History` one with nothing but bullets is preferred. All the rest are text of the section around them.
 - A history record at the very end of the text belongs to the history, whatever section it is in: that is where
   `echo … >> FILE` puts it. It must have a status change, because an end condition can begin with a time.
 - Text that we write never makes a heading, an open fence or a history record: outside fenced code, such a line gets
@@ -47,7 +47,7 @@ _STATUS_WORD = re.compile(r"[A-Za-z_]+")
 
 
 class Malformed(RipstopError):
-    """The text is no such document. Says where, what is wrong and what would be right."""
+    """The text is not a hand-off document. Says where, what is wrong and what would be right."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}")
@@ -66,7 +66,7 @@ def lines_of(text: str, what: str) -> list[str]:
         lines.append(rest)
     if "\0" in text:
         number = next(n for n, line in enumerate(lines, 1) if "\0" in line)
-        raise Malformed(number, f"there is a NUL byte; {what} is plain text in UTF-8. Take the byte out.")
+        raise Malformed(number, f"there is a NUL byte; {what} is plain text in UTF-8. Remove the byte.")
     return lines
 
 
@@ -76,13 +76,13 @@ def first_line(lines: Sequence[str]) -> int | None:
 
 
 def one_line(text: str) -> str:
-    """The text as it can stand in one line."""
+    """The text in one line."""
     parts = (part.strip() for part in re.split(r"[\r\n]", without_nul(text)))
     return " ".join(part for part in parts if part)
 
 
 def as_id(text: str) -> str:
-    """The id that a text stands for: in one line, and a tab in it is a blank."""
+    """The id that a text means: in one line, with tabs as spaces."""
     return one_line(text).replace("\t", " ").strip()
 
 
@@ -121,7 +121,7 @@ def header_of(lines: Sequence[str], start: int) -> tuple[tuple[Header, ...], int
 
 
 def header_values(headers: Iterable[Header], known: Iterable[str]) -> dict[str, Header]:
-    """The known headers by key; one that stands twice is refused, because nobody could say which holds."""
+    """The known headers by key; a duplicate is refused, because it would be unclear which one holds."""
     values: dict[str, Header] = {}
     for header in headers:
         if header.key not in known:
@@ -129,7 +129,7 @@ def header_values(headers: Iterable[Header], known: Iterable[str]) -> dict[str, 
         if header.key in values:
             first = values[header.key].index + 1
             raise Malformed(
-                header.index + 1, f"`{header.key}:` stands twice, first in line {first}. Keep one of the two."
+                header.index + 1, f"`{header.key}:` is there twice, first in line {first}. Keep one of the two."
             )
         values[header.key] = header
     return values
@@ -151,7 +151,7 @@ def is_header(line: str, key: str) -> bool:
 
 
 def title_of(line: str) -> tuple[int, str] | None:
-    """The level of the heading `Workflow: <id>` and the id, which may be empty; none if the line is no title."""
+    """The level of the heading `Workflow: <id>` and the id, which may be empty; `None` if the line is not a title."""
     match = _TITLE.match(line)
     return (len(match[1]), as_id(line[match.end() :])) if match else None
 
@@ -161,7 +161,7 @@ def status_of(known: dict[str, Header], title: int) -> str:
     if header is None:
         raise Malformed(title, _missing("Status", f"`Status:` and {either(STATUSES)}"))
     if header.value not in STATUSES:
-        raise Malformed(header.index + 1, f"{header.value[:80]!r} is no status; it is {either(STATUSES)}.")
+        raise Malformed(header.index + 1, f"{header.value[:80]!r} is not a status; it is {either(STATUSES)}.")
     return header.value
 
 
@@ -181,7 +181,7 @@ def count_of(known: dict[str, Header]) -> int | None:
     if not (header.value.isascii() and header.value.isdigit() and len(header.value) <= 9):
         raise Malformed(
             header.index + 1,
-            f"{header.value[:80]!r} is no interaction count; write a whole number from 0, or leave the line out.",
+            f"{header.value[:80]!r} is not an interaction count; write a whole number from 0, or leave the line out.",
         )
     return int(header.value)
 
@@ -235,7 +235,7 @@ def fences(lines: Sequence[str]) -> bytearray:
 
 
 def escaped(text: str, fences_before: bool = False) -> list[str]:
-    """The lines to write for a clean text. `fences_before`: an open fence stands above, which ours would close."""
+    """The lines to write for a clean text. `fences_before`: there is an open fence above, which ours would close."""
     if not text:
         return []
     lines = text.split("\n")
@@ -251,7 +251,7 @@ def guarded(line: str) -> str:
 
 
 def unescaped(lines: Sequence[str], marks: Sequence[int]) -> str:
-    """The clean text that the lines stand for."""
+    """The text of the lines without its escapes."""
     text = "".join(lines)
     if "\\" not in text:
         return clean(text)
@@ -343,7 +343,7 @@ def is_bullet(line: str) -> bool:
 
 
 def bullet_text(line: str) -> str:
-    """What stands behind the bullet's mark, or the whole line if there is none."""
+    """The text after the bullet's mark, or the whole line if there is none."""
     match = _BULLET.match(line)
     return (line[match.end() :] if match else line).strip()
 
@@ -405,5 +405,5 @@ def conditions_in(text: str) -> tuple[str, ...]:
 
 
 def agent_word(name: str) -> str:
-    """An agent's name as it stands in History, where a blank would end it."""
+    """An agent's name as it is written in History, where a space would end it."""
     return "_".join(one_line(name).split()) or "_"

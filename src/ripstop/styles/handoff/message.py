@@ -5,8 +5,8 @@
 - The body is what follows the header, without the document. An `Answer:` or `Content:` header is its first line.
   Header lines behind the last known one belong to the body, because agents forget the blank line. What the body
   says, without labels and quotations: `spoken.py`.
-- The document stands under `## Workflow Document`, its headings one level deeper (its title at any level from
-  one to three); another heading of level two ends it. If its sections have their usual level, it goes on to the
+- The document is under `## Workflow Document`, its headings one level deeper (its title at any level from
+  one to three); another heading of level two ends it. If its sections have their usual level, it continues to the
   end of the message. Without its title it is text, but a message of type `workflow` may not have such a text.
 - What is written reads back as the same values: texts without blanks at both ends, header values in one line, a
   document with LF and one line end at its end.
@@ -81,7 +81,7 @@ def read_message(text: str) -> HandoffMessage:
     rest, document = _parted(lines[below:])
     if kind == "workflow" and not document and (untitled := _document_heading(lines[below:])) is not None:
         raise Malformed(
-            below + untitled + 1, f"no document stands under `## {_HEADING}`; it begins with `### Workflow: <id>`."
+            below + untitled + 1, f"there is no document under `## {_HEADING}`; it begins with `### Workflow: <id>`."
         )
     spoken = [header.value for header in headers if header.key in SPOKEN]
     return HandoffMessage(
@@ -113,7 +113,7 @@ def _headers(lines: Sequence[str], start: int) -> list[Header]:
 
 
 def _envelope(headers: Sequence[Header]) -> dict[str, Header]:
-    """The headers by name; one that is there twice is refused, because nobody could say which holds."""
+    """The headers by name; a duplicate is refused, because it would be unclear which one holds."""
     known: dict[str, Header] = {}
     for header in headers:
         if header.key not in ENVELOPE:
@@ -148,7 +148,7 @@ def write_message(message: HandoffMessage) -> str:
 
 
 def embedded(document: str) -> str:
-    """The text of a document as it stands in a message."""
+    """The text of a document as it is written in a message."""
     lines = clean(document.removeprefix(_BOM)).split("\n")
     if title_of(lines[0]) is None:
         raise Malformed(1, "a document begins with `# Workflow: <id>`; this text cannot be sent as one.")
@@ -178,7 +178,7 @@ def _parted(lines: Sequence[str]) -> tuple[str, str]:
 
 
 def _document_heading(lines: Sequence[str]) -> int | None:
-    """Index of the first heading under which a document should stand."""
+    """Index of the first heading under which a document should be."""
     marks = fences(lines)
     return next((n for n, line in enumerate(lines) if marks[n] != FENCED and heading_of(line) == _HEADING), None)
 

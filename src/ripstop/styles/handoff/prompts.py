@@ -1,4 +1,4 @@
-"""What an agent of ours is told about the document it owns, and what it may answer."""
+"""What an agent is told about the document it owns, and what it may answer."""
 
 from typing import Any
 
@@ -37,17 +37,17 @@ _TOLD = {
 NOBODY = {"en": "nobody", "zh": "无"}
 
 CHANGED = (
-    "The document was changed by somebody else while you worked; above it stands as it is now. "
+    "The document was changed by somebody else while you worked; above it is as it is now. "
     "Take the change into account and answer again, with the JSON object at the end."
 )
 
 
 def prompt_for(state: HandoffState, agent: str, tools: tuple[str, ...]) -> Prompt:
-    brief, language = state.briefs.get(agent), state.policy.language
-    team = [name for name in (brief.team if brief else ()) if name != agent]
+    assignment, language = state.assignment(agent), state.language
+    team = [name for name in assignment.team if name != agent]
     told = _TOLD[language].format(name=agent, team=", ".join(team) or NOBODY[language])
-    if brief and brief.prompt.strip():
-        told = f"{brief.prompt.strip()}\n\n{told}"
+    if assignment.prompt.strip():
+        told = f"{assignment.prompt.strip()}\n\n{told}"
     messages = (Message(role="system", text=told), Message(role="user", text=write(state.paper)))
     return Prompt(messages=messages, tools=tools, schema=_schema(team))
 

@@ -1,11 +1,11 @@
-"""What the sender of a document is told when it is finished or refused: a message of type `workflow_reply`."""
+"""The message to the sender of a document that is finished or refused, of type `workflow_reply`."""
 
 from typing import Any
 
 from .document import HandoffDocument
 from .message import HandoffMessage, write_message
 from .rules import COMPLETED, legal_from
-from .state import RESULT, HandoffState
+from .state import RESULT, HandoffState, in_named_folder
 from .texts import ENGINE
 
 _SAID = {
@@ -18,12 +18,13 @@ def sending(state: HandoffState) -> dict[str, Any]:
     """The arguments of the tool that sends the message."""
     paper = state.paper
     # a document that is reopened and finished again has a longer history, and that is worth another message
-    return {"agent": state.reply_to, "stem": f"reply_{len(paper.history)}_{paper.id}", "text": _text(state)}
+    wanted = {"agent": state.reply_to, "stem": f"reply_{len(paper.history)}_{paper.id}", "text": _text(state)}
+    return {**wanted, **in_named_folder(state)}
 
 
 def _text(state: HandoffState) -> str:
     paper = state.paper
-    said = _SAID[state.policy.language][paper.status == COMPLETED].format(id=paper.id)
+    said = _SAID[state.language][paper.status == COMPLETED].format(id=paper.id)
     body = "\n\n".join(text for text in (said, _outcome(paper)) if text)
     return write_message(
         HandoffMessage(
@@ -41,9 +42,9 @@ _REFUSED = {
 
 
 def refusal(state: HandoffState, to: str, reason: str, kept: str, at: str) -> str:
-    """The message to somebody whose document was refused."""
+    """The message to the sender of a document that was refused."""
     paper = state.paper
-    body = _REFUSED[state.policy.language].format(
+    body = _REFUSED[state.language].format(
         id=paper.id,
         reason=reason.rstrip("."),
         status=paper.status,

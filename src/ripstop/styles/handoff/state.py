@@ -1,4 +1,4 @@
-"""How a document stands: the paper, who works on it, and what was found in its file."""
+"""The state of a document's run: the document, who works on it, and what was found in its file."""
 
 import hashlib
 from typing import Any
@@ -6,29 +6,42 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, ToolReturned
-from ripstop.kernel.events import RESUME, Answered, Asked, Event, Heard, Ordered, Started, Withdrawn
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, PersonAnswered, ToolReturned
+from ripstop.kernel.events import Answered, Asked, Event, Heard, Resumed, ResumeRequested, Withdrawn
 
 from .. import reply
 from .. import turn as turns
 from ..turn import Turn
 from .document import HandoffDocument, interactions, read, write
-from .events import AgentFailed, Edited, Moved, TransitionRefused
+from .drafts import draft
+from .events import (
+    AgentFailed,
+    Assignment,
+    DocumentDrafted,
+    EditAccepted,
+    EditFound,
+    EditRefused,
+    FileRenamed,
+    TransitionMade,
+    TransitionRefused,
+    TransitionRequested,
+    WorkRequested,
+)
 from .policy import Policy
-from .rules import IN_PROGRESS, RULES
+from .rules import IN_PROGRESS
 from .texts import next_words
 
 PUBLISH = "publish_document"
 """The tool that writes the document into its file."""
 SEND = "send_reply"
-"""The tool that tells whoever sent the document in that it is finished."""
+"""The tool that notifies the sender that the document is finished."""
 RESULT = "Result"
 """The section that holds what came out of the task."""
 _TOOLS = {PUBLISH: "publish", SEND: "reply"}
 OWED = tuple(_TOOLS.values())
 """What kinds of things the engine itself owes the world."""
-UNWRITTEN = ("retry", "terminate")
-"""What a person may say when the file cannot be written."""
+UNWRITTEN, FAILED = "handoff.unwritten", "handoff.failed"
+"""Purposes of the style's questions: the file cannot be written; an agent has failed too often."""
 LONGEST_RESULT = 100_000
 """Characters of last words that are kept as a result: a document must fit into its file."""
 VIEWS = 20
@@ -36,35 +49,39 @@ VIEWS = 20
 
 
 class Statement(Struct, frozen=True, gc=False):
-    """What somebody said with a transition."""
+    """What an agent or a person said with a transition."""
 
     message: str = ""
     next_action: str = ""
     result: str = ""
     number: int = 0
-    """The record that it stands in."""
+    """The number of its record."""
     text: str = ""
     """All of an agent's reply."""
 
 
-class Assignment(Struct, frozen=True, gc=False):
-    """How an agent of ours is told to work."""
+class HistoryEntry(Struct, frozen=True, gc=False):
+    """A transition that was made, and the record that says so."""
 
-    prompt: str = ""
-    model: str = ""
-    team: tuple[str, ...] = ()
+    number: int
+    made: TransitionMade
 
 
 class HandoffState(Struct, frozen=True, gc=False):
-    policy: Policy
+    definition: Policy
     paper: HandoffDocument
     file: str
+    language: str
+    """Of what is written into the document."""
     offset: int
     """Seconds east of Greenwich, for the times in the document."""
     said: Statement = Statement()
     """What came with the last fact."""
     turn: Turn | None = None
-    briefs: dict[str, Assignment] = {}
+    assignments: dict[str, Assignment] = {}
+    """How agents were told to work when they were asked to; see `assignment`."""
+    ledger: tuple[HistoryEntry, ...] = ()
+    """The transitions that this run made."""
     failures: int = 0
     """How often in a row an agent has failed at it."""
     views: tuple[tuple[int, HandoffDocument], ...] = ()
@@ -84,24 +101,28 @@ class HandoffState(Struct, frozen=True, gc=False):
     over: str = ""
     """SHA-256 of the text in the file that may be replaced though it is not ours."""
     keep: str = ""
-    """Set when that text was refused and is to be kept beside the file."""
+    """Set when that text was refused and is to be kept next to the file."""
     refusal: TransitionRefused | None = None
-    """The last thing that was refused, and where that is recorded."""
+    """The last transition that was refused, and where that is recorded."""
     refused_at: int = 0
+    refused_edit: EditRefused | None = None
+    """The last edit, if it was refused."""
     edited_since_asked: bool = False
     """The document was edited while an agent worked on it."""
     before_end: str = IN_PROGRESS
     """The status before the document was terminated."""
     more_interactions: int = 0
     """By how much the limit was raised."""
-    wish: tuple[str, str, str] | None = None
-    """What was ordered last and not done yet: action, by whom, new owner."""
+    requested: TransitionRequested | None = None
+    """The transition that was requested last and is not made yet."""
+    resumed_by: str = ""
+    """The person who wants the run to continue."""
     unwritten: int = 0
     """The question to a person why the file cannot be written, if that is open."""
     reply_to: str = ""
-    """Who is told when it is finished; empty for nobody."""
+    """Who is notified when it is finished; empty for nobody."""
     reply: int = 0
-    """The command that tells them."""
+    """The command that notifies them."""
 
     @property
     def count(self) -> int:
@@ -109,15 +130,14 @@ class HandoffState(Struct, frozen=True, gc=False):
 
     @property
     def most_interactions(self) -> int:
-        return self.policy.max_interactions + self.more_interactions
+        return self.definition.max_interactions + self.more_interactions
 
-
-def begin(policy: Policy, started: Started) -> HandoffState:
-    settings = started.settings
-    file, offset = settings.get("file", ""), settings.get("utc_offset", 0)
-    reply_to = settings.get("reply_to", "")
-    paper = read(started.input).gathered()
-    return HandoffState(policy, paper, file, offset, over=sha(started.input), reply_to=reply_to)
+    def assignment(self, agent: str) -> Assignment:
+        """How an agent is told to work: as it was last asked to, else as its role says."""
+        if agent in self.assignments:
+            return self.assignments[agent]
+        roles = {role.name: role for role in self.definition.roles}
+        return Assignment(roles[agent].prompt, roles[agent].model, tuple(roles)) if agent in roles else Assignment()
 
 
 def sha(text: str) -> str:
@@ -125,33 +145,69 @@ def sha(text: str) -> str:
 
 
 def evolve(state: HandoffState, number: int, event: Event) -> HandoffState:
-    if isinstance(event, Moved):
-        return _moved(state, event)
-    if isinstance(event, TransitionRefused):
-        state = replace(state, refusal=event, refused_at=number, wish=None)
-        return _judged(replace(state, keep=_tag(number, event))) if event.order == "edit" else state
-    if isinstance(event, Edited):
-        return _edited(state, event)
-    if isinstance(event, Ordered):
-        return _ordered(state, event)
-    if isinstance(event, Heard):
-        return replace(state, said=Statement(message=event.text))
-    if isinstance(event, AgentFailed):
-        return replace(state, failures=state.failures + 1)
-    if isinstance(event, Asked):
+    if type(event) is Asked:
         return _asked(state, number, event)
-    if isinstance(event, Answered):
-        state = _answered(state, number, event)
-    if isinstance(event, (Withdrawn, Answered)):
-        state = _settled(state, event)
+    if type(event) is Answered or type(event) is Withdrawn:
+        if type(event) is Answered:
+            state = _answered(state, number, event)
+        state = _closed(state, event)
+        turn = turns.evolve(state.turn, number, event)
+        return state if turn is state.turn else replace(state, turn=turn)
+    folded = _with_decision(state, number, event) or _with_fact(state, event)
+    if folded is not None:
+        return folded
     turn = turns.evolve(state.turn, number, event)
     return state if turn is state.turn else replace(state, turn=turn)
 
 
-def _tag(number: int, refused: TransitionRefused) -> str:
+def _with_decision(state: HandoffState, number: int, event: Event) -> HandoffState | None:
+    """The state after a decision of this style or a resume; `None` for any other event."""
+    match event:
+        case TransitionMade():
+            return _after_transition(state, number, event)
+        case TransitionRefused():
+            return replace(state, refusal=event, refused_at=number, requested=None)
+        case EditAccepted():
+            return _after_edit(state, event)
+        case EditRefused():
+            return _judged(replace(state, refused_edit=event, keep=_tag(event), requested=None))
+        case AgentFailed():
+            return replace(state, failures=state.failures + 1)
+        case DocumentDrafted():
+            return replace(state, paper=_dated(state, event), file=event.file)
+        case Resumed(raises=raises):
+            return replace(state, more_interactions=state.more_interactions + int(raises.get("interactions", 0)))
+    return None
+
+
+def _with_fact(state: HandoffState, event: Event) -> HandoffState | None:
+    """The state after a fact that changes it; `None` for any other event."""
+    match event:
+        case TransitionRequested():
+            said = Statement(event.message, event.next_action, event.result)
+            return replace(state, said=said, requested=event)
+        case EditFound():
+            return _found(state, event.text, event.base, event.sender)
+        case WorkRequested(agent=agent, assignment=given):
+            assignments = state.assignments if given is None else {**state.assignments, agent: given}
+            return replace(state, said=Statement(), assignments=assignments)
+        case FileRenamed(file=file):
+            return replace(state, file=file)
+        case Heard(text=text):
+            return replace(state, said=Statement(message=text))
+        case ResumeRequested(by=by):
+            return replace(state, resumed_by="" if "/" in by else by)  # with a slash: a command of another run
+    return None
+
+
+def _dated(state: HandoffState, event: DocumentDrafted) -> HandoffDocument:
+    """The draft that the run began with, as the document that it becomes."""
+    paper, limit = state.paper, state.most_interactions
+    return draft(event.id, paper.previous, paper.owner, paper.task, event.at, language=state.language, limit=limit)
+
+
+def _tag(refused: EditRefused) -> str:
     """What the file is called that keeps a refused edit: when that was, and the line that was wrong."""
-    if not refused.at:
-        return str(number)
     return f"{refused.at.replace('-', '').replace(':', '').replace(' ', '-')}-line-{refused.line}"
 
 
@@ -165,7 +221,7 @@ def _asked(state: HandoffState, number: int, event: Asked) -> HandoffState:
         return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)))
     if asked_of(command) == "reply":
         return replace(state, reply=number)
-    if isinstance(command, AskPerson) and command.choices == UNWRITTEN:
+    if isinstance(command, AskPerson) and command.purpose == UNWRITTEN:
         return replace(state, unwritten=number)
     turn = turns.evolve(state.turn, number, event)
     if isinstance(command, AskAgent):
@@ -173,8 +229,8 @@ def _asked(state: HandoffState, number: int, event: Asked) -> HandoffState:
     return state if turn is state.turn else replace(state, turn=turn)
 
 
-def _settled(state: HandoffState, event: Withdrawn | Answered) -> HandoffState:
-    """A command of ours is no longer open."""
+def _closed(state: HandoffState, event: Withdrawn | Answered) -> HandoffState:
+    """One of the style's commands is not open any more."""
     number = event.number if isinstance(event, Withdrawn) else event.to
     if number == state.unwritten:
         return replace(state, unwritten=0)
@@ -183,7 +239,7 @@ def _settled(state: HandoffState, event: Withdrawn | Answered) -> HandoffState:
     return state
 
 
-def _edited(state: HandoffState, event: Edited) -> HandoffState:
+def _after_edit(state: HandoffState, event: EditAccepted) -> HandoffState:
     found, was = read(event.text or state.found).gathered(), state.paper
     paper = _as_kept(state, found).with_header("Updated_At", event.at)
     new = found.history[len(was.history) :]
@@ -191,7 +247,7 @@ def _edited(state: HandoffState, event: Edited) -> HandoffState:
         next_action=paper.next_action if paper.next_action != was.next_action else "",
         text="\n".join(bullet.action for bullet in new),
     )
-    state = _judged(replace(state, refusal=None, keep="", notes=event.notes))
+    state = _judged(replace(state, refusal=None, refused_edit=None, keep="", notes=event.notes))
     return replace(state, paper=paper, said=said, edited_since_asked=state.turn is not None)
 
 
@@ -215,39 +271,18 @@ def _answered(state: HandoffState, number: int, event: Answered) -> HandoffState
     if isinstance(answer, ToolReturned) and any(event.to == view for view, _ in state.views):
         if "found" not in answer.value:
             return replace(state, over="", keep="")
-        # an edit that has its verdict may be replaced: it was taken over, or it is kept
-        return replace(_found(state, answer.value), over=sha(answer.value["found"]))
+        # an edit that has its verdict may be replaced: it was merged, or it is kept
+        text = answer.value["found"]
+        return replace(_found(state, text, answer.value.get("base", 0), ""), over=sha(text))
+    if isinstance(answer, PersonAnswered):
+        return replace(state, resumed_by=answer.by)
     return state
 
 
-def _ordered(state: HandoffState, order: Ordered) -> HandoffState:
-    given = order.arguments
-    if order.order == "edit":
-        return _found(state, given)
-    if order.order == "renamed":
-        return replace(state, file=given["file"])
-    if order.order == "work":
-        state = replace(state, said=Statement())
-        if "brief" not in given:
-            return state
-        brief = Assignment(given["brief"], given.get("model", ""), tuple(given.get("team", ())))
-        return replace(state, briefs={**state.briefs, order.by: brief})
-    if order.order == RESUME:
-        more = int(given.get("raise", {}).get("interactions", 0))
-        return replace(state, more_interactions=state.more_interactions + more)
-    if order.order not in RULES:
-        return state
-    said = Statement(given.get("message", ""), given.get("next_action", ""), given.get("result", ""))
-    wish = (order.order, order.by or state.paper.owner, given.get("to", ""))
-    return replace(state, said=said, wish=wish)
-
-
-def _found(state: HandoffState, given: dict[str, Any]) -> HandoffState:
-    text = given.get("found", "")
-    key = (given.get("base", 0), sha(text))
+def _found(state: HandoffState, text: str, base: int, sender: str) -> HandoffState:
+    key = (base, sha(text))
     if key in state.judged:
         return replace(state, repeated=True)
-    sender = given.get("sender", "")
     return replace(
         state,
         found=text,
@@ -274,8 +309,8 @@ def _text(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else repr(value)
 
 
-def _moved(state: HandoffState, event: Moved) -> HandoffState:
-    paper = after_move(state, event)
+def _after_transition(state: HandoffState, number: int, event: TransitionMade) -> HandoffState:
+    paper = document_after(state, event)
     over = event.after == event.before == "pending"
     return replace(
         state,
@@ -283,19 +318,20 @@ def _moved(state: HandoffState, event: Moved) -> HandoffState:
         turn=state.turn if over else None,
         failures=0,
         refusal=None,
-        wish=None,
+        requested=None,
         reply=0,
+        ledger=(*state.ledger, HistoryEntry(number, event)),
         before_end=event.before if event.after == "terminated" else state.before_end,
     )
 
 
-def after_move(state: HandoffState, event: Moved) -> HandoffDocument:
+def document_after(state: HandoffState, event: TransitionMade) -> HandoffDocument:
     """The document after a transition. Only the lines that it is about change."""
-    paper, said = state.paper, state.said
+    paper, said = state.paper, Statement() if event.silent else state.said
     if not event.written:
         paper = paper.with_bullet(event.at, event.by, event.words, event.before, event.after)
         upcoming = said.next_action or (said.message if event.action in ("pass", "assign") else "")
-        upcoming = upcoming or next_words(state.policy.language, event.action, event.to)
+        upcoming = upcoming or next_words(state.language, event.action, event.to)
         if upcoming.strip():
             paper = paper.with_next_action(upcoming)
         result = event.result or said.result or (said.message if event.action == "complete" else "")
@@ -323,7 +359,13 @@ def last_words(state: HandoffState, end_marker: str) -> str:
 def publishing(state: HandoffState) -> dict[str, Any]:
     """What the document's file is to hold, and which text it may replace."""
     number, paper = state.views[-1]
-    return {"number": number, "file": state.file, "text": write(paper), "over": state.over, "keep": state.keep}
+    wanted = {"number": number, "file": state.file, "text": write(paper), "over": state.over, "keep": state.keep}
+    return {**wanted, **in_named_folder(state)}
+
+
+def in_named_folder(state: HandoffState) -> dict[str, str]:
+    """The folder that the definition names, for runs whose settings name none."""
+    return {"folder": state.definition.folder} if state.definition.folder else {}
 
 
 def asked_of(command: object) -> str:

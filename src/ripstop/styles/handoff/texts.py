@@ -72,11 +72,11 @@ def guard_words(language: str, guard: str, **values: object) -> str:
 
 
 def next_words(language: str, action: str, to: str) -> str:
-    """What comes next if nobody said so; empty if that stays as it was."""
+    """The default next action; empty if it stays as it was."""
     return string.Template(_WORDS[language].get(f"next.{action}", "")).substitute(to=to)
 
 
 def timestamp(at: int, offset: int) -> str:
-    """Microseconds as a document's time, so many seconds east of Greenwich."""
+    """Microseconds as a document's time, in local time that is `offset` seconds east of Greenwich."""
     moment = datetime.fromtimestamp(at // 1_000_000, UTC) + timedelta(seconds=offset)
     return moment.strftime("%Y-%m-%d %H:%M:%S")

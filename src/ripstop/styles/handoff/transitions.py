@@ -1,7 +1,7 @@
 """Making transitions: only legal ones, and none that a guard forbids.
 
 Four guards terminate a document: more interactions than allowed, the same owner (or a circle of owners) without
-progress, a message of nothing but courtesy, the end marker. After every change the file is written anew.
+progress, a message of nothing but courtesy, the end marker. After every change the file is written again.
 """
 
 from unicodedata import normalize
@@ -15,14 +15,14 @@ from ripstop.kernel.step import Step
 
 from .. import turn as turns
 from ..courtesy import courteous
-from .events import Moved, TransitionRefused
+from .events import TransitionMade, TransitionRefused
 from .rules import FINAL, RULES, TERMINATED, why_not
-from .state import PUBLISH, RESULT, HandoffState, after_move, asked_of, last_words
+from .state import PUBLISH, RESULT, HandoffState, asked_of, document_after, last_words
 from .texts import ENGINE, action_words, guard_words, timestamp
 
 
-def order(step: Step[HandoffState], action: str, by: str, to: str, forgiven: bool = False) -> str:
-    """Make a transition that somebody asked for; returns why it was refused, if it was.
+def request(step: Step[HandoffState], action: str, by: str, to: str, forgiven: bool = False) -> str:
+    """Make a transition on request; returns why it was refused, if it was.
 
     `forgiven`: a person has seen what a guard says about it, and wants it all the same.
     """
@@ -31,14 +31,14 @@ def order(step: Step[HandoffState], action: str, by: str, to: str, forgiven: boo
     if not reason and action == "pass" and only_courtesy(step) and step.run.guards.courtesy == "ignore":
         reason = "it is nothing but a courtesy, and needs nobody's attention"
     if reason:
-        step.record(TransitionRefused(order=action, by=by, reason=reason))
+        step.record(TransitionRefused(action=action, by=by, reason=reason))
         return reason
     if RULES[action].counts and state.count >= state.most_interactions:
         step.stop(too_many(state))
     verdict = verdict_on(step, by) if action in ("pass", "assign") and not forgiven else None
     if verdict:
         step.stop(verdict)
-    move(step, action, by, to)
+    make(step, action, by, to)
     review(step)
     return ""
 
@@ -51,14 +51,14 @@ def review(step: Step[HandoffState]) -> None:
 
 
 def verdict_on(step: Step[HandoffState], by: str) -> GuardTripped | None:
-    """What a message says about going on: nothing, an end, or nothing but courtesy."""
+    """Whether a message ends the document: no, by the end marker, or by being nothing but courtesy."""
     said, guards = step.state.said, step.run.guards
     evidence = (said.number or step.number,)
-    if any(progress.marked(text, guards) for text in (said.message, said.next_action, said.result, said.text)):
-        text = guard_words(step.state.policy.language, "end_marker", by=by, marker=guards.end_marker)
+    if any(progress.has_end_marker(text, guards) for text in (said.message, said.next_action, said.result, said.text)):
+        text = guard_words(step.state.language, "end_marker", by=by, marker=guards.end_marker)
         return GuardTripped(guard="end_marker", limit=0, value=1, text=text, evidence=evidence)
     if guards.courtesy == "terminate" and only_courtesy(step):
-        text = guard_words(step.state.policy.language, "courtesy", by=by)
+        text = guard_words(step.state.language, "courtesy", by=by)
         return GuardTripped(guard="courtesy", limit=0, value=1, text=text, evidence=evidence)
     return None
 
@@ -71,7 +71,7 @@ def only_courtesy(step: Step[HandoffState]) -> bool:
 
 def too_many(state: HandoffState) -> GuardTripped:
     most = state.most_interactions
-    text = guard_words(state.policy.language, "interactions", limit=most)
+    text = guard_words(state.language, "interactions", limit=most)
     return GuardTripped(guard="interactions", limit=most, value=most + 1, text=text)
 
 
@@ -79,20 +79,20 @@ def terminate(step: Step[HandoffState], verdict: GuardTripped) -> None:
     """Have a guard's verdict. What was said with the end marker is kept: real agents end every answer with it."""
     state = step.state
     result = last_words(state, step.run.guards.end_marker) if verdict.guard == "end_marker" else ""
-    move(step, "terminate", ENGINE, reason=_reason(step, verdict), result=result)
+    make(step, "terminate", ENGINE, reason=_reason(step, verdict), result=result)
 
 
 def _reason(step: Step[HandoffState], verdict: GuardTripped) -> str:
     """A verdict in the language of the document. Those of the kernel are in English."""
-    language = step.state.policy.language
+    language = step.state.language
     if language == "en" or verdict.guard in ("end_marker", "courtesy", "interactions"):
         return verdict.text
-    agents = [deed.agent for deed in step.run.trail if deed.number in verdict.evidence]
+    agents = [turn.agent for turn in step.run.trail if turn.number in verdict.evidence]
     names = " → ".join(dict.fromkeys(agents))
     return guard_words(language, verdict.guard, names=names, value=f"{verdict.value:g}", limit=f"{verdict.limit:g}")
 
 
-def move(
+def make(
     step: Step[HandoffState],
     action: str,
     by: str,
@@ -100,34 +100,37 @@ def move(
     reason: str = "",
     written: bool = False,
     result: str = "",
+    silent: bool = False,
 ) -> None:
+    """Make a transition, and write the file again. `silent`: what was said last was not said with it."""
     state = step.state
-    message = reason or state.said.message
-    moved = Moved(
+    message = reason or ("" if silent else state.said.message)
+    made = TransitionMade(
         action=action,
         by=by,
         before=state.paper.status,
         after=RULES[action].after,
         at=timestamp(step.at, state.offset),
         to=to,
-        words=action_words(state.policy.language, action, to, message),
+        words=action_words(state.language, action, to, message),
         counts=RULES[action].counts,
         written=written,
         result=result,
+        silent=silent,
     )
     if action in ("pass", "complete"):
-        moved = replace(moved, agent=by, deed=_deed(state, moved))
+        made = replace(made, agent=by, digest=_digest(state, made))
     _call_back(step, f"the document was changed: {action}")
-    step.record(moved)
+    step.record(made)
     publish(step)
 
 
-def _deed(state: HandoffState, moved: Moved) -> str:
-    """All that a handling may change, as it stands after it. History and times are not in it."""
-    paper = after_move(state, moved)
+def _digest(state: HandoffState, made: TransitionMade) -> str:
+    """The turn digest: all that a handling can change, after it. History and times are left out."""
+    paper = document_after(state, made)
     files = turns.deeds(state.turn) if state.turn else []
     texts = [_compared(text) for text in (paper.task, paper.next_action, paper.section(RESULT))]
-    return progress.mark(texts, paper.status, paper.owner, files)
+    return progress.digest(texts, paper.status, paper.owner, files)
 
 
 def _compared(text: str) -> str:
@@ -135,28 +138,29 @@ def _compared(text: str) -> str:
     return "".join(normalize("NFKC", text).casefold().split())
 
 
-def reopen(step: Step[HandoffState], by: str) -> None:
-    """Somebody has looked at a document that a guard terminated, and wants it to go on."""
+def reopen(step: Step[HandoffState]) -> None:
+    """Reopen a document that a guard terminated, because a person wants it to continue."""
     state = step.state
     if state.paper.status != TERMINATED:  # a person was asked before anything was terminated
         publish(step)
-        if state.wish:
-            order(step, *state.wish, forgiven=True)
+        if state.requested:
+            wanted = state.requested
+            request(step, wanted.action, wanted.by or state.paper.owner, wanted.to, forgiven=True)
         return None
-    moved = Moved(
+    made = TransitionMade(
         action="reopen",
-        by=by or ENGINE,
+        by=state.resumed_by or ENGINE,
         before=TERMINATED,
         after=state.before_end,
         at=timestamp(step.at, state.offset),
-        words=action_words(state.policy.language, "reopen", "", ""),
+        words=action_words(state.language, "reopen", "", ""),
     )
-    step.record(moved)
+    step.record(made)
     return publish(step)
 
 
 def _call_back(step: Step[HandoffState], because: str) -> None:
-    """Whoever works on the document, or is asked about it, has something before them that is no longer so."""
+    """Withdraw what agents and people were asked about the document: they have an outdated version of it."""
     for number, opened in list(step.run.open.items()):
         if asked_of(opened.command) in ("agent", "person"):
             step.withdraw(number, because)

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .document_folder import folder_option, with_documents
-from .options import Family, Options, number_type, shared_options
-from .summary import EXIT, WAITING
-from .terminal import say, say_json, say_text
+from ripstop.faces.cli.options import Family, Options, number_type, shared_options
+from ripstop.faces.cli.summary import EXIT, WAITING
+from ripstop.faces.cli.terminal import say, say_json, say_text
+
+from .folder import folder_option, with_documents
 
 if TYPE_CHECKING:
     from ripstop.services.handoff.service import HandoffService
-    from ripstop.services.handoff.view import Document
+    from ripstop.services.handoff.view import DocumentView
 
 STATUSES = ("pending", "in_progress", "completed", "terminated")
 
@@ -40,13 +41,13 @@ def docs() -> None:
 
 @docs.command(short_help="Make a document for somebody.")
 @click.argument("task")
-@click.option("--to", "owner", required=True, metavar="NAME", help="Who shall do it.")
+@click.option("--to", "owner", required=True, metavar="NAME", help="Who should do it.")
 @click.option("--from", "creator", default="", metavar="NAME", help="Who asks for it. Default: you.")
 @click.option(
     "--type", "kind", default="task", metavar="WORD", help="What kind of task it is; part of the file's name."
 )
 @click.option("--id", "named", default="", metavar="ID", help="Its id. Default: type and time.")
-@click.option("--until", "conditions", multiple=True, metavar="TEXT", help="When it ends; may be repeated.")
+@click.option("--until", "conditions", multiple=True, metavar="TEXT", help="When it ends; can be repeated.")
 @click.option(
     "--max-interactions",
     type=number_type("docs", "max_interactions"),
@@ -81,7 +82,7 @@ def _plain_text(*texts: str) -> None:
             raise click.UsageError(f"{text!r} is not UTF-8 text.") from None
 
 
-def _show_one(options: Options, document: "Document", line: str) -> None:
+def _show_one(options: Options, document: "DocumentView", line: str) -> None:
     from ripstop.services.handoff.view import plain
 
     if options.as_json:
@@ -92,7 +93,7 @@ def _show_one(options: Options, document: "Document", line: str) -> None:
 
 @docs.command("list", short_help="List the documents.")
 @click.option("--owner", default="", metavar="NAME", help="Only those that belong to NAME.")
-@click.option("--status", type=click.Choice(STATUSES), help="Only those that are so.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only those with this status.")
 @folder_option
 @shared_options
 @click.pass_obj
@@ -138,7 +139,7 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
 @shared_options
 @click.pass_obj
 def show(options: Options, document: str, folder: Path) -> None:
-    """Show a document as it stands. DOCUMENT is its id or its file.
+    """Show a document as it is now. DOCUMENT is its id or its file.
 
     \b
     Example:
@@ -185,7 +186,7 @@ def _act(options: Options, folder: Path, named: str, action: str, by: str, **giv
         sys.exit(EXIT["stopped"])
 
 
-@docs.command(short_help="Accept a document: you work on it now.")
+@docs.command(short_help="Accept a document and start to work on it.")
 @click.argument("document")
 @_as
 @folder_option
@@ -207,7 +208,7 @@ def accept(options: Options, document: str, by: str, folder: Path) -> None:
 @_as
 @_message
 @_next
-@click.option("--result", default="", metavar="TEXT", help="What has come out of it so far.")
+@click.option("--result", default="", metavar="TEXT", help="The result so far.")
 @folder_option
 @shared_options
 @click.pass_obj
@@ -225,7 +226,7 @@ def pass_(options: Options, /, document: str, folder: Path, by: str, **given: st
 @click.argument("document")
 @_as
 @_message
-@click.option("--result", default="", metavar="TEXT", help="What came out of it.")
+@click.option("--result", default="", metavar="TEXT", help="The result.")
 @folder_option
 @shared_options
 @click.pass_obj
@@ -286,7 +287,7 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
         return say_json(listed)
     if not found:
         return say("No messages.")
-    from .words import first_line
+    from ripstop.faces.cli.words import first_line
 
     for letter, became in found:
         said = plain_letter(letter)
@@ -301,8 +302,8 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
 
 
 @docs.command(short_help="Let agents work on the documents they own.")
-@click.option("--once", is_flag=True, help="Stop when nothing is left that they could do.")
-@click.option("--role", "only", multiple=True, metavar="NAME", help="Only this role; may be repeated.")
+@click.option("--once", is_flag=True, help="Stop when nothing is left to do.")
+@click.option("--role", "only", multiple=True, metavar="NAME", help="Only this role; can be repeated.")
 @click.option("--max-tokens", type=number_type("limits", "tokens"), metavar="N", help="Stop after this many tokens.")
 @click.option("--max-money", type=number_type("limits", "money"), metavar="AMOUNT", help="Stop after this much money.")
 @click.option("--max-calls", type=number_type("limits", "calls"), metavar="N", help="Stop after this many model calls.")
@@ -313,19 +314,20 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
 def watch(options: Options, /, folder: Path, once: bool, only: tuple[str, ...], **most: Any) -> None:
     """Let agents work on the documents they own: workflows first, the inbox second.
 
-    A role is a file roles/NAME.md that says how it works; [docs.models] in ripstop.toml may give it a model of its
-    own. The command goes on until it is interrupted (Ctrl-C loses nothing), or, with --once, until nothing is left
+    A role is a file roles/NAME.md that says how it works; [docs.models] in ripstop.toml may give it its own
+    model. The command continues until it is interrupted (Ctrl-C loses nothing), or, with --once, until nothing is left
     to do; then the exit code is 4 if a person is asked (ripstop desk), and 3 if a guard stopped something.
 
     --max-… is what all agents together may spend while this command runs. It stops as soon as that is spent, with
-    exit code 3; a call that is under way then is broken off, and made again by the next watch.
+    exit code 3; a call that is under way then is cancelled, and made again by the next watch.
 
     \b
     Example:
       ripstop docs watch --once --model script:script.jsonl --max-calls 50
     """
-    from .handoff_watch import watch_documents
-    from .trusting import with_consent
+    from ripstop.faces.cli.trusting import with_consent
+
+    from .watch import watch_documents
 
     limits = {name.removeprefix("max_"): value for name, value in most.items() if value is not None}
     sys.exit(with_consent(options, lambda: asyncio.run(watch_documents(options, folder, once, only, limits))))

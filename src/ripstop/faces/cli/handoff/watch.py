@@ -6,23 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson
-from ripstop.kernel.events import Answered, Asked, GuardTripped, Warned
-from ripstop.runtime.live import Appended, Began, LiveEvent, Retrying
-
-from .output import keep_working_without_readers
-from .signals import STOPPING, interruption, stop_requested, undisturbed
-from .summary import EXIT, GRACE, WAITING
-from .terminal import say, say_json
+from ripstop.faces.cli.output import keep_working_without_readers
+from ripstop.faces.cli.progress_lines import ProgressLines
+from ripstop.faces.cli.signals import STOPPING, interruption, stop_requested, undisturbed
+from ripstop.faces.cli.summary import EXIT, GRACE, WAITING
+from ripstop.faces.cli.terminal import say, say_json
+from ripstop.kernel.effects import AgentReplied
+from ripstop.kernel.events import Answered
+from ripstop.runtime.live import Appended, LiveEvent
 
 if TYPE_CHECKING:
-    from ripstop.services.handoff.agent_loop import Mail
-    from ripstop.services.handoff.roles import Role
-    from ripstop.services.handoff.service import HandoffService
-    from ripstop.services.handoff.view import Document, Trouble
-    from ripstop.settings.settings_file import Settings
+    from collections.abc import Callable
 
-    from .options import Options
+    from ripstop.app import App
+    from ripstop.definitions.handoff.roles import Role
+    from ripstop.faces.cli.options import Options
+    from ripstop.services.handoff.agent_loop import Mail
+    from ripstop.services.handoff.folder_runs import FolderRuns
+    from ripstop.services.handoff.service import HandoffService
+    from ripstop.services.handoff.view import DocumentView, Trouble
+    from ripstop.settings.settings_file import Settings
 
 INTERRUPTED = 128
 STOPPED = EXIT["stopped"]
@@ -34,65 +37,37 @@ LIMITED = {
 }
 
 
-class Lines:
-    """Prints what happens; with `--json` to stderr, because stdout is for the document at the end."""
+class DocumentLines(ProgressLines):
+    """Prints what happens to the documents of a folder; what other runs do is not shown."""
 
     def __init__(self) -> None:
-        self.prefix = ""
-        """What the ids of the runs begin with that are of interest."""
+        super().__init__()
+        self.runs: FolderRuns | None = None
+        """The runs of the folder, as soon as they are known."""
         self._troubles: set[Trouble] = set()
-        self._shown: dict[str, tuple[str, str]] = {}
-        self.stopped = False
-        """A guard has stopped something."""
 
-    def see(self, sight: LiveEvent) -> None:
-        if not sight.run_id.startswith(self.prefix):
-            return
-        name = sight.run_id.removeprefix(self.prefix)
-        match sight:
-            case Began(command=AskAgent(agent=agent)):
-                self._say(name, f"{agent} is at work")
-            case Retrying(reason=reason, seconds=wait):
-                self._say(name, f"again in {wait:.1f} s: {reason}", "yellow")
-            case Appended(records=records, picture=picture):
-                for record in records:
-                    self._tell(name, record.event)
-                standing = (picture.where, picture.whose_turn)
-                if self._shown.get(name) != standing:
-                    self._shown[name] = standing
-                    whose = f", {picture.whose_turn}'s" if picture.whose_turn else ""
-                    self._say(name, f"{picture.where}{whose} ({picture.progress})", "green")
-
-    def _tell(self, name: str, event: object) -> None:
-        match event:
-            case Warned(text=text):
-                self._say(name, f"warning: {text}", "yellow")
-            case GuardTripped(guard=guard, text=text):
-                self.stopped = True
-                self._say(name, f"guard {guard}: {text}", "yellow")
-            case Asked(command=AskPerson(question=question)):
-                self._say(name, f"a person is asked: {question}   → ripstop desk", "magenta")
+    def name(self, run_id: str) -> str:
+        if self.runs is None or not self.runs.holds(run_id):
+            return ""
+        return run_id.removeprefix(f"{self.runs.prefix}.")
 
     def stranger(self, name: str, owner: str) -> None:
-        self._say(name, f"waits for {owner}, who is no role here", "yellow")
+        self.line(name, f"waits for {owner}, who is not a role here", "yellow")
 
     def trouble(self, trouble: "Trouble") -> None:
         if trouble not in self._troubles:  # it is found again in every round
             self._troubles.add(trouble)
-            self._say(trouble.file, trouble.text, "yellow")
+            self.line(trouble.file, trouble.text, "yellow")
 
     def mail(self, mail: "Mail") -> None:
-        self._say(f"inbox {mail.agent}", f"{mail.file}: {mail.became}")
-
-    def _say(self, name: str, text: str, colour: str = "") -> None:
-        say((name, "bold"), "  ", (text, colour), err=True)
+        self.line(f"inbox {mail.agent}", f"{mail.file}: {mail.became}")
 
 
 class _Spending:
     """What the agents of one folder have spent since the command began, and when that is all they may spend."""
 
-    def __init__(self, limits: dict[str, float]) -> None:
-        self.prefix = ""
+    def __init__(self, limits: dict[str, float], runs: "FolderRuns") -> None:
+        self._runs = runs
         self.reached: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Says which limit was reached."""
         self._limits = limits
@@ -101,7 +76,7 @@ class _Spending:
             asyncio.get_running_loop().call_later(limits["seconds"], self._reach, "seconds")
 
     def see(self, sight: LiveEvent) -> None:
-        if not isinstance(sight, Appended) or not sight.run_id.startswith(self.prefix):
+        if not isinstance(sight, Appended) or not self._runs.holds(sight.run_id):
             return
         for record in sight.records:
             if isinstance(record.event, Answered) and isinstance(record.event.answer, AgentReplied):
@@ -120,21 +95,20 @@ class _Spending:
 async def watch_documents(
     options: "Options", folder: Path, once: bool, only: tuple[str, ...], limits: dict[str, float]
 ) -> int:
-    from ripstop.app import open_app
+    from ripstop.app import App
+    from ripstop.runtime.ports import Prefixed
     from ripstop.services.handoff.agent_loop import Watch
-    from ripstop.services.handoff.service import open_documents
 
     settings = options.settings()
     roles = _roles(options, settings, folder, only)
-    async with open_app(settings) as app:
-        app.worker.only = ""
+    async with App(settings, scope=None) as app:  # what the worker works on follows from the folder's id
+        prefix = (await _identified(app, folder, lambda _: None)).prefix
+    async with App(settings, scope=Prefixed(prefix)) as app:
         app.trust.check_models(role.model for role in roles.values())
-        lines = Lines()
-        documents = await open_documents(app, folder, lines.trouble)
-        if not await _is_missing(documents):
-            await documents.identify()
-        spending = _Spending(limits)
-        lines.prefix = spending.prefix = f"{documents.prefix}."
+        lines = DocumentLines()
+        documents = await _identified(app, folder, lines.trouble)
+        spending = _Spending(limits, documents.runs)
+        lines.runs = documents.runs
         stops = (app.live.watch(lines.see), app.live.watch(spending.see))
         watch = Watch(documents, roles, lines.mail)
         interrupted = stop_requested()
@@ -166,6 +140,16 @@ async def watch_documents(
     return _result(options, stock, lines.stopped)
 
 
+async def _identified(app: "App", folder: Path, tell: "Callable[[Trouble], None]") -> "HandoffService":
+    """The documents of a folder, which gets an id if it is there."""
+    from ripstop.services.handoff.service import open_documents
+
+    documents = await open_documents(app, folder, tell)
+    if not await _is_missing(documents):
+        await documents.identify()
+    return documents
+
+
 async def _is_missing(documents: "HandoffService") -> bool:
     """Whether the journal has documents of a folder that is not there."""
     return not await asyncio.to_thread(documents.folder.is_there) and bool(await documents.ids())
@@ -173,13 +157,13 @@ async def _is_missing(documents: "HandoffService") -> bool:
 
 def _roles(options: "Options", settings: "Settings", folder: Path, only: tuple[str, ...]) -> "dict[str, Role]":
     """The roles that are to be played, each with a model that can be used."""
-    from ripstop.app import absolute_script
     from ripstop.checks.start import check_model
-    from ripstop.services.handoff.roles import read_roles
+    from ripstop.continuing import absolute_script
+    from ripstop.definitions.handoff.roles import read_roles
 
     # a model that is named for this call is meant for all roles
     models = {} if options.model else settings.docs.models
-    roles = read_roles(folder, models, absolute_script(settings.models.default))
+    roles = read_roles(folder, models, "[docs.models]", absolute_script(settings.models.default))
     unknown = [name for name in only if name not in roles]
     if unknown or not roles:
         wanted = f"There is no role {unknown[0]!r}" if unknown else "There are no roles"
@@ -192,8 +176,8 @@ def _roles(options: "Options", settings: "Settings", folder: Path, only: tuple[s
     return chosen
 
 
-def _result(options: "Options", stock: "list[Document]", stopped: bool) -> int:
-    """Show how the documents stand; returns the exit code that says so."""
+def _result(options: "Options", stock: "list[DocumentView]", stopped: bool) -> int:
+    """Show the state of the documents; returns the exit code for it."""
     from ripstop.services.handoff.view import plain
 
     from .tables import show_documents

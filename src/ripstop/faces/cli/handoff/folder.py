@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Options
-from .terminal import say
+from ripstop.faces.cli.options import Options
+from ripstop.faces.cli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,11 +33,12 @@ def with_documents(
     """Do something with the documents of a folder; returns its result, and what is wrong with some files.
 
     With `create` a journal is made if there is none. So it is if there are files to take in, unless another than the
-    default was named: that may have been a mistake. Where nobody has ever worked nothing is made: there is no document
-    `named` so, and without a name the result is an empty list.
+    default was named: that may have been a mistake. Where nobody has ever worked nothing is made: the document `named`
+    does not exist, and without a name the result is an empty list.
     """
-    from ripstop.app import open_app
+    from ripstop.app import App
     from ripstop.kernel.errors import UsageError
+    from ripstop.runtime.ports import NOTHING
     from ripstop.services.handoff.service import open_documents
     from ripstop.settings.settings_file import DEFAULT_STORE, store_path
 
@@ -51,8 +52,8 @@ def with_documents(
         return [], []
 
     async def go() -> Any:
-        async with open_app(settings, create=create) as app:
-            app.worker.only = ""  # agents work while somebody watches, not because somebody looks
+        # agents work under `docs watch`, not when a command only reads documents
+        async with App(settings, create=create, scope=NOTHING) as app:
             return await work(await open_documents(app, folder, troubles.append))
 
     try:

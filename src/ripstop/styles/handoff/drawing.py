@@ -2,21 +2,23 @@
 
 - A node is an owner with the document in one status; `completed` and `terminated` are ends. So the state machine and
   the hand-overs are in one picture, and every owner has a colour.
-- Steps are numbered from 1. What may come next is drawn, too, but not as taken.
+- Steps are numbered from 1. What may come next is also drawn, but not as taken.
 - Of a run the transitions on record are drawn. A file has only its history, which does not name new owners: there, the
-  owner is whoever acts next.
+  owner is the agent that acts next.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ripstop.drawings.chapters import Chapter, journey
+from ripstop.drawings.diagram import Diagram, Edge, Journey, Node
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import Event
-from ripstop.styles.handoff.document import HandoffDocument, Malformed, interactions, read
-from ripstop.styles.handoff.events import Moved
-from ripstop.styles.handoff.rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, action_for
 
-from .diagram import Diagram, Edge, Journey, Node
+from .document import HandoffDocument, Malformed, interactions, read
+from .events import TransitionMade
+from .policy import Policy
+from .rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, action_for
+from .state import HandoffState
 
 STEP = "step"
 ANYBODY = "Anybody may terminate it before it is completed."
@@ -36,28 +38,25 @@ class Taken:
     action: str
 
 
-def of_run(
-    transitions: Iterable[tuple[HandoffDocument, Event, HandoffDocument]],
-    now: HandoffDocument,
-    limit: int,
-    journey: Journey,
-) -> Diagram:
-    """`transitions`: every record of the run, with the document before and after it."""
+def draw_run(definition: Policy, chapters: Sequence[Chapter]) -> Diagram:
+    """The document's way, from the transitions on record."""
     steps = [
-        Taken(_place(before), _place(after), event.action)
-        for before, event, after in transitions
-        if isinstance(event, Moved)
+        Taken(_place(one.before.state.paper), _place(one.after.state.paper), one.event.action)
+        for one in chapters
+        if isinstance(one.event, TransitionMade) and one.before is not None
     ]
-    notes = (f"{interactions(now)} of at most {limit} interactions.",)
-    return _diagram(now, steps[0].source if steps else _place(now), steps, notes, journey)
+    now: HandoffState = chapters[-1].after.state
+    notes = (f"{now.count} of at most {now.most_interactions} interactions.", *_roles(definition))
+    start = steps[0].source if steps else _place(now.paper)
+    return _diagram(now.paper, start, steps, notes, journey(chapters, listening=now.paper.status not in FINAL))
 
 
-def of_file(text: str, file: str) -> Diagram:
-    """Raises `UsageError` if the file holds no document."""
+def draw_file(text: str, file: str) -> Diagram:
+    """A document as its file shows it. Raises `UsageError` if the file is not a document."""
     try:
         paper = read(text)
     except Malformed as error:
-        raise UsageError(f"{file} is no hand-off document: {error}.") from error
+        raise UsageError(f"{file} is not a hand-off document: {error}.") from error
     steps = _history(paper)
     notes = (f"Interactions: {interactions(paper)}.",)
     ended = paper.status in FINAL
@@ -65,7 +64,7 @@ def of_file(text: str, file: str) -> Diagram:
     return _diagram(paper, steps[0].source if steps else _place(paper), steps, notes, journey)
 
 
-def of_rules(roles: Sequence[str]) -> Diagram:
+def draw_definition(definition: Policy) -> Diagram:
     """The state machine of every document, from the table that the style follows."""
     statuses = (PENDING, IN_PROGRESS, *FINAL)
     nodes = tuple(Node(status, end=status in FINAL) for status in statuses)
@@ -75,8 +74,13 @@ def of_rules(roles: Sequence[str]) -> Diagram:
         for before in rule.before
     )
     owners = ", ".join(action for action, rule in RULES.items() if rule.by_owner)
-    notes = (f"Only the owner may: {owners}.", *((f"Roles here: {', '.join(roles)}.",) if roles else ()))
+    notes = (f"Only the owner may: {owners}.", *_roles(definition))
     return Diagram("hand-off documents", nodes, edges, 0, "What may happen to a document.", notes, counted=STEP)
+
+
+def _roles(definition: Policy) -> tuple[str, ...]:
+    names = ", ".join(role.name for role in definition.roles)
+    return (f"Roles here: {names}.",) if names else ()
 
 
 def _place(paper: HandoffDocument) -> OwnerNode:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .document_folder import folder_option, with_documents
-from .handoff import docs
-from .options import Options, number_type, shared_options
-from .terminal import say, say_json, say_text
+from ripstop.faces.cli.options import Options, number_type, shared_options
+from ripstop.faces.cli.terminal import say, say_json, say_text
+
+from .commands import docs
+from .folder import folder_option, with_documents
 
 if TYPE_CHECKING:
     from ripstop.services.handoff.service import HandoffService
@@ -31,7 +32,7 @@ def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> 
     Example:
       ripstop docs clean --older-than 30 --dry-run
     """
-    from .words import count
+    from ripstop.faces.cli.words import count
 
     age = options.settings().docs.keep_days if days is None else days
 
@@ -65,9 +66,8 @@ def restore(options: Options, folder: Path) -> None:
     Example:
       ripstop docs restore
     """
+    from ripstop.faces.cli.words import count
     from ripstop.services.handoff.view import plain
-
-    from .words import count
 
     back, _ = with_documents(options, folder, lambda documents: documents.restore())
     if options.as_json:
@@ -77,7 +77,7 @@ def restore(options: Options, folder: Path) -> None:
     return say(f"{count(len(back), 'document')} written back.")
 
 
-@docs.command(short_help="Print how an outside agent works on documents.")
+@docs.command(short_help="Print instructions for an outside agent.")
 @click.argument("agent", required=False, default="")
 @shared_options
 @click.pass_obj

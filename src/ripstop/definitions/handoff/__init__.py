@@ -1,0 +1,1 @@
+"""Folders of hand-off documents as definitions."""

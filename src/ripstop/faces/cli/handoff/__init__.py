@@ -1,0 +1,1 @@
+"""The commands for hand-off documents."""
