@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.definitions.checking import check_graph
 from ripstop.definitions.problems import WARNING
-from tests.definitions.wrong_definitions import DONE, PROMPT, RIGHT, ok
-from tests.harness.workflows import WORKFLOWS
+from tests.definitions.wrong_definitions import BOB, DONE, PROMPT, RIGHT, ok
+from tests.harness.workflows import WORKFLOWS, check_graph
 
 MANY = " OR ".join(f"d{n}" for n in range(20))
+
+RUNS = "    workflow: review\n"
+ASKS = "'{% if last_agent_name == \"bib\" %}x{% endif %}'"
 
 
 def told(folder: Path, text: str) -> list[tuple[int, int, str]]:
@@ -42,6 +44,10 @@ WARNED = [
     ("turns of no state", ok("NOT done", "NOT done OR turn_count_tow > 1"), 20, 32, "'turn_count_two'?"),
     ("an open tag", ok("Second line.", "Second {{last_agent_name"), 15, 14, "'{{' is never closed"),
     ("an exit at once", ok("condition: error_occurred", "condition: done OR NOT done"), 29, 16, "the first turn"),
+    ("an outcome that is none", ok(BOB, RUNS).replace("on: good", 'on: outcome == "done"'), 25, 20, "never ends"),
+    ("an open tag in an input", ok(BOB, RUNS + "    input: see {{x\n"), 23, 16, "so the workflow sees it"),
+    ("a speaker in an input", ok(BOB, f"{RUNS}    input: {ASKS}\n"), 23, 13, "no agent is named 'bib'"),
+    ("a result that is not covered", ok(BOB, RUNS).replace("      - to: one\nexit", "exit"), 23, 5, "good=false"),
     ("too much to look at", ok(DONE, f"        condition: {MANY}\n"), 16, 5, "not checked"),
 ]  # fmt: skip
 
@@ -88,3 +94,14 @@ def test_errors_come_without_warnings(tmp_path: Path) -> None:
     path = tmp_path / "any.yaml"
     path.write_text(ok("max_turns: 5\n", "").replace("to: END", "to: nowhere"), encoding="utf-8")
     assert [problem.severity for problem in check_graph(path)] == ["error"]
+
+
+def test_a_workflow_is_a_speaker_and_describes_its_own_decisions(tmp_path: Path) -> None:
+    text = ok(BOB, RUNS).replace("  - name: bob\n    type: ask\n", "")
+    text = text.replace("Second line.", '{% if last_agent_name == "review" %}Again.{% endif %}')
+    assert told(tmp_path, text) == []
+
+
+def test_an_outcome_that_no_transition_takes_is_not_a_gap(tmp_path: Path) -> None:
+    text = ok(BOB, RUNS).replace("  - name: bob\n    type: ask\n", "").replace("      - to: one\nexit", "exit")
+    assert told(tmp_path, text.replace("condition: good", 'condition: outcome == "completed"')) == []

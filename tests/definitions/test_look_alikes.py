@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.definitions.checking import check_graph
 from ripstop.definitions.look_alikes import look_alike
 from tests.definitions.wrong_definitions import RIGHT, ok
+from tests.harness.workflows import check_graph
 
 ANN = "  - name: ann\n    type: coder"
 CASES = [

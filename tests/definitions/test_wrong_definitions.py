@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.definitions.checking import check_graph
 from ripstop.definitions.graph.reader import read_graph
 from ripstop.definitions.problems import ERROR, WrongDefinition
 from tests.definitions.wrong_definitions import DONE, RIGHT, WRONG, ok
+from tests.harness.workflows import check_graph
 
 
 def written(folder: Path, text: str | bytes, name: str = "any.yaml") -> Path:

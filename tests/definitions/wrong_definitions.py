@@ -50,6 +50,8 @@ def valued(values: str) -> str:
     return ok("max_turns: 5\n", f"max_turns: 5\nvalues: {values}\n")
 
 
+BOB = '    agent: bob\n    prompt: "{{COLLABORATION_GUIDE}} Judge it; decide \\"good\\"."\n'
+"""The words of the second state, which a workflow can take the place of."""
 DONE = "        condition: done\n"
 EXIT = "  - condition: error_occurred\n    action: force_end\n"
 PROMPT = '    prompt: |\n      {{COLLABORATION_GUIDE}} Do it; decide "done" and "score".\n      Second line.\n'
@@ -80,7 +82,7 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("only a comment", "# nothing\n", 1, 1, "the file is empty"),
     ("a list", "- a\n- b\n", 1, 1, "must be a mapping, but this is a list"),
     ("a text", "hello\n", 1, 1, "must be a mapping, but this is text"),
-    ("a tab", ok("  - name: ann", "\t- name: ann"), 5, 1, "a tab stands here"),
+    ("a tab", ok("  - name: ann", "\t- name: ann"), 5, 1, "there is a tab here"),
     ("a colon in a text", ok("a goal", "a goal: to go"), 2, 24, "a ':' does not fit here"),
     ("open quotes", ok("force_end", '"force_end'), 30, 13, "never closed"),
     ("open bracket", ok("max_turns: 5", "max_turns: [5"), 4, 7, "'[' is never closed"),
@@ -89,14 +91,14 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("a key without colon", ok("max_turns: 5", "max_turns 5"), 4, 1, "':' is missing"),
     ("two documents", RIGHT + "---\nname: x\n", 31, 1, "a second document"),
     ("an unknown alias", ok("a goal", "*goal"), 2, 18, "no anchor"),
-    ("an anchor twice", ok("a goal", "&x a").replace("max_turns: 5", "max_turns: &x 5"), 3, 12, "stands twice"),
+    ("an anchor twice", ok("a goal", "&x a").replace("max_turns: 5", "max_turns: &x 5"), 3, 12, "is defined twice"),
     ("an at sign", ok("a goal", "@goal"), 2, 18, "cannot begin with '@'"),
     ("an unknown escape", ok("a goal", r'"a \goal"'), 2, 22, "escape is not known"),
     ("no such character", ok("a goal", r'"a \UFFFFFFFF"'), 2, 21, "there is no character"),
     ("half a character", ok("a goal", r'"a \uD800"'), 2, 18, "half of a character"),
-    ("a control character", ok("a goal", "a \x07goal"), 2, 20, "U+0007 may not stand"),
+    ("a control character", ok("a goal", "a \x07goal"), 2, 20, "U+0007 is not allowed"),
     ("too deep", "name: " + "[" * 500, 1, 47, "nested more than 40 deep"),
-    ("inside itself", "name: &a [*a]\n", 1, 7, "inside itself"),
+    ("inside itself", "name: &a [*a]\n", 1, 7, "contains itself"),
     ("an alias bomb", "a: &a [1,2,3,4,5,6,7,8,9]\n" + "".join(
         f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
     ), 5, 4, "unfolds to more than"),
@@ -105,8 +107,8 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("a key that is a list", ok("max_turns: 5", "? [a]\n: 5"), 3, 3, "a key must be text"),
     ("merging a text", ok("    type: ask", "    <<: ask\n    type: ask"), 8, 9, "only mappings can be merged"),
     # Keys
-    ("a key twice", ok("max_turns: 5", "max_turns: 5\nname: again"), 4, 1, "stands in line 1 already"),
-    ("a key twice in a state", ok("    start: true", "    agent: bob\n    start: true"), 12, 5, "line 11 already"),
+    ("a key twice", ok("max_turns: 5", "max_turns: 5\nname: again"), 4, 1, "is already in line 1"),
+    ("a key twice in a state", ok("    start: true", "    agent: bob\n    start: true"), 12, 5, "already in line 11"),
     ("an unknown key", ok("max_turns", "max_turn"), 3, 1, "did you mean 'max_turns'?"),
     ("an unknown key of another case", ok("max_turns", "Max_Turns"), 3, 1, "did you mean 'max_turns'?"),
     ("an unknown key of an agent", ok("    type: ask", "    type: ask\n    modle: x"), 9, 5, "did you mean 'model'?"),
@@ -141,7 +143,7 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("an agent without type", ok("    type: ask\n", ""), 7, 5, "'bob' has no 'type'"),
     ("an unknown type", ok("type: ask", "type: asker"), 8, 11, "did you mean 'ask'?"),
     ("a type of another case", ok("type: ask", "type: Ask"), 8, 11, "did you mean 'ask'?"),
-    ("an agent twice", ok("name: bob", "name: ann"), 7, 11, "stands in line 5 already"),
+    ("an agent twice", ok("name: bob", "name: ann"), 7, 11, "is already in line 5"),
     ("an agent outside its folder", ok("name: bob", "name: ../bob"), 7, 11, "cannot be the name of a folder"),
     ("an agent that is the shared folder", ok("name: bob", "name: collab"), 7, 11, "all agents share"),
     ("an empty model", ok("type: ask", "type: ask\n    model:"), 9, 11, "'model' is empty"),
@@ -153,7 +155,7 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("states as a text", "name: x\ninitial_message: y\nagents: [{name: a, type: ask}]\nstates: s\n", 4, 9, "a list"),
     ("a state that is nothing", ok("  - name: two", "  -\n  - name: two"), 21, 4, "mapping"),
     ("a state without name", ok("  - name: two\n    agent", "  - agent"), 21, 5, "the state has no 'name'"),
-    ("a state twice", ok("  - name: two", "  - name: one"), 21, 11, "stands in line 10 already"),
+    ("a state twice", ok("  - name: two", "  - name: one"), 21, 11, "is already in line 10"),
     ("a state called END", ok("  - name: two", "  - name: END"), 21, 11, "cannot be a state's name"),
     ("a state without agent", ok("    agent: bob\n", ""), 21, 5, "'two' has no 'agent'"),
     ("an unknown agent", ok("agent: bob", "agent: bib"), 22, 12, "did you mean 'bob'?"),
@@ -162,6 +164,22 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("a prompt that is a list", ok(PROMPT, "    prompt: [a]\n"), 13, 13, "must be text"),
     ("start in words", ok("start: true", "start: on"), 12, 12, "write true"),
     ("two starts", ok("    agent: bob", "    agent: bob\n    start: true"), 23, 12, "second start state"),
+    # States that run a workflow
+    ("both an agent and a workflow", ok("agent: bob", "agent: bob\n    workflow: x"), 23, 5, "both 'agent'"),
+    ("a workflow with a prompt", ok(BOB, "    workflow: x\n    prompt: y\n"), 23, 5, "write `input`"),
+    ("an empty workflow", ok(BOB, "    workflow:\n"), 22, 14, "'workflow' is empty"),
+    ("a workflow that is a list", ok(BOB, "    workflow: [x]\n"), 22, 15, "'workflow' must be text"),
+    ("a misspelt workflow", ok(BOB, "    worklfow: x\n"), 22, 5, "did you mean 'workflow'?"),
+    ("an input that is a list", ok(BOB, "    workflow: x\n    input: [y]\n"), 23, 12, "must be text"),
+    ("a variable in an input", ok(BOB, "    workflow: x\n    input: a {{y}}\n"), 23, 14, "no variable 'y'"),
+    ("an input of an agent", ok("agent: bob", "agent: bob\n    input: y"), 23, 5, "put it into `prompt`"),
+    ("limits of an agent", ok("agent: bob", "agent: bob\n    limits: {calls: 1}"), 23, 5, "only a state"),
+    ("limits that are a number", ok(BOB, "    workflow: x\n    limits: 5\n"), 23, 13, "'limits' must be a mapping"),
+    ("an unknown limit", ok(BOB, "    workflow: x\n    limits: {cals: 1}\n"), 23, 14, "did you mean 'calls'?"),
+    ("a limit of nothing", ok(BOB, "    workflow: x\n    limits: {calls: 0}\n"), 23, 21, "must be above 0"),
+    ("a limit below nothing", ok(BOB, "    workflow: x\n    limits: {money: -0.5}\n"), 23, 21, "must be above 0"),
+    ("half a call", ok(BOB, "    workflow: x\n    limits: {calls: 1.5}\n"), 23, 21, "must be a whole number"),
+    ("an endless limit", ok(BOB, "    workflow: x\n    limits: {seconds: 1.0e+99}\n"), 23, 23, "must be above 0"),
     # Templates, in every way to write a text
     ("a variable in a block", ok("Second line.", "Second {{line}}."), 15, 14, "no variable 'line'"),
     ("a variable in a stripped block", ok("prompt: |", "prompt: |-").replace("Second", "{{x}}"), 15, 7, "'x'"),
@@ -200,5 +218,5 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("an exit without condition", ok("  - condition: error_occurred\n    ", "  - "), 29, 5, "no 'condition'"),
     ("an exit without action", ok("    action: force_end\n", ""), 29, 5, "no 'action'"),
     ("an unknown action", ok("force_end", "force_stop"), 30, 13, "did you mean 'force_end'?"),
-    ("an exit that cannot be read", ok("error_occurred", "error_occurred OR OR"), 29, 34, "'OR' stands here"),
+    ("an exit that cannot be read", ok("error_occurred", "error_occurred OR OR"), 29, 34, "found 'OR'"),
 ]  # fmt: skip

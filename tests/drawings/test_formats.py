@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ripstop.drawings.diagram import Diagram, Edge, Journey, Node, turns_in_words
 from ripstop.drawings.dot import dot
 from ripstop.drawings.formats import FORMATS
-from ripstop.drawings.graph import of_graph
 from ripstop.drawings.lettering import clean, width, wrap
 from ripstop.drawings.mermaid import mermaid
 from ripstop.drawings.svg import MARGIN, SMALL, svg
+from ripstop.styles.graph.drawing import draw_definition
 from tests.drawings.diagrams import TEXTS, diagrams, review_loop
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -75,11 +75,11 @@ def test_graphviz_reads_our_dot(diagram: Diagram) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_same_graph_is_drawn_the_same(format: str) -> None:
-    assert FORMATS[format](of_graph(review_loop())) == FORMATS[format](of_graph(review_loop()))
+    assert FORMATS[format](draw_definition(review_loop())) == FORMATS[format](draw_definition(review_loop()))
 
 
 def test_end_is_no_name_that_mermaid_could_trip_over() -> None:
-    drawn = mermaid(of_graph(review_loop()))
+    drawn = mermaid(draw_definition(review_loop()))
     assert not re.search(r"(?i)(^|\s)end\b", drawn)
     assert '((("END")))' in drawn
 
@@ -93,7 +93,7 @@ def test_a_long_condition_is_cut_in_the_picture_and_whole_when_pointed_at() -> N
 
 
 def test_all_texts_of_the_review_loop_are_in_the_picture() -> None:
-    shown = "".join(ElementTree.fromstring(svg(of_graph(review_loop()))).itertext())
+    shown = "".join(ElementTree.fromstring(svg(draw_definition(review_loop()))).itertext())
     for text in ("fact_check", "errors == 0", "approved AND score &gt;= 9".replace("&gt;", ">"), "At most 10 turns."):
         assert text in shown
 
@@ -121,7 +121,7 @@ def test_breaks_stand_before_and_or() -> None:
 @pytest.mark.parametrize("words", range(0, 60, 2))
 def test_bold_lines_leave_room_at_the_right(words: int) -> None:
     journey = Journey("review-k3f9x", "completed", "word " * words, ended=True)
-    drawn = ElementTree.fromstring(svg(replace(of_graph(review_loop()), journey=journey)))
+    drawn = ElementTree.fromstring(svg(replace(draw_definition(review_loop()), journey=journey)))
     texts = [text for text in drawn.iter("{http://www.w3.org/2000/svg}text") if text.get("font-weight") == "600"]
     told = [text.text or "" for text in texts if text.get("x") == "0"]
     assert told[0].startswith("run review-k3f9x")

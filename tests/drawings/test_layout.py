@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripstop.drawings.diagram import Diagram
-from ripstop.drawings.graph import of_graph
 from ripstop.drawings.layout import Layout, Point, Rect, lay_out
 from ripstop.drawings.ranks import rank
 from ripstop.drawings.rows import Thing, arrange, tie
+from ripstop.styles.graph.drawing import draw_definition
 from tests.drawings.diagrams import diagrams, graph, review_loop
 
 pytestmark = pytest.mark.long
@@ -85,7 +85,7 @@ def test_the_same_graph_is_laid_out_the_same(diagram: Diagram) -> None:
 
 
 def test_edges_of_the_review_loop_do_not_cross() -> None:
-    layout = lay_out(of_graph(review_loop()))
+    layout = lay_out(draw_definition(review_loop()))
     ways = [way(route.points) for route in layout.routes if not route.loop]
     upright = [[piece for piece in pieces if piece.width == 0 and piece.height > 60] for pieces in ways]
     for number, pieces in enumerate(upright):
@@ -98,18 +98,18 @@ def test_edges_of_the_review_loop_do_not_cross() -> None:
 
 
 def test_long_edges_run_straight() -> None:
-    layout = lay_out(of_graph(review_loop()))
+    layout = lay_out(draw_definition(review_loop()))
     assert max(len({x for x, _ in route.points}) for route in layout.routes if not route.loop) <= 3
 
 
 def test_states_stand_in_the_order_of_their_author_when_that_is_as_good() -> None:
     written = graph("a", a=[("d", "skip"), ("b", "")], b=[("c", "")], c=[("d", "")], d=[("b", "again"), ("END", "")])
-    assert rank(of_graph(written)) == [0, 1, 2, 3, 4]
+    assert rank(draw_definition(written)) == [0, 1, 2, 3, 4]
 
 
 def test_a_hundred_states_are_laid_out() -> None:
     states = {f"s{i}": [(f"s{(i * 7 + 3) % 100}", "x"), (f"s{(i + 1) % 100}", "y")] for i in range(100)}
-    layout = lay_out(of_graph(graph("s0", **states)))
+    layout = lay_out(draw_definition(graph("s0", **states)))
     assert len(layout.boxes) == 100
 
 

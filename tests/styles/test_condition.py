@@ -107,10 +107,10 @@ def test_means_what_it_says(source: str, holds: bool) -> None:
     ("source", "column", "text"),
     [
         ("done AND", 8, "the condition ends"),
-        ("AND done", 0, "'AND' stands here"),
-        ("done done", 5, "'done' stands here"),
+        ("AND done", 0, "found 'AND'"),
+        ("done done", 5, "found 'done'"),
         ("(done", 5, "')'"),
-        ("done)", 4, "')' stands here"),
+        ("done)", 4, "found ')'"),
         ("a = 1", 2, "write =="),
         ("a && b", 2, "write AND"),
         ("a || b", 2, "write OR"),
@@ -119,7 +119,7 @@ def test_means_what_it_says(source: str, holds: bool) -> None:
         ('a == "x', 5, "never closed"),
         ("a @ b", 2, "does not belong"),
         ("a == 1x", 5, "does not belong"),
-        ("()", 1, "')' stands here"),
+        ("()", 1, "found ')'"),
         ("NOT", 3, "the condition ends"),
     ],
 )

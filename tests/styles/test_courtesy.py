@@ -72,7 +72,8 @@ FAREWELLS = lines("""
 """)
 SIGNS = lines("""
     👍 | 👍🏽 | 🙏🙏 | 👌 | ❤️ | 🙇‍♂️ | 🫱🏻‍🫲🏿 | 😊! | :) | Thanks 🙏 | 谢谢🌹🌹 | 👍 OK | OK 🇨🇳 | 收到 ✅
-    Thanks 🎉 | 谢谢@张三 | @王小明 谢谢 | 감사합니다 @김철수 | @bob谢谢 | @Наталья спасибо | @bob thanks | @bob 👍
+    Thanks 🎉 | 谢谢@张三 | @王小明 谢谢 | 好的，@王小明 谢谢 | 감사합니다 @김철수 | @bob谢谢 | @Наталья спасибо
+    @bob thanks | @bob 👍
 """)
 WORDED = THANKS + WELCOMES + ACKNOWLEDGEMENTS + FAREWELLS
 COURTEOUS = WORDED + SIGNS
@@ -113,7 +114,7 @@ REPORTS = lines("""
     Baik, saya mulai | [WORKFLOW_END] | 谢谢 [WORKFLOW_END] | {"thanks": "ok"} | ok() | `ok`
     def ok(): return thanks | ok/thanks | docs/ok.md | <b>OK</b> | ok_thanks | OK = 1 | 42 | 3.14 | ok=ok
     thanks@example.com | $ok | #thanks | OK 3️⃣ | 谢谢 ❌ | OK 👎 | 收到 ⚠️ | 谢谢@张三请修复登录 | 好的@bob修复登录
-    Thanks @bob please merge | 谢谢@张三对 | 收到@张三删！
+    Thanks @bob please merge | 谢谢@张三对 | 收到@张三删！ | 谢谢@张三对 谢谢
 """)
 QUESTIONS = lines("""
     OK? | Is it OK? | 好的？ | 谢谢？ | 收到﹖ | Thanks? 🙏 | ¿Vale | مفهوم؟ | OK⁉️ | OK ❓ | ok ⁇ | Understood?!

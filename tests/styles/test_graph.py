@@ -7,9 +7,20 @@ import msgspec
 import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, TimerFired, ToolCall, ToolReturned
-from ripstop.kernel.errors import RunHasEnded
-from ripstop.kernel.events import Asked, Ended, Forked, GuardTripped, Ordered, Started, Warned, Withdrawn
-from ripstop.kernel.progress import NOTHING, mark
+from ripstop.kernel.errors import RunHasEnded, UsageError
+from ripstop.kernel.events import (
+    Asked,
+    Ended,
+    Forked,
+    GuardTripped,
+    ResumeRequested,
+    RunSettings,
+    SettingsChanged,
+    TurnRestarted,
+    Warned,
+    Withdrawn,
+)
+from ripstop.kernel.progress import NOTHING, digest
 from ripstop.kernel.run import fingerprint
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.events import TurnFinished
@@ -43,8 +54,8 @@ def says(content: str = "said", **decisions: Any) -> AgentReplied:
 
 def turned(to: str, via: int, **decisions: Any) -> TurnFinished:
     """The end of the first turn, by agent_a, in which nothing was written."""
-    deed = mark(decisions, []) if decisions else NOTHING
-    return TurnFinished(reply=3, to=to, via=via, agent="agent_a", deed=deed)
+    done = digest(decisions, []) if decisions else NOTHING
+    return TurnFinished(reply=3, to=to, via=via, agent="agent_a", digest=done)
 
 
 LOOP = graph(
@@ -368,10 +379,10 @@ def test_explains_every_condition_with_the_values_it_saw() -> None:
     assert before is not None
     answered, turned, *_ = story.when(says(done=True, score=3)).events
     after_answer = STYLE.evolve(before.state, before.length + 1, answered)
-    told = "\n".join(STYLE.explain(after_answer, turned))
-    assert "✗ → END   done AND score >= 8" in told
-    assert "done = true, score = 3" in told
-    assert "✓ → a   NOT done OR score < 8   (taken)" in told
+    first, second = STYLE.explain(after_answer, turned).reasons
+    assert (first.text, first.holds, first.taken) == ("to END if done AND score >= 8", False, False)
+    assert first.tree == ("AND = false", "  done = true", "  score [3] >= 8 = false")
+    assert (second.text, second.holds, second.taken) == ("to a if NOT done OR score < 8", True, True)
 
 
 FILES = """\
@@ -470,32 +481,32 @@ def test_a_saved_run_goes_on_from_exactly_where_it_ended() -> None:
         ),
     )
     story = given(STYLE, saving, says(go=True))
-    story.when(says(done=False)).then_ends("limit", "ripstop resume story")
-    told = story.when(Ordered(order="resume")).then_asks(AskAgent)
+    story.when(says(done=False)).then_ends("limit", "can be resumed")
+    told = story.when(ResumeRequested()).then_asks(AskAgent)
     assert told.run.ended is None
     assert told.run.state.here.name == "a"
     story.when(Failed(reason="no key")).then_ends("failed", "Saved")
-    told = story.when(Ordered(order="resume")).then_asks(AskAgent)
+    told = story.when(ResumeRequested()).then_asks(AskAgent)
     assert told.run.state.here.name == "a"
     story.when(says(go=True)).then_asks(AskAgent)
     story.when(says(done=True)).then_ends("completed")
-    story.when(Ordered(order="resume")).then_refused(RunHasEnded)
+    story.when(ResumeRequested()).then_refused(RunHasEnded)
 
 
 def test_a_saved_run_that_was_forked_to_a_graph_without_its_state_cannot_be_resumed() -> None:
     saves = ExitCondition(condition="error_occurred", action="save_and_end")
     story = given(STYLE, graph(state("a"), exit_conditions=(saves,)), Failed(reason="no key"))
-    story.definitions["other"] = graph(state("b"))
+    story.contents.definitions["other"] = graph(state("b"))
     story.when(Forked(run="story", at=3, definition="other")).then_ends("failed", "no state 'a'")
-    story.when(Ordered(order="resume")).then_refused(RunHasEnded)
+    story.when(ResumeRequested()).then_refused(RunHasEnded)
 
 
 def test_a_turn_that_a_fork_takes_anew_counts_once() -> None:
     story = given(STYLE, LOOP, says(go=False))
     told = story.when(Forked(run="story", at=5))
     told.then(
-        Withdrawn(number=5, because="asked anew by the fork", call=True),
-        Withdrawn(number=5, because="the turn is taken anew", turn=True),
+        Withdrawn(number=5, because="asked again by the fork", unmade=True),
+        TurnRestarted(number=5),
         Asked,
     )
     assert (told.run.spent.turns, told.run.spent.calls) == (2, 2)
@@ -515,14 +526,14 @@ def test_a_turn_that_a_guard_broke_off_counts_once_when_the_run_goes_on(then: st
     hurried = msgspec.structs.replace(LOOP, guards={"then": then})
     story = given(STYLE, hurried, says(go=True), limits=Limits(seconds=9.0))
     story.when(TimerFired(), after=9.0)
-    told = story.when(Ordered(order="resume", arguments={"raise": {"seconds": 9.0}}))
+    told = story.when(ResumeRequested(raises={"seconds": 9.0}))
     assert (told.run.spent.turns, told.run.spent.calls) == (2, 3), "the call was made, the turn was not finished"
     assert (told.run.state.turns, told.run.state.counts) == (2, {"a": 1, "b": 1})
     story.when(says(done=True, score=9)).then_ends("completed")
 
 
 def test_a_run_that_was_not_saved_cannot_be_resumed() -> None:
-    given(STYLE, graph(state("a")), says()).when(Ordered(order="resume")).then_refused(RunHasEnded)
+    given(STYLE, graph(state("a")), says()).when(ResumeRequested()).then_refused(RunHasEnded)
 
 
 def test_strict_decisions_make_a_missing_one_an_error() -> None:
@@ -562,7 +573,7 @@ VALUED = graph(
 
 
 def begun(values: Any, definition: Graph = VALUED) -> Given:
-    return given(STYLE, definition, Started(style="graph", definition="definition", settings={"values": values}))
+    return given(STYLE, definition, arguments={"values": values})
 
 
 def test_values_take_their_places_in_prompts_in_one_pass() -> None:
@@ -571,45 +582,62 @@ def test_values_take_their_places_in_prompts_in_one_pass() -> None:
     assert told_to(begun({"customer": "", "tone": "x"})) == "x to , about the goal"
 
 
-@pytest.mark.parametrize("values", [{}, None, 3, {"customer": 5}, {"tone": "x"}])
+@pytest.mark.parametrize("values", [None, 3, {"customer": 5}, {"customer": None}])
+def test_refuses_values_that_are_not_texts(values: Any) -> None:
+    with pytest.raises(UsageError, match="values"):
+        begun(values)
+
+
+@pytest.mark.parametrize("values", [{}, {"tone": "x"}])
 def test_a_run_without_a_value_that_it_requires_does_not_start(values: Any) -> None:
     story = begun(values)
     assert story.run is not None and story.run.ended is not None and not story.run.spent.calls
     assert (story.run.ended.outcome, "customer" in story.run.ended.because) == ("failed", True)
 
 
+def test_a_run_with_a_value_that_is_not_declared_does_not_start() -> None:
+    story = begun({"customer": "Ms Ito", "tune": "x"})
+    assert story.run is not None and story.run.ended is not None and not story.run.spent.calls
+    assert "no value 'tune'; it declares: tone, customer" in story.run.ended.because
+
+
 def test_values_survive_a_fork_and_new_defaults_hold_for_what_was_not_set() -> None:
     story = begun({"customer": "Ms Ito"})
-    story.definitions["other"] = msgspec.structs.replace(VALUED, values={"tone": "formal", "customer": "nobody"})
+    story.contents.definitions["other"] = msgspec.structs.replace(
+        VALUED, values={"tone": "formal", "customer": "nobody"}
+    )
     story.when(Forked(run="story", at=2, definition="other")).then_asks(AskAgent)
     assert told_to(story) == "formal to Ms Ito, about the goal"
-    story.definitions["more"] = msgspec.structs.replace(VALUED, values={**VALUED.values, "sender": None})
+    story.contents.definitions["more"] = msgspec.structs.replace(VALUED, values={**VALUED.values, "sender": None})
     story.when(Forked(run="story", at=2, definition="more")).then_ends("failed", "sender")
 
 
-def instructed(settings: dict[str, Any], language: str = "en") -> Given:
+SMALL = RunSettings(small_model=True)
+
+
+def instructed(settings: RunSettings, language: str = "en") -> Given:
     """A run with the built-in guide, started with these settings."""
     guided = graph(state("a", ("a", "always"), prompt="{{COLLABORATION_GUIDE}} Go."), language=language)
-    return given(STYLE, guided, Started(style="graph", definition="definition", settings=settings))
+    return given(STYLE, guided, settings=settings)
 
 
-def test_a_local_model_gets_a_short_guide_and_short_instructions() -> None:
-    story = instructed({"guide": "short"})
+def test_a_small_model_gets_a_short_guide_and_short_instructions() -> None:
+    story = instructed(SMALL)
     assert told_to(story) == "Answer in JSON. Go."
     assert story.run is not None
     (opened,) = story.run.open.values()
     assert isinstance(opened.command, AskAgent)
     assert "SEARCH" not in STYLE.render(opened.state, opened.command).messages[0].text
-    assert told_to(instructed({"guide": "short"}, language="zh")) == "用 JSON 回答。 Go."
+    assert told_to(instructed(SMALL, language="zh")) == "用 JSON 回答。 Go."
 
 
 def test_the_guide_follows_the_model_that_a_run_is_told_to_use() -> None:
-    story = instructed({"guide": "short"})
-    story.tell(Ordered(order="use", arguments={"model_for_all": "openai:large", "guide": ""}))
+    story = instructed(SMALL)
+    story.tell(SettingsChanged(settings=RunSettings(model_for_all="openai:large")))
     assert told_to(story) == "Answer in JSON. Go.", "a call that is open keeps its prompt"
     story.tell(says())
     assert "How we work together" in told_to(story)
-    story.tell(Forked(run="story", at=2, settings={"guide": "short"}))
+    story.tell(Forked(run="story", at=2, settings=SMALL))
     assert told_to(story) == "Answer in JSON. Go."
 
 

@@ -122,8 +122,8 @@ def test_a_fork_at_the_reply_begins_with_its_first_file() -> None:
     old = begun()
     before = old.run
     old.tell(reply(whole("a.md", "1"), whole("a.md", "2")))
-    _, run = decide_again(STYLE, old.definitions, before, old.records[2], Forked(run="story", at=3), "fork", 0)
-    assert [o.command.source for o in run.open.values() if isinstance(o.command, CallTool)] == [(3, 0)]
+    forked = decide_again(STYLE, old.contents, before, old.records[2], Forked(run="story", at=3), "fork", 0)
+    assert [o.command.source for o in forked.run.open.values() if isinstance(o.command, CallTool)] == [(3, 0)]
 
 
 def test_a_run_that_asked_for_all_calls_at_once_goes_on_when_all_are_answered() -> None:

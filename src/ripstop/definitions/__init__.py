@@ -1,1 +1,1 @@
-"""Reading what authors write: positions on everything, all mistakes at once."""
+"""Reading what authors write: positions on everything, all problems at once."""

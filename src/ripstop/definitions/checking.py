@@ -2,24 +2,34 @@
 
 from pathlib import Path
 
-from ripstop.definitions.graph.lint import lint_graph
-from ripstop.definitions.graph.reader import read_written
-from ripstop.definitions.graph.references import Environment, check_outside
+from msgspec.structs import replace
 
-from .problems import ERROR, Problem, WrongDefinition, in_order
+from ripstop.kernel.errors import DefinitionError, UsageError
+
+from .loading import Located, find_all, locate_child
+from .problems import Position, Problem
+from .reader import Environment, Readers
 
 
-def check_graph(
-    path: Path, goal: str = "", any_name: bool = False, outside: Environment | None = None
-) -> list[Problem]:
-    """Everything that is wrong with a graph; if nothing is, what its author would want to know.
-
-    `outside`: which models and tools there are; without it they are not looked at.
-    """
+def check(
+    readers: Readers, named: str, environment: Environment, beside: Path | None = None
+) -> dict[str, list[Problem]]:
+    """The problems of every definition that a name means, by file. A name that means nothing is a problem as well."""
     try:
-        written = read_written(path, goal, any_name)
-    except WrongDefinition as error:
-        return error.problems
-    named = list(check_outside(written, outside)) if outside else []
-    errors = [problem for problem in named if problem.severity == ERROR]
-    return in_order(errors or [*named, *lint_graph(written)])
+        found = find_all(readers, named, beside)
+        return {str(one.path): one.reader.check(one.path, _inside(readers, environment, one, beside)) for one in found}
+    except UsageError as error:
+        return {named: [Problem(Position(named), str(error).rstrip("."))]}
+
+
+def _inside(readers: Readers, environment: Environment, one: Located, beside: Path | None) -> Environment:
+    """What a definition is checked in: workflows that it names are looked up next to it first, as when it runs."""
+
+    def why_missing(workflow: str) -> str:
+        try:
+            locate_child(readers, workflow, one.path, beside)
+        except (UsageError, DefinitionError) as error:
+            return str(error).rstrip(".")
+        return ""
+
+    return replace(environment, about_workflow=why_missing)

@@ -1,4 +1,4 @@
-"""Taking a tree apart: fields with types, unknown keys, and every mistake noted, none thrown."""
+"""Taking a tree apart: fields with types, unknown keys, and every problem collected, none raised."""
 
 from collections.abc import Collection
 from typing import Any, TypeVar

@@ -5,18 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from ripstop.definitions.graph.reader import FILE, read_graph
 from ripstop.kernel.errors import DefinitionError, UsageError
-from ripstop.styles.graph.definition import Graph
-from ripstop.styles.handoff.policy import Policy
+from ripstop.kernel.style import StyleKit
 
 from .problems import did_you_mean, with_stop
+from .reader import DefinitionReader, Environment, Readers
+from .yaml_tree import read_text
 
 FOLDER = "workflows"
+PLAIN = Environment()
 
 
-class Workflow(msgspec.Struct, frozen=True):
+class Workflow(Struct, frozen=True):
     """A definition as it is pinned: its style, its name, and its content in one canonical form."""
 
     style: str
@@ -25,51 +27,75 @@ class Workflow(msgspec.Struct, frozen=True):
     path: Path
 
 
-def find(named: str, goal: str = "", beside: Path | None = None, any_name: bool = False) -> Workflow:
-    """Read the workflow that `named` means. Raises `UsageError` or `WrongDefinition`.
+class Located(Struct, frozen=True):
+    """Where a definition is, and what reads it."""
 
-    With `any_name`, the workflow's name need not be its folder's.
-    """
-    path = _path(named, beside or Path())
-    graph = read_graph(path, goal, any_name)
-    return Workflow("graph", graph.name, msgspec.json.encode(graph, order="deterministic"), path)
+    reader: DefinitionReader
+    path: Path
 
 
-def find_all(named: str, beside: Path | None = None) -> list[Path]:
-    """The files that `named` means; for a folder that is no workflow, all workflows in it. Raises `UsageError`."""
+def find(readers: Readers, named: str, environment: Environment = PLAIN, beside: Path | None = None) -> Workflow:
+    """Read the workflow that `named` means. Raises `UsageError` or `WrongDefinition`."""
+    return read(locate(readers, named, beside), environment)
+
+
+def read(found: Located, environment: Environment) -> Workflow:
+    """Read a definition. Raises `WrongDefinition`."""
+    name, content = found.reader.read(found.path, environment)
+    return Workflow(found.reader.style, name, content, found.path)
+
+
+def find_all(readers: Readers, named: str, beside: Path | None = None) -> list[Located]:
+    """The definitions that `named` means; for a folder that is not a workflow, all in it. Raises `UsageError`."""
     folder = (beside or Path()) / named
-    if os.path.isdir(folder) and not os.path.exists(folder / FILE):
-        found = sorted(folder.rglob(FILE))
+    if os.path.isdir(folder) and _recognised(readers, folder) is None:
+        found = [Located(reader, path) for reader in readers for path in reader.find_all(folder)]
         if found:
-            return found
-    return [_path(named, beside or Path())]
+            return sorted(found, key=lambda one: one.path)
+    return [locate(readers, named, beside)]
 
 
-_DEFINITIONS: dict[str, type] = {"graph": Graph, "handoff": Policy}
-
-
-def load(style: str, content: bytes) -> Any:
-    """The definition type of a style from its pinned content. Raises `DefinitionError`."""
-    try:
-        return msgspec.json.decode(content, type=_DEFINITIONS[style])
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise DefinitionError(f"The pinned definition of a {style} workflow cannot be read: {error}.") from error
-
-
-def _path(named: str, beside: Path) -> Path:
+def locate(readers: Readers, named: str, beside: Path | None = None) -> Located:
+    """The definition that `named` means, without reading it. Raises `UsageError`, or `WrongDefinition` for a device."""
+    beside = beside or Path()
     given = beside / named
-    if _is_no_folder(given):
-        return given
-    for folder in (given, beside / FOLDER / named):
-        if os.path.exists(folder / FILE):
-            return folder / FILE
+    found = _recognised(readers, given) or _recognised(readers, beside / FOLDER / named)
+    if found:
+        return found
     if os.path.isdir(given):
-        raise UsageError(f"The folder {named} has no {FILE}.")
-    have = sorted(p.parent.name for p in (beside / FOLDER).glob(f"*/{FILE}"))
+        raise UsageError(f"The folder {named} is not a workflow of any style. {_styles(readers)}")
+    if os.path.exists(given):
+        read_text(given, str(given))  # says what it is, if it is not a file at all
+        raise UsageError(f"The file {named} is not a workflow of any style. {_styles(readers)}")
+    folders = sorted((beside / FOLDER).glob("*"))
+    have = [path.name for path in folders if path.is_dir() and _recognised(readers, path)]
     hint = did_you_mean(named, have) if have else f"and there is no folder {FOLDER}/ to look it up in"
     raise UsageError(with_stop(f"There is no workflow {named!r}: no such file or folder; {hint}"))
 
 
-def _is_no_folder(path: Path) -> bool:
-    """Something stands there. If it is a pipe, say, whoever reads it will tell. Never raises, unlike `Path.is_file`."""
-    return os.path.exists(path) and not os.path.isdir(path)
+def locate_child(readers: Readers, named: str, parent: Path, beside: Path | None = None) -> Located:
+    """The workflow that the definition `parent` names: beside it, or as one that a person names."""
+    try:
+        return locate(readers, named, parent if parent.is_dir() else parent.parent)
+    except UsageError:
+        return locate(readers, named, beside)
+
+
+def load(kit: StyleKit, content: bytes) -> Any:
+    """The definition of a style from its pinned content. Raises `DefinitionError`."""
+    try:
+        return msgspec.json.decode(content, type=kit.definition)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise DefinitionError(f"The pinned definition of a {kit.name} workflow cannot be read: {error}.") from error
+
+
+def _recognised(readers: Readers, path: Path) -> Located | None:
+    for reader in sorted(readers, key=lambda one: one.greedy):
+        found = reader.find(path)
+        if found is not None:
+            return Located(reader, found)
+    return None
+
+
+def _styles(readers: Readers) -> str:
+    return " ".join(f"A {reader.style} is {reader.looks_like}." for reader in readers)

@@ -1,4 +1,4 @@
-"""A mistake in a definition, with its place: `file:line:column: error: what is wrong; what would be right`.
+"""A problem in a definition, with its position: `file:line:column: error: what is wrong; what would be right`.
 
 An error keeps a definition from running. A warning does not: it is what an author would want to know.
 """
@@ -18,7 +18,7 @@ WIDEST = 160
 
 
 class Position(Struct, frozen=True):
-    """Where something stands. Lines and columns count from 1, columns in characters."""
+    """Where something is in a file. Lines and columns count from 1, columns in characters."""
 
     file: str
     line: int = 1
@@ -72,7 +72,7 @@ class WrongDefinition(DefinitionError):
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Each problem once (what an alias repeats is one mistake), in the order of the file."""
+    """Each problem once (what an alias repeats is one problem), in the order of the file."""
     return sorted(dict.fromkeys(problems), key=lambda p: (p.place.line, p.place.column))
 
 

@@ -10,7 +10,7 @@ from .yaml_positions import line_at, place_at
 
 _PLAIN_WORDS = (
     # (in PyYAML's words, what is wrong, what would be right)
-    ("character '\\t'", "a tab stands here", "indent with blanks"),
+    ("character '\\t'", "there is a tab here", "indent with spaces"),
     ("mapping values are not allowed", "a ':' does not fit here", "put a text that holds ': ' in quotes"),
     ("could not find expected ':'", "a ':' is missing after a key", "write `key: value`"),
     ("while scanning a quoted scalar", "the text in quotes is never closed", "close the quotes"),
@@ -19,7 +19,7 @@ _PLAIN_WORDS = (
     ("expected ',' or '}'", "a mapping that begins with '{' is never closed", "add ',' or '}'"),
     ("expected a single document", "a second document begins here", "keep one document in a file"),
     ("found undefined alias", "there is no anchor of this name", "define it with & before it is used"),
-    ("found duplicate anchor", "this anchor stands twice", "give each anchor a name of its own"),
+    ("found duplicate anchor", "this anchor is defined twice", "give each anchor its own name"),
     ("character '@'", "a text cannot begin with '@'", "put it in quotes"),
     ("character '`'", "a text cannot begin with '`'", "put it in quotes"),
     ("character '%'", "a text cannot begin with '%'", "put it in quotes"),
@@ -35,7 +35,7 @@ def syntax_problem(error: Exception, text: str, file: str) -> Problem:
     if isinstance(error, yaml.reader.ReaderError):
         index = min(error.position, len(text))
         character = f"U+{ord(text[index]):04X}" if index < len(text) else "character"
-        return Problem(place_at(text, index, file), f"{character} may not stand in a YAML file", "remove it")
+        return Problem(place_at(text, index, file), f"{character} is not allowed in a YAML file", "remove it")
     if not isinstance(error, yaml.MarkedYAMLError):
         return _too_large(text, file)
     said = " ".join(part for part in (error.context, error.problem) if part) or "this is no YAML"

@@ -2,7 +2,7 @@ r"""From a character of a text back to where its author wrote it.
 
 YAML changes a text while reading it: lines are folded, indentation goes, escapes are replaced. But what is
 not blank stays, in order. So the n-th character that is not blank in the text is the n-th one in the file,
-if an escape (`\"`, `''`, `\u4e2d`) counts as the character that it stands for.
+if an escape (`\"`, `''`, `\u4e2d`) counts as the character that it encodes.
 """
 
 import re
@@ -29,7 +29,7 @@ class Span(Struct, frozen=True):
     style: str
 
     def inside(self, value: str, offset: int, file: str) -> tuple[Position, str]:
-        """Where the character `offset` of the value stands in its file, and the line it stands in."""
+        """Position in the file of the character `offset` of the value, and the text of its line."""
         offset = min(offset, len(value))
         wanted = sum(1 for c in value[:offset] if not c.isspace())
         on_text = offset < len(value) and not value[offset].isspace()
@@ -64,7 +64,7 @@ class Span(Struct, frozen=True):
 
 
 def _meaning(unit: str, style: str) -> str:
-    """The character that a unit stands for. A line that goes on (`\\` at its end) counts as blank."""
+    """The character that a unit encodes. A line continuation (`\\` at the end) counts as blank."""
     if style != '"' or unit[0] != "\\":
         return unit[0]
     if unit[1] in "xuU" and len(unit) > 2:

@@ -1,7 +1,7 @@
-"""YAML as a tree that knows where everything stands.
+"""YAML as a tree that knows the position of every value.
 
 - Booleans are those of YAML 1.2: `true` and `false`; `yes`, `no`, `on` and `off` are text.
-- A key that stands twice is a mistake, not a silent overwrite. `<<: *anchor` merges, as many files rely on it.
+- A duplicate key is an error, not a silent overwrite. `<<: *anchor` merges, as many files rely on it.
 - Aliases work, but a file may not unfold to more than `MAX_NODES` values (an alias bomb), nor contain itself.
 - What PyYAML cannot read becomes a `WrongDefinition` that says it in plain words; no other exception leaves.
 """
@@ -41,7 +41,7 @@ class Value(Struct, frozen=True):
         return "a mapping" if isinstance(self.value, dict) else names.get(type(self.value), "nothing")
 
     def inside(self, offset: int) -> tuple[Position, str]:
-        """Where the character `offset` of a text stands in its file, and the line it stands in."""
+        """Position in the file of the character `offset` of a text, and the text of its line."""
         assert self.span is not None, "only scalars have an inside"
         return self.span.inside(str(self.value), offset, self.place.file)
 
@@ -85,7 +85,7 @@ for _tag, _pattern, _first in (
 
 
 def read_text(path: Path, shown: str) -> str:
-    """The text of a file, or a `WrongDefinition` that says what stands in the way."""
+    """The text of a file. Raises `WrongDefinition` with the reason if it cannot be read."""
     place = Position(shown)
     try:
         data = read_plain_file(path, MAX_BYTES)
@@ -135,12 +135,12 @@ class _Builder:
     def value(self, node: yaml.Node) -> Value:
         if node in self._built:
             value, size = self._built[node]
-            self._grow(self._open[-1], size)  # YAML keeps no place for an alias, but for what it stands in
+            self._grow(self._open[-1], size)  # YAML keeps no position for an alias, only for its parent
             return value
         before = self._count
         self._grow(node, 1)
         if any(node is outer for outer in self._open):
-            problem = Problem(self._place(node), "this stands inside itself", "an alias may not name what it is in")
+            problem = Problem(self._place(node), "this contains itself", "an alias must not name its own parent")
             raise WrongDefinition([problem])
         if len(self._open) >= MAX_DEPTH:
             raise WrongDefinition([Problem(self._place(node), TOO_DEEP)])
@@ -179,7 +179,7 @@ class _Builder:
                 continue
             key = str(key_node.value)
             if key in seen:
-                text = f"the key {key!r} stands in line {seen[key].line} already"
+                text = f"the key {key!r} is already in line {seen[key].line}"
                 self.problems.append(Problem(place, text, "keep one of them"))
                 continue
             seen[key] = place
@@ -222,7 +222,7 @@ class _Builder:
         return text
 
     def _writable(self, node: yaml.Node, text: str) -> str:
-        """Escapes may come as the two halves of one character; a lone half is no text."""
+        """Escapes can come as the two halves of one character; a lone half is not text."""
         if text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text):
             return text
         try:

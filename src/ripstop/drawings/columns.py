@@ -1,4 +1,4 @@
-"""Where in its row each thing stands, so that edges run as straight as the order of the rows allows.
+"""The place of each thing in its row, so that edges run as straight as the order of the rows allows.
 
 Every thread pulls its two ends above one another, the threads of long edges more strongly. Row by row, over
 and over, each thing goes to where it is pulled; where things would collide, the row is solved exactly by
@@ -14,11 +14,11 @@ from .rows import Order, Thing
 
 ROUNDS, FEWEST_ROUNDS = 60, 20
 EFFORT = 600_000
-"""Things that are pulled at most, over all rounds: in a drawing of 200 states nobody sees the difference."""
+"""Things that are pulled at most, over all rounds: in a drawing of 200 states the difference is not visible."""
 STRAIGHTENINGS = 3
 GAP = 18.0
 NEAR = 30.0
-"""A stretch moves this far to stand exactly below or above what it leads to."""
+"""A stretch moves this far to be exactly below or above what it leads to."""
 JOG = 5.0
 """A bend that is smaller than this is not meant."""
 STRONG, MIDDLE, WEAK = 8.0, 3.0, 1.0
@@ -128,7 +128,7 @@ def _snap(rows: Order, node: Thing) -> None:
 
 
 def _room(rows: Order, thing: Thing) -> tuple[float, float]:
-    """Between which places a thing can be moved, as its neighbours stand now."""
+    """Between which places a thing can be moved, with its neighbours where they are now."""
     row, place, x = rows[thing.row], thing.place, thing.x
     low, high = -1e9, 1e9
     if place > 0:

@@ -16,6 +16,8 @@ class Node:
     end: bool = False
     turns: int = 0
     """How many turns were taken here."""
+    nested: bool = False
+    """It runs another workflow, and is drawn with a double border; `agent` is that workflow's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """How a run stands."""
+    """The progress of a run."""
 
     run: str
     status: str
@@ -39,7 +41,7 @@ class Journey:
     turns: int = 0
     ended: bool = False
     here: int | None = None
-    """The node in which it stands."""
+    """The node in which it is."""
     kind: str = "run"
     """What is on its way: a run, or a document."""
 
@@ -76,7 +78,7 @@ def turns_in_words(turns: tuple[int, ...]) -> str:
 
 
 def standing(diagram: Diagram) -> str:
-    """How its run stands, in a line; empty if it shows none."""
+    """The status of its run, in a line; empty if it shows none."""
     journey, counted = diagram.journey, diagram.counted
     if journey is None:
         return ""
@@ -98,5 +100,5 @@ def in_words(diagram: Diagram) -> str:
         taken = f" (after {diagram.counted} {', '.join(map(str, edge.turns))})" if edge.turns else ""
         said.append(f"{names[edge.source]} leads to {names[edge.target]}{when}{taken}.")
     if diagram.journey and diagram.journey.here is not None:
-        said.append(f"The {diagram.journey.kind} stands in {names[diagram.journey.here]}.")
+        said.append(f"The {diagram.journey.kind} is in {names[diagram.journey.here]}.")
     return " ".join([*said, *diagram.notes])

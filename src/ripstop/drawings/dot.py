@@ -1,4 +1,4 @@
-"""A diagram in the DOT language of Graphviz. Names never become ids; texts stand in quotes."""
+"""A diagram in the DOT language of Graphviz. Names never become ids; texts are quoted."""
 
 from .diagram import Diagram, turns_in_words
 from .lettering import clean
@@ -22,6 +22,8 @@ def dot(diagram: Diagram) -> str:
         else:
             often = f" · {node.turns}×" if node.turns else ""
             looks = [f"label={_text(*filter(None, (node.name, node.agent + often)))}"]
+            if node.nested:
+                looks.append("peripheries=2")
         if journey and journey.here == number:
             looks += [f'color="{HERE}"', "penwidth=3"]
         elif node.turns:

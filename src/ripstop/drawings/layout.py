@@ -1,12 +1,12 @@
 """Places for everything in a diagram, by construction free of overlaps.
 
-- States stand in rows by their rank; between two such rows lies a row for labels, so that a label is a stop
-  on its edge's way and has room of its own, next to the state whose decision it is.
-- An edge passes a row straight down, in a column of its own, and bends only in the gaps between rows. So
+- States are in rows by their rank; between two such rows is a row for labels, so that a label is a stop
+  on its edge's way and has its own room, next to the state whose decision it is.
+- An edge passes a row straight down, in its own column, and bends only in the gaps between rows. So
   no edge runs through a state or a label of another.
 - A back edge leaves its state at the top and enters the other one from below.
-- A loop leaves and enters at the right side of its state, with its label beside it; the mark of the start
-  stands at the left. Both are part of the room that the state takes in its row.
+- A loop leaves and enters at the right side of its state, with its label next to it; the mark of the start
+  is at the left. Both are part of the room that the state takes in its row.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way of an edge from the border of its source to the border of its target, and where its label stands.
+    """The way of an edge from the border of its source to the border of its target, and where its label is.
 
     Between two points with the same x it runs straight, else it bends, upright at both.
     """
@@ -217,7 +217,7 @@ def _route(
 
 
 def _loop(diagram: Diagram, number: int, labels: list[Label], box: Rect) -> Route:
-    """Loops of one state stand one below the other."""
+    """Loops of one state are one below the other."""
     edge = diagram.edges[number]
     loops = [i for i, e in enumerate(diagram.edges) if e.source == e.target == edge.source]
     heights = [max(labels[i].height, LOOP) + 6 for i in loops]

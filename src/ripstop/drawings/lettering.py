@@ -12,7 +12,7 @@ from ripstop.visible_text import visible_line
 
 WIDE, EMOJI, MONOSPACED = 1.0, 1.35, 0.61
 MOST = 1000
-"""Characters that are looked at; no label shows more."""
+"""Characters that are measured; no label shows more."""
 _NARROW = frozenset("ijl.,:;|!'`()[]{}/\\ftrI ")
 _BROAD = frozenset("mwMW@%&")
 _CLAUSE = re.compile(r" (?=(?:AND|OR)\b)")

@@ -22,7 +22,8 @@ def mermaid(diagram: Diagram) -> str:
         else:
             often = f" · {node.turns}×" if node.turns else ""
             more = f"<br/>{_text(node.agent)}{often}" if node.agent or often else ""
-            lines.append(f'    s{number}["{_text(node.name)}{more}"]')
+            opening, closing = ("[[", "]]") if node.nested else ("[", "]")
+            lines.append(f'    s{number}{opening}"{_text(node.name)}{more}"{closing}')
     lines += [_edge(edge) for edge in diagram.edges]
     lines.append("    classDef mark fill:#1a2230,stroke:#1a2230")
     lines.append("    class start mark")

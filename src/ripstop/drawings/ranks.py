@@ -1,10 +1,10 @@
-"""Which state stands above which.
+"""Which state is above which.
 
 1. Cycles are broken: states are put in an order, and an edge that leads back in it is a *back edge*, which
    the layout treats as if it led the other way. Of several natural orders (the author's, and two walks from the
    start) the one with the fewest back edges wins; the author's wins a tie.
-2. Each state stands one rank below the lowest of those that lead to it. The start is at the top, all
-   ends are at the bottom, and who could stand lower without making an edge longer, does.
+2. Each state is one rank below the lowest of those that lead to it. The start is at the top, all
+   ends are at the bottom, and a state that can be lower without making an edge longer is moved down.
 """
 
 from collections import deque

@@ -157,7 +157,7 @@ def _exchange(rows: Order, numbers: set[int], passes: int = -1, keep: dict[int, 
                     row[i].place, row[i + 1].place = i, i + 1
                     saved += gain
                     changed.add(number)
-        # what stands in a row counts for its neighbours, and for nobody else
+        # a row affects only its neighbours
         numbers = {near for number in changed for near in (number - 1, number, number + 1) if 0 <= near < len(rows)}
     return saved
 

@@ -1,6 +1,6 @@
-"""A diagram as SVG: one picture on a ground of its own, so that it reads on light and dark pages alike.
+"""A diagram as SVG: one picture with its own background, so that it is legible on light and dark pages alike.
 
-No style sheet, no script, no font of its own, no ids: the picture can stand in any page, any number of times.
+No style sheet, no script, no embedded font, no ids: a page can include the picture any number of times.
 """
 
 from itertools import pairwise
@@ -116,7 +116,7 @@ def _legend(y: float, counted: str, ended: bool) -> list[str]:
         _arrowhead(26, middle, (1, 0), TAKEN),
         _text(34, y, words, SMALL, more),
         _rect(Rect(x, middle - 7, 20, 14), 5, GROUND, HERE, 3),
-        _text(x + 28, y, "where it ended" if ended else "where it stands", SMALL, more),
+        _text(x + 28, y, "where it ended" if ended else "where it is", SMALL, more),
     ]
 
 
@@ -218,7 +218,7 @@ def _box(diagram: Diagram, number: int, rect: Rect) -> str:
 
 
 def _halo(diagram: Diagram, layout: Layout) -> list[str]:
-    """A soft light around where the run stands, below all edges."""
+    """A soft light around the run's present state, below all edges."""
     if diagram.journey is None or diagram.journey.here is None:
         return []
     rect = layout.boxes[diagram.journey.here]
@@ -235,6 +235,8 @@ def _state(diagram: Diagram, node: Node, rect: Rect, here: bool) -> str:
     y -= (len(size.lines) * NAME_LINE + (AGENT_LINE if size.more else 0.0)) / 2 - 14
     ink = SOFT if faded else INK
     parts = [_rect(rect, 9, ground, HERE if here else border, 3 if here else 1.5)]
+    if node.nested:
+        parts.append(_rect(_inside(rect), 6, "none", border, 1))
     for line in size.lines:
         parts.append(_text(x, y, line, NAME, f' text-anchor="middle" font-weight="600" fill="{ink}"'))
         y += NAME_LINE
@@ -244,7 +246,7 @@ def _state(diagram: Diagram, node: Node, rect: Rect, here: bool) -> str:
 
 
 def _end(node: Node, rect: Rect, reached: bool, here: bool) -> str:
-    inner = Rect(rect.left + 3.5, rect.top + 3.5, rect.width - 7, rect.height - 7)
+    inner = _inside(rect)
     x, y = rect.middle
     colour = INK if reached else SOFT
     return (
@@ -252,6 +254,11 @@ def _end(node: Node, rect: Rect, reached: bool, here: bool) -> str:
         + _rect(inner, inner.height / 2, colour, colour, 1)
         + _text(x, y + 4.5, clean(node.name), END, f' text-anchor="middle" font-weight="700" fill="{GROUND}"')
     )
+
+
+def _inside(rect: Rect) -> Rect:
+    """The inner one of a double border."""
+    return Rect(rect.left + 3.5, rect.top + 3.5, rect.width - 7, rect.height - 7)
 
 
 def _rect(rect: Rect, radius: float, ground: str, border: str, thick: float) -> str:

@@ -2,7 +2,7 @@
 
 - Binding, tightest first: comparison, NOT, AND, OR. Keywords in any case; names as agents write them.
 - No coercion: `1 == "1"` is false, and so is `true == 1`. Only numbers are ordered with numbers, texts with texts.
-- A name nobody gave a value is false in a boolean place, and every comparison with it is false.
+- A name without a value is false in a boolean place, and every comparison with it is false.
 - AND and OR stop as soon as the answer is known.
 - Reading fails only with `ConditionError`, which knows the column. Evaluating never fails.
 """
@@ -30,7 +30,7 @@ class ConditionError(Exception):
 
 
 class _Missing:
-    """The value of a name nobody gave a value."""
+    """The value of a name that has none."""
 
     def __repr__(self) -> str:
         return "missing"
@@ -229,7 +229,7 @@ class _Parser:
 
     def _unexpected(self, wanted: str) -> ConditionError:
         token = self._next
-        found = "the condition ends" if token.kind == "end" else f"{token.text!r} stands here"
+        found = "the condition ends" if token.kind == "end" else f"found {token.text!r}"
         return ConditionError(f"{found}, but {wanted} is needed", token.column)
 
 

@@ -5,15 +5,15 @@
 - Without one, the path may be in the fence's info string, or in a comment with which the block begins (a `#!` line
   may come before it). Such a comment only names the file, as a line above the block does, so it is not in the file.
 - A block next to which a path is only mentioned is `Unclear`: it is not delivered, and not passed over in silence.
-- A block with `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE` holds edits; the path stands above the block or
+- A block with `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE` holds edits; the path is above the block or
   above the edit inside it. Without one it is the file delivered last; if there is none either, the path
-  is empty, so that whoever writes files refuses it and the agent learns of it.
+  is empty, so that the performer refuses it and the agent learns of it.
 - A shorter fence, one of the other kind, or one that is indented further than the file's own is text.
 - Same-length fences inside a file. One with an info string always opens a block, and the next bare one closes
   that. A bare one closes the file, except in a document (`.md`, `.txt`, …): there it opens a block if text
   follows on the very next line, because agents leave a blank line after a file, and none at the start of a
   block. Where this reading finds no end, every bare fence closes, as in other files.
-- A file that is never closed goes on to the next file, to the control object or to the end: `complete` is false.
+- A file that is never closed continues to the next file, to the control object or to the end: `complete` is false.
 - Thoughts (`<think…>`) and the control object deliver nothing, and neither does a block without a path.
 - `MAX_LINES` lines are read. A file that is not closed in them is `Unclear`, and so is a rest that may hold files.
 """
@@ -87,7 +87,7 @@ def _may_deliver(text: str) -> bool:
 
 @lru_cache(maxsize=MAX_REMEMBERED)
 def _read(text: str) -> tuple[Delivery, ...]:
-    """Every file of a reply is written in a step of its own, and each step asks. A text remembers its hash, so only
+    """Every file of a reply is written in a separate step, and each step asks. A text remembers its hash, so only
     the first question costs more than a look."""
     read = _first_lines(text)
     found = list(islice(_ReplyReading(read).found(), MAX_BLOCKS + 1))

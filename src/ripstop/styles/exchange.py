@@ -3,7 +3,7 @@
 - The operations of a reply take effect in this order: the files in its text from top to bottom, then its tool calls.
 - A tool call has its own index in the reply. A file comes behind them: its index is the number of calls plus its
   place among the files.
-- `MAX_FILES` files and `MAX_TOOL_CALLS` calls of a reply are carried out. One operation more stands for all the
+- `MAX_FILES` files and `MAX_TOOL_CALLS` calls of a reply are performed. One more operation represents all the
   others: it is denied, and the agent is told of the limit.
 """
 
@@ -20,7 +20,7 @@ WRITE, EDIT = "write_file", "edit_file"
 LOOKING = ("list_files", "read_file", "search_files")
 """The tools that change nothing."""
 ERROR = "Error: "
-"""How a result begins that tells an agent what went wrong."""
+"""The beginning of a result that explains to an agent what went wrong."""
 MAX_FILES = 200
 """Files and edits that are taken from the text of one reply."""
 MAX_TOOL_CALLS = 100
@@ -62,7 +62,7 @@ class Operation(Struct, frozen=True):
 
     @property
     def looks(self) -> bool:
-        """Whether it changes nothing, so that others like it may run beside it."""
+        """Whether it changes nothing, so that others like it can run concurrently."""
         return self.file is None and self.tool in LOOKING
 
 

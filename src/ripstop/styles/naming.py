@@ -3,7 +3,7 @@
 - Agents write a path bare, in backticks, bold, as a heading, in a list, after `File:`, or with a colon behind it.
 - A path has a file name with a suffix, or a folder before the name, or it is one of the few names that have neither.
 - A path with spaces is one in backticks or after `File:`. Bare, the space must come after the first slash
-  (`my notes/to do.md`): of `new folder/x.md` nobody can say where the path begins.
+  (`my notes/to do.md`): in `new folder/x.md` it is unclear where the path begins.
 - A sentence that ends with a colon and says nothing but that the file follows (`Here is `x.py`:`) names it. Every
   other word makes it a sentence about the file: what follows may be a part of it, or an example.
 - The first line of a block names its file if it is a comment with nothing but a path in it, or if the fence's info

@@ -19,9 +19,9 @@ import msgspec
 _THOUGHT = re.compile(r"<(/?)(think[\w-]*)>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|,(?=\s*(?://[^\n]*\n\s*)*[}\]])')
-"""A string that is not closed counts as one, too: what holds it is no JSON, with or without its comments."""
+"""An unclosed string also counts as one: what holds it is not JSON, with or without its comments."""
 MAX_CANDIDATES = 2000
-"""Opening braces that are tried, from the end; text with more of them holds no reply of ours."""
+"""Opening braces that are tried, from the end; text with more of them is not a reply in our format."""
 _decode = json.JSONDecoder(parse_constant=lambda _: None).decode
 """NaN and Infinity, which are not JSON but which Python reads, become null: they could not be written again."""
 MOST_PARSED = 40
@@ -29,12 +29,12 @@ MOST_PARSED = 40
 
 
 class NoReply(Exception):
-    """There is no such object in the text; says what is wrong, for whoever has to mend it."""
+    """There is no such object in the text; says what is wrong, for the agent that has to correct it."""
 
 
 def without_thinking(text: str) -> str:
     """Leave out closed thoughts anywhere; one that is never closed only where the text begins with it. Elsewhere it
-    may stand in a file that the reply delivers, and must not swallow what follows."""
+    may be part of a file that the reply delivers, and must not swallow what follows."""
     tags = list(_THOUGHT.finditer(text))
     closings: dict[str, list[re.Match[str]]] = {}
     for tag in reversed(tags):

@@ -1,7 +1,7 @@
 """Prompts with variables: `{{name}}` and `{% if last_agent_name == "x" %}…{% else %}…{% endif %}`.
 
 Rendered in one pass: text that a variable brings in is never looked at again, so nothing that an agent says, or
-that a value of the run holds, can expand. Whatever else stands in `{% %}`, and every unknown variable, is an error
+that a value of the run holds, can expand. Anything else in `{% %}`, and every unknown variable, is an error
 when the template is read, never text that silently reaches an agent.
 """
 

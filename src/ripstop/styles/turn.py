@@ -1,22 +1,25 @@
 """A turn of an agent: one question, and as many model calls and tool calls as it takes to answer it.
 
-Every model call and every tool call is a command of its own, so each is durable. A style begins a
+Every model call and every tool call is a separate command, so each is durable. A style begins a
 turn, hands every event and every settled command to it, and sees only the finished turn.
 
 The operations of a reply (`exchange.py`) take effect in their order: the next one is asked for when the one before is
 answered, however that went. Only adjacent calls of tools that change nothing are open side by side.
 """
 
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, Failed, text_of
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, Failed, Guards, text_of
 from ripstop.kernel.events import Answered, Asked, Event
 from ripstop.kernel.prompt import Message, Prompt
-from ripstop.kernel.step import Settled, Step
+from ripstop.kernel.step import Step
+from ripstop.kernel.style import Settled, Style
 
+from .courtesy import check_phrases
 from .deliveries import Edit, Unclear, WholeFile, deliveries
 from .exchange import (
     ERROR,
@@ -29,6 +32,7 @@ from .exchange import (
     operation_after,
 )
 from .undelivered import FileResults, correction, failed_files, repeated_edit
+from .unfinished import UnfinishedReply
 
 S = TypeVar("S")
 
@@ -49,7 +53,7 @@ class Turn(Struct, frozen=True, gc=False):
     """Open tool commands → (exchange, index of the operation)."""
 
 
-class Finished(Struct, frozen=True, gc=False):
+class FinishedTurn(Struct, frozen=True, gc=False):
     """The agent has spoken its last word in this turn, or the turn failed."""
 
     number: int
@@ -80,7 +84,7 @@ class Finished(Struct, frozen=True, gc=False):
         return f"agent {agent!r} did not deliver all its files: {'; '.join(self.undelivered[:MAX_NAMED])}"
 
 
-class Corrected(Event, tag="corrected", frozen=True):
+class Corrected(Event, tag="turn.corrected", frozen=True):
     """A reply broke the protocol; the agent is asked once more and told what was wrong."""
 
     number: int
@@ -88,8 +92,8 @@ class Corrected(Event, tag="corrected", frozen=True):
     problem: str
 
 
-class Denied(Event, tag="denied", frozen=True):
-    """A call that this agent may not make. It is not carried out; the agent is told."""
+class Denied(Event, tag="turn.denied", frozen=True):
+    """A call that this agent may not make. It is not performed; the agent is told."""
 
     reply: int
     """Number of the record that holds the reply."""
@@ -98,6 +102,7 @@ class Denied(Event, tag="denied", frozen=True):
 
 
 TURN_EVENTS = (Corrected, Denied)
+"""For the kit of every style that uses turns."""
 
 
 def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
@@ -151,7 +156,7 @@ def _with_exchange(turn: Turn, number: int, **changes: Any) -> Turn:
     return replace(turn, exchanges=exchanges)
 
 
-def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ...]) -> Finished | None:
+def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ...]) -> FinishedTurn | None:
     """Go on with the turn; returns it when it is finished. `turn` is the one that `news` led to.
 
     Files that the text of the last reply delivers are written first, then the turn is finished.
@@ -162,19 +167,19 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
     if type(news.command) is CallTool:
         return None if turn.pending else _carry_on(step, turn, tools)
     if type(answer) is Failed:
-        return Finished(0, failure=answer)
+        return FinishedTurn(0, failure=answer)
     if type(answer) is not AgentReplied:
         return None
     if answer.calls and len(turn.exchanges) >= MAX_CALLS:
         problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
-        return Finished(0, failure=Failed(reason=problem, fault="agent"))
+        return FinishedTurn(0, failure=Failed(reason=problem, fault="agent"))
     if not answer.calls and not deliveries(answer.text):  # the usual case
         return _finished(turn, tools)
     return _carry_on(step, turn, tools)
 
 
-def _carry_on(step: Step[S], turn: Turn, tools: tuple[str, ...]) -> Finished | None:
-    """Ask for what is next in the last reply. When nothing is left, the turn goes on or is finished."""
+def _carry_on(step: Step[S], turn: Turn, tools: tuple[str, ...]) -> FinishedTurn | None:
+    """Ask for what is next in the last reply. When nothing is left, the turn continues or is finished."""
     exchange = turn.exchanges[-1]
     last, asked = exchange.last, False
     while (following := operation_after(exchange, last)) and not (asked and not following.looks):
@@ -203,7 +208,7 @@ def _carry_on(step: Step[S], turn: Turn, tools: tuple[str, ...]) -> Finished | N
 
 
 def _why_not(turn: Turn, wanted: Operation, tools: tuple[str, ...]) -> str:
-    """Why an operation is not carried out; empty if it is."""
+    """Why an operation is not performed; empty if it is."""
     agent, file = turn.ask.agent, wanted.file
     if wanted.tool not in tools:
         if file is not None:
@@ -224,7 +229,7 @@ def _deny(step: Step[S], turn: Turn, wanted: Operation, reason: str, warn: bool)
     return _with_denial(turn, denied)
 
 
-def _finished(turn: Turn, tools: tuple[str, ...]) -> Finished:
+def _finished(turn: Turn, tools: tuple[str, ...]) -> FinishedTurn:
     last = turn.exchanges[-1]
     corrections, operated = 0, False
     for exchange in turn.exchanges:
@@ -233,9 +238,9 @@ def _finished(turn: Turn, tools: tuple[str, ...]) -> Finished:
         if exchange.results:
             operated = True
     if not operated:  # the usual case
-        return Finished(last.number, last.reply.text, None, corrections, recorded=last.reply.recorded)
+        return FinishedTurn(last.number, last.reply.text, None, corrections, recorded=last.reply.recorded)
     files = FileResults(turn.exchanges, tools)
-    return Finished(
+    return FinishedTurn(
         last.number,
         last.reply.text,
         None,
@@ -247,7 +252,7 @@ def _finished(turn: Turn, tools: tuple[str, ...]) -> Finished:
     )
 
 
-def warn_about_files(step: Step[S], finished: Finished) -> None:
+def warn_about_files(step: Step[S], finished: FinishedTurn) -> None:
     """Record what is missing although the turn counts."""
     for reason in finished.undelivered:
         step.warn(f"a file was not delivered: {reason}")
@@ -255,7 +260,7 @@ def warn_about_files(step: Step[S], finished: Finished) -> None:
         step.warn(reason)
 
 
-def correct(step: Step[S], turn: Turn, finished: Finished, problem: str) -> None:
+def correct(step: Step[S], turn: Turn, finished: FinishedTurn, problem: str) -> None:
     """Ask the agent once more, saying what was wrong."""
     step.record(Corrected(number=finished.number, problem=problem))
     ask_on(step, turn)
@@ -316,3 +321,25 @@ def arguments(turn: Turn | None, command: CallTool) -> dict[str, Any]:
     assert command.source is not None
     number, index = command.source
     return operation(_exchange(turn, number), index).arguments
+
+
+class HasTurn(Protocol):
+    @property
+    def turn(self) -> Turn | None:
+        """The turn under way, if one is."""
+
+
+W = TypeVar("W", bound=HasTurn)
+
+
+class TurnStyle(Style[W]):
+    """A style whose agents take turns: what it needs of them, whatever else it does."""
+
+    def guards(self, definition: Any, wishes: Mapping[str, Any]) -> Guards:
+        return check_phrases(super().guards(definition, wishes))
+
+    def arguments(self, state: W, command: CallTool) -> dict[str, Any]:
+        return arguments(state.turn, command)
+
+    def word_reader(self) -> Callable[[str], str]:
+        return UnfinishedReply().add

@@ -8,7 +8,7 @@ A failure is settled when the file gets there after all:
   settles one: the agent was told that the path is wrong, and has chosen another.
 
 A tool call that fails is answered with the reason, so whether to repeat it is up to the agent: if that was the
-agent's own fault, what it leaves undone is only worth a warning. A full disk is nobody's decision.
+agent's own fault, what it leaves undone is only worth a warning. A full disk is not the agent's fault.
 
 A call that names no file, because its arguments are wrong, its tool is denied or it is another tool, is settled by one
 operation of a later reply that succeeds, unless that settles something else: the same arguments, or anything that does
@@ -22,9 +22,9 @@ from .deliveries import Delivery, Edit, Unclear, WholeFile
 from .exchange import EDIT, ERROR, MAX_FILES, WRITE, Exchange, Operation, as_delivery, in_order, operation
 
 MAX_REASON = 500
-"""Characters of a reason that an agent or a person is told."""
+"""Characters of a reason that an agent or a person is shown."""
 MAX_LISTED = 250
-"""Failures that are listed; a number stands for the others."""
+"""Failures that are listed; the others are counted."""
 
 
 class Failure:

@@ -26,7 +26,7 @@ class Choices(Struct, frozen=True):
     literals: tuple[Any, ...] = ()
     """What it is compared with."""
     bare: bool = False
-    """Whether it stands alone, as true or false."""
+    """Whether it is used alone, as true or false."""
     ordered: bool = False
     company: int = 1
     """How many fields it is compared with, itself among them: that many values between two literals differ."""

@@ -10,10 +10,11 @@ from typing import Any
 
 from ripstop.definitions.problems import WARNING, Problem, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry
+from ripstop.kernel.events import OUTCOMES
 from ripstop.styles import condition, template
 from ripstop.styles.condition import Compare, Expression, Literal, Name
 from ripstop.styles.graph.dead_end import described
-from ripstop.styles.graph.definition import Graph
+from ripstop.styles.graph.definition import OUTCOME, Graph
 from ripstop.styles.graph.schema import ENGINE_NAMES, TURNS_OF, is_engine_name, shown_decisions
 
 from .warnings import warning_inside
@@ -24,7 +25,7 @@ _BEFORE, _AFTER = "\"'`“‘「", "\"'`”’」"
 
 def lint_speakers(graph: Graph, prompt: Value) -> Iterator[Problem]:
     """`{% if last_agent_name == "…" %}` with a name that no agent has."""
-    agents = [agent.name for agent in graph.agents]
+    agents = [*(agent.name for agent in graph.agents), *graph.workflows]
     for offset, name in template.speakers(prompt.value):
         if name and name not in agents:
             text = f"no agent is named {name!r}, so this {{% if %}} never holds"
@@ -41,9 +42,18 @@ def lint_engine_names(graph: Graph, prompt: Value) -> Iterator[Problem]:
             yield warning_inside(prompt, found.start() + 1, text, "use another name")
 
 
+def lint_outcomes(node: Expression, written: Value) -> Iterator[Problem]:
+    """The outcome of a workflow, compared with a text that is not an outcome."""
+    for compare in condition.comparisons(node):
+        name, value = _sides(compare)
+        if name is not None and name.name == OUTCOME and value not in OUTCOMES:
+            text = f"a workflow never ends as {described(value)}, so this comparison says nothing"
+            yield warning_inside(written, name.column, text, did_you_mean(str(value), OUTCOMES))
+
+
 def lint_values(graph: Graph, top: dict[str, YamlEntry]) -> Iterator[Problem]:
     """Values that are declared and that no prompt uses."""
-    used = {name for state in graph.states for name in template.variables(state.prompt)}
+    used = {name for state in graph.states for name in template.variables(state.prompt or state.input)}
     for name in graph.values:
         if name not in used:
             hint = f"write {{{{{name}}}}} in one, or remove it"

@@ -1,15 +1,15 @@
-"""What a state's conditions cover, found out by looking at every case.
+"""What a state's conditions cover, found by checking every case.
 
 The condition language is decidable: a condition can tell apart only finitely many values of a field. A boolean
 field has two; a number is below, at, between or above the numbers it is compared with; a text is one of those
 it is compared with, or another. So all cases can be listed, and a condition becomes a set of cases. A set is one
 large int with a bit for each case, which makes AND, OR and NOT single operations.
 
-- More than `MOST_CASES` cases are not looked at; `cover` says so by returning `None`.
+- More than `MOST_CASES` cases are not checked; then `cover` returns `None`.
 - A field that the agent leaves out, or gives another type, is not a case of `cover`: the run asks the agent again.
-  `uncovered_oddities` tells which fields need that.
-- Names that the engine knows are cases too, as far as they can be: `turns` counts from 1; `error_occurred` is
-  false whenever transitions are looked at. A decision that bears an engine's name is not considered.
+  `uncovered_oddities` returns the fields that need that.
+- Names that the engine knows are also cases, as far as they can vary: `turns` counts from 1; `error_occurred` is
+  false whenever transitions are tried. A decision with an engine's name is not considered.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ OTHER_TYPE = _OtherType()
 
 
 class Dead(Struct, frozen=True):
-    """A transition that never fires: `because` of these earlier ones, or by itself if there are none."""
+    """A transition that never fires: `because` of these earlier ones; if none, its own condition never holds."""
 
     index: int
     because: tuple[int, ...] = ()

@@ -1,6 +1,6 @@
 """What an author of a graph would want to know although it runs: warnings, each with its place and a suggestion.
 
-Only graphs without errors are looked at, so the tree has the shape that the graph has.
+Only graphs without errors are checked, so the tree has the shape that the graph has.
 """
 
 import re
@@ -11,12 +11,12 @@ from ripstop.definitions.problems import WARNING, Problem, in_order, nearest
 from ripstop.definitions.yaml_tree import Value, YamlEntry
 from ripstop.styles import condition
 from ripstop.styles.condition import And, Expression, Name, Not, Or
-from ripstop.styles.graph.definition import END, Graph, State, Transition
+from ripstop.styles.graph.definition import END, OUTCOME, Graph, State, Transition
 from ripstop.styles.graph.explanation import show
 from ripstop.styles.graph.roles import NEVER_WRITES, allowed_tools
 from ripstop.styles.graph.schema import ENGINE_NAMES, is_engine_name
 
-from .comparisons import Comparisons, lint_engine_names, lint_speakers, lint_values, mentions
+from .comparisons import Comparisons, lint_engine_names, lint_outcomes, lint_speakers, lint_values, mentions
 from .coverage import EXCEEDED, CaseGap, Coverage, Dead, can_hold, cover, uncovered_oddities
 from .reader import Written
 from .warnings import warning, warning_inside
@@ -45,9 +45,11 @@ class _Linter:
     def problems(self) -> Iterator[Problem]:
         yield from self._whole()
         for state, item in zip(self._graph.states, self._states, strict=True):
-            yield from self._prompt(item.value["prompt"].value)
-            yield from lint_speakers(self._graph, item.value["prompt"].value)
-            yield from lint_engine_names(self._graph, item.value["prompt"].value)
+            if state.workflow:
+                yield from self._input(item.value.get("input"))
+            else:
+                yield from self._prompt(item.value["prompt"].value)
+                yield from lint_engine_names(self._graph, item.value["prompt"].value)
             yield from self._conditions(state, item)
             yield from self._covered(state, item)
         yield from self._exits()
@@ -63,7 +65,7 @@ class _Linter:
             text = f"no state has `start: true`, so the workflow begins with the first, {self._graph.start!r}"
             yield warning(self._states[0], text, "add `start: true` to it")
         used = {state.agent for state in self._graph.states}
-        for item in self._top["agents"].value.value:
+        for item in self._top["agents"].value.value if "agents" in self._top else ():
             name = item.value["name"].value
             if name.value not in used:
                 yield warning(name, f"the agent {name.value!r} has no state", "give it one, or remove it")
@@ -86,19 +88,27 @@ class _Linter:
                 yield from self._engine_name(name, written)
                 near = nearest(name.name, ENGINE_NAMES)
                 if near and name.name not in (*ENGINE_NAMES, *mentioned):
-                    text = f"{name.name!r} is no name of the engine, so it is taken for a decision"
+                    text = f"{name.name!r} is not a name of the engine, so it is taken for a decision"
                     yield warning_inside(written, name.column, text, f"did you mean {near!r}?")
 
     # A state's words
 
     def _prompt(self, prompt: Value) -> Iterator[Problem]:
-        text: str = prompt.value
-        if not GUIDE.search(text):
+        if not GUIDE.search(prompt.value):
             yield warning(prompt, "the prompt lacks {{COLLABORATION_GUIDE}}", "begin the prompt with it")
+        yield from self._template(prompt, "the agent")
+
+    def _input(self, entry: YamlEntry | None) -> Iterator[Problem]:
+        if entry is not None and entry.value.value:
+            yield from self._template(entry.value, "the workflow")
+
+    def _template(self, prompt: Value, reader: str) -> Iterator[Problem]:
+        text: str = prompt.value
+        yield from lint_speakers(self._graph, prompt)
         for found in OLD_VARIABLE.finditer(text):
             yield warning_inside(prompt, found.start(), "{{turn_count}} is deprecated", "leave it out")
         for opening, start in _without_tags(text)[1].items():
-            problem = f"{opening!r} is never closed, so the agent sees it as it stands"
+            problem = f"{opening!r} is never closed, so {reader} sees it as it is"
             yield warning_inside(prompt, start, problem, f"close it with {CLOSING[opening]}")
 
     def _conditions(self, state: State, item: Value) -> Iterator[Problem]:
@@ -111,8 +121,12 @@ class _Linter:
             place = written.value["condition"].value
             yield from self._comparisons.lint(node, place, state.prompt, told)
             yield from _used_up(transition, node, place)
+            if state.workflow:
+                yield from lint_outcomes(node, place)
             for name in condition.names(node):
                 yield from self._engine_name(name, place)
+                if state.workflow:
+                    continue  # what its result has is known when it has ended
                 if not is_engine_name(name.name) and name.name not in undescribed and not mentions(told, name.name):
                     undescribed.add(name.name)
                     near = nearest(name.name, [known for known in ENGINE_NAMES if known != OLD_COUNTER])
@@ -147,11 +161,13 @@ class _Linter:
         for dead in coverage.dead:
             if state.transitions[dead.index].condition.strip() not in NEVER:
                 yield self._dead(state, entry.value.value[dead.index], dead)
+        if state.workflow and OUTCOME in state.names:
+            return  # an outcome that no transition takes fails the run, with the reason
         if coverage.gap is not None:
             text = f"no transition of {state.name!r} holds when {_example(coverage.gap)}; the workflow ends there"
             yield Problem(entry.key, text, _way_on(state), WARNING)
             return
-        oddities = uncovered_oddities(self._graph, state)
+        oddities = [] if state.workflow else uncovered_oddities(self._graph, state)
         if oddities:
             when = ", or ".join(map(_odd, oddities))
             then = "the agent is asked again, and then the workflow ends" if self._graph.reasks else "the workflow ends"

@@ -1,40 +1,33 @@
-"""Reading `workflow.yaml` into a `Graph`: every mistake at once, each with its place."""
+"""Reading `workflow.yaml` into a `Graph`: all problems at once, each with its position."""
 
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ripstop.definitions.fields import Reader
+from ripstop.definitions.option_schema import fields as fields_of
+from ripstop.definitions.options import OptionReader
 from ripstop.definitions.problems import Problem, WrongDefinition, did_you_mean, in_order
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text
-from ripstop.kernel.effects import Guards
-from ripstop.kernel.errors import UsageError
 from ripstop.styles import condition, template
-from ripstop.styles.courtesy import check_phrases
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 
 from .schema import (
     ACTIONS,
     AGENT,
-    COURTESY,
     EXIT,
     GRAPH,
-    GUARDS,
     LANGUAGES,
     LONGEST_NAME,
-    MOST_PATIENCE,
     MOST_REASKS,
     MOST_TURNS,
     MOST_VALUES,
     STATE,
-    THEN,
     TRANSITION,
     TYPES,
 )
-from .schema import fields as fields_of
 
 FILE = "workflow.yaml"
 GUIDE = "guide.md"
@@ -43,6 +36,12 @@ SHARED = "collab"
 MOST_TEMPLATE_PROBLEMS = 20
 _NO_FOLDER = re.compile(r"[/\\\x00-\x1f\x7f]|^\.|^\s|\s$")
 """What a name may not hold that becomes the name of a folder."""
+CHILD_FIELDS = ("input", "limits")
+"""Fields of a state that only a workflow has."""
+
+
+def cannot_be_folder(name: str) -> bool:
+    return _NO_FOLDER.search(name) is not None
 
 
 class Written(Struct, frozen=True):
@@ -53,16 +52,16 @@ class Written(Struct, frozen=True):
 
 
 def read_graph(path: Path, goal: str = "", any_name: bool = False) -> Graph:
-    """The graph in a file. A `guide.md` beside it replaces the built-in guide.
+    """The graph in a file. A `guide.md` next to it replaces the built-in guide.
 
-    `goal` stands in for an absent `initial_message`. A `workflow.yaml` must have its folder's name, unless
+    `goal` replaces an absent `initial_message`. A `workflow.yaml` must have its folder's name, unless
     `any_name` is given. Raises `WrongDefinition`.
     """
     return read_written(path, goal, any_name).graph
 
 
 def read_written(path: Path, goal: str = "", any_name: bool = False) -> Written:
-    """Like `read_graph`, and keeps the tree for those who want to know where things stand."""
+    """Like `read_graph`, and keeps the tree for callers that need positions."""
     tree, problems = parse(read_text(path, str(path)), str(path))
     reader = _GraphReader(problems)
     graph = reader.graph(tree, path.name, _guide(path.with_name(GUIDE), problems), goal)
@@ -94,7 +93,7 @@ def _guide(path: Path, problems: list[Problem]) -> str:
         return ""
 
 
-class _GraphReader(Reader):
+class _GraphReader(OptionReader):
     _variables = VARIABLES
     """What prompts may use: with the values that the graph declares, once they are read."""
 
@@ -110,7 +109,7 @@ class _GraphReader(Reader):
             self.problem(place, "the workflow has no 'initial_message'", "add one, or give the goal with --input")
         values = self._values(top.get("values"))
         self._variables = VARIABLES.union(values)
-        agents = [self._agent(item) for item in self._some(top, "agents", tree)]
+        agents = [self._agent(item) for item in self._agents(top, tree)]
         self._unique(top.get("agents"), "agent")
         states = [self._state(item, {a.name for a in agents}) for item in self._some(top, "states", tree)]
         self._unique(top.get("states"), "state")
@@ -123,14 +122,14 @@ class _GraphReader(Reader):
             states=tuple(states),
             description=self.field(top, "description", str, ""),
             initial_message=message,
-            max_turns=self._whole(top, "max_turns", 10, 1, MOST_TURNS),
+            max_turns=self.whole(top, "max_turns", 10, 1, MOST_TURNS),
             exit_conditions=tuple(exits),
             guide=guide,
-            language=self._one_of(top, "language", LANGUAGES, "en"),
+            language=self.one_of(top, "language", LANGUAGES, "en"),
             strict_decisions=self.field(top, "strict_decisions", bool, False),
-            reasks=self._whole(top, "reasks", 1, 0, MOST_REASKS),
+            reasks=self.whole(top, "reasks", 1, 0, MOST_REASKS),
             source=source,
-            guards=self._guards(top.get("guards")),
+            guards=self.guards(top.get("guards")),
             values=values,
         )
 
@@ -146,36 +145,17 @@ class _GraphReader(Reader):
             self.problem(place, f"the workflow has no {key}", f"add `{key}:` with a list")
         return items
 
-    def _whole(self, top: dict[str, YamlEntry], key: str, default: int, least: int, most: int) -> int:
-        number = self.field(top, key, int, default)
-        if not least <= number <= most:
-            self.problem(top[key].value.place, f"{key!r} must be from {least} to {most}, but this is {number}")
-        return number
-
-    def _one_of(self, entries: dict[str, YamlEntry], key: str, known: tuple[str, ...], default: str) -> str:
-        value = self.field(entries, key, str, default)
-        if value not in known:
-            self.problem(entries[key].value.place, f"there is no {key} {value!r}", did_you_mean(value, known))
-        return value
+    def _agents(self, top: dict[str, YamlEntry], tree: Value) -> list[Value]:
+        """A graph whose states all run workflows needs no agents."""
+        states = top["states"].value.value if "states" in top else None
+        items = states if isinstance(states, list) else []
+        alone = items and all(isinstance(item.value, dict) and "workflow" in item.value for item in items)
+        return [] if alone and "agents" not in top else self._some(top, "agents", tree)
 
     def _folder_name(self, entries: dict[str, YamlEntry], name: str, what: str) -> None:
-        if name and _NO_FOLDER.search(name):
+        if cannot_be_folder(name):
             text = f"the {what}'s name {name!r} cannot be the name of a folder"
             self.problem(entries["name"].value.place, text, "use letters, digits, - and _")
-
-    def _guards(self, entry: YamlEntry | None) -> dict[str, Any]:
-        """Only what is written: what is not has a default of its own."""
-        if entry is None or entry.value.value is None:
-            return {}
-        fields = self.mapping(entry.value, "'guards'", fields_of(GUARDS))
-        read: dict[str, Any] = {
-            "patience": self._whole(fields, "patience", 5, 0, MOST_PATIENCE),
-            "courtesy": self._one_of(fields, "courtesy", COURTESY, "terminate"),
-            "phrases": [item.value for item in self.items(fields.get("phrases"), "'phrases'") if self._phrase(item)],
-            "end_marker": self._marker(fields),
-            "then": self._one_of(fields, "then", THEN, "end"),
-        }
-        return {key: value for key, value in read.items() if key in fields and fields[key].value.value is not None}
 
     def _values(self, entry: YamlEntry | None) -> dict[str, str | None]:
         if entry is None or entry.value.value is None:
@@ -197,23 +177,6 @@ class _GraphReader(Reader):
 
     def _default(self, fields: dict[str, YamlEntry], name: str) -> str | None:
         return None if fields[name].value.value is None else self.field(fields, name, str, "")
-
-    def _marker(self, fields: dict[str, YamlEntry]) -> str:
-        marker = self.field(fields, "end_marker", str, "")
-        if marker and not marker.strip():
-            self.problem(fields["end_marker"].value.place, "'end_marker' is blank", "leave it out for none")
-        return marker
-
-    def _phrase(self, item: Value) -> bool:
-        if not isinstance(item.value, str):
-            self.problem(item.place, f"a phrase must be text, but this is {item.kind}")
-            return False
-        try:
-            check_phrases(Guards(phrases=(item.value,)))
-        except UsageError as error:
-            self.problem(item.place, str(error).rstrip("."))
-            return False
-        return True
 
     # Agents
 
@@ -247,7 +210,7 @@ class _GraphReader(Reader):
             if not isinstance(item.value, str) or not item.value.strip():
                 self.problem(item.place, f"a tool's name must be text, but this is {item.kind}")
             elif item.value in tools:
-                self.problem(item.place, f"the tool {item.value!r} stands here twice")
+                self.problem(item.place, f"the tool {item.value!r} is listed twice")
             else:
                 tools.append(item.value)
         return tuple(tools)
@@ -263,6 +226,14 @@ class _GraphReader(Reader):
             text = f"{END!r} is where a workflow ends and cannot be a state's name"
             self.problem(fields["name"].value.place, text, "use another name")
         what = f"the state {name!r}" if name else "the state"
+        self.field(fields, "start", bool, False)
+        transitions = tuple(self._transition(t) for t in self.items(fields.get("transitions"), "'transitions'"))
+        if "workflow" in fields:
+            return self._nested(fields, State(name, transitions=transitions, line=item.place.line), item, what)
+        for key in CHILD_FIELDS:
+            if key in fields:
+                hint = "put it into `prompt`" if key == "input" else "remove it"
+                self.problem(fields[key].key, f"only a state with a workflow can have {key!r}", hint)
         agent = self.required(fields, "agent", item, what)
         if agent.strip() and agent not in agents:
             hint = did_you_mean(agent, sorted(agents - {""}))
@@ -270,9 +241,20 @@ class _GraphReader(Reader):
         prompt = self.required(fields, "prompt", item, what)
         if prompt:
             self._template(fields["prompt"].value)
-        self.field(fields, "start", bool, False)
-        transitions = [self._transition(t) for t in self.items(fields.get("transitions"), "'transitions'")]
-        return State(name=name, agent=agent, prompt=prompt, transitions=tuple(transitions), line=item.place.line)
+        return State(name, agent, prompt, transitions, item.place.line)
+
+    def _nested(self, fields: dict[str, YamlEntry], state: State, item: Value, what: str) -> State:
+        """A state that runs another workflow."""
+        if "agent" in fields:
+            self.problem(fields["workflow"].key, f"{what} has both 'agent' and 'workflow'", "keep one of them")
+        if "prompt" in fields and "agent" not in fields:
+            text = f"{what} runs a workflow, so it cannot have a 'prompt'"
+            self.problem(fields["prompt"].key, text, "write `input`, which the workflow gets as its goal")
+        workflow = self.required(fields, "workflow", item, what)
+        given = self.field(fields, "input", str, "")
+        if given:
+            self._template(fields["input"].value)
+        return replace(state, workflow=workflow, input=given, limits=self.limits(fields.get("limits")))
 
     def _template(self, value: Value) -> None:
         """Every unknown variable; but only the first wrong block, because it makes those after it doubtful."""
@@ -297,7 +279,8 @@ class _GraphReader(Reader):
     def _transition(self, item: Value) -> Transition:
         fields = self.mapping(item, "a transition", fields_of(TRANSITION))
         to = self.required(fields, "to", item, "the transition") if isinstance(item.value, dict) else ""
-        return Transition(to=to, condition=self._condition(fields), line=item.place.line)
+        place = item.place
+        return Transition(to=to, condition=self._condition(fields), line=place.line, column=place.column)
 
     def _condition(self, fields: dict[str, YamlEntry]) -> str:
         entry = fields.get("condition")
@@ -330,8 +313,8 @@ class _GraphReader(Reader):
         seen: dict[str, int] = {}
         for name in self._names(entry):
             if name.value in seen:
-                text = f"the {what} {name.value!r} stands in line {seen[name.value]} already"
-                self.problem(name.place, text, "give it a name of its own")
+                text = f"the {what} {name.value!r} is already in line {seen[name.value]}"
+                self.problem(name.place, text, "give it another name")
             else:
                 seen[name.value] = name.place.line
 

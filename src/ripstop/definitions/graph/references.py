@@ -1,41 +1,35 @@
-"""What a graph names that stands outside of it: models and tools. Only the caller can know which there are."""
+"""What a graph names that is outside of it: models, tools and workflows. Only the caller can know which there are."""
 
-from collections.abc import Callable, Iterator
-
-from msgspec import Struct
+from collections.abc import Iterator
 
 from ripstop.definitions.problems import ERROR, WARNING, Problem, did_you_mean
-from ripstop.definitions.yaml_tree import Value
+from ripstop.definitions.reader import Environment
+from ripstop.definitions.yaml_tree import Value, YamlEntry
 
 from .reader import Written
 
 
-class ModelProblem(Struct, frozen=True):
-    text: str
-    hint: str = ""
-    certain: bool = True
-    """False: it may be right elsewhere."""
-
-
-class Environment(Struct, frozen=True):
-    """What there is."""
-
-    about_model: Callable[[str], ModelProblem | None]
-    tools: tuple[str, ...]
-    """Those that every run has. A program may bring others, so an unknown one is no error."""
-
-
-def check_outside(written: Written, outside: Environment) -> Iterator[Problem]:
-    for item in written.tree.value["agents"].value.value:
+def check_references(written: Written, environment: Environment) -> Iterator[Problem]:
+    top: dict[str, YamlEntry] = written.tree.value
+    for item in top["agents"].value.value if "agents" in top else ():
         if "model" in item.value:
-            yield from _model(item.value["model"].value, outside)
+            yield from _model(item.value["model"].value, environment)
         for named in (item.value["tools"].value.value if "tools" in item.value else None) or ():
-            if named.value not in outside.tools:
-                hint = f"{did_you_mean(named.value, outside.tools)} (only a program that brings it can run this)"
+            if environment.tools is not None and named.value not in environment.tools:
+                hint = f"{did_you_mean(named.value, environment.tools)} (only a program that brings it can run this)"
                 yield Problem(named.place, f"ripstop has no tool {named.value!r}", hint, WARNING)
+    for item in top["states"].value.value:
+        if "workflow" in item.value:
+            yield from _workflow(item.value["workflow"].value, environment)
 
 
-def _model(named: Value, outside: Environment) -> Iterator[Problem]:
-    found = outside.about_model(named.value)
+def _model(named: Value, environment: Environment) -> Iterator[Problem]:
+    found = environment.about_model(named.value) if environment.about_model else None
     if found:
         yield Problem(named.place, found.text, found.hint, ERROR if found.certain else WARNING)
+
+
+def _workflow(named: Value, environment: Environment) -> Iterator[Problem]:
+    missing = environment.about_workflow(named.value) if environment.about_workflow else ""
+    if missing:
+        yield Problem(named.place, missing)

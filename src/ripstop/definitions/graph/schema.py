@@ -5,18 +5,16 @@ It is also where the fields of a graph are listed; the reader takes them from he
 
 from typing import Any
 
+from ripstop.definitions.option_schema import GUARDS, LIMITS, TEXT
+
 TYPES = ("coder", "architect", "ask")
 ACTIONS = ("force_end", "save_and_end")
 LANGUAGES = ("en", "zh")
 MOST_TURNS = 1_000_000
 MOST_REASKS = 5
-MOST_PATIENCE = 1000
 MOST_VALUES = 100
 LONGEST_NAME = 60
-COURTESY = ("terminate", "ignore")
-THEN = ("end", "ask")
 
-_TEXT = {"type": "string", "minLength": 1, "pattern": r"\S"}
 _CONDITION = {
     "type": ["string", "boolean", "null"],
     "description": "Decision fields joined with AND, OR, NOT, comparisons and brackets, such as "
@@ -28,16 +26,16 @@ AGENT: dict[str, Any] = {
     "type": "object",
     "description": "A member of the team.",
     "properties": {
-        "name": {**_TEXT, "description": "The name that states refer to; also the agent's folder in the workspace."},
+        "name": {**TEXT, "description": "The name that states refer to; also the agent's folder in the workspace."},
         "type": {
             "enum": list(TYPES),
             "description": "coder writes files; architect reasons first, with the stronger model, and then edits; "
             "ask only reads.",
         },
-        "model": {**_TEXT, "description": "The model to use: local, openai:NAME, …, or a role of ripstop.toml."},
+        "model": {**TEXT, "description": "The model to use: local, openai:NAME, …, or a role of ripstop.toml."},
         "tools": {
             "type": "array",
-            "items": _TEXT,
+            "items": TEXT,
             "uniqueItems": True,
             "description": "The tools it may call. Left out: those of its type.",
         },
@@ -50,7 +48,7 @@ TRANSITION: dict[str, Any] = {
     "type": "object",
     "description": "A way on. The first transition whose condition holds is taken.",
     "properties": {
-        "to": {**_TEXT, "description": "The next state, or END."},
+        "to": {**TEXT, "description": "The next state, or END."},
         "condition": _CONDITION,
     },
     "required": ["to"],
@@ -59,13 +57,23 @@ TRANSITION: dict[str, Any] = {
 
 STATE: dict[str, Any] = {
     "type": "object",
-    "description": "One turn, taken by one agent.",
+    "description": "One turn, taken by one agent; or another workflow, run to its end.",
     "properties": {
-        "name": {**_TEXT, "not": {"const": "END"}, "description": "A name of its own; transitions refer to it."},
-        "agent": {**_TEXT, "description": "The agent whose turn it is; one of `agents`."},
+        "name": {**TEXT, "not": {"const": "END"}, "description": "A unique name; transitions refer to it."},
+        "agent": {**TEXT, "description": "The agent whose turn it is; one of `agents`."},
+        "workflow": {
+            **TEXT,
+            "description": "Instead of an agent: the workflow to run, as `ripstop run` takes it. Its `outcome` and the "
+            "keys of its result are decisions.",
+        },
+        "input": {
+            "type": ["string", "null"],
+            "description": "What the workflow gets as its goal; filled in like a prompt. Left out: what was said last.",
+        },
+        "limits": {"$ref": "#/$defs/limits", "description": "What the workflow may spend at most."},
         "start": {"type": ["boolean", "null"], "description": "Marks where the workflow begins; only one state may."},
         "prompt": {
-            **_TEXT,
+            **TEXT,
             "description": "What the agent is told. {{initial_message}}, {{last_agent_name}}, "
             "{{last_agent_content}}, {{last_agent_decisions}}, {{COLLABORATION_GUIDE}} and `values` are filled in, and "
             '{% if last_agent_name == "x" %} … {% else %} … {% endif %} chooses.',
@@ -73,60 +81,28 @@ STATE: dict[str, Any] = {
         "transitions": {
             "type": ["array", "null"],
             "items": {"$ref": "#/$defs/transition"},
-            "description": "Where it goes on, tried in order. None: the workflow ends after this state.",
+            "description": "Where it continues, tried in order. None: the workflow ends after this state.",
         },
     },
-    "required": ["name", "agent", "prompt"],
+    "required": ["name"],
+    "oneOf": [
+        {"required": ["agent", "prompt"], "properties": {"workflow": False, "input": False, "limits": False}},
+        {"required": ["workflow"], "properties": {"agent": False, "prompt": False}},
+    ],
     "additionalProperties": False,
 }
 
 EXIT: dict[str, Any] = {
     "type": "object",
-    "description": "Ends the workflow from any state; looked at before the transitions.",
+    "description": "Ends the workflow from any state; checked before the transitions.",
     "properties": {
         "condition": _CONDITION,
         "action": {
             "enum": list(ACTIONS),
-            "description": "force_end ends the run; save_and_end parks it, and `ripstop resume` goes on from there.",
+            "description": "force_end ends the run; save_and_end parks it, and `ripstop resume` continues from there.",
         },
     },
     "required": ["condition", "action"],
-    "additionalProperties": False,
-}
-
-GUARDS: dict[str, Any] = {
-    "type": ["object", "null"],
-    "description": "How the run is watched for loops and idle talk.",
-    "properties": {
-        "patience": {
-            "type": ["integer", "null"],
-            "minimum": 0,
-            "maximum": MOST_PATIENCE,
-            "default": 5,
-            "description": "How often the same may be done with nothing changed, by one agent or by several in a "
-            "circle; 0: for ever.",
-        },
-        "courtesy": {
-            "enum": [*COURTESY, None],
-            "default": "terminate",
-            "description": "Whether two turns in a row of nothing but courtesies end the run.",
-        },
-        "phrases": {
-            "type": ["array", "null"],
-            "items": _TEXT,
-            "description": "Courtesies besides the built-in ones.",
-        },
-        "end_marker": {
-            "type": ["string", "null"],
-            "default": "",
-            "description": "Words with which an agent ends the run, such as [WORKFLOW_END].",
-        },
-        "then": {
-            "enum": [*THEN, None],
-            "default": "end",
-            "description": "Whether a guard's verdict ends the run, or asks a person whether it may go on.",
-        },
-    },
     "additionalProperties": False,
 }
 
@@ -145,7 +121,7 @@ GRAPH: dict[str, Any] = {
     "type": "object",
     "description": "Agents take turns along the edges of a state graph.",
     "properties": {
-        "name": {**_TEXT, "description": "The workflow's name; the same as the folder that holds the file."},
+        "name": {**TEXT, "description": "The workflow's name; the same as the folder that holds the file."},
         "description": {"type": ["string", "null"], "description": "What the workflow is for."},
         "initial_message": {"type": ["string", "null"], "description": "The goal; `--input` takes its place."},
         "max_turns": {
@@ -178,7 +154,7 @@ GRAPH: dict[str, Any] = {
             "type": "array",
             "minItems": 1,
             "items": {"$ref": "#/$defs/agent"},
-            "description": "Who takes part.",
+            "description": "Who takes part. Not needed if every state runs a workflow.",
         },
         "states": {
             "type": "array",
@@ -192,12 +168,15 @@ GRAPH: dict[str, Any] = {
             "description": "What ends the workflow whatever the transitions say. The turn limit always does.",
         },
     },
-    "required": ["name", "agents", "states"],
+    "required": ["name", "states"],
+    "anyOf": [{"required": ["agents"]}, {"properties": {"states": {"items": {"required": ["workflow"]}}}}],
     "additionalProperties": False,
-    "$defs": {"agent": AGENT, "state": STATE, "transition": TRANSITION, "exit_condition": EXIT, "guards": GUARDS},
+    "$defs": {
+        "agent": AGENT,
+        "state": STATE,
+        "limits": LIMITS,
+        "transition": TRANSITION,
+        "exit_condition": EXIT,
+        "guards": GUARDS,
+    },
 }
-
-
-def fields(schema: dict[str, Any]) -> tuple[str, ...]:
-    """The fields that a mapping of this schema may have."""
-    return tuple(schema["properties"])

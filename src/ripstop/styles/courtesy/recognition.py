@@ -60,11 +60,11 @@ MOVES: dict[str, dict[int, int]] = {
 
 _CUT = re.compile('[.,!;:¡~*"“”„‟«»‹›·•・。、〜「」『』،؛۔।॥\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+')
 _DASH = re.compile("[-‐‒–—―−]+")
-# A name of letters. In writing without blanks of two signs, lest it swallow what is said: the third may be a word of
-# its own (`@张三对`), unless a blank follows, which is where a chat program ends a name. Korean has blanks.
+# A name of letters. In scripts without spaces at most two signs, so that it does not swallow the message: the third may
+# be a word (`@张三对`), unless the name is set apart as chat programs do it: no word right before it, a space after.
 _MENTION = re.compile(
     r"(?<![a-z0-9_.])@(?:[a-z0-9_](?:[.-]?[a-z0-9_]){0,40}(?![a-z0-9_])"
-    r"|(?:[\u0370-\u06ff]{1,40}|[\uac00-\ud7a3]{1,3}|\w{1,2})(?!\w)|\w{3}(?= ))"
+    r"|(?:[\u0370-\u06ff]{1,40}|[\uac00-\ud7a3]{1,3}|\w{1,2})(?!\w)|(?<!\w@)\w{3}(?= ))"
 )
 _QUESTION = re.compile("[?؟¿⸮՞፧❓❔]")
 
@@ -100,7 +100,7 @@ class _Heard(Struct, frozen=True):
 
 class _Lexicon(Struct, frozen=True):
     words: dict[str, tuple[tuple[Tokens, frozenset[str]], ...]]
-    """By their first token: the words that begin so, longest first, and their kinds (none: it is no courtesy)."""
+    """By their first token: the words that begin so, longest first, and their kinds (none: not a courtesy)."""
     emoji: frozenset[str]
 
 
@@ -116,13 +116,13 @@ class Manners(Struct, frozen=True, dict=True):
         return Manners((*self.added, *phrases), tuple(old for old in self.removed if _phrase(old) not in wanted))
 
     def without(self, phrases: tuple[str, ...]) -> "Manners":
-        """These are no courtesy any more. Longer phrases of the list that begin with them still are."""
+        """A copy in which these are not courtesies. Longer phrases of the list that begin with them still are."""
         unwanted = {_phrase(phrase) for phrase in phrases}
         return Manners(tuple(own for own in self.added if _phrase(own) not in unwanted), (*self.removed, *phrases))
 
     @cached_property
     def lexicon(self) -> _Lexicon:
-        """Made when first needed: reading a thousand phrases is no work for an import."""
+        """Made when first needed: reading a thousand phrases would slow the import."""
         kinds: dict[Tokens, set[str]] = {}
         for kind, phrase in _shipped():
             kinds.setdefault(phrase, set()).update({kind} - {"work"})

@@ -1,7 +1,7 @@
 """What the author of a graph writes, as the style needs it: checked, with the places it came from.
 
 What follows from a definition alone is worked out once, when it is first needed (`cached_property`, for which these
-structs have a `__dict__`). It is no part of the definition: it is neither written nor compared.
+structs have a `__dict__`). It is not part of the definition: it is neither written nor compared.
 """
 
 from collections.abc import Collection
@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ripstop.kernel.effects import AskAgent
+from ripstop.kernel.effects import AskAgent, Limits, StartRun
 
 from .. import condition, template
 from ..condition import Expression, Literal, Name
@@ -20,6 +20,8 @@ from .schema import reply_schema
 
 END = "END"
 SAVE = "save_and_end"
+OUTCOME = "outcome"
+"""What conditions call the way in which a workflow of a state ended."""
 
 VARIABLES = frozenset(
     {
@@ -60,6 +62,7 @@ class Transition(Definition, frozen=True):
     to: str
     condition: str = ""
     line: int = 0
+    column: int = 0
 
 
 class Brief(Struct, frozen=True):
@@ -70,11 +73,24 @@ class Brief(Struct, frozen=True):
 
 
 class State(Definition, frozen=True, dict=True):
+    """A turn of an agent, or another workflow that is run to its end."""
+
     name: str
-    agent: str
-    prompt: str
+    agent: str = ""
+    prompt: str = ""
     transitions: tuple[Transition, ...] = ()
     line: int = 0
+    workflow: str = ""
+    """The workflow to run; empty: it is the agent's turn."""
+    input: str = ""
+    """What the workflow gets, as a template; empty: what was said last, or the goal."""
+    limits: Limits | None = None
+    """What the workflow may spend at most, of what the run has left."""
+
+    @property
+    def worker(self) -> str:
+        """The agent, or the workflow."""
+        return self.agent or self.workflow
 
     @cached_property
     def ways(self) -> tuple[tuple[int, Transition, Expression], ...]:
@@ -95,6 +111,20 @@ class State(Definition, frozen=True, dict=True):
                 if isinstance(side, Name) and isinstance(other, Literal):
                     found[side.name] = (*found.get(side.name, ()), other.value)
         return found
+
+    @cached_property
+    def handles_failure(self) -> bool:
+        """Whether its transitions say what comes after a workflow that did not complete."""
+        return OUTCOME in self.names
+
+    @cached_property
+    def input_template(self) -> tuple[Piece, ...]:
+        return template.parse(self.input)
+
+    @cached_property
+    def start_run(self) -> StartRun:
+        """How its workflow is started; only the context is another every time."""
+        return StartRun(workflow=self.workflow, limits=self.limits)
 
     @cached_property
     def brief(self) -> Brief:
@@ -120,7 +150,7 @@ class Graph(Definition, frozen=True, dict=True):
     guide: str = ""
     language: str = "en"
     strict_decisions: bool = False
-    """A decision that a condition needs and nobody made is an error, not false."""
+    """A missing decision that a condition needs is an error, not false."""
     reasks: int = 1
     """How often an agent is asked again when its reply cannot be read."""
     source: str = ""
@@ -131,10 +161,15 @@ class Graph(Definition, frozen=True, dict=True):
     """Texts that prompts use as `{{name}}` and that a run can set, with their defaults; `None`: a run must set it."""
 
     @cached_property
-    def places(self) -> dict[str, tuple[State, Agent]]:
-        """Every state with the agent whose turn it is there."""
+    def places(self) -> dict[str, tuple[State, Agent | None]]:
+        """Every state with the agent whose turn it is there; a workflow has none."""
         agents = {agent.name: agent for agent in self.agents}
-        return {state.name: (state, agents[state.agent]) for state in self.states}
+        return {state.name: (state, agents[state.agent] if state.agent else None) for state in self.states}
+
+    @cached_property
+    def workflows(self) -> dict[str, str]:
+        """The workflows that its states run, for `Style.children`: each has to be looked up."""
+        return {state.workflow: "" for state in self.states if state.workflow}
 
     def unset(self, given: Collection[str]) -> list[str]:
         """The values that a run must set and that are not `given`."""

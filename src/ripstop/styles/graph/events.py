@@ -1,15 +1,15 @@
-"""What the graph style records of its own."""
+"""The graph style's own events."""
 
 from ripstop.kernel.events import Event, TurnResult
 
 from ..turn import TURN_EVENTS
 
 
-class TurnFinished(TurnResult, tag="graph.turned", frozen=True):
-    """A turn is over. Its decisions stand in the reply `reply`; they lead to the state `to`."""
+class TurnFinished(TurnResult, tag="graph.turn_finished", frozen=True):
+    """A turn is over. Its decisions are in the record `reply`; they lead to the state `to`."""
 
     reply: int
-    """Number of the record that holds the reply."""
+    """Number of the record that holds the reply, or the end of the workflow that the state runs."""
     to: str = ""
     """A state, or END; empty if no transition holds."""
     via: int = -1
@@ -17,7 +17,7 @@ class TurnFinished(TurnResult, tag="graph.turned", frozen=True):
 
 
 class Saved(Event, tag="graph.saved", frozen=True):
-    """The run ends here for now; `resume` goes on from exactly here."""
+    """The run ends here for now, and can be resumed from exactly here."""
 
     because: str
 

@@ -1,37 +1,36 @@
-"""Why a turn led where it led: every condition that was looked at, as a tree with the values it saw."""
+"""Why a turn led where it led: every condition that was checked, as a tree with the values it saw."""
 
 from collections.abc import Callable
 from typing import Any
 
+from ripstop.kernel.style import Reason
+
 from .. import condition
 from ..condition import And, Compare, Literal, Name, Not, Or, Trace
-from .definition import Graph, State
+from .definition import END, Graph, State, Transition
 from .events import TurnFinished
 
 
-def explain_turn(graph: Graph, here: State, turned: TurnFinished, lookup: Callable[[str], Any]) -> list[str]:
+def explain_turn(graph: Graph, here: State, finished: TurnFinished, lookup: Callable[[str], Any]) -> tuple[Reason, ...]:
+    """Every transition in order, whether its condition holds, and which one was taken."""
     if not here.transitions:
-        return [f"{here.name} has no transitions, so it leads to END."]
-    lines = []
-    for index, transition in enumerate(here.transitions):
-        seen = condition.trace(condition.parse(transition.condition), lookup)
-        mark = "✓" if seen.value else "✗"
-        note = _note(index, bool(seen.value), turned.via)
-        lines.append(f"{mark} → {transition.to}   {transition.condition or 'always'}{note}")
-        lines.append(f"    {graph.source}:{transition.line}   {values(seen)}".rstrip())
-        if isinstance(seen.node, And | Or) or (isinstance(seen.node, Not) and not isinstance(seen.node.operand, Name)):
-            lines += [f"    {line}" for line in tree(seen)]
-    if turned.via < 0:
-        lines.append("No transition holds, so the workflow ends here.")
-    return lines
+        return (Reason(f"{here.name} has no transitions, so it leads to {END}.", taken=True),)
+    reasons = [
+        _reason(graph, transition, condition.trace(node, lookup), index == finished.via)
+        for index, transition, node in here.ways
+    ]
+    if finished.via < 0:
+        reasons.append(Reason("No transition holds, so the workflow ends here.", taken=True))
+    return tuple(reasons)
 
 
-def _note(index: int, holds: bool, taken: int) -> str:
-    if index == taken:
-        return "   (taken)"
-    if 0 <= taken < index:
-        return "   (holds too, but comes later)" if holds else "   (not needed)"
-    return ""
+def _reason(graph: Graph, transition: Transition, seen: Trace, taken: bool) -> Reason:
+    when = f"if {' '.join(transition.condition.split())}" if transition.condition else "always"
+    source = f"{graph.source}:{transition.line}:{transition.column}" if graph.source and transition.line else ""
+    negated = isinstance(seen.node, Not) and isinstance(seen.node.operand, Name)
+    told = seen.parts[0] if negated else seen  # whether the NOT holds is what the reason itself says
+    shown = () if isinstance(seen.node, Literal) else tuple(tree(told))
+    return Reason(f"to {transition.to} {when}", bool(seen.value), taken, source, shown)
 
 
 def tree(trace: Trace, depth: int = 0) -> list[str]:
@@ -65,20 +64,6 @@ def _text(trace: Trace) -> str:
 
 def _side(trace: Trace) -> str:
     return f"{_text(trace)} [{show(trace.value)}]" if isinstance(trace.node, Name) else _text(trace)
-
-
-def values(trace: Trace) -> str:
-    """`approved = true, score = 7`: what the names in a condition were."""
-    seen: dict[str, str] = {}
-    _collect(trace, seen)
-    return ", ".join(f"{name} = {value}" for name, value in seen.items())
-
-
-def _collect(trace: Trace, seen: dict[str, str]) -> None:
-    if isinstance(trace.node, Name):
-        seen[trace.node.name] = show(trace.value)
-    for part in trace.parts:
-        _collect(part, seen)
 
 
 def show(value: Any) -> str:

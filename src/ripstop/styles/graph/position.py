@@ -1,6 +1,6 @@
-"""Where a run of a graph is: what folding its records keeps, and what names in prompts and conditions stand for."""
+"""Where a run of a graph is: what folding its records keeps, and the values of names in prompts and conditions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,12 +12,16 @@ from .definition import Agent, Graph, State
 from .guide import GUIDES, SHORT_GUIDES
 from .schema import TURNS_OF, is_engine_name
 
-SHORT = "short"
-"""The run's setting `guide`, if its models need a short one."""
+
+class GraphArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a run of a graph can be started with."""
+
+    values: dict[str, str] = {}
+    """Texts for the values that the graph declares."""
 
 
 class Word(Struct, frozen=True, gc=False):
-    """What the agent before said."""
+    """What the agent before said, or the workflow."""
 
     agent: str = ""
     content: str = ""
@@ -26,11 +30,11 @@ class Word(Struct, frozen=True, gc=False):
 
 
 class GraphState(Struct, frozen=True, gc=False):
-    graph: Graph
+    definition: Graph
     goal: str
     here: State
-    agent: Agent
-    """Whose turn it is in `here`."""
+    agent: Agent | None
+    """Whose turn it is in `here`; none if `here` runs a workflow."""
     turns: int = 0
     counts: dict[str, int] = {}
     last: Word = Word()
@@ -40,17 +44,22 @@ class GraphState(Struct, frozen=True, gc=False):
     """The values that the run was started with; those that it was not have the graph's default."""
     allowance: int = 0
     """Turns that may have been taken in all, once a saved run was resumed; 0: as many as `max_turns`."""
-
-    short_guide: bool = False
-    """All models of the run are local ones, so the guide and the instructions are short."""
+    small_model: bool = False
+    """All models of the run are small ones, so the guide and the instructions are short."""
+    child: int = 0
+    """The command that runs the workflow of `here`; 0: none was given, or the turn is over."""
+    joined: Word | None = None
+    """What the workflow of `here` came to, until the turn is over."""
+    continued: str = ""
+    """The run of that workflow, if it ended at a limit: raising the limit lets it continue."""
 
     @property
     def built_in_guide(self) -> str:
-        return (SHORT_GUIDES if self.short_guide else GUIDES)[self.graph.language]
+        return (SHORT_GUIDES if self.small_model else GUIDES)[self.definition.language]
 
     @property
     def most_turns(self) -> int:
-        return self.allowance or self.graph.max_turns
+        return self.allowance or self.definition.max_turns
 
 
 VALUES: dict[str, Callable[[GraphState], str]] = {
@@ -58,14 +67,14 @@ VALUES: dict[str, Callable[[GraphState], str]] = {
     "last_agent_name": lambda state: state.last.agent,
     "last_agent_content": lambda state: state.last.content,
     "last_agent_decisions": lambda state: msgspec.json.encode(state.last.decisions).decode(),
-    "COLLABORATION_GUIDE": lambda state: state.graph.guide or state.built_in_guide,
+    "COLLABORATION_GUIDE": lambda state: state.definition.guide or state.built_in_guide,
     "turn_count": lambda state: str(state.turns),
 }
-"""What the variables of a prompt stand for."""
+"""The values of a prompt's variables."""
 
 
 class Known(Struct, frozen=True, gc=False):
-    """What names in conditions stand for: what the engine knows, then the agent's decisions.
+    """The values of names in conditions: what the engine knows, then the agent's decisions.
 
     In this order, because an agent must not be able to defeat the conditions with which its author ends a run.
     """
@@ -74,7 +83,7 @@ class Known(Struct, frozen=True, gc=False):
     decisions: dict[str, Any]
     error: bool = False
     missing: dict[str, None] = {}
-    """The names that stood for nothing, in the order in which they were asked for."""
+    """The names that had no value, in the order in which they were asked for."""
 
     def value(self, name: str) -> Any:
         state = self.state
@@ -95,11 +104,4 @@ class Known(Struct, frozen=True, gc=False):
     def overrules(self, name: str) -> bool:
         """Whether the engine's own value hides a decision of this name; `turn_count_x` without a state x is free."""
         of = name.removeprefix(TURNS_OF)
-        return of == name or of in self.state.graph.places or name not in self.decisions
-
-
-def given_values(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The values that a run was started with. Whatever else is in its settings is not a text, and is left out."""
-    values = settings.get("values")
-    pairs = values.items() if isinstance(values, dict) else ()
-    return {name: text for name, text in pairs if isinstance(text, str)}
+        return of == name or of in self.state.definition.places or name not in self.decisions

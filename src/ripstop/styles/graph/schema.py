@@ -10,7 +10,7 @@ from .. import condition, reply
 from ..condition import Compare, Expression, Literal, Name
 
 ENGINE_NAMES = ("max_turns_exceeded", "error_occurred", "turns", "turn_count")
-"""Names in conditions that the engine knows by itself, beside `turn_count_<state>`."""
+"""Names in conditions that the engine itself knows, besides `turn_count_<state>`."""
 TURNS_OF = "turn_count_"
 
 LONGEST_CONTENT = 2000

@@ -1,140 +1,178 @@
-"""The graph style: which state is next, and when it ends.
+"""The graph style: how a run is folded from its records, what its commands say, and what is shown of it.
 
-After every turn, in this order:
-
-1. The reply is read ("files first, JSON last"). If it has no `decisions`, or if files of it could not be written,
-   the agent is asked again and told what was wrong; still so after `reasks` times, the run has an error. A recording
-   cannot answer otherwise, so there files that are missing are warnings.
-2. Exit conditions are checked, the turn limit always among them. After the last allowed turn a
-   transition to `END` that holds still counts as completed.
-3. Transitions are tried in order; the first that holds is taken. A state without transitions is the end. Where
-   there are some and none holds because a decision is missing or of the wrong type, the agent is asked once more;
-   otherwise, and after that, it is the end as well, with a warning.
+Which turn is next, and when the run ends, is in `next_turn.py`.
 """
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from ripstop.kernel import progress
-from ripstop.kernel.effects import AskAgent, CallTool, Guards
-from ripstop.kernel.errors import Unworkable
-from ripstop.kernel.events import RESUME, USE, Event, Forked, GuardTripped, Ordered, Started, Withdrawn
+from ripstop.kernel.effects import AskAgent, Limits, RunFinished, StartRun
+from ripstop.kernel.errors import Unworkable, UsageError, ValuesMissing
+from ripstop.kernel.events import (
+    Answered,
+    Asked,
+    Event,
+    Forked,
+    GuardTripped,
+    Redefined,
+    Resumed,
+    SettingsChanged,
+    Started,
+    TurnRestarted,
+)
+from ripstop.kernel.parts import Part
 from ripstop.kernel.prompt import Message, Prompt
-from ripstop.kernel.resuming import override_guards
+from ripstop.kernel.resuming import outcome_of
 from ripstop.kernel.run import Run
-from ripstop.kernel.step import News, Picture, Settled, Step
+from ripstop.kernel.step import Step
+from ripstop.kernel.style import AgentUse, Child, Explanation, News, Picture, Settled
 
-from .. import condition, reply, template
+from .. import reply, template
 from .. import turn as turns
-from ..courtesy import check_phrases, courteous
-from ..turn import Finished, Turn
-from .dead_end import MOST_NAMED, DeadEnd, explain_dead_end, wrongly_typed
-from .definition import END, SAVE, ExitCondition, Graph, State, Transition
+from ..turn import Turn, TurnStyle
+from .children import child_of, joined, values_of
+from .definition import END, Graph
 from .events import Saved, TurnFinished
 from .explanation import explain_turn
-from .position import SHORT, VALUES, GraphState, Known, Word, given_values
+from .next_turn import after_child, after_turn, end_run, give_turn, give_turn_again, need_values, refuse_undeclared
+from .position import VALUES, GraphArguments, GraphState, Known, Word
 from .roles import instructions_for
-from .schema import is_engine_name
+from .view import graph_parts
 
 NOT_THERE = -1
-"""The line of a state that a fork's new definition no longer has."""
+"""The line of a state that a new definition no longer has."""
 
 
-class GraphStyle:
+class GraphStyle(TurnStyle[GraphState]):
     name = "graph"
-    unforkable = ""
+    arguments_type = GraphArguments
+    default_limits = Limits(calls=200, seconds=3600.0)
+
+    # What it depends on
+
+    def agents(self, definition: Graph) -> tuple[AgentUse, ...]:
+        # the model with the role of its type, where an agent names none
+        return tuple(AgentUse(agent.name, agent.question.model, agent.may_call) for agent in definition.agents)
+
+    def arguments_from(self, definition: Graph, pairs: Mapping[str, str]) -> dict[str, Any]:
+        for name, value in pairs.items():
+            if name not in definition.values:
+                near = difflib.get_close_matches(name[:80], definition.values, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                have = "it declares " + (", ".join(definition.values) or "none (`values:`)")
+                raise UsageError(f"The workflow {definition.name!r} does not declare the value {name!r}; {have}.{hint}")
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise UsageError(f"The value of {name!r} is not UTF-8 text.") from error
+        if unset := definition.unset(pairs):
+            raise ValuesMissing(definition.name, unset)
+        return {"values": dict(pairs)} if pairs else {}
 
     # Folding
 
-    def guards(self, definition: Graph, wishes: Mapping[str, Any]) -> Guards:
-        return check_phrases(override_guards(Guards(), wishes, definition.guards))
-
     def begin(self, definition: Graph, started: Started) -> GraphState:
         start, agent = definition.places[definition.start]
-        goal, given = started.input or definition.initial_message, given_values(started.settings)
-        short = started.settings.get("guide") == SHORT
-        return GraphState(definition, goal, start, agent, given=given, short_guide=short)
+        given: GraphArguments = self.start_arguments(started)
+        return GraphState(
+            definition,
+            started.input or definition.initial_message,
+            start,
+            agent,
+            given=given.values,
+            small_model=started.settings.small_model,
+        )
 
     def rebase(self, state: GraphState, definition: Graph) -> GraphState:
-        here = definition.state(state.here.name) or replace(state.here, line=NOT_THERE)
-        agent = definition.agent(here.agent) or state.agent
-        return replace(state, graph=definition, here=here, agent=agent)
+        here, agent = definition.places.get(state.here.name, (replace(state.here, line=NOT_THERE), state.agent))
+        return replace(state, definition=definition, here=here, agent=agent)
 
     def evolve(self, state: GraphState, number: int, event: Event) -> GraphState:
         if type(event) is TurnFinished:
-            assert state.turn is not None
-            word = _word(state.turn, event.reply)
-            if not event.to or event.to == END:
-                return replace(state, turn=None, last=word)
-            here, agent = state.graph.places[event.to]
-            return replace(state, turn=None, last=word, here=here, agent=agent)
+            word = state.joined
+            if word is None:
+                assert state.turn is not None
+                word = _word(state.turn, event.reply)
+            here, agent = state.here, state.agent
+            if event.to and event.to != END:
+                here, agent = state.definition.places[event.to]
+            return replace(state, turn=None, child=0, joined=None, continued="", last=word, here=here, agent=agent)
         turn = turns.evolve(state.turn, number, event)
         if turn is not state.turn:
             if turn is None or turn.number != number:
                 return replace(state, turn=turn)
-            counts, name = state.counts.copy(), state.here.name
-            counts[name] = counts.get(name, 0) + 1
-            return replace(state, turn=turn, turns=state.turns + 1, counts=counts)
-        if type(event) is Withdrawn and event.turn:
-            counts, name = state.counts.copy(), state.here.name
-            counts[name] -= 1
-            return replace(state, turn=None, turns=state.turns - 1, counts=counts)
-        if type(event) is Ordered and event.order == USE and "guide" in event.arguments:
-            return replace(state, short_guide=event.arguments["guide"] == SHORT)
-        if type(event) is Forked and "guide" in event.settings:
-            return replace(state, short_guide=event.settings["guide"] == SHORT)
+            return _with_turn(state, 1, turn)
+        if type(event) is Asked:
+            return _with_child(state, number) if type(event.command) is StartRun else state
+        if type(event) is Answered:
+            return self.joined(state, number, event, None) if type(event.answer) is RunFinished else state
+        if type(event) is TurnRestarted:
+            return _with_turn(state, -1)
+        if type(event) is SettingsChanged:
+            return replace(state, small_model=event.settings.small_model)
+        if type(event) is Forked:
+            small = event.settings.small_model if event.settings else state.small_model
+            return replace(state, small_model=small, continued="")  # the child is the other run's
         if type(event) is Saved:
             return replace(state, saved=True)
-        if type(event) is Ordered and event.order == RESUME:
-            more = int(event.arguments.get("raise", {}).get("turns", 0))
-            allowance = state.turns + (more or state.graph.max_turns) if state.saved else state.most_turns + more
-            # a turn that a guard broke off is taken back, one that failed was taken
-            return replace(state, saved=False, turn=None if state.saved else state.turn, allowance=allowance)
-        return state
+        return _resumed(state, event.raises) if type(event) is Resumed else state
+
+    def joined(self, state: GraphState, number: int, event: Answered, result: Any) -> GraphState:
+        finished = event.answer
+        assert isinstance(finished, RunFinished)
+        continued = finished.run if finished.outcome == "limit" else ""
+        return replace(state, joined=joined(state.here, number, finished, result), continued=continued)
 
     # Deciding
 
     def decide(self, step: Step[GraphState], news: News) -> None:
         match news:
+            case Settled(command=StartRun(), answer=answer):
+                after_child(step, answer)
             case Settled():
                 state = step.state
-                finished = turns.decide(step, state.turn, news, state.agent.may_call)
+                finished = turns.decide(step, state.turn, news, state.agent.may_call if state.agent else ())
                 if finished:
-                    _after_turn(step, finished)
+                    after_turn(step, finished)
             case Started():
-                _need_values(step.state)
-                _give_turn(step)
-            case Forked():
+                refuse_undeclared(step.state)
+                need_values(step.state)
+                give_turn(step)
+            case Forked() | Redefined():
                 name = step.state.here.name
                 if step.state.here.line == NOT_THERE:
-                    raise Unworkable(f"The new definition has no state {name!r}, in which the forked run stands.")
-                _need_values(step.state)
-                _give_turn_anew(step)
-            case Ordered(order=order) if order == RESUME:
-                _give_turn_anew(step)
+                    raise Unworkable(f"The new definition has no state {name!r}, in which the run is.")
+                need_values(step.state)
+                if type(news) is Forked:
+                    give_turn_again(step)
+            case Resumed():
+                give_turn_again(step)
 
     def cancelled(self, step: Step[GraphState], because: str) -> None:
-        step.end("stopped", because)
+        end_run(step, "stopped", because)
 
     def stopped(self, step: Step[GraphState], verdict: GuardTripped) -> None:
-        step.end_by_guard(verdict)
+        end_run(step, outcome_of(verdict), verdict.text)
 
-    # Looking
+    # What commands say
 
     def render(self, state: GraphState, command: AskAgent) -> Prompt:
         brief, agent = state.here.brief, state.agent
-        values = {name: state.given.get(name, default) or "" for name, default in state.graph.values.items()}
-        task = Message("user", template.render(brief.template, VALUES, state, values))
-        told = instructions_for(agent.type, state.graph.language, state.short_guide)
+        assert agent is not None  # a workflow's state asks no agent
+        task = Message("user", template.render(brief.template, VALUES, state, values_of(state)))
+        told = instructions_for(agent.type, state.definition.language, state.small_model)
         return turns.render(state.turn, command, Prompt((told, task), agent.may_call, brief.reply_schema))
 
-    def arguments(self, state: GraphState, command: CallTool) -> dict[str, Any]:
-        return turns.arguments(state.turn, command)
+    def children(self, definition: Graph) -> Mapping[str, str]:
+        return definition.workflows
 
-    def listens(self, state: GraphState) -> bool:
-        return False
+    def start_child(self, state: GraphState, command: StartRun) -> Child:
+        return child_of(state)
+
+    # Looking
 
     def resumable(self, state: GraphState) -> bool:
         return state.saved and state.here.line != NOT_THERE
@@ -143,180 +181,50 @@ class GraphStyle:
         state = run.state
         return Picture(
             where=state.here.name,
-            whose_turn="" if run.ended else state.here.agent,
+            whose_turn="" if run.ended else state.here.worker,
             progress=f"turn {state.turns} of at most {state.most_turns}",
             document=state.last.content,
         )
 
-    def explain(self, before: GraphState, event: Event) -> list[str]:
-        if not isinstance(event, TurnFinished) or before.turn is None:
-            return []
-        word = _word(before.turn, event.reply)
-        return explain_turn(before.graph, before.here, event, Known(before, word.decisions).value)
+    def gist(self, run: Run[GraphState]) -> str:
+        return run.state.here.name
+
+    def parts(self, run: Run[GraphState]) -> tuple[Part, ...]:
+        return graph_parts(run)
+
+    def explain(self, before: GraphState, event: Event) -> Explanation:
+        if not isinstance(event, TurnFinished):
+            return Explanation()
+        word = before.joined or (_word(before.turn, event.reply) if before.turn else Word())
+        known = Known(before, word.decisions)
+        return Explanation(explain_turn(before.definition, before.here, event, known.value))
 
 
-def _need_values(state: GraphState) -> None:
-    unset = state.graph.unset(state.given)
-    if unset:
-        raise Unworkable(f"The workflow requires values that were not set: {', '.join(unset)}.")
+# Folding
+
+
+def _with_turn(state: GraphState, more: int, turn: Turn | None = None) -> GraphState:
+    """One turn in `here` more, or less."""
+    counts, name = state.counts.copy(), state.here.name
+    counts[name] = counts.get(name, 0) + more
+    return replace(state, turn=turn, turns=state.turns + more, counts=counts)
+
+
+def _with_child(state: GraphState, number: int) -> GraphState:
+    """A workflow that is started again, because the turn was not over, counts once."""
+    return replace(state if state.child else _with_turn(state, 1), child=number, joined=None)
+
+
+def _resumed(state: GraphState, raises: Mapping[str, float]) -> GraphState:
+    more = int(raises.get("turns", 0))
+    if not state.saved:  # a turn that a guard broke off is taken again
+        return replace(state, allowance=state.most_turns + more, joined=None)
+    allowance = state.turns + (more or state.definition.max_turns)
+    # what failed was a turn all the same
+    return replace(state, saved=False, turn=None, child=0, joined=None, continued="", allowance=allowance)
 
 
 def _word(turn: Turn, number: int) -> Word:
     """What the agent says in this turn; its last reply is record `number`."""
     content, decisions = reply.decided(turn.exchanges[-1].reply.text)
     return Word(turn.ask.agent, content, decisions, number)
-
-
-def _give_turn_anew(step: Step[GraphState]) -> None:
-    """Go on with a run that was stopped somewhere: a turn that was under way there begins again."""
-    if step.state.turn is not None:
-        step.take_turn_back(step.state.turn.number)
-    _give_turn(step)
-
-
-def _give_turn(step: Step[GraphState]) -> None:
-    state = step.state
-    last = state.last.number
-    step.ask(replace(state.agent.question, context=(1, last) if last else (1,)))
-
-
-def _after_turn(step: Step[GraphState], finished: Finished) -> None:
-    if finished.failure:
-        return _error(step, finished.failure.reason)
-    turn = step.state.turn
-    assert turn is not None
-    try:
-        content, decisions = reply.decided(finished.text)
-    except reply.NoReply as problem:
-        if finished.corrections < step.state.graph.reasks and not finished.recorded:
-            return turns.correct(step, turn, finished, _correction(str(problem)) + finished.about_files())
-        return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
-    if finished.must_be_repeated:
-        if finished.corrections < step.state.graph.reasks:
-            return turns.correct(step, turn, finished, finished.about_files() + _JSON_AGAIN)
-        return _error(step, finished.why_incomplete(turn.ask.agent))
-    turns.warn_about_files(step, finished)
-    _follow(step, turn, finished, content, decisions)
-
-
-_JSON_AGAIN = "End with the same JSON object as before."
-
-
-def _correction(problem: str) -> str:
-    return (
-        f"Your reply could not be used: {problem}. Answer again. End with one JSON object and nothing after it, "
-        'like {"content": "what you did", "decisions": {…}}, with the decision fields that the task asks for.\n'
-    )
-
-
-def _follow(step: Step[GraphState], turn: Turn, finished: Finished, content: str, decisions: dict[str, Any]) -> None:
-    """Go where the turn leads."""
-    state = step.state
-    graph, here = state.graph, state.here
-    known = Known(state, decisions)
-    index, transition = _first_that_holds(here, known)
-    exit_condition = _exit_that_holds(graph, known) if graph.exit_conditions else None
-    if known.missing and graph.strict_decisions:
-        names = ", ".join(repr(name) for name in known.missing)
-        return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
-    exceeded = state.turns >= state.most_turns
-    leaves = exit_condition is not None and not exceeded
-    dead_end = None
-    if transition is None and here.transitions and not leaves:
-        dead_end = explain_dead_end(here, decisions, known.value)
-        asks_again = finished.corrections < graph.reasks and not turn.exchanges[-1].reply.recorded
-        if dead_end.problems and asks_again:
-            return turns.correct(step, turn, finished, _undecided(dead_end))
-    done, guards = turns.deeds(turn), step.run.guards
-    step.record(
-        TurnFinished(
-            reply=finished.number,
-            to=transition.to if transition else "",
-            via=index,
-            agent=turn.ask.agent,
-            deed=progress.mark(decisions, done) if decisions or done else progress.NOTHING,
-            courteous=courteous(content, guards),
-            marked=progress.marked(content, guards),
-        )
-    )
-    _warn(step, known, dead_end)
-    if exit_condition and leaves:
-        reason = f"exit condition {exit_condition.condition!r} holds ({exit_condition.action})"
-        return _leave(step, "stopped", reason, exit_condition)
-    if transition is None:
-        return step.end("completed", _why_no_transition(here))
-    if transition.to == END:
-        return step.end("completed", f"{here.name} → END: {transition.condition or 'always'}")
-    if exceeded:
-        return _leave_at_limit(step, state, exit_condition)
-    _give_turn(step)
-
-
-def _undecided(dead_end: DeadEnd) -> str:
-    return (
-        f"Your decisions do not choose a next step: {dead_end}. Answer again: the same JSON object with its decisions "
-        "put right, and nothing after it. Files that you have delivered are kept; do not repeat them."
-    )
-
-
-def _warn(step: Step[GraphState], known: Known, dead_end: DeadEnd | None) -> None:
-    """Record what is odd about the decisions of a turn that has just ended."""
-    here = known.state.here
-    overruled = [name for name in known.decisions if is_engine_name(name) and known.overrules(name)]
-    if overruled:
-        names = ", ".join(map(repr, overruled[:MOST_NAMED]))
-        step.warn(f"a decision cannot have a name that the engine gives its own value: {names}; the engine's is used")
-    if dead_end:
-        step.warn(f"{_why_no_transition(here)}: {dead_end}")
-    elif here.compared:
-        for problem in wrongly_typed(here, known.decisions)[:MOST_NAMED]:
-            step.warn(f"{problem}; the comparison is false")
-    for name in known.missing:
-        if dead_end is None or name not in here.names:
-            step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
-
-
-def _leave(step: Step[GraphState], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
-    """End the run; saved, so that it can be resumed, if the exit condition says so."""
-    if exit_condition and exit_condition.action == SAVE:
-        step.record(Saved(because=because))
-        because = f"{because} Saved: `ripstop resume {step.run.id}` goes on from here."
-    step.end(outcome, because)
-
-
-def _leave_at_limit(step: Step[GraphState], state: GraphState, exit_condition: ExitCondition | None) -> None:
-    text = f"{state.turns} turns were taken, which is all that max_turns allows."
-    verdict = GuardTripped(guard="max_turns", limit=state.most_turns, value=state.turns, text=text)
-    if exit_condition is None:
-        step.stop(verdict)
-    step.record(verdict)
-    _leave(step, "limit", text, exit_condition)
-
-
-def _first_that_holds(here: State, known: Known) -> tuple[int, Transition | None]:
-    for index, transition, node in here.ways:
-        if condition.evaluate(node, known.value):
-            return index, transition
-    return -1, None
-
-
-def _exit_that_holds(graph: Graph, known: Known) -> ExitCondition | None:
-    for exit_condition in graph.exit_conditions:
-        if condition.evaluate(condition.parse(exit_condition.condition), known.value):
-            return exit_condition
-    return None
-
-
-def _why_no_transition(here: State) -> str:
-    if not here.transitions:
-        return f"{here.name} has no transitions, so it leads to END"
-    return f"none of the {len(here.transitions)} transitions of {here.name} holds"
-
-
-def _error(step: Step[GraphState], reason: str) -> None:
-    """Something went wrong that nobody handles: the exit conditions are told, and the run fails."""
-    state = step.state
-    exit_condition = _exit_that_holds(state.graph, Known(state, state.last.decisions, error=True))
-    if exit_condition:
-        reason = f"{reason} (error_occurred → {exit_condition.action})."
-    _leave(step, "failed", reason, exit_condition)

@@ -1,27 +1,22 @@
 """A graph, and a run of it, as a diagram."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from ripstop.kernel.events import Event
-from ripstop.styles.graph.definition import END, Graph
-from ripstop.styles.graph.events import TurnFinished
+from ripstop.drawings.chapters import Chapter, journey
+from ripstop.drawings.diagram import Diagram, Edge, Node
+from ripstop.kernel.effects import StartRun
+from ripstop.kernel.events import Asked
+from ripstop.kernel.outbox import child_id
 
-from .diagram import Diagram, Edge, Journey, Node
+from .definition import END, Graph
+from .events import TurnFinished
+from .position import GraphState
 
 NONE_HOLDS = "none of these holds"
 
 
-@dataclass(frozen=True, slots=True)
-class Happened:
-    """A record of a run, and the state in which the run stood before it."""
-
-    where: str
-    event: Event
-
-
-def of_graph(graph: Graph) -> Diagram:
+def draw_definition(graph: Graph) -> Diagram:
     """The graph as its author wrote it. A state without transitions leads to the end, so that is drawn."""
     places = {state.name: index for index, state in enumerate(graph.states)}
     end = len(graph.states)
@@ -32,7 +27,7 @@ def of_graph(graph: Graph) -> Diagram:
             edges.append(Edge(index, target, " ".join(t.condition.split()), t.line))
         if not state.transitions:
             edges.append(Edge(index, end, line=state.line))
-    nodes = [Node(state.name, state.agent) for state in graph.states]
+    nodes = [Node(state.name, state.worker, nested=bool(state.workflow)) for state in graph.states]
     if any(edge.target == end for edge in edges):
         nodes.append(Node(END, end=True))
     return Diagram(
@@ -46,38 +41,58 @@ def of_graph(graph: Graph) -> Diagram:
     )
 
 
-def of_run(graph: Graph, happened: Iterable[Happened], path: Sequence[str], journey: Journey) -> Diagram:
-    """The graph with the way that a run took through it. `path` names the state of every turn, in order.
-
-    Of `journey` the turns and the place are filled in here.
-    """
-    plain = of_graph(graph)
+def draw_run(graph: Graph, chapters: Sequence[Chapter]) -> Diagram:
+    """The graph with the path that a run took through it."""
+    plain = draw_definition(graph)
     places = {state.name: index for index, state in enumerate(graph.states)}
     nodes, edges, end = list(plain.nodes), list(plain.edges), len(graph.states)
-    here = places.get(path[-1]) if path else plain.start
+    now: GraphState = chapters[-1].after.state
+    here = places.get(now.here.name)
     undrawn: list[int] = []
-    turned = [step for step in happened if isinstance(step.event, TurnFinished)]
-    for turn, step in enumerate(turned, start=1):
-        assert isinstance(step.event, TurnFinished)
-        here = end if step.event.to in ("", END) else places.get(step.event.to)
-        source = places.get(step.where)
-        taken = None if source is None or here is None else _followed(edges, source, here, step.event)
+    finished = [one for one in chapters if isinstance(one.event, TurnFinished)]
+    for turn, one in enumerate(finished, start=1):
+        assert isinstance(one.event, TurnFinished) and one.before is not None
+        source, target = places.get(one.before.state.here.name), _target(one.event, places, end)
+        taken = None if source is None or target is None else _followed(edges, source, target, one.event)
         if taken is None:
             undrawn.append(turn)
         else:
             edges[taken] = replace(edges[taken], turns=(*edges[taken].turns, turn))
-    if here is not None and here < end and len(path) > len(turned):
-        here = places.get(path[-1])
+    if finished and chapters[-1].after.ended and now.turns == len(finished):  # no turn is under way
+        last = finished[-1].event
+        assert isinstance(last, TurnFinished)
+        here = _target(last, places, end)
     if len(nodes) == end and any(edge.target == end for edge in edges):
         nodes.append(Node(END, end=True))
-    visits = Counter(path)
+    children = _children(chapters)
     return replace(
         plain,
-        nodes=tuple(replace(node, turns=0 if node.end else visits[node.name]) for node in nodes),
+        nodes=tuple(_visited(node, now, children.get(node.name, "")) for node in nodes),
         edges=tuple(edges),
         notes=(*plain.notes, *_undrawn(undrawn)),
-        journey=replace(journey, turns=len(path), here=here),
+        journey=replace(journey(chapters), turns=now.turns, here=here),
     )
+
+
+def _children(chapters: Sequence[Chapter]) -> dict[str, str]:
+    """The run that each state with a workflow started last."""
+    started: dict[str, str] = {}
+    for one in chapters:
+        if isinstance(one.event, Asked) and isinstance(one.event.command, StartRun):
+            run = one.after
+            started[run.state.here.name] = child_id(run.id, run.length, one.event.command)
+    return started
+
+
+def _visited(node: Node, now: GraphState, child: str) -> Node:
+    if node.end:
+        return node
+    turns = now.counts.get(node.name, 0)
+    return replace(node, turns=turns, agent=f"{node.agent}: {child}" if child else node.agent)
+
+
+def _target(finished: TurnFinished, places: dict[str, int], end: int) -> int | None:
+    return end if finished.to in ("", END) else places.get(finished.to)
 
 
 def _followed(edges: list[Edge], source: int, target: int, turned: TurnFinished) -> int | None:

@@ -1,0 +1,74 @@
+"""Reading what definitions set: numbers within bounds, words from a list, guards and limits."""
+
+from typing import Any
+
+from ripstop.kernel.effects import Guards, Limits
+from ripstop.kernel.errors import UsageError
+from ripstop.kernel.resuming import FRACTIONS
+from ripstop.styles.courtesy import check_phrases
+
+from .fields import Reader
+from .option_schema import COURTESY, GUARDS, LIMITS, MOST_LIMIT, MOST_PATIENCE, THEN
+from .option_schema import fields as fields_of
+from .problems import did_you_mean
+from .yaml_tree import Value, YamlEntry
+
+
+class OptionReader(Reader):
+    def whole(self, top: dict[str, YamlEntry], key: str, default: int, least: int, most: int) -> int:
+        number = self.field(top, key, int, default)
+        if not least <= number <= most:
+            self.problem(top[key].value.place, f"{key!r} must be from {least} to {most}, but this is {number}")
+        return number
+
+    def one_of(self, entries: dict[str, YamlEntry], key: str, known: tuple[str, ...], default: str) -> str:
+        value = self.field(entries, key, str, default)
+        if value not in known:
+            self.problem(entries[key].value.place, f"there is no {key} {value!r}", did_you_mean(value, known))
+        return value
+
+    def guards(self, entry: YamlEntry | None) -> dict[str, Any]:
+        """Only the fields that are written: the others have their own defaults."""
+        if entry is None or entry.value.value is None:
+            return {}
+        fields = self.mapping(entry.value, "'guards'", fields_of(GUARDS))
+        read: dict[str, Any] = {
+            "patience": self.whole(fields, "patience", 5, 0, MOST_PATIENCE),
+            "courtesy": self.one_of(fields, "courtesy", COURTESY, "terminate"),
+            "phrases": [item.value for item in self.items(fields.get("phrases"), "'phrases'") if self.phrase(item)],
+            "end_marker": self.marker(fields),
+            "then": self.one_of(fields, "then", THEN, "end"),
+        }
+        return {key: value for key, value in read.items() if key in fields and fields[key].value.value is not None}
+
+    def marker(self, fields: dict[str, YamlEntry]) -> str:
+        marker = self.field(fields, "end_marker", str, "")
+        if marker and not marker.strip():
+            self.problem(fields["end_marker"].value.place, "'end_marker' is blank", "leave it out for none")
+        return marker
+
+    def phrase(self, item: Value) -> bool:
+        if not isinstance(item.value, str):
+            self.problem(item.place, f"a phrase must be text, but this is {item.kind}")
+            return False
+        try:
+            check_phrases(Guards(phrases=(item.value,)))
+        except UsageError as error:
+            self.problem(item.place, str(error).rstrip("."))
+            return False
+        return True
+
+    def limits(self, entry: YamlEntry | None) -> Limits | None:
+        if entry is None or entry.value.value is None:
+            return None
+        fields = self.mapping(entry.value, "'limits'", fields_of(LIMITS))
+        read: dict[str, Any] = {}
+        for name, field in fields.items():
+            if name not in LIMITS["properties"] or field.value.value is None:
+                continue
+            wanted: type[int] | type[float] = float if name in FRACTIONS else int
+            amount = self.field(fields, name, wanted, wanted(1))
+            if not 0 < amount <= MOST_LIMIT:
+                self.problem(field.value.place, f"{name!r} must be above 0 and at most {MOST_LIMIT}")
+            read[name] = amount
+        return Limits(**read)

@@ -1,0 +1,74 @@
+"""What ripstop asks of the definitions of a style: to be recognised, read, checked, described and shown by example.
+
+Every style that is defined in files has a reader. All that finds, loads and checks workflows goes over a list of
+readers and knows no style. The first reader that recognises a path gets it; greedy ones are asked after all others.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from .problems import Problem
+
+
+class ModelProblem(Struct, frozen=True):
+    text: str
+    hint: str = ""
+    certain: bool = True
+    """False: it may be right elsewhere."""
+
+
+class Environment(Struct, frozen=True):
+    """What a definition is checked against. A field that is `None` is not checked."""
+
+    goal: str = ""
+    """What the run is to do, if the definition does not say it."""
+    any_name: bool = False
+    """A workflow need not have its folder's name."""
+    about_model: Callable[[str], ModelProblem | None] | None = None
+    tools: tuple[str, ...] | None = None
+    """The tools that every run has. A program may bring others, so an unknown one is not an error."""
+    about_workflow: Callable[[str], str] | None = None
+    """Why a workflow that is named cannot be found; empty if it can."""
+
+
+class DefinitionReader(Protocol):
+    @property
+    def style(self) -> str: ...
+
+    @property
+    def looks_like(self) -> str:
+        """What a path of this style is, for those whose path is none: `a folder with workflow.yaml`."""
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it takes files whose names do not say what they are."""
+
+    def find(self, path: Path) -> Path | None:
+        """The file (or folder) with the definition that a path means; `None` if it is not one of this style.
+
+        Looks at names only, reads nothing, and never raises for odd files.
+        """
+
+    def find_all(self, folder: Path) -> list[Path]:
+        """Every definition somewhere in a folder, in order."""
+
+    def read(self, path: Path, environment: Environment) -> tuple[str, bytes]:
+        """The name of a definition, and its content in one canonical form. Raises `WrongDefinition`."""
+
+    def check(self, path: Path, environment: Environment) -> list[Problem]:
+        """Everything that is wrong with a definition; if nothing is, what its author would want to know."""
+
+    def check_pinned(self, definition: Any) -> None:
+        """Raise `WrongDefinition` unless a definition from a journal could have been read from a file."""
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the file, for editors."""
+
+    def example(self, folder: Path) -> list[Path]:
+        """Write a definition that is ready to run; returns its files. Raises `UsageError` if one is there already."""
+
+
+Readers = Sequence[DefinitionReader]

@@ -1,0 +1,243 @@
+"""Which turn of a graph is next, and when its run ends.
+
+After every turn, in this order:
+
+1. The reply is read ("files first, JSON last"). If it has no `decisions`, or if files of it could not be written,
+   the agent is asked again and told what was wrong; still so after `reasks` times, the run has an error. A recording
+   cannot answer otherwise, so there files that are missing are warnings.
+2. Exit conditions are checked, the turn limit always among them. After the last allowed turn a
+   transition to `END` that holds still counts as completed.
+3. Transitions are tried in order; the first that holds is taken. A state without transitions is the end. Where
+   there are some and none holds because a decision is missing or of the wrong type, the agent is asked once more;
+   otherwise, and after that, it is the end as well, with a warning.
+
+A state can run another workflow instead: its end is a turn, and its result is what was said and decided
+(`children.py`).
+"""
+
+from msgspec.structs import replace
+
+from ripstop.kernel import progress
+from ripstop.kernel.budget import slice_for_child
+from ripstop.kernel.effects import Answer, Failed, RunFinished
+from ripstop.kernel.errors import Unworkable
+from ripstop.kernel.events import GuardTripped
+from ripstop.kernel.step import Step
+
+from .. import condition, reply
+from .. import turn as turns
+from ..courtesy import courteous
+from ..turn import FinishedTurn, Turn
+from .children import result_of
+from .dead_end import MOST_NAMED, DeadEnd, explain_dead_end, wrongly_typed
+from .definition import END, SAVE, ExitCondition, Graph, State, Transition
+from .events import Saved, TurnFinished
+from .position import GraphState, Known, Word
+from .schema import is_engine_name
+
+COMPLETED = "completed"
+
+
+# Beginning a turn
+
+
+def need_values(state: GraphState) -> None:
+    unset = state.definition.unset(state.given)
+    if unset:
+        raise Unworkable(f"The workflow requires values that were not set: {', '.join(unset)}.")
+
+
+def refuse_undeclared(state: GraphState) -> None:
+    """A value of another name than any that the graph declares is a slip. After a fork it may be a former one."""
+    unknown = [name for name in state.given if name not in state.definition.values]
+    if unknown:
+        have = ", ".join(state.definition.values) or "none"
+        raise Unworkable(f"The workflow declares no value {unknown[0]!r}; it declares: {have}.")
+
+
+def give_turn_again(step: Step[GraphState]) -> None:
+    """Continue a run that was stopped somewhere: a turn that was under way there begins again."""
+    if step.state.turn is not None:
+        step.restart_turn(step.state.turn.number)
+    give_turn(step)
+
+
+def give_turn(step: Step[GraphState]) -> None:
+    state = step.state
+    last = state.last.number
+    context = (1, last) if last else (1,)
+    if state.agent is None:
+        step.ask(replace(state.here.start_run, name=state.continued, context=context))
+    else:
+        step.ask(replace(state.agent.question, context=context))
+
+
+# Ending a turn
+
+
+def after_child(step: Step[GraphState], answer: Answer) -> None:
+    state, here = step.state, step.state.here
+    if not isinstance(answer, RunFinished) or state.joined is None:
+        reason = answer.reason if isinstance(answer, Failed) else "its run has no end"
+        return _error(step, f"the workflow {here.workflow!r} could not be run: {reason}")
+    word = state.joined
+    known = Known(state, word.decisions)
+    handled = here.handles_failure and _first_that_holds(here, known)[1] is not None
+    if answer.outcome == COMPLETED or handled:
+        return _follow(step, word, None)
+    if answer.outcome == "limit" and isinstance(slice_for_child(step.run, here.start_run), GuardTripped):
+        return give_turn(step)  # it is the run's own limit, so a guard says so
+    return _error(step, f"the workflow {here.workflow!r} ended as {answer.outcome} ({answer.run}): {answer.because}")
+
+
+def after_turn(step: Step[GraphState], finished: FinishedTurn) -> None:
+    if finished.failure:
+        return _error(step, finished.failure.reason)
+    turn = step.state.turn
+    assert turn is not None
+    try:
+        content, decisions = reply.decided(finished.text)
+    except reply.NoReply as problem:
+        if finished.corrections < step.state.definition.reasks and not finished.recorded:
+            return turns.correct(step, turn, finished, _correction(str(problem)) + finished.about_files())
+        return _error(step, f"agent {turn.ask.agent!r} broke the protocol: {problem}")
+    if finished.must_be_repeated:
+        if finished.corrections < step.state.definition.reasks:
+            return turns.correct(step, turn, finished, finished.about_files() + _JSON_AGAIN)
+        return _error(step, finished.why_incomplete(turn.ask.agent))
+    turns.warn_about_files(step, finished)
+    _follow(step, Word(turn.ask.agent, content, decisions, finished.number), finished)
+
+
+_JSON_AGAIN = "End with the same JSON object as before."
+
+
+def _correction(problem: str) -> str:
+    return (
+        f"Your reply could not be used: {problem}. Answer again. End with one JSON object and nothing after it, "
+        'like {"content": "what you did", "decisions": {…}}, with the decision fields that the task asks for.\n'
+    )
+
+
+def _follow(step: Step[GraphState], word: Word, finished: FinishedTurn | None) -> None:
+    """Go where a turn leads. `finished` is the agent's turn; none after a workflow."""
+    state = step.state
+    graph, here, turn = state.definition, state.here, state.turn
+    known = Known(state, word.decisions)
+    index, transition = _first_that_holds(here, known)
+    exit_condition = _exit_that_holds(graph, known) if graph.exit_conditions else None
+    if known.missing and graph.strict_decisions:
+        names = ", ".join(repr(name) for name in known.missing)
+        return _error(step, f"the decisions of {here.name} lack {names} (strict_decisions)")
+    exceeded = state.turns >= state.most_turns
+    leaves = exit_condition is not None and not exceeded
+    dead_end = None
+    if transition is None and here.transitions and not leaves:
+        dead_end = explain_dead_end(here, word.decisions, known.value)
+        asks_again = finished is not None and finished.corrections < graph.reasks and not finished.recorded
+        if dead_end.problems and asks_again and turn and finished:
+            return turns.correct(step, turn, finished, _undecided(dead_end))
+    _finish_turn(step, word, turn, transition, index)
+    _warn(step, known, dead_end)
+    if exit_condition and leaves:
+        reason = f"exit condition {exit_condition.condition!r} holds ({exit_condition.action})"
+        return _leave(step, "stopped", reason, exit_condition)
+    if transition is None:
+        return end_run(step, COMPLETED, _why_no_transition(here))
+    if transition.to == END:
+        return end_run(step, COMPLETED, f"{here.name} → END: {transition.condition or 'always'}")
+    if exceeded:
+        return _leave_at_limit(step, state, exit_condition)
+    give_turn(step)
+
+
+def _finish_turn(
+    step: Step[GraphState], word: Word, turn: Turn | None, transition: Transition | None, index: int
+) -> None:
+    decisions, guards = word.decisions, step.run.guards
+    done = turns.deeds(turn) if turn else []
+    step.record(
+        TurnFinished(
+            reply=word.number,
+            to=transition.to if transition else "",
+            via=index,
+            agent=word.agent,
+            digest=progress.digest(decisions, done) if decisions or done else progress.NOTHING,
+            courteous=turn is not None and courteous(word.content, guards),
+            end_marker=turn is not None and progress.has_end_marker(word.content, guards),
+        )
+    )
+
+
+def _undecided(dead_end: DeadEnd) -> str:
+    return (
+        f"Your decisions do not choose a next step: {dead_end}. Answer again: the same JSON object with its decisions "
+        "put right, and nothing after it. Files that you have delivered are kept; do not repeat them."
+    )
+
+
+def _warn(step: Step[GraphState], known: Known, dead_end: DeadEnd | None) -> None:
+    """Record what is odd about the decisions of a turn that has just ended."""
+    here = known.state.here
+    overruled = [name for name in known.decisions if is_engine_name(name) and known.overrules(name)]
+    if overruled:
+        names = ", ".join(map(repr, overruled[:MOST_NAMED]))
+        step.warn(f"a decision cannot have a name that the engine gives its own value: {names}; the engine's is used")
+    if dead_end:
+        step.warn(f"{_why_no_transition(here)}: {dead_end}")
+    elif here.compared:
+        for problem in wrongly_typed(here, known.decisions)[:MOST_NAMED]:
+            step.warn(f"{problem}; the comparison is false")
+    for name in known.missing:
+        if dead_end is None or name not in here.names:
+            step.warn(f"decision {name!r} is missing; conditions of {here.name} take it as false")
+
+
+def _leave(step: Step[GraphState], outcome: str, because: str, exit_condition: ExitCondition | None) -> None:
+    """End the run; saved, so that it can be resumed, if the exit condition says so."""
+    if exit_condition and exit_condition.action == SAVE:
+        step.record(Saved(because=because))
+        because = f"{because} Saved: it can be resumed from here."
+    end_run(step, outcome, because)
+
+
+def end_run(step: Step[GraphState], outcome: str, because: str) -> None:
+    step.end(outcome, because, result_of(step.state))
+
+
+def _leave_at_limit(step: Step[GraphState], state: GraphState, exit_condition: ExitCondition | None) -> None:
+    text = f"{state.turns} turns were taken, which is all that max_turns allows."
+    verdict = GuardTripped(guard="max_turns", limit=state.most_turns, value=state.turns, text=text)
+    if exit_condition is None:
+        step.stop(verdict)
+    step.record(verdict)
+    _leave(step, "limit", text, exit_condition)
+
+
+def _first_that_holds(here: State, known: Known) -> tuple[int, Transition | None]:
+    for index, transition, node in here.ways:
+        if condition.evaluate(node, known.value):
+            return index, transition
+    return -1, None
+
+
+def _exit_that_holds(graph: Graph, known: Known) -> ExitCondition | None:
+    for exit_condition in graph.exit_conditions:
+        if condition.evaluate(condition.parse(exit_condition.condition), known.value):
+            return exit_condition
+    return None
+
+
+def _why_no_transition(here: State) -> str:
+    if not here.transitions:
+        return f"{here.name} has no transitions, so it leads to END"
+    return f"none of the {len(here.transitions)} transitions of {here.name} holds"
+
+
+def _error(step: Step[GraphState], reason: str) -> None:
+    """An error that nothing handles: the exit conditions are checked, and the run fails."""
+    state = step.state
+    exit_condition = _exit_that_holds(state.definition, Known(state, state.last.decisions, error=True))
+    if exit_condition:
+        reason = f"{reason} (error_occurred → {exit_condition.action})."
+    _leave(step, "failed", reason, exit_condition)

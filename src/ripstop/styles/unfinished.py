@@ -1,0 +1,191 @@
+r"""The words of a reply that is still coming, without the JSON around them.
+
+Agents answer in prose, or with an object such as `{"content": "…", "decisions": {…}}`. People who watch see the prose
+before the object, and the text of "content" as it grows, decoded; the rest of the object, the fence around it and
+`<think>` blocks are left out.
+
+Everything is one pass: each piece is read once, and only what cannot be decided yet is held back (half an escape,
+`<thi`, an opening brace), so that a reply costs time in proportion to its length.
+"""
+
+import re
+
+_PLAIN = re.compile(r"(?:[^{`<]++|<(?=[^tT]))++")
+_RUN = re.compile(r'[^"\\]+')
+_SKIPPED = re.compile(r'[^"{}\[\],:\\]+')
+_FENCE = re.compile(r"`{3,}[ \t]*\w*\s*")
+_CLOSING_FENCE = re.compile(r"\s*`*")
+_THINK = re.compile(r"<think[\w-]*>", re.IGNORECASE)
+_HALF_THINK = re.compile(r"<(t(h(i(n(k[\w-]*)?)?)?)?)?", re.IGNORECASE)
+_OPENING = re.compile(r"\{\s*")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([^u]))", re.DOTALL)
+_HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+LONGEST_HELD = 200
+"""Characters that are held back at most; then they are prose."""
+
+
+class UnfinishedReply:
+    """Takes a reply piece by piece and gives the words that are new."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._step = self._prose
+        self._depth = 0
+        self._key = ""
+        self._is_value = False
+        self._closing = _THINK
+        """How the thought ends that it is in."""
+        self._half = ""
+        """The first half of a character beyond U+FFFF."""
+
+    def add(self, piece: str) -> str:
+        """The words for people in this piece; empty while it has none."""
+        text, self._held, said = self._held + piece, "", list[str]()
+        at = 0
+        while at < len(text):
+            step = self._step
+            end = step(text, at, said)
+            if end == at and step == self._step:  # cannot be decided before more has come
+                self._held = text[at:]
+                break
+            at = end
+        return "".join(said)
+
+    def _prose(self, text: str, at: int, said: list[str]) -> int:
+        plain = _PLAIN.match(text, at)
+        if plain:
+            said.append(plain[0])
+            return plain.end()
+        rest = len(text) - at
+        if text[at] == "{":
+            return self._open(text, at, said)
+        pattern, whole = (_FENCE, None) if text[at] == "`" else (_HALF_THINK, _THINK.match(text, at))
+        if whole:
+            self._closing = re.compile(re.escape(f"</{whole[0][1:]}"), re.IGNORECASE)
+            self._step = self._thought
+            return whole.end()
+        found = pattern.match(text, at)
+        if found and found.end() == len(text) and rest < LONGEST_HELD:
+            return at
+        if text[at] == "`" and rest < 3 and text.count("`", at) == rest:
+            return at
+        if found is None or text[at] == "<":
+            said.append(text[at])
+            return at + 1
+        if not text.startswith("{", found.end()):  # a fence of anything but an object is prose, whole
+            said.append(found[0])
+        return found.end()
+
+    def _thought(self, text: str, at: int, said: list[str]) -> int:
+        end = self._closing.search(text, at)
+        if end is None:
+            half = text.rfind("<", at)
+            return len(text) if half < 0 or len(text) - half >= LONGEST_HELD else half
+        self._step = self._prose
+        return end.end()
+
+    def _open(self, text: str, at: int, said: list[str]) -> int:
+        """An object of the reply format begins with a key; any other brace is prose."""
+        opening = _OPENING.match(text, at)
+        assert opening is not None
+        if opening.end() == len(text):
+            if len(text) - at < LONGEST_HELD:
+                return at
+        elif text[opening.end()] == '"':
+            self._depth, self._is_value, self._key = 1, False, ""
+            self._step = self._object
+            return at + 1
+        said.append("{")
+        return at + 1
+
+    def _object(self, text: str, at: int, said: list[str]) -> int:
+        """Between the strings of an object."""
+        skipped = _SKIPPED.match(text, at)
+        if skipped:
+            return skipped.end()
+        char = text[at]
+        if char == '"':
+            self._half = ""
+            is_content = self._is_value and self._depth == 1 and self._key == "content"
+            self._step = self._content if is_content else self._string
+            if self._depth == 1 and not self._is_value:
+                self._key = ""
+                self._step = self._name
+        elif char in "{[":
+            self._depth += 1
+        elif char in "}]":
+            self._depth -= 1
+            if not self._depth:
+                self._step = self._after
+        elif self._depth == 1:
+            self._is_value = char == ":"
+        return at + 1
+
+    def _name(self, text: str, at: int, said: list[str]) -> int:
+        """A key of the outermost object."""
+        parts: list[str] = []
+        end = self._decode(text, at, parts)
+        self._key = (self._key + "".join(parts))[:20]
+        return end
+
+    def _string(self, text: str, at: int, said: list[str]) -> int:
+        return self._decode(text, at, [])
+
+    def _content(self, text: str, at: int, said: list[str]) -> int:
+        return self._decode(text, at, said)
+
+    def _decode(self, text: str, at: int, into: list[str]) -> int:
+        run = _RUN.match(text, at)
+        if run or text[at] == '"':
+            self._give_up_half(into)
+        if run:
+            into.append(run[0])
+            return run.end()
+        if text[at] == '"':
+            self._step = self._object
+            return at + 1
+        escape = _ESCAPE.match(text, at)
+        if escape is None:
+            half = _HALF_ESCAPE.match(text, at)
+            if half and half.end() == len(text):
+                return at
+            into.append("\ufffd")
+            return at + 2
+        self._decode_escape(escape, into)
+        return escape.end()
+
+    def _decode_escape(self, escape: "re.Match[str]", into: list[str]) -> None:
+        if escape[1] is None:
+            self._give_up_half(into)
+            into.append(_ESCAPED.get(escape[2], escape[2]))
+            return
+        char = chr(int(escape[1], 16))
+        if self._half and "\udc00" <= char <= "\udfff":
+            into.append((self._half + char).encode("utf-16", "surrogatepass").decode("utf-16"))
+            self._half = ""
+            return
+        self._give_up_half(into)
+        if "\ud800" <= char <= "\udbff":
+            self._half = char
+        else:
+            into.append("\ufffd" if "\udc00" <= char <= "\udfff" else char)
+
+    def _give_up_half(self, into: list[str]) -> None:
+        if self._half:
+            into.append("\ufffd")
+            self._half = ""
+
+    def _after(self, text: str, at: int, said: list[str]) -> int:
+        """Right after an object: its closing fence is left out."""
+        fence = _CLOSING_FENCE.match(text, at)
+        assert fence is not None
+        if fence.end() == len(text) and len(text) - at < LONGEST_HELD:
+            return at
+        self._step = self._prose
+        return fence.end() if "```" in fence[0] else at
+
+
+def words(so_far: str) -> str:
+    """The words for people in a reply as far as it has come."""
+    return UnfinishedReply().add(so_far)
