@@ -107,13 +107,13 @@ async def _peak(pid: int) -> float:
 
 def _look_at_files(folder: Path, output: str) -> list[str]:
     """The journal is sound and every record can be read; the key is nowhere."""
-    from ripstop.app import open_engine
+    from ripstop.opening import open_engine
     from ripstop.settings.settings_file import Settings
 
     async def look() -> list[str]:
         async with open_engine(Settings(store=f"sqlite:{folder}/.ripstop/journal.db")) as engine:
             found = [str(problem) for problem in await engine.journal.verify()]
-            runs = await engine.runs()
+            runs = (await engine.runs()).items
             for info in runs:
                 await engine.look(info.run_id)
                 await engine.journal.read(info.run_id)

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ripstop.definitions.checking import check_graph
-from tests.harness.workflows import WORKFLOWS
+from tests.harness.workflows import WORKFLOWS, check_graph
 
 TOKENS = (
     b"&a ", b"*a", b"<<: *a", b"!!int ", b"!x ", b"|", b">", b"'", b'"', b"[", b"]", b"{", b"}", b"- ", b": ", b"? ",

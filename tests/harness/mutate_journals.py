@@ -62,13 +62,18 @@ ODD_JSON: tuple[Any, ...] = (
 """Values inside a record."""
 COLUMNS = {
     "runs": ("key", "id", "style", "status", "created", "updated", "length", "last", "head", "parent", "parent_number",
-             "fork_of", "fork_at"),
+             "fork_of", "fork_at", "root", "gist", "tokens", "money", "set_aside"),
     "records": ("position", "run", "number", "at", "before", "body", "hash"),
-    "outbox": ("run", "number", "record", "waits", "due", "holder", "state", "attempt"),
+    "outbox": ("run", "number", "record", "waits", "due", "holder", "state", "attempt", "needs", "awaits", "woken"),
     "blobs": ("hash", "body"),
+    "blob_uses": ("run", "hash"),
+    "documents": ("collection", "key", "body", "run", "number"),
     "workers": ("id", "until"),
-    "total": ("runs",),
+    "followers": ("name", "cursor"),
+    "tombstones": ("id", "at", "status", "length", "head"),
+    "total": ("runs", "position"),
 }  # fmt: skip
+WITH_ROWID = ("runs", "records", "blobs", "workers", "total")
 OBJECTS = (
     "CREATE TABLE notes (text)",
     "CREATE VIEW v AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
@@ -88,6 +93,9 @@ OBJECTS = (
     "DELETE FROM outbox",
     "DELETE FROM blobs",
     "DELETE FROM total",
+    "INSERT INTO tombstones SELECT id, 1, status, length, head FROM runs",
+    "UPDATE outbox SET awaits = (SELECT id FROM runs), waits = 'run', due = NULL",
+    "UPDATE runs SET root = 'x', parent = id, parent_number = 1",
     "UPDATE records SET before = position + 1",
     "UPDATE records SET before = position",
     "UPDATE runs SET fork_of = id",
@@ -158,7 +166,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 def _column(chance: random.Random, path: Path) -> None:
     table = chance.choice(sorted(COLUMNS))
     column = chance.choice(COLUMNS[table])
-    where = chance.choice(("", f" WHERE rowid % {chance.randrange(2, 5)} = 0")) if table != "outbox" else ""
+    where = chance.choice(("", f" WHERE rowid % {chance.randrange(2, 5)} = 0")) if table in WITH_ROWID else ""
     with _opened(path) as db:
         db.execute(f"UPDATE OR IGNORE {table} SET {column} = ?{where}", (chance.choice(ODD),))
 

@@ -54,7 +54,7 @@ replies = true
 [docs.models]
 programmer = "openai:name"
 
-[pace]
+[rate_limits]
 openai = 2.0
 
 [prices."openai:name"]
@@ -63,7 +63,7 @@ output = 1.5
 """
 SAMPLES = (
     WHOLE,
-    "concurrency = 1\nattempts = 2\nmodels.default = 'local'\npace = {openai = 1, google = 0.5}\n",
+    "concurrency = 1\nattempts = 2\nmodels.default = 'local'\nrate_limits = {openai = 1, google = 0.5}\n",
     "limits = {tokens = 10, money = 0.5}\n[guards]\nthen = 'ask'\ncourtesy = 'ignore'\n",
 )
 TOKENS = (
@@ -118,7 +118,7 @@ def costly() -> Iterator[bytes]:
         '"' + "k" * 60_000 + '" = 1',
         "x" + " " * 60_000 + "= 1",
         "[limits]\n" + "# comment\n" * 6_000 + "tokens = -1",
-        "[pace]\n" + "".join(f"p{n} = 1\n" for n in range(5_000)),
+        "[rate_limits]\n" + "".join(f"p{n} = 1\n" for n in range(5_000)),
         "guards.phrases = [" + "'a b'," * 10_000 + "]",
         "guards.phrases = ['" + "a" * 60_000 + "']",
         "models.base_url = 'http://" + "a-" * 30_000 + "'",
@@ -166,7 +166,7 @@ def read_all(files: Iterable[bytes], folder: Path) -> Tally:
 def _check(settings: Settings) -> None:
     """What was accepted can be used: no number out of its range, nobody's choice but the project's."""
     assert settings.concurrency >= 1 and settings.attempts >= 1, settings
-    assert all(0 <= gap <= 86_400 for gap in settings.pace.values()), settings
+    assert all(0 <= gap <= 86_400 for gap in settings.rate_limits.values()), settings
     assert all(0 <= price.input <= 10**9 and 0 <= price.output <= 10**9 for price in settings.prices.values()), settings
     assert settings.model_for_all == "" and bool(settings.address_from) == bool(settings.models.base_url), settings
 

@@ -11,13 +11,15 @@ import time
 from collections import Counter
 from typing import Any
 
-from ripstop.app import CODEC
 from ripstop.kernel.effects import AgentReplied
 from ripstop.kernel.events import Answered
-from ripstop.performers.agents.accounting import priced, with_floor
 from ripstop.performers.agents.chat_reply import Reply, decoded
 from ripstop.performers.agents.event_stream import EventStream, TooLong
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.plugins import installed
+from ripstop.runtime.call_progress import priced, with_floor
+from ripstop.runtime.performers import Refused, TryAgain
+
+CODEC = installed().registry.codec
 
 LONGEST = 2.0
 """Seconds for one reply."""

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ripstop.performers.tools.files import Files
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 
 SECRET = "the canary sings"  # nobody's password
 AGENT = "writer"

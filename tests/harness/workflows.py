@@ -1,4 +1,10 @@
-"""Small workflows that are right: a loop, a review with scores, and one in Chinese. For mutating and for tests."""
+"""Small workflows that are right, for mutating and for tests: loops, one in Chinese, and one that runs another."""
+
+from pathlib import Path
+
+from ripstop.definitions.graph.files import READER
+from ripstop.definitions.problems import Problem
+from ripstop.definitions.reader import Environment
 
 LOOP = """\
 # A writer and a reader, until the reader is content.
@@ -126,4 +132,34 @@ exit_conditions:
     action: "force_end"
 """
 
-WORKFLOWS = {"loop": LOOP, "scores": SCORES, "海报": CHINESE}
+NESTED = """\
+# A writer, and a review that is a workflow of its own.
+name: nested
+initial_message: a letter to the sea
+max_turns: 6
+agents:
+  - {name: writer, type: coder}
+states:
+  - name: write
+    agent: writer
+    start: true
+    prompt: "{{COLLABORATION_GUIDE}} Write about {{initial_message}}; decide done. {{last_agent_content}}"
+    transitions:
+      - {to: check, condition: done}
+      - {to: write, condition: NOT done}
+  - name: check
+    workflow: review
+    input: |
+      Review this: {{last_agent_content}}
+    limits: {calls: 10, money: 0.5}
+    transitions:
+      - {to: END, condition: 'outcome == "completed" AND approved'}
+      - {to: write, condition: 'outcome != "completed" OR NOT approved'}
+"""
+
+WORKFLOWS = {"loop": LOOP, "scores": SCORES, "海报": CHINESE, "nested": NESTED}
+
+
+def check_graph(path: Path) -> list[Problem]:
+    """The problems of a graph, whatever models and tools there are."""
+    return READER.check(path, Environment())

@@ -17,7 +17,7 @@ import ripstop
 from ripstop.kernel.errors import UsageError
 from ripstop.performers.agents.api_key import ApiKey, read_key
 from ripstop.performers.agents.openai_compatible import OpenAICompatibleAgent
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 from ripstop.security.addresses import parse_address
 from ripstop.security.redaction import redacted, secrets_in
 from ripstop.settings.settings_file import read_settings

@@ -50,8 +50,8 @@ def test_both_ends_of_a_range_are_accepted(tmp_path: Path, keys: tuple[str, ...]
 def test_settings_made_in_python_are_checked_too() -> None:
     with pytest.raises(UsageError, match="`concurrency`: must be from 1 to 10000, not 0"):
         Settings(concurrency=0)
-    with pytest.raises(UsageError, match=r"`pace.openai`: must be from 0 to 86400, not nan"):
-        Settings(pace={"openai": float("nan")})
+    with pytest.raises(UsageError, match=r"`rate_limits.openai`: must be from 0 to 86400, not nan"):
+        Settings(rate_limits={"openai": float("nan")})
     with pytest.raises(UsageError, match=r"`prices.m.input`"):
         Settings(prices={"m": Price(input=-1)})
 

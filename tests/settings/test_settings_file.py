@@ -37,7 +37,7 @@ def complaint(folder: Path, text: str) -> str:
         ("\nzzz = 1\n", ":2: `zzz`", ["there is no such setting. Known here"]),
         ("[docs]\nattempts = 'x'\n", ":2: `docs.attempts`", ["expected a number, got `str`"]),
         ("[docs]\nattempts = 0\n", ":2: `docs.attempts`", ["must be from 1 to 1000, not 0"]),
-        ("[pace]\nopenai = 'x'\n", ":2: `pace.openai`", ["expected a number, got `str`"]),
+        ("[rate_limits]\nopenai = 'x'\n", ":2: `rate_limits.openai`", ["expected a number, got `str`"]),
         ("[limits]\ntokens = -1\n", ":2: `limits.tokens`", ["must be from 1 to 1000000000000, not -1"]),
         ("[guards]\npatience = 1\npatince = 1\n", ":3: `guards.patince`", ["no guard 'patince'", "patience"]),
         ("docs = 5\n", ":1: `docs`", ["expected `object`, got `int`"]),

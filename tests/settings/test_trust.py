@@ -93,6 +93,25 @@ def ripstop(*arguments: str, cwd: Path, **environment: str) -> "subprocess.Compl
     )
 
 
+def on_a_terminal(folder: Path, answer: bytes, *arguments: str) -> tuple[int, str]:
+    """The exit code of a command that asks one question, and what it said."""
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "ripstop", *arguments]
+    process = subprocess.Popen(command, cwd=folder, stdin=child, stdout=child, stderr=child, close_fds=True)
+    os.close(child)
+    said = b""
+    while b"[y/N]" not in said:
+        said += os.read(parent, 1000)
+    os.write(parent, answer)
+    try:
+        while more := os.read(parent, 1000):
+            said += more
+    except OSError:  # the other end is closed
+        pass
+    os.close(parent)
+    return process.wait(60), re.sub(r"\s+", " ", said.decode())
+
+
 def test_an_address_of_a_cloned_project_gets_nothing_without_consent(project: Path, server: Any) -> None:
     (project / "ripstop.toml").write_text(f'[models]\nbase_url = "{server.url}"\n')
     done = ripstop("run", "w.yaml", "--any-name", cwd=project)
@@ -116,7 +135,7 @@ def test_trust_list_tells_consents_from_what_the_project_names(project: Path, mo
     monkeypatch.chdir(project)
     assert command("trust", "--list").out.splitlines() == [
         "You have not agreed to anything yet.",
-        "This project names no address.",
+        "This project names no address and no tools.",
     ]
     (project / "ripstop.toml").write_text('[models]\nbase_url = "http://127.0.0.1:9/v1"\n')
     none, named = command("trust", "--list").out.splitlines()
@@ -169,27 +188,11 @@ def test_an_address_that_was_chosen_for_a_run_is_remembered_for_resume(project: 
 def test_a_person_is_asked_on_a_terminal_and_no_is_the_default(project: Path, server: Any) -> None:
     (project / "ripstop.toml").write_text(f'[models]\nbase_url = "{server.url}"\n')
 
-    def on_a_terminal(answer: bytes) -> tuple[int, str]:
-        parent, child = pty.openpty()
-        command = [sys.executable, "-m", "ripstop", "run", "w.yaml", "--any-name"]
-        process = subprocess.Popen(command, cwd=project, stdin=child, stdout=child, stderr=child, close_fds=True)
-        os.close(child)
-        said = b""
-        while b"[y/N]" not in said:
-            said += os.read(parent, 1000)
-        os.write(parent, answer)
-        try:
-            while more := os.read(parent, 1000):
-                said += more
-        except OSError:  # the other end is closed
-            pass
-        os.close(parent)
-        return process.wait(60), re.sub(r"\s+", " ", said.decode())
-
-    code, said = on_a_terminal(b"\n")
+    asking = ("run", "w.yaml", "--any-name")
+    code, said = on_a_terminal(project, b"\n", *asking)
     assert code == 2 and server.url in said and "all prompts and the key in OPENAI_API_KEY" in said
     assert server.seen == []
-    code, said = on_a_terminal(b"y\n")
+    code, said = on_a_terminal(project, b"y\n", *asking)
     assert code == 0, said
     assert len(server.seen) == 1
     listed = json.loads(ripstop("trust", "--list", "--json", cwd=project).stdout)["agreed"]

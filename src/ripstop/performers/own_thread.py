@@ -1,4 +1,4 @@
-"""Calls what blocks in a thread of its own, so that deadlines and signals are heard meanwhile.
+"""Calls what blocks in its own thread, so that deadlines and signals are heard meanwhile.
 
 Not in the pool of `asyncio.to_thread`: a process waits for that pool before it ends, however long its threads take.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 
 def start_thread(function: Callable[..., Any], **arguments: Any) -> "asyncio.Future[Any]":
-    """Call a function in a thread of its own; what it returns or raises comes with the future."""
+    """Call a function in its own thread; what it returns or raises comes with the future."""
     loop = asyncio.get_running_loop()
     working: asyncio.Future[Any] = loop.create_future()
-    # if nobody waits for it any more, its exception is not news
+    # if its caller has gone, its exception is not reported
     working.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
     def settle(value: Any, error: BaseException | None) -> None:

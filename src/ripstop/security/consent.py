@@ -1,4 +1,4 @@
-"""The user's consents: addresses, commands and folders that a project or its journal names and the user has agreed to.
+"""The user's consents: addresses, tools, commands and folders that a project or its journal names.
 
 - One file per user, `consents.json`, for everything that can be named; a project cannot write it for the user.
 - A consent is for one content in one project, by hash: a changed address or command is another one, and so is the same
@@ -36,9 +36,9 @@ class ConsentsNotWritten(UsageError):
 class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the user agrees to, and where."""
 
-    kind: Literal["address", "command", "folder"]
+    kind: Literal["address", "tools", "command", "folder"]
     content: str
-    """The address, the command with its arguments as JSON, or the absolute folder that runs can write to."""
+    """The address, the Python module, the command with its arguments as JSON, or the absolute folder of files."""
     project: str
     """The project's folder, absolute."""
     journal: str = ""

@@ -2,7 +2,7 @@
 
 A journal records where a run puts its files, and it can come from somebody else. So a recorded folder is used only if
 
-- it is the run's own, `.ripstop/workspaces/RUN`, in the current folder or beside the journal, with no link on the way;
+- it is the run's own, `.ripstop/workspaces/RUN`, in the current folder or next to the journal, with no link on the way;
 - it is the folder of hand-off documents that the command works in, or its `workspace`; or
 - the user has named it for this journal on this machine (`run --workspace`, `resume --workspace`, or by saying yes).
   That is one of the user's consents (`security.consent`). Where they cannot be written, or the folder's name is not

@@ -1,29 +1,22 @@
-"""The budget of a run for which nobody has set one, by style.
+"""The budget of a run for which none is set, by style.
 
 An agent that changes a little something with every turn makes progress as far as guards can see, and a definition can
-allow a million turns. So a run has a limit of calls and of time at work even if nobody thought of one.
+allow a million turns. So a run has a limit of calls and of time at work even if none was set.
 
 - What is set wins: in ripstop.toml, on the command line, in Python.
-- A document waits for people most of its life and is bounded by its interactions, so its time is not limited.
-- A style that is not in the table has no default.
+- Each style says what is sensible for its runs (`Style.default_limits`).
 """
 
 from msgspec.structs import asdict, replace
 
 from ripstop.kernel.effects import Limits
 
-DEFAULT_LIMITS: dict[str, Limits] = {
-    "graph": Limits(calls=200, seconds=3600.0),
-    "handoff": Limits(calls=200),
-}
-
 SHOWN = ("turns", "calls", "tokens", "money", "seconds")
 """The limits that are shown when a run starts."""
 
 
-def with_defaults(limits: Limits, style: str) -> Limits:
-    """The limits, with the style's defaults where none is set."""
-    defaults = DEFAULT_LIMITS.get(style, Limits())
+def with_defaults(limits: Limits, defaults: Limits) -> Limits:
+    """The limits, with a style's defaults where none is set."""
     missing = {name: value for name, value in asdict(defaults).items() if getattr(limits, name) is None}
     return replace(limits, **missing)
 

@@ -1,8 +1,8 @@
 """Settings: the user's `ripstop.toml`, the project's, the environment, the command line; the later wins.
 
 The user's is `$XDG_CONFIG_HOME/ripstop/ripstop.toml` (`~/.config/…`), the project's is in the folder you work in. What
-the project's names is not the user's choice: an address needs the user's consent before anything is sent to it, and a
-store must be inside the project's folder.
+the project's names is not the user's choice: an address needs the user's consent before anything is sent to it, a
+module of tools before it is imported, and a store must be inside the project's folder.
 
     store = "sqlite:.ripstop/journal.db"
     concurrency = 32            # commands at a time
@@ -26,12 +26,15 @@ store must be inside the project's folder.
     attempts = 3                # of an agent at a document, before a person is asked
     language = "en"             # of what is written into documents: en or zh; left out: that of the document
     keep_days = 7               # before terminated documents are cleaned up
-    replies = true              # whoever sent a document in gets a message when it is finished
+    replies = true              # the sender of a document gets a message when it is finished
 
     [docs.models]               # per role; without one, the default
     programmer = "…"
 
-    [pace]                      # seconds between two calls, per provider
+    [tools]
+    modules = ["shop.tools"]    # Python modules whose tools agents may call
+
+    [rate_limits]               # seconds between two calls, per provider
     openai = 2.0
 
     [prices."openai:NAME"]      # money per million tokens
@@ -96,6 +99,11 @@ class Docs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     models: dict[str, str] = {}
 
 
+class ToolSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    modules: tuple[str, ...] = ()
+    """Python modules whose tools agents may call."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: str = DEFAULT_STORE
     concurrency: int = 32
@@ -106,12 +114,15 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether a run has its style's limits where none is set here or for the run (`default_limits.py`)."""
     guards: dict[str, Any] = {}
     docs: Docs = Docs()
-    pace: dict[str, float] = {}
+    tools: ToolSettings = ToolSettings()
+    rate_limits: dict[str, float] = {}
     prices: dict[str, Price] = {}
     model_for_all: str = ""
     """The model of the command line: for all agents, whatever the definition says. Not a setting of a file."""
     address_from: str = ""
     """The project's file that names `models.base_url`; empty if the user chose it. Not a setting of a file."""
+    tools_from: str = ""
+    """The project's file that names `tools.modules`; empty if the user chose them all. Not a setting of a file."""
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for a number out of its range: settings can also be made in Python."""
@@ -120,7 +131,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise UsageError(f"Settings: `{'.'.join(keys)}`: {problem}.")
 
 
-NOT_IN_FILES = ("model_for_all", "address_from")
+NOT_IN_FILES = ("model_for_all", "address_from", "tools_from")
 """Fields that say who chose a value; a file must not claim that the user did."""
 
 
@@ -175,7 +186,12 @@ def read_settings(
         models=models,
         model_for_all=model or "",
         address_from=str(folder / FILE) if from_project else "",
+        tools_from=str(folder / FILE) if _modules(projects) - _modules(users) else "",
     )
+
+
+def _modules(table: dict[str, Any]) -> set[str]:
+    return set(table.get("tools", {}).get("modules", ()))
 
 
 def _check_store_of_project(folder: Path, store: str) -> None:
@@ -203,7 +219,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > MOST_DOTS:
-            raise UsageError(f"{path}:{number}: more than {MOST_DOTS} dots in a line; no setting has so many parts.")
+            raise UsageError(f"{path}:{number}: more than {MOST_DOTS} dots in a line; no setting has that many parts.")
     try:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError) as error:  # ValueError: a number with thousands of digits, a bad date
@@ -241,7 +257,7 @@ class _SettingsReader:
             settings = msgspec.convert(found, Settings)
         except msgspec.ValidationError as error:
             what, _, where = str(error).partition(" - at `$")
-            # `docs.attempts`, or `pace[...]` where the user names the keys
+            # `docs.attempts`, or `rate_limits[...]` where the user names the keys
             keys = tuple(key for key in where.strip("`").replace("[...]", "").split(".") if key)
             raise self._wrong(keys, f"{what[:1].lower()}{what[1:]}") from error
         self._sensible(settings)
@@ -279,6 +295,9 @@ class _SettingsReader:
                 parse_address(settings.models.base_url, "the address")
             except UsageError as error:
                 raise self._wrong(("models", "base_url"), str(error)) from error
+        for module in settings.tools.modules:
+            if not all(map(str.isidentifier, module.split("."))):
+                raise self._wrong(("tools", "modules"), f"{module[:LONGEST_KEY]!r} is not the name of a Python module")
         for name, wish in settings.guards.items():
             try:
                 check_phrases(override_guards(Guards(), {name: wish}))
@@ -287,7 +306,7 @@ class _SettingsReader:
 
 
 def _deeper(value: Any, levels: int) -> bool:
-    """Whether tables and arrays in a value are nested deeper than so many levels."""
+    """Whether tables and arrays in a value are nested deeper than this many levels."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels == 0 or any(_deeper(one, levels - 1) for one in inner)
 

@@ -1,4 +1,4 @@
-"""In which line of a TOML file a key stands. The standard library reads TOML, but does not tell.
+"""The line of a key in a TOML file, which the standard library's reader does not report.
 
 A line that only looks like a key, inside a text of several lines, may be taken for one; it is a hint for people.
 """

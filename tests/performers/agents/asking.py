@@ -2,7 +2,7 @@
 
 from ripstop.kernel.effects import AskAgent
 from ripstop.kernel.prompt import Message, Prompt
-from ripstop.runtime.ports import Request
+from tests.performers.requests import NO_SETTINGS, request_for
 
 
 def ask(
@@ -18,19 +18,16 @@ def ask(
     messages=(),
     max_tokens=None,
     model="",
-    settings=None,
+    settings=NO_SETTINGS,
     records=(),
 ):
-    async def history():
-        return list(records)
-
-    return Request(
-        run_id=run,
-        number=number,
-        command=AskAgent(agent=agent, model=model, max_tokens=max_tokens),
-        attempt=attempt,
+    return request_for(
+        AskAgent(agent=agent, model=model, max_tokens=max_tokens),
+        run,
+        number,
+        attempt,
+        settings,
+        records,
         ordinal=ordinal,
-        settings=settings or {},
         prompt=Prompt(messages=messages or (Message(role="user", text=text),), tools=tools, schema=schema),
-        history=history,
     )

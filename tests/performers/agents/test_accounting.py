@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from ripstop.kernel.effects import Limits, Usage
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.agents.accounting import priced, with_floor, with_prices
+from ripstop.performers.agents.accounting import with_prices
+from ripstop.runtime.call_progress import priced, with_floor
 
 PRICES = {"openai:m": (1.0, 4.0), "openai:n": (3.0, 2.0)}
 

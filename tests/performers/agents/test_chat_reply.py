@@ -4,11 +4,13 @@ import json
 
 import pytest
 
-from ripstop.app import CODEC
 from ripstop.kernel.effects import ToolCall, Usage
 from ripstop.kernel.events import Answered
 from ripstop.performers.agents.chat_reply import LONGEST_REPLY, LONGEST_TEXT, MOST_CALLS, Reply, decoded
-from ripstop.runtime.ports import TryAgain
+from ripstop.plugins import installed
+from ripstop.runtime.performers import TryAgain
+
+CODEC = installed().registry.codec
 
 
 def answer(*chunks, secret=""):

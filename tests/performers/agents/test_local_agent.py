@@ -13,7 +13,7 @@ from ripstop.kernel.prompt import Message
 from ripstop.performers.agents import local
 from ripstop.performers.agents.local import LocalAgent
 from ripstop.runtime.live import Live
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 from tests.performers.agents.asking import ask
 
 pytestmark = pytest.mark.usefixtures("model_file")

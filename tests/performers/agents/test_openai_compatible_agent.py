@@ -12,7 +12,7 @@ from ripstop.kernel.prompt import Message
 from ripstop.performers.agents.openai_compatible import OpenAICompatibleAgent
 from ripstop.performers.tools.spec import ToolSpec
 from ripstop.runtime.live import Live
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 from tests.performers.agents.asking import ask
 
 READ = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})

@@ -12,7 +12,7 @@ from ripstop.performers.agents import providers
 from ripstop.performers.agents.providers import ProviderAgent
 from ripstop.performers.tools.spec import ToolSpec
 from ripstop.runtime.live import Live, Token
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 from tests.performers.agents.asking import ask
 
 pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: pip install 'ripstop[providers]'")

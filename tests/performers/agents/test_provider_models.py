@@ -14,7 +14,7 @@ import pytest
 from ripstop.performers.agents.model_spec import wrong
 from ripstop.performers.agents.provider_models import EXTRAS, extra_for, model_of
 from ripstop.performers.agents.providers import ProviderAgent
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 from tests.performers.agents.asking import ask
 
 KEY = "sk-0123456789abcdefghij"

@@ -12,7 +12,7 @@ from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
 from ripstop.performers.agents.script_file import read_script
 from ripstop.performers.agents.scripted import ScriptedAgent
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 from tests.performers.agents.asking import ask
 
 
@@ -273,7 +273,7 @@ def test_the_journal_is_read_once_per_run(tmp_path):
 
 def test_the_journal_of_a_fork_is_read_once_too(tmp_path):
     agent = ScriptedAgent(script(tmp_path, *({"reply": str(n)} for n in range(9))))
-    never_made = (4, Withdrawn(number=2, because="fork", call=True))
+    never_made = (4, Withdrawn(number=2, because="fork", unmade=True))
     shared = records(asked(2), (3, Forked(run="old", at=2)), never_made, asked(5))
     reads = []
 

@@ -7,32 +7,20 @@ from typing import Any
 import pytest
 
 from ripstop.kernel.effects import Answer, CallTool, ToolReturned
-from ripstop.kernel.events import Record
+from ripstop.kernel.events import RunSettings
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.toolbox import Toolbox, tool
-from ripstop.runtime.ports import Kind, Refused, Request
+from ripstop.runtime.performers import Kind, Refused, Request
+from tests.performers.requests import tool_request
 
 BOX = Toolbox(files=FileTools())
 
 
-async def no_history() -> list[Record]:
-    return []
+def request(name: str, settings: RunSettings, agent: str = "writer", **arguments: Any) -> Request:
+    return tool_request(arguments, "soup-1", name, settings, agent, number=7)
 
 
-def request(name: str, settings: dict[str, Any], agent: str = "writer", **arguments: Any) -> Request:
-    command = CallTool(tool=name, agent=agent)
-    return Request(
-        run_id="soup-1",
-        number=7,
-        command=command,
-        attempt=1,
-        settings=settings,
-        arguments=arguments,
-        history=no_history,
-    )
-
-
-def call(name: str, settings: dict[str, Any], agent: str = "writer", **arguments: Any) -> Any:
+def call(name: str, settings: RunSettings, agent: str = "writer", **arguments: Any) -> Any:
     answer: Answer | None = asyncio.run(BOX.perform(request(name, settings, agent, **arguments)))
     assert isinstance(answer, ToolReturned)
     return answer.value
@@ -40,7 +28,7 @@ def call(name: str, settings: dict[str, Any], agent: str = "writer", **arguments
 
 @pytest.mark.req("S1-18", "S1-19")
 def test_agents_share_collab_and_nothing_else(tmp_path: Path) -> None:
-    settings = {"workspace": str(tmp_path)}
+    settings = RunSettings(workspace=str(tmp_path))
     call("write_file", settings, path="collab/plan.md", content="soup\n")
     call("write_file", settings, path="notes.md", content="mine\n")
     call("edit_file", settings, "reviewer", path="collab/plan.md", search="soup", replace="tea")
@@ -54,7 +42,7 @@ def test_agents_share_collab_and_nothing_else(tmp_path: Path) -> None:
 
 def test_without_a_workspace_the_files_are_kept_by_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    call("write_file", {}, path="collab/a.md", content="a\n")
+    call("write_file", RunSettings(), path="collab/a.md", content="a\n")
     assert (tmp_path / ".ripstop" / "workspaces" / "soup-1" / "collab" / "a.md").read_text() == "a\n"
 
 
@@ -69,7 +57,7 @@ def test_without_a_workspace_the_files_are_kept_by_run(tmp_path: Path, monkeypat
 )
 def test_a_wrong_call_is_answered_with_what_is_wrong(name: str, arguments: dict[str, Any], why: str) -> None:
     with pytest.raises(Refused, match=why):
-        call(name, {}, **arguments)
+        call(name, RunSettings(), **arguments)
 
 
 def test_agents_are_told_about_the_tools_they_have() -> None:
@@ -86,7 +74,7 @@ def test_says_what_a_crash_in_the_middle_means(name: str) -> None:
 
 
 def test_an_edit_in_doubt_is_asked_whether_it_happened(tmp_path: Path) -> None:
-    settings = {"workspace": str(tmp_path)}
+    settings = RunSettings(workspace=str(tmp_path))
     call("write_file", settings, path="a.txt", content="one\n")
     edit = request("edit_file", settings, path="a.txt", search="one", replace="two")
     assert asyncio.run(BOX.probe(edit)) is None
@@ -103,4 +91,4 @@ def test_a_tool_of_the_same_name_takes_the_place_of_a_file_tool() -> None:
     box = Toolbox([read_file], files=FileTools())
     assert box.kind(CallTool(tool="read_file")) is Kind.UNSAFE
     assert box.specs(("read_file",))[0].description == "Read something else."
-    assert asyncio.run(box.perform(request("read_file", {}, path="a"))) == ToolReturned(value="not a")
+    assert asyncio.run(box.perform(request("read_file", RunSettings(), path="a"))) == ToolReturned(value="not a")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ripstop.performers.tools.files import MAX_ENTRIES, MAX_HITS, MAX_LINE, MAX_READ, MAX_WRITE, Files
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_refuses_hard_links_pipes_and_folders(files: Files, tmp_path: Path) -> N
     files.write("a/b.txt", "")
     os.link(tmp_path / "secret.txt", own(tmp_path, "hard.txt"))
     os.mkfifo(own(tmp_path, "pipe"))
-    for path, why in (("hard.txt", "hard link"), ("pipe", "no ordinary file"), ("a", "a folder")):
+    for path, why in (("hard.txt", "hard link"), ("pipe", "not a regular file"), ("a", "a folder")):
         for call in (lambda p=path: files.read(p), lambda p=path: files.write(p, "x")):
             with pytest.raises(Refused, match=why):
                 call()

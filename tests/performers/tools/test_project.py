@@ -7,7 +7,7 @@ import pytest
 
 from ripstop.performers.tools.files import Files
 from ripstop.performers.tools.project import Project, check_agents, is_off_limits
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 from ripstop.security.addresses import Address
 
 

@@ -1,7 +1,7 @@
 """Reads what a model server sends, within bounds: bytes, the size of one JSON document, the number of events.
 
-Nothing here decompresses. We ask for no compression, so a response that is compressed all the same is refused: a
-megabyte of it can stand for a gigabyte.
+Nothing here decompresses. We ask for no compression, so a compressed response is refused: one megabyte of it
+can expand to a gigabyte.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from ripstop.runtime.ports import Refused, TryAgain
+from ripstop.runtime.performers import Refused, TryAgain
 
 from .event_stream import EventStream, TooLong
 

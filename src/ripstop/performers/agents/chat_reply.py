@@ -16,7 +16,7 @@ import msgspec
 from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.errors import Unwritable
 from ripstop.kernel.plain import plain, whole_characters
-from ripstop.runtime.ports import TryAgain
+from ripstop.runtime.performers import TryAgain
 
 LONGEST_REPLY = 4 * 2**20
 """Bytes of one reply: its text, its thoughts and the arguments of its calls."""
@@ -277,7 +277,7 @@ def _list_of_objects(name: str, found: object) -> list[dict[str, Any]]:
 
 
 def _text(name: str, content: object) -> str:
-    """Text, or a list of parts that are text, or an object that stands for its own JSON."""
+    """Text, or a list of parts that are text, or an object, which is returned as JSON."""
     if isinstance(content, str):
         return content
     if content is None:

@@ -20,7 +20,7 @@ LONGEST_LIST = 5
 LONGEST_STRING = 2000
 LONGEST_NUMBER = 20
 MOST_NUMBERS = 200
-"""Bounded numbers are listed one by one, at most so many of them."""
+"""The most values of a bounded number that are listed one by one."""
 DEEPEST = 12
 MOST_PARTS = 1000
 """Of a schema with all its references written out: each may name the next one twice."""

@@ -1,6 +1,6 @@
 """A real model in this process: llama.cpp, with the carried model or any GGUF file. No key, no network.
 
-- One instance per model file and process, loaded when it is first needed, in a thread of its own;
+- One instance per model file and process, loaded when it is first needed, in its own thread;
   calls wait for one another there, the event loop never does.
 - A prompt with a schema is answered with one compact JSON object that satisfies it, always.
 - The same calls in the same order give the same words: fixed seed, low temperature.
@@ -22,7 +22,7 @@ from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.errors import DefinitionError
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
 from ripstop.runtime.live import Live, Token
-from ripstop.runtime.ports import Refused, Request
+from ripstop.runtime.performers import Refused, Request
 
 from .chat_format import messages_of, tools_of
 from .chat_reply import Reply
@@ -87,7 +87,10 @@ class LocalAgent:
         live = self._live if self._live and self._live.watched else None
 
         def take(chunk: Chunk) -> None:
+            before = reply.received
             new = reply.add(chunk)
+            request.progress.receive(reply.received - before)
+            request.progress.report(reply.usage)
             if new and live:
                 loop.call_soon_threadsafe(live.show, Token(request.run_id, request.number, new, request.attempt))
 
@@ -183,7 +186,7 @@ class _Model:
             params.ui = False
             # one core is left to others: with all of them, replies were very slow at times on a busy machine
             params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) - 1)
-            # llama.cpp also listens on a loopback port; with a key that nobody knows it answers nobody there
+            # llama.cpp also listens on a loopback port; with a secret key it answers no other program there
             params.api_keys = [secrets.token_hex(32)]
             try:
                 self._server = xllamacpp.Server(params)

@@ -1,6 +1,6 @@
 """A model's SPEC: its forms, and what can be known to be wrong with one before anybody is asked.
 
-Only what is certain is called wrong: a form that there is not, a provider that nobody knows. Whether a model of that
+Only what is certain is called wrong: an invalid form, an unknown provider. Whether a model of that
 name exists is the provider's to say; whether its file, its script or its key is there depends on where and when it is
 used, so `start_checks` looks at that.
 """
@@ -20,7 +20,7 @@ FORMS = (
 OURS = ("local", "script", "openai")
 _SPEC = re.compile(r"([a-z][a-z0-9_./-]*)(?::([^\0]+))?")
 _NAMED = {"script": "PATH"}
-"""What stands after the colon, where it is not NAME."""
+"""What comes after the colon, where it is not NAME."""
 
 
 class Wrong(Struct, frozen=True):
@@ -33,7 +33,7 @@ class Wrong(Struct, frozen=True):
 
 
 def parts(spec: str) -> tuple[str, str]:
-    """What stands before the first colon and after it; nothing of either if it has no form that a SPEC can have."""
+    """What comes before the first colon and after it; both empty if it is not in the form of a SPEC."""
     found = _SPEC.fullmatch(spec)
     kind, name = (found[1], found[2] or "") if found else ("", "")
     return (kind, name) if kind == "local" or name.strip() else ("", "")

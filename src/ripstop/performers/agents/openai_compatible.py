@@ -23,12 +23,12 @@ from ripstop.kernel.errors import UsageError
 from ripstop.kernel.plain import whole_characters
 from ripstop.kernel.prompt import Prompt
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
+from ripstop.runtime.call_progress import with_floor
 from ripstop.runtime.live import Live, Token
-from ripstop.runtime.ports import Refused, Request, TryAgain
+from ripstop.runtime.performers import Refused, Request, TryAgain
 from ripstop.security.addresses import parse_address
 from ripstop.security.redaction import redacted
 
-from .accounting import with_floor
 from .api_key import ApiKey
 from .bounded_response import CALL_SECONDS, UNCOMPRESSED, documents, error_body, retry_after
 from .chat_format import messages_of, tools_of
@@ -97,7 +97,7 @@ class OpenAICompatibleAgent:
             raise TryAgain(f"{self._base_url} did not answer in time ({type(error).__name__}).") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Refused(
-                f"{self._base_url!r} is no address of a server ({error}). Give one like http://127.0.0.1:8080/v1.",
+                f"{self._base_url!r} is not a server's address ({error}). Give one like http://127.0.0.1:8080/v1.",
                 fault="definition",
             ) from error
         except httpx2.RequestError as error:
@@ -150,6 +150,7 @@ class OpenAICompatibleAgent:
         async with connection.stream("POST", url, content=content, headers={**HEADERS, **headers}) as response:
             if response.status_code != 200:
                 raise self._complaint(response.status_code, response.headers, await error_body(response), key)
+            request.progress.receive(0)
             streamed = "text/event-stream" in response.headers.get("content-type", "").lower()
             async with aclosing(documents(response, streamed)) as found:
                 async for document in found:
@@ -170,7 +171,12 @@ class OpenAICompatibleAgent:
             code = chunk["error"].get("code") if isinstance(chunk["error"], dict) else None
             status = code if isinstance(code, int) and 400 <= code < 600 else 500
             raise self._complaint(status, {}, _written(chunk["error"]).encode(), key)
-        new = reply.add(chunk)
+        before = reply.received
+        try:
+            new = reply.add(chunk)
+        finally:
+            request.progress.receive(reply.received - before)
+            request.progress.report(reply.usage)
         if new and self._live and self._live.watched:
             self._live.show(Token(request.run_id, request.number, new, request.attempt))
 
@@ -182,7 +188,7 @@ class OpenAICompatibleAgent:
             self._client = httpx2.AsyncClient(
                 timeout=httpx2.Timeout(silence, connect=min(CONNECT_SECONDS, silence)),
                 follow_redirects=False,
-                # a transport of its own takes no proxy from the environment: what is for loopback stays on this machine
+                # an explicit transport takes no proxy from the environment: what is for loopback stays on this machine
                 transport=httpx2.AsyncHTTPTransport() if self._address.is_loopback else None,
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             )

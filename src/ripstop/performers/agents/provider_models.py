@@ -1,6 +1,6 @@
 """Makes the model of a provider with pydantic-ai: which extra it needs, and which key it gets.
 
-- Each provider needs a library of its own; what is missing is named by our extra.
+- Each provider needs its own library; if it is missing, the error names ripstop's extra.
 - Retries are ours: the libraries' own would multiply them, unseen by limits and rate limits.
 - A model's name is never an address. The library of Hugging Face would take one for a server, and send it the key.
 """
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 from ripstop.security.redaction import redacted, secrets_in
 
 from .api_key import read_key
@@ -23,7 +23,7 @@ EXTRAS = (
     "anthropic", "bedrock", "cerebras", "cohere", "crusoe", "google", "groq", "huggingface", "mistral", "openai",
     "openrouter", "snowflake", "zai",
 )  # fmt: skip
-"""Those of ours; each has the name of its provider. All other providers speak OpenAI's protocol."""
+"""ripstop's extras; each has the name of its provider. All other providers speak OpenAI's protocol."""
 _KEYS = {
     "cohere": "CO_API_KEY",
     "huggingface": "HF_TOKEN",
@@ -44,7 +44,7 @@ _VARIABLE = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
 
 
 def extra_for(provider: str) -> str:
-    """The extra of ours that installs what a provider needs."""
+    """ripstop's extra that installs what a provider needs."""
     family = provider.removeprefix("gateway/").partition("-")[0]
     return f"ripstop[{family if family in EXTRAS else 'openai'}]"
 

@@ -16,11 +16,11 @@ from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.performers.own_thread import start_thread
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
+from ripstop.runtime.call_progress import with_floor
 from ripstop.runtime.live import Live, Token
-from ripstop.runtime.ports import Refused, Request, TryAgain
+from ripstop.runtime.performers import Refused, Request, TryAgain
 from ripstop.security.redaction import redacted, secrets_in
 
-from .accounting import with_floor
 from .bounded_response import CALL_SECONDS
 from .chat_reply import Reply
 from .provider_models import model_of
@@ -81,7 +81,7 @@ class ProviderAgent:
             raise TryAgain(f"{self._name} sent a reply that cannot be read: {error}") from error
         except UserError as error:
             raise Refused(f"{self._name} cannot be asked: {error}", fault="definition") from error
-        return _answer(response, request.prompt)
+        return _answer(response, request, request.prompt)
 
     async def _respond(
         self, model: "Model[Any]", request: Request, prompt: Prompt, command: AskAgent
@@ -101,13 +101,15 @@ class ProviderAgent:
                     model, messages, model_settings=settings, model_request_parameters=parameters
                 ) as stream:
                     async for event in stream:
-                        words = _words(event)
-                        if words:
+                        request.progress.receive(_received(event))
+                        if words := _words(event):
                             self._live.show(Token(request.run_id, request.number, words, request.attempt))
                 return stream.get()
             except NotImplementedError:  # raised before anything is sent: this model cannot stream
                 pass
-        return await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
+        response = await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
+        request.progress.receive(sum(map(_size, response.parts)))
+        return response
 
     async def close(self) -> None:
         """pydantic-ai shares its HTTP clients within the process and closes them itself."""
@@ -196,7 +198,26 @@ def _words(event: "ModelResponseStreamEvent") -> str:
     return ""
 
 
-def _answer(response: "ModelResponse", prompt: Prompt) -> AgentReplied:
+def _received(event: "ModelResponseStreamEvent") -> int:
+    """Bytes that an event brings; the one at the end of a part repeats the part."""
+    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent
+
+    match event:
+        case PartStartEvent(part=part):
+            return _size(part)
+        case PartDeltaEvent(delta=delta):
+            return _size(delta)
+    return 0
+
+
+def _size(part: object) -> int:
+    """Bytes of text, thoughts or arguments in a part of a reply, or in what is new in one."""
+    names = ("content", "args", "content_delta", "args_delta")
+    said = next((said for name in names if (said := getattr(part, name, None))), "")
+    return len(str(said).encode("utf-8", "replace"))
+
+
+def _answer(response: "ModelResponse", request: Request, prompt: Prompt) -> AgentReplied:
     """Through the same border as every other server's reply, because the libraries pass on much as it came."""
     from pydantic_ai.messages import ToolCallPart
 
@@ -206,7 +227,10 @@ def _answer(response: "ModelResponse", prompt: Prompt) -> AgentReplied:
     ]
     usage = {"input_tokens": response.usage.input_tokens, "output_tokens": response.usage.output_tokens}
     reply = Reply()
-    reply.add({"choices": [{"message": {"content": response.text, "tool_calls": calls}}], "usage": usage})
+    try:
+        reply.add({"choices": [{"message": {"content": response.text, "tool_calls": calls}}], "usage": usage})
+    finally:
+        request.progress.report(reply.usage)
     answer = reply.answer()
     return replace(answer, usage=with_floor(answer.usage, len(msgspec.json.encode(prompt)), reply.received))
 

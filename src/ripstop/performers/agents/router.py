@@ -1,12 +1,12 @@
 """The performer for `AskAgent`: finds the agent that a model's SPEC means, and signs what it says.
 
-SPEC is what the run was told to use for all agents (`--model` of `run` or `resume`), else the command's own `model`,
+SPEC is the model set for all agents of the run (`--model` of `run` or `resume`), else the command's own `model`,
 else the run's setting, else the default. Each agent is made once, when it is first needed. What every reply carries
 (`sent`, `model`, its price) is set here and nowhere else. An address is checked before an agent is made for it.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -14,15 +14,14 @@ from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, Command
 from ripstop.kernel.errors import DefinitionError, UsageError
 from ripstop.kernel.prompt import seal
 from ripstop.performers.tools.spec import ToolSpecs
+from ripstop.runtime.call_progress import priced
 from ripstop.runtime.live import Live
-from ripstop.runtime.ports import Kind, Refused, Request
+from ripstop.runtime.performers import Kind, Refused, Request
 
-from .accounting import Prices, priced
+from .accounting import Prices
 from .bounded_response import CALL_SECONDS
 from .model_spec import FORMS, parts
 
-FOR_ALL = "model_for_all"
-"""The setting of a run that an operator gave another model."""
 ROLES = ("default", "strong")
 """Names that a definition may use instead of a model's SPEC."""
 
@@ -66,10 +65,12 @@ class Agents:
         assert isinstance(request.command, AskAgent), request
         assert request.prompt is not None, request
         spec = self._spec(request)
-        base_url = _setting(request.settings, "base_url") or self._base_url
+        base_url = request.settings.base_url or self._base_url
         agent = self._agents.get((spec, base_url))
         if agent is None:
             agent = self._agents[spec, base_url] = self._make(spec, base_url)
+        sent = sum(len(message.text.encode()) for message in request.prompt.messages)
+        request.progress.begin(sent, self._prices.get(spec))
         reply = await agent.perform(request)
         return replace(reply, sent=seal(request.prompt), model=spec, usage=priced(reply.usage, self._prices.get(spec)))
 
@@ -77,10 +78,13 @@ class Agents:
         assert isinstance(request.command, AskAgent)
         named = request.command.model
         spec = self._roles.get(named, "") if named in ROLES else named
-        return _setting(request.settings, FOR_ALL) or spec or _setting(request.settings, "model") or self._default_model
+        return request.settings.model_for_all or spec or request.settings.model or self._default_model
 
     def kind(self, command: Command) -> Kind:
         return Kind.PURE
+
+    def offers(self) -> tuple[str, ...]:
+        return ()
 
     def provider(self, request: Request) -> str:
         return self._spec(request).partition(":")[0]
@@ -126,10 +130,3 @@ class Agents:
             raise Refused(str(error), fault="definition") from error
         what = f"{spec!r} names no model" if spec else "No model is named"
         raise Refused(f"{what}. It can be {FORMS}; give it with `--model` or in the definition.", fault="definition")
-
-
-def _setting(settings: Mapping[str, Any], name: str) -> str:
-    value = settings.get(name) or ""
-    if not isinstance(value, str):
-        raise Refused(f"The run's setting {name!r} is {value!r}; it must be text.", fault="definition")
-    return value

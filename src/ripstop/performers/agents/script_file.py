@@ -128,7 +128,7 @@ def _text(path: Path) -> str:
 
 
 class _ScriptReader:
-    """Checks one line; every complaint begins with where it stands."""
+    """Checks one line; every problem begins with its position."""
 
     def __init__(self, where: str) -> None:
         self._where = where

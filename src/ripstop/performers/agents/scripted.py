@@ -1,12 +1,12 @@
 """An agent that says what a script says, so that examples, tests and benchmarks need no model.
 
 - A script is a JSONL file (one reply a line), or a folder `PATH/<agent>/NN_reply.txt`.
-- Every run starts at the top. An agent gets the next unused line that names it or names nobody.
+- Every run starts at the top. An agent gets the next unused line that names it or names no agent.
 - Which lines are used follows from the run's journal: a command uses a line when it is asked, in the
   order of the journal, and every attempt at it gets the same line. Only after a line with the error
-  `rate_limit` or `timeout` does the next attempt go on to the next line. So a run that was killed
-  and resumed hears the same words. A fork gives back what was asked and not answered.
-- The journal is read once per run and process, and again only when another process has gone on with the
+  `rate_limit` or `timeout` does the next attempt use the next line. So a run that was killed
+  and resumed gets the same replies. A fork gives back what was asked and not answered.
+- The journal is read once per run and process, and again only when another process has continued the
   run; otherwise a call costs the same however long the run is.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall
 from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
-from ripstop.runtime.ports import Refused, Request, TryAgain
+from ripstop.runtime.performers import Refused, Request, TryAgain
 
 from .script_file import Script, ScriptLine, read_script
 
@@ -43,6 +43,7 @@ class ScriptedAgent:
             await asyncio.sleep(line.delay)
         if line.error:
             raise _trouble(line, command.agent)
+        request.progress.receive(len(line.reply.text))
         if not line.calls:
             return line.reply
         calls = tuple(
@@ -62,7 +63,7 @@ class ScriptedAgent:
         again = reading
         records = await request.history()
         reading = self._runs.get(request.run_id)
-        if reading is again:  # nobody else has read the journal while we did
+        if reading is again:  # no other call has read the journal meanwhile
             reading = self._runs[request.run_id] = _ScriptPosition(self._script, records)
             if len(self._runs) > REMEMBERED_RUNS:
                 self._runs.popitem(last=False)
@@ -140,10 +141,12 @@ class _ScriptPosition:
     def _replay(self, records: Iterable[Record]) -> None:
         """Use up what earlier commands used up."""
         asked: dict[int, str] = {}
+        calls: set[int] = set()
         for record in records:
             match record.event:
                 case Asked(command=AskAgent(agent=agent)):
                     asked[record.number] = agent
+                    calls.add(record.number)
                     self.line_for(record.number, agent, 1)
                 case Answered(to=to, attempt=attempt) if to in asked:
                     self.line_for(to, asked.pop(to), attempt)
@@ -151,7 +154,7 @@ class _ScriptPosition:
                 case Forked():
                     self._give_back(asked)
                     asked.clear()
-                case Withdrawn(call=True):
+                case Withdrawn(number=number, unmade=True) if number in calls:
                     self._count -= 1  # as the run counts its calls
 
     def _give_back(self, numbers: Iterable[int]) -> None:

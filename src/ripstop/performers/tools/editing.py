@@ -1,6 +1,6 @@
-"""Replacing a piece of a text that stands in it exactly once. Pure.
+"""Replacing a piece of a text that occurs in it exactly once. Pure.
 
-The piece is looked for as it is; if it ends with a line break it has to begin at the beginning of a line, too.
+The piece is looked for as it is; if it ends with a line break it must also begin at the start of a line.
 If it is not there, it is looked for once more with the ends of lines (spaces, CR, the last line break) left out
 of account: whole lines then. Nothing else is guessed.
 
@@ -30,7 +30,7 @@ Span = tuple[int, int]
 
 
 class NotOnce(Exception):
-    """The piece does not stand in the text exactly once; says what is there instead."""
+    """The piece does not occur in the text exactly once; says what is there instead."""
 
 
 class Undecidable(Exception):
@@ -49,10 +49,10 @@ def edited(text: str, search: str, replace: str) -> str:
 def is_edited(text: str, search: str, replace: str) -> bool:
     """Whether the text is as the edit leaves it. Raises `Undecidable`.
 
-    It is if the old piece, put back where the new one stands, would be there exactly once, as it is or as whole lines
-    (the ends of its lines may have been others); unless it is there now, somewhere else, so that the edit could just
+    It is if the old piece, put back in the place of the new one, would be there exactly once, as it is or as whole
+    lines (with any line ends); unless it is there now, somewhere else, so that the edit could just
     as well be still to come. An edit that only adds to a piece
-    counts as made when the result stands there, and one that removes a piece when the piece is gone.
+    counts as made when the result is there, and one that removes a piece when the piece is gone.
     """
     pending = occurrences(text, search)
     if not replace:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ripstop.kernel.effects import Answer, CallTool, Command
-from ripstop.runtime.ports import Kind, Request
+from ripstop.runtime.performers import Kind, Request
 
+from .context import workspace_of
 from .files import Files
 from .spec import ToolSpec
 from .toolbox import Tool, Toolbox, tool
@@ -45,13 +46,7 @@ class FileTools:
 def _toolbox(request: Request) -> Toolbox:
     assert isinstance(request.command, CallTool)
     agent = request.command.agent
-    return _toolbox_of(_workspace(request), agent)
-
-
-def _workspace(request: Request) -> Path:
-    chosen = request.settings.get("workspace")
-    # a run is named after its workflow, whose name may have a slash
-    return Path(chosen) if chosen else Path.cwd() / ".ripstop" / "workspaces" / request.run_id.replace("/", "-")
+    return _toolbox_of(workspace_of(request), agent)
 
 
 @lru_cache(maxsize=256)

@@ -2,8 +2,8 @@
 
 - Every call walks from the root's descriptor (`roots.py`) and decides by what it has opened, never by what a name
   meant a moment ago. Only regular files with one name are read: no links of any kind, devices, pipes.
-- A file is replaced as a whole: temporary file in the same folder → fsync → rename → fsync of the folder. Whoever
-  writes holds a lock on the folder, so that two edits of one file do not undo each other; what a killed process
+- A file is replaced as a whole: temporary file in the same folder → fsync → rename → fsync of the folder. The
+  writer holds a lock on the folder, so that two edits of one file do not undo each other; what a killed process
   left behind is removed by the next one that writes there.
 - Text is UTF-8 and of bounded size. What goes wrong is `Refused`, with words that help the agent.
 """
@@ -21,7 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 from ripstop.runtime.failpoints import failpoint
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 
 from .editing import NotOnce, Undecidable, edited, is_edited
 from .project import Project
@@ -72,7 +72,7 @@ class Files:
             return _replace(above, place, data, _mode(above, place))
 
     def edit(self, path: str, search: str, replace: str) -> dict[str, Any]:
-        """Replace a piece of a file that stands in it exactly once; with nothing to search, make a new file."""
+        """Replace a piece of a file that occurs in it exactly once; with nothing to search, make a new file."""
         place = self._file(path)
         if search and not self._is_there(place):
             raise Refused(_missing(place), "agent")
@@ -117,7 +117,7 @@ class Files:
                 data = _content(entry.above, entry.place, MAX_READ)
                 lines = _text(data, entry.place).split("\n")
             except (Refused, OSError):
-                continue  # no text file of ours, or gone: nothing to find in it
+                continue  # not a text file that we read, or gone: nothing to find in it
             left -= len(data)
             found = ((number, line) for number, line in enumerate(lines, 1) if text in line)
             for number, line in found:
@@ -151,7 +151,7 @@ class Files:
         with self._roots.folder(place.root, place.parts[:-1], create=True) as above:
             fcntl.flock(above, fcntl.LOCK_EX)
             for name in os.listdir(above):
-                if name.startswith(RESERVED):  # we have the lock, so nobody living is at work on it
+                if name.startswith(RESERVED):  # we have the lock, so no live process is writing it
                     with suppress(FileNotFoundError):
                         os.unlink(name, dir_fd=above)
             yield above
@@ -177,7 +177,7 @@ class Files:
             with self._roots.folder(start.root, start.parts) as folder:
                 yield from self._below(folder, start)
         except FileNotFoundError:
-            if start.parts:  # a root that nobody has written to is empty
+            if start.parts:  # a root that was never written to is empty
                 raise
 
     def _below(self, folder: int, place: RootedPath) -> Iterator[_Entry]:
@@ -207,7 +207,7 @@ def _opened(above: int, place: RootedPath) -> Iterator[tuple[int, os.stat_result
         if stat.S_ISDIR(status.st_mode):
             raise Refused(f"{place.shown!r} is a folder, not a file.", "agent")
         if not stat.S_ISREG(status.st_mode):
-            raise Refused(f"{place.shown!r} is no ordinary file.", "agent")
+            raise Refused(f"{place.shown!r} is not a regular file.", "agent")
         if status.st_nlink > 1:
             raise Refused(f"{place.shown!r} is a hard link: it may be a file outside your folders.", "agent")
         yield descriptor, status
@@ -320,5 +320,5 @@ def _told(place: RootedPath) -> Iterator[None]:
         if error.errno == errno.ELOOP:
             raise Refused(f"{place.shown!r} is a symbolic link, and links are not followed.", "agent") from error
         if error.errno in (errno.EISDIR, errno.ENXIO):
-            raise Refused(f"{place.shown!r} is no ordinary file.", "agent") from error
+            raise Refused(f"{place.shown!r} is not a regular file.", "agent") from error
         raise Refused(f"{place.shown!r}: {os.strerror(error.errno or 0)}.") from error

@@ -17,12 +17,12 @@ from itertools import islice
 from pathlib import Path
 
 from ripstop.files.private_files import OURS
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 
 PROJECT = ("ripstop.toml", "workflows", "roles", ".workflows", ".inbox", ".git", OURS)
 """What a project can have beside its other files, in the current folder or in the workspace."""
 _MARKS = ("ripstop.toml", ".workflows", ".inbox", ".git")
-"""What tells that a folder is a project."""
+"""Names by which a folder is recognised as a project."""
 SHARED = "collab"
 """The folder that all agents share."""
 _NOT_FOR_AGENTS = frozenset({".git", "git~1", OURS})

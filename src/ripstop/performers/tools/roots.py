@@ -2,7 +2,7 @@
 
 - `collab/…` is the shared folder `<workspace>/collab`. Every other path is in the agent's own folder
   `<workspace>/<agent>`, with or without `<agent>/` in front. `workspaces/<any name>/` before either is dropped:
-  so agents name the folders when they think that they stand above them.
+  agents write it when they assume that the current folder is above them.
 - A path is judged by its parts: `..`, absolute paths, `~`, drive letters, backslashes, control characters and
   over-long parts are refused; `a..b.txt` is a name like any other.
 - Folders are opened one by one, each from the one before (`openat`), and a symbolic link is never followed, so
@@ -21,7 +21,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ripstop.files.private_files import make_folder
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 
 from .project import SHARED, Project, is_off_limits
 
@@ -85,7 +85,7 @@ class Roots:
         """A descriptor of a folder below a root. Raises `FileNotFoundError` if there is none, and `Refused`."""
         if create:
             make_folder(self._workspace)
-        # here a link may be followed: whoever runs the workflow has chosen the workspace
+        # here a link may be followed: the user has chosen the workspace
         current = os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in (root, *parts):

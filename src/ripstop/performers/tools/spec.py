@@ -18,5 +18,5 @@ ToolSpecs = Callable[[tuple[str, ...]], list[ToolSpec]]
 
 
 def no_tools(_names: tuple[str, ...]) -> list[ToolSpec]:
-    """For agents that are not told about any tools."""
+    """For agents that have no tools."""
     return []

@@ -1,6 +1,6 @@
-"""Tools are plain typed functions with a decorator; a toolbox carries out calls to them.
+"""Tools are plain typed functions with a decorator; a toolbox performs calls to them.
 
-    @tool(kind="pure")
+    @tool("pure")
     def add(a: int, b: int) -> int:
         "Add two whole numbers."
         return a + b
@@ -12,80 +12,120 @@ is asked; with `Refused` and `TryAgain` the tool says that nothing happened, wit
 
 A `keyed` tool takes our key as its parameter `key`, which agents do not see. A `probeable` one brings
 `probe`, a function of the same arguments that returns what the call returned if it happened, and `None`
-if it did not.
+if it did not. A parameter of type `ToolContext` gets what the call is part of; agents do not see it either.
 """
 
-import asyncio
 import inspect
-import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, get_type_hints
+from math import isfinite
+from typing import Any, Protocol, overload
 
 import msgspec
 
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.plain import plain
-from ripstop.performers.own_thread import start_thread
 from ripstop.runtime.doubts import done_but_unreadable
-from ripstop.runtime.ports import Kind, Performer, Refused, Request
+from ripstop.runtime.performers import InDoubt, Kind, Performer, Refused, Request
 
+from .calling import TimedOut, call
+from .context import context_of
+from .signature import KEY, context_parameter, read_signature
 from .spec import ToolSpec
-
-log = logging.getLogger("ripstop.tools")
-
-KEY = "key"
-THREAD_GRACE = 2.0
-"""Seconds that a tool in a thread has to finish after its call was cancelled: its run has ended or its time is up."""
 
 
 class Tool:
     """A function that agents may call."""
 
-    def __init__(self, function: Callable[..., Any], kind: Kind, probe: Callable[..., Any] | None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: Kind = Kind.UNSAFE,
+        probe: Callable[..., Any] | None = None,
+        timeout: float | None = None,
+    ) -> None:
         self.name = function.__name__
         self.kind = kind
         self._function = function
         self._probe = probe
-        if kind is Kind.PROBEABLE and probe is None:
-            raise DefinitionError(f"The tool {self.name!r} is probeable, so it needs probe=….")
-        takes_key = KEY in inspect.signature(function).parameters
-        if (kind is Kind.KEYED) is not takes_key:
-            raise DefinitionError(f"A keyed tool, and only such a one, has a parameter {KEY!r}; see {self.name!r}.")
-        self._arguments = _arguments_type(function)
+        self._timeout = timeout
+        self._signature = read_signature(function)
+        self._probe_context = context_parameter(probe) if probe else ""
+        self._check()
         self.spec = ToolSpec(
-            name=self.name, description=inspect.getdoc(function) or "", parameters=_schema(self._arguments)
+            name=self.name, description=inspect.getdoc(function) or "", parameters=self._signature.schema
         )
+
+    def _check(self) -> None:
+        takes_key, context = self._signature.takes_key, self._signature.context
+        if self.kind is Kind.PROBEABLE and self._probe is None:
+            raise DefinitionError(f"The tool {self.name!r} is probeable, so it needs probe=….")
+        if self.kind is Kind.KEYED and not (takes_key or context):
+            raise DefinitionError(f"The tool {self.name!r} is keyed, so it must take `key: str` or a ToolContext.")
+        if self.kind is not Kind.KEYED and takes_key:
+            raise DefinitionError(f"The tool {self.name!r} takes `{KEY}`; declare it with kind='keyed'.")
+        limit = self._timeout
+        if limit is not None and not (isinstance(limit, int | float) and isfinite(limit) and limit > 0):
+            raise DefinitionError(f"The time limit of the tool {self.name!r} must be seconds above 0, not {limit!r}.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
 
-    async def call(self, arguments: Mapping[str, Any], key: str) -> Any:
-        return await _run(self._function, self._checked(arguments, key))
+    async def call(self, request: Request) -> Any:
+        arguments = self._checked(request)
+        if self._signature.takes_key:
+            arguments[KEY] = request.key
+        if self._signature.context:
+            arguments[self._signature.context] = context_of(request)
+        return await call(self._function, arguments, self._timeout)
 
-    async def probe(self, arguments: Mapping[str, Any]) -> Any:
+    async def probe(self, request: Request) -> Any:
         assert self._probe is not None
-        return await _run(self._probe, self._checked(arguments, ""))
+        arguments = self._checked(request)
+        if self._probe_context:
+            arguments[self._probe_context] = context_of(request)
+        return await call(self._probe, arguments, self._timeout)
 
-    def _checked(self, arguments: Mapping[str, Any], key: str) -> dict[str, Any]:
+    def _checked(self, request: Request) -> dict[str, Any]:
         try:
-            given = msgspec.convert(dict(arguments), self._arguments)
+            given = msgspec.convert(dict(request.arguments), self._signature.arguments)
         except msgspec.ValidationError as error:
             wanted = ", ".join(self.spec.parameters.get("properties", {}))
             raise Refused(f"{self.name} was called wrongly: {error}. It takes: {wanted}.", "agent") from error
-        found = msgspec.structs.asdict(given)
-        return {**found, KEY: key} if self.kind is Kind.KEYED else found
+        return msgspec.structs.asdict(given)
 
 
-def tool(kind: str = "unsafe", probe: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Tool]:
-    """Make a function a tool. `kind`: pure, keyed, probeable or unsafe."""
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
+def tool(
+    kind: str = "unsafe", probe: Callable[..., Any] | None = None, timeout: float | None = None
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    kind: str | Callable[..., Any] = "unsafe",
+    probe: Callable[..., Any] | None = None,
+    timeout: float | None = None,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a function a tool: `@tool`, or `@tool("pure", timeout=30)`.
+
+    Args:
+        kind: pure, keyed, probeable or unsafe; left out: unsafe.
+        probe: For a probeable tool: returns what the call returned if it happened, and `None` if it did not.
+        timeout: Seconds that a call can take. One that takes longer broke off, as its kind says.
+    """
+    if not isinstance(kind, str):
+        return Tool(kind)
     try:
         chosen = Kind(kind)
     except ValueError:
         raise DefinitionError(
             f"There is no kind of effect {kind!r}; choose from {', '.join(k.value for k in Kind)}."
         ) from None
-    return lambda function: Tool(function, chosen, probe)
+    return lambda function: Tool(function, chosen, probe, timeout)
 
 
 class FileToolbox(Protocol):
@@ -116,6 +156,8 @@ class Toolbox:
         self._tools = {one.name: one for one in tools}
         self._files = files
         self._own = own or {}
+        self._unfinished: set[str] = set()
+        """Keys of calls that did not end when their time was up, and can still take effect."""
 
     def specs(self, names: tuple[str, ...]) -> list[ToolSpec]:
         found: list[ToolSpec] = []
@@ -132,7 +174,13 @@ class Toolbox:
         if files := self._file_tools(request.command):
             return await files.perform(request)
         found = self._find(request.command)
-        return _returned(found, await found.call(request.arguments, request.key))
+        try:
+            return _returned(found, await found.call(request))
+        except TimedOut as error:
+            if error.left:
+                self._unfinished.add(request.key)
+                error.left.add_done_callback(lambda _: self._unfinished.discard(request.key))
+            raise
 
     async def probe(self, request: Request) -> Answer | None:
         if own := self._own_tool(request.command):
@@ -140,7 +188,9 @@ class Toolbox:
         if files := self._file_tools(request.command):
             return await files.probe(request)
         found = self._find(request.command)
-        value = await found.probe(request.arguments)
+        if request.key in self._unfinished:
+            raise InDoubt("The call may still be at work here, so a probe cannot tell what becomes of it.")
+        value = await found.probe(request)
         return None if value is None else _returned(found, value)
 
     def kind(self, command: Command) -> Kind:
@@ -154,12 +204,13 @@ class Toolbox:
         return known.kind if known else Kind.UNSAFE
 
     def has(self, name: str) -> bool:
-        """Whether this process can carry out calls to a tool of agents."""
+        """Whether this process can perform calls to a tool of agents."""
         return name in self._tools or (self._files is not None and self._files.handles(name))
 
-    def takes(self, command: Command) -> bool:
-        """Whether a command that another process left can be carried out here."""
-        return not isinstance(command, CallTool) or not command.agent or self.has(command.tool)
+    def offers(self) -> tuple[str, ...]:
+        """`tool:NAME` of everything that this process can perform."""
+        files = self._files.names if self._files else ()
+        return tuple(f"tool:{name}" for name in dict.fromkeys((*self._tools, *files, *self._own)))
 
     def provider(self, request: Request) -> str:
         return ""
@@ -180,43 +231,6 @@ class Toolbox:
             names = ", ".join(sorted({*self._tools, *(self._files.names if self._files else ())})) or "none"
             raise Refused(f"There is no tool {command.tool!r}; there are: {names}.", "agent")
         return known
-
-
-async def _run(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    if inspect.iscoroutinefunction(function):
-        return await function(**arguments)
-    working = start_thread(function, **arguments)
-    try:
-        return await asyncio.shield(working)
-    except asyncio.CancelledError:
-        # a thread cannot be stopped; giving the command back while it still acts would invite a repeat
-        _, pending = await asyncio.wait([working], timeout=THREAD_GRACE)
-        if pending:
-            log.warning("The tool %s does not stop; its thread is left to itself", function.__name__)
-        raise
-
-
-def _arguments_type(function: Callable[..., Any]) -> type[msgspec.Struct]:
-    hints = get_type_hints(function)
-    fields: list[Any] = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name == KEY:
-            continue
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or name not in hints:
-            raise DefinitionError(f"Parameter {name!r} of the tool {function.__name__!r} needs a name and a type.")
-        field = (name, hints[name])
-        fields.append(field if parameter.default is parameter.empty else (*field, parameter.default))
-    return msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
-
-
-def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    (reference,), components = msgspec.json.schema_components([arguments])
-    name = reference["$ref"].rpartition("/")[2]
-    schema = dict(components.pop(name))
-    schema.pop("title", None)
-    if components:
-        schema["$defs"] = components
-    return schema
 
 
 def _returned(called: Tool, value: Any) -> ToolReturned:

@@ -3,7 +3,7 @@
 - A link is copied as a link and never followed, so nothing outside comes in. We hold an open folder while we look
   into it: nothing that is swapped while we walk can lead out.
 - All is copied to a temporary name and made durable; then the name is changed. Half a copy is never used.
-- What is no file, folder or link is left out, and so are half-written files, `.ripstop` folders and what
+- Anything but files, folders and links is left out, and so are half-written files, `.ripstop` folders and what
   disappears while we copy.
 """
 
