@@ -10,7 +10,7 @@ REQUIREMENTS ?= ../shared/requirements.md
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long lint format bench crash soak-docs soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings coverage-of-requirements lock clean
 
-help: ## Show what can be made
+help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml requirements.lock
@@ -28,7 +28,7 @@ $(MODEL): $(READY)
 demo: $(MODEL) ## Run the two-agent example to its end with the real local model
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: $(MODEL) ## Run every test that needs no server and no patience
+test: $(MODEL) ## Run every quick test that needs no server
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not long"
 
 test-long: $(MODEL) ## Run the tests that take longer: short forms of the soaks, fuzzing, many kills
@@ -40,7 +40,7 @@ lint: $(READY) ## ruff, mypy --strict and import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-format: $(READY) ## Let ruff put the code in order
+format: $(READY) ## Format the code with ruff
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
@@ -69,15 +69,15 @@ soak-server: $(READY) ## Run against every mode of a hostile model server, and p
 fuzz-settings: $(READY) ## 30,000 mutated settings files
 	@$(BIN)/python -m tests.harness.mutate_settings --count 30000
 
-fuzz-journals: $(READY) ## 5,000 spoilt journals, seven commands with each
+fuzz-journals: $(READY) ## 5,000 damaged journals, seven commands with each
 	@$(BIN)/python -m tests.harness.mutate_journals --count 5000
 
-coverage-of-requirements: $(READY) ## Which requirements carry a test, and which do not
+coverage-of-requirements: $(READY) ## List which requirements have a test, and which do not
 	@$(BIN)/python -m pytest -q --collect-only --requirements=$(REQUIREMENTS) tests | sed -n '/= requirements =/,$$p'
 
 lock: ## Pin every dependency with its hash (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --extra local --extra providers --group dev pyproject.toml -o requirements.lock
 
-clean: ## Remove what was set up
+clean: ## Remove what `make` set up
 	@rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .ripstop

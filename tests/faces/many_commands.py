@@ -20,10 +20,12 @@ IMPORTED = (
     "ripstop.app",
     "ripstop.definitions.checking",
     "ripstop.drawings.formats",
-    "ripstop.drawings.runs",
+    "ripstop.styles.graph.drawing",
+    "ripstop.styles.handoff.drawing",
     "ripstop.faces.cli.main",
     "ripstop.faces.cli.screen",
     "ripstop.faces.cli.tables",
+    "ripstop.faces.cli.handoff.tables",
     "ripstop.services.handoff.service",
     "ripstop.services.handoff.inbox",
 )

@@ -2,10 +2,11 @@
 
 from ripstop.faces.cli.live_words import UnfinishedWords
 from ripstop.runtime.live import Token
+from ripstop.styles.graph import KIT
 
 
 def shown(*pieces: tuple[int, str]) -> UnfinishedWords:
-    words = UnfinishedWords()
+    words = UnfinishedWords(KIT.style.word_reader)
     for attempt, text in pieces:
         words.take(Token("r", 1, text, attempt))
     return words

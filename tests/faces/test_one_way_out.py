@@ -158,9 +158,9 @@ def test_usage_errors_escape_what_was_typed(tmp_path: Path, line: str) -> None:
 
 def test_the_traceback_of_a_bug_is_filtered(tmp_path: Path) -> None:
     code = (
-        "import ripstop.app, ripstop.faces.cli.main as main\n"
+        "import ripstop.opening, ripstop.faces.cli.main as main\n"
         "def broken(*_, **__): raise ZeroDivisionError('\\x1b]0;x\\x07')\n"
-        "ripstop.app.open_engine = broken\n"
+        "ripstop.opening.open_engine = broken\n"
         "import sys; sys.argv = ['ripstop', 'runs']\n"
         "main.main()"
     )

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import open_app
-from ripstop.definitions.loading import find
+from ripstop.app import App
+from ripstop.kernel.events import RunSettings
+from ripstop.plugins import find
 from ripstop.settings.settings_file import Models, Settings
 from tests.walks.test_command_line import HAIKU, SCRIPT, log_of, ripstop, slow, succeed
 
@@ -49,7 +50,8 @@ def test_a_call_that_was_under_way_is_answered_by_the_model_given_now(slow: Any,
     first, *others = models_that_answered(log)
     assert first.endswith("slow.jsonl")
     assert set(others) == {SCRIPT}
-    assert [r["arguments"] for r in log if r["type"] == "ordered"] == [{"model_for_all": SCRIPT}]
+    (changed,) = [r["settings"] for r in log if r["type"] == "settings_changed"]
+    assert changed == {**log[0]["settings"], "model_for_all": SCRIPT}
 
 
 @pytest.mark.long
@@ -59,7 +61,7 @@ def test_the_model_that_it_has_already_is_nothing_to_record(slow: Any, tmp_path:
     (run,) = json.loads(succeed("runs", "--json", cwd=tmp_path))
     started = log_of(run["run"], tmp_path)[0]
     succeed("resume", run["run"], "--model", started["settings"]["model"], cwd=tmp_path)
-    assert "ordered" not in {record["type"] for record in log_of(run["run"], tmp_path)}
+    assert "settings_changed" not in {record["type"] for record in log_of(run["run"], tmp_path)}
 
 
 @pytest.mark.long
@@ -73,9 +75,9 @@ def test_the_model_given_now_is_for_agents_that_the_definition_gives_another(tmp
     failed = json.loads(done.stdout)
     assert failed["outcome"] == "failed"
     assert failed["ways_on"] == [f"ripstop fork {failed['run']}"]
-    assert f"go on     ripstop fork {failed['run']}" in succeed("why", failed["run"], cwd=tmp_path)
+    assert f"next      ripstop fork {failed['run']}" in succeed("why", failed["run"], cwd=tmp_path)
     again = ripstop("run", "brief.yaml", "--any-name", cwd=tmp_path)
-    assert "\ngo on   ripstop fork brief-" in again.stdout
+    assert "\nnext    ripstop fork brief-" in again.stdout
     forked = json.loads(succeed("fork", failed["run"], "--json", cwd=tmp_path))["run"]
     result = json.loads(succeed("resume", forked, "--model", "script:two.jsonl", "--json", cwd=tmp_path))
     assert result["outcome"] == "completed"
@@ -97,7 +99,7 @@ def test_a_script_that_is_not_there_is_refused_before_anything_is_recorded(slow:
     done = ripstop("resume", run["run"], "--model", "script:nowhere.jsonl", cwd=tmp_path)
     assert done.returncode == 2
     assert "There is no script 'nowhere.jsonl'" in done.stderr
-    assert not [r for r in log_of(run["run"], tmp_path) if r["type"] == "ordered"]
+    assert not [r for r in log_of(run["run"], tmp_path) if r["type"] == "settings_changed"]
 
 
 @pytest.mark.parametrize("ended", [False, True])
@@ -105,11 +107,12 @@ def test_children_that_are_under_way_use_it_too(tmp_path: Path, ended: bool, mon
     monkeypatch.chdir(tmp_path)
     workflow = find(str(HAIKU))
 
-    async def story() -> tuple[dict[str, Any], dict[str, Any]]:
-        async with open_app(Settings(store="sqlite:j.db", models=Models(default=SCRIPT))) as app:
+    async def story() -> tuple[RunSettings, RunSettings]:
+        async with App(Settings(store="sqlite:j.db", models=Models(default=SCRIPT))) as app:
             app.engine.dispatcher = None  # nobody works on it
-            for name in ("run", "run.3"):
-                await app.engine.start(name, workflow.style, workflow.content, settings={"model": "old"})
+            for name, starter in (("run", None), ("run.3", ("run", 3))):
+                old = RunSettings(model="old")
+                await app.engine.start(name, workflow.style, workflow.content, settings=old, parent=starter)
             if ended:
                 await app.engine.cancel("run.3")
             await app.use_model("run", SCRIPT, "")
@@ -117,5 +120,5 @@ def test_children_that_are_under_way_use_it_too(tmp_path: Path, ended: bool, mon
             return parent.settings, child.settings
 
     parent, child = asyncio.run(story())
-    assert parent == {"model": "old", "model_for_all": SCRIPT}
-    assert child == ({"model": "old"} if ended else parent)
+    assert parent == RunSettings(model="old", model_for_all=SCRIPT)
+    assert child == (RunSettings(model="old") if ended else parent)

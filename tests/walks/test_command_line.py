@@ -44,7 +44,19 @@ def test_a_scripted_run_takes_the_path_that_its_decisions_choose(tmp_path: Path)
     assert result["outcome"] == "completed"
     assert result["path"] == ["write", "judge", "write", "judge"]
     assert (result["turns"], result["style"], result["waiting"]) == (4, "graph", [])
-    assert set(result) == {"run", "style", "outcome", "because", "turns", "path", "usage", "waiting", "warnings"}
+    assert set(result) == {
+        "run",
+        "style",
+        "outcome",
+        "because",
+        "turns",
+        "path",
+        "usage",
+        "waiting",
+        "warnings",
+        "result",
+    }
+    assert result["result"]["decisions"] == {"approved": True}
 
 
 @pytest.mark.req("S1-33", "S1-35", "S1-40")
@@ -63,9 +75,9 @@ def test_the_log_shows_every_prompt_as_it_was_sent(tmp_path: Path) -> None:
 def test_why_shows_the_conditions_with_the_values_they_saw(tmp_path: Path) -> None:
     run = a_run(tmp_path)["run"]
     told = succeed("why", f"{run}@7", cwd=tmp_path)
-    assert "✓ → write   NOT approved   (taken)" in told
+    assert "✓ to write if NOT approved  (taken)  workflow.yaml:43" in told
     assert "approved = false" in told
-    assert "workflow.yaml:43" in told
+    assert "✗ to END if approved  workflow.yaml:41" in told
     assert "completed" in succeed("why", run, cwd=tmp_path)
 
 
@@ -228,7 +240,7 @@ def test_a_reply_without_json_is_asked_for_once_more_and_then_fails(tmp_path: Pa
     result = json.loads(done.stdout)
     assert (done.returncode, result["outcome"], result["path"]) == (1, "failed", ["write"])
     log = log_of(result["run"], tmp_path)
-    (problem,) = [r["problem"] for r in log if r["type"] == "corrected"]
+    (problem,) = [r["problem"] for r in log if r["type"] == "turn.corrected"]
     assert "there is no JSON object in it" in problem
     last = [r for r in log if r.get("command", {}).get("type") == "ask_agent"][-1]
     assert problem in [m["text"] for m in last["command"]["messages"]]
@@ -238,7 +250,7 @@ BAD = [
     ((), 0, "Usage"),
     (("run",), 2, "WORKFLOW"),
     (("run", "nowhere"), 2, "There is no workflow 'nowhere'"),
-    (("run", "."), 2, "has no workflow.yaml"),
+    (("run", "."), 2, "A graph is a YAML file, or a folder with workflow.yaml."),
     (("run", str(HAIKU), "--model", "magic"), 2, "'magic' names no model; it can be `local`"),
     (("run", str(HAIKU), "--model", "lcoal"), 2, "did you mean 'local'?"),
     (("run", str(HAIKU), "--model", "openai:"), 2, "did you mean 'openai:NAME'?"),

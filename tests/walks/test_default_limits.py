@@ -10,9 +10,11 @@ from click.testing import CliRunner, Result
 
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.effects import CallTool, Limits, SetTimer
-from ripstop.performers.timers import Timers
+from ripstop.kernel.style import StyleKit
+from ripstop.performers.timers import TimerPerformer
 from ripstop.performers.tools.toolbox import Toolbox, tool
-from ripstop.settings.default_limits import DEFAULT_LIMITS, describe_limits, how_to_raise, with_defaults
+from ripstop.plugins import installed
+from ripstop.settings.default_limits import describe_limits, how_to_raise, with_defaults
 from tests.runtime.world import a_world
 
 ENDLESS = """\
@@ -66,13 +68,13 @@ def test_the_limits_are_shown_at_the_start_of_a_run() -> None:
     assert "limits: 3 calls, 1 h at work; raise with --max-calls" in run("--max-calls", "3").stderr
 
 
-@pytest.mark.parametrize("style", DEFAULT_LIMITS)
-def test_defaults_fill_only_what_is_not_set(style: str) -> None:
+@pytest.mark.parametrize("kit", installed().kits, ids=lambda kit: kit.name)
+def test_defaults_fill_only_what_is_not_set(kit: StyleKit) -> None:
     mine = Limits(calls=7, tokens=9)
-    filled = with_defaults(mine, style)
+    filled = with_defaults(mine, kit.style.default_limits)
     assert (filled.calls, filled.tokens, filled.money) == (7, 9, None)
-    assert filled.seconds == DEFAULT_LIMITS[style].seconds
-    assert with_defaults(mine, "a style of somebody else") == mine
+    assert filled.seconds == kit.style.default_limits.seconds
+    assert with_defaults(mine, Limits()) == mine
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_a_deadline_ends_a_run_whose_tool_blocks_a_thread(tmp_path: Path) -> Non
 
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            worker = await world.work({CallTool: Toolbox([hang]), SetTimer: Timers()})
+            worker = await world.work({CallTool: Toolbox([hang]), SetTimer: TimerPerformer()})
             await world.start("r", (CallTool(tool="hang"),), limits=Limits(seconds=0.05))
             view = await world.ended("r")
             assert view.run.ended is not None and view.run.ended.outcome == "limit"

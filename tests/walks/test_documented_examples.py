@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ripstop.definitions.checking import check_graph
 from ripstop.faces.cli.main import cli
+from tests.harness.workflows import check_graph
 
 DOCS = Path(__file__).parents[2] / "docs"
 

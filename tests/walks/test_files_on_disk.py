@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import open_engine
 from ripstop.kernel.effects import AgentReplied, CallTool, Failed, ToolReturned
 from ripstop.kernel.events import Answered, Asked, Record
+from ripstop.opening import open_engine
 from ripstop.settings.settings_file import Settings
 from tests.walks.test_command_line import ripstop
 

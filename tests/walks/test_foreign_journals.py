@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from ripstop.app import CODEC, STYLES, now
-from ripstop.definitions.loading import find, load
-from ripstop.definitions.pinned import check_pinned
+from ripstop.app import now
 from ripstop.journals import hash_chain as chain
 from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.events import RunSettings
+from ripstop.plugins import find, installed
 from ripstop.runtime.engine import Engine
 from ripstop.styles.graph.definition import Agent, Graph, State
 from ripstop.testing.commands import command
@@ -58,16 +58,21 @@ def writes(path: str, content: str = "x") -> dict[str, Any]:
 
 def craft(definition: Graph, settings: dict[str, Any], store: str = "foreign.db") -> str:
     """A journal as an enemy would send it: every hash is right, and a run waits for its first turn."""
+    write("evil-1", definition, settings, store)
+    return f"sqlite:{store}"
 
-    async def write() -> None:
-        journal = SqliteJournal(store, CODEC)
-        engine = Engine(journal, STYLES, load, now)
+
+def write(run: str, definition: Graph, settings: dict[str, Any], store: str, parent: str = "") -> None:
+    async def start() -> None:
+        registry = installed().registry
+        journal = SqliteJournal(store, registry.codec)
         content = msgspec.json.encode(definition, order="deterministic")
-        await engine.start("evil-1", "graph", content, "go", settings=settings)
+        command = (parent, 2) if parent else None
+        engine = Engine(journal, registry, now)
+        await engine.start(run, "graph", content, "go", settings=RunSettings(**settings), parent=command)
         await journal.close()
 
-    asyncio.run(write())
-    return f"sqlite:{store}"
+    asyncio.run(start())
 
 
 def graph(agent: str = "ada", **fields: Any) -> Graph:
@@ -165,6 +170,7 @@ def _swap_definition(wrong: Graph) -> None:
     db.execute("UPDATE records SET body = ?, hash = ?", (body, digest))
     db.execute("UPDATE runs SET head = ?", (digest,))
     db.execute("UPDATE blobs SET hash = ?, body = ?", (new, content))
+    db.execute("UPDATE blob_uses SET hash = ?", (new,))
     db.commit()
     db.close()
 
@@ -175,7 +181,7 @@ def test_every_example_passes_the_check_of_pinned_definitions() -> None:
     assert files
     for file in files:
         workflow = find(str(file), "a goal", any_name=True)
-        check_pinned(load("graph", workflow.content))
+        installed().check_pinned("graph", installed().registry.load("graph", workflow.content))
 
 
 # Folders
@@ -215,15 +221,7 @@ def test_a_link_in_the_place_of_a_run_s_own_folder_is_refused(here: Path, link: 
 def test_the_workspace_of_a_child_is_looked_at_as_well(here: Path) -> None:
     evil = here.parent / "home"
     store = craft(graph(), {"model": script(writes("x"))})
-
-    async def add_child() -> None:
-        journal = SqliteJournal("foreign.db", CODEC)
-        engine = Engine(journal, STYLES, load, now)
-        content = msgspec.json.encode(graph(), order="deterministic")
-        await engine.start("evil-1.2", "graph", content, "go", settings={"workspace": str(evil)})
-        await journal.close()
-
-    asyncio.run(add_child())
+    write("evil-1.2", graph(), {"workspace": str(evil)}, "foreign.db", parent="evil-1")
     done = command("--store", store, "resume", "evil-1")
     assert (done.code, "evil-1.2" in done.err) == (2, True), done
     assert list(evil.iterdir()) == []

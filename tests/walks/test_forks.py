@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import App, fork, open_app
-from ripstop.definitions.loading import find
+from ripstop.app import App
+from ripstop.definitions.loading import Workflow, find
+from ripstop.definitions.reader import Environment
+from ripstop.forked_run import fork_run
 from ripstop.kernel.effects import AgentReplied, Failed
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import Answered, Asked, Forked, Warned, Withdrawn
+from ripstop.kernel.events import Answered, Asked, Forked, TurnRestarted, Warned, Withdrawn
 from ripstop.runtime.engine import View
 from ripstop.runtime.following import until_settled
 from ripstop.runtime.timeline import explain, path, timeline
@@ -69,17 +71,21 @@ async def an_app(folder: Path, script: list[dict[str, Any]] = SCRIPT) -> AsyncIt
     store, model = f"sqlite:{folder / 'journal.db'}", f"script:{lines}"
     # these tests count records, and a deadline is one
     settings = Settings(store=store, models=Models(default=model), default_limits=False)
-    async with open_app(settings) as app:
+    async with App(settings) as app:
         yield app
 
 
+def workflow(app: App, path: Path) -> Workflow:
+    return find(app.plugins.readers, str(path), Environment(any_name=True))
+
+
 async def a_run(app: App, folder: Path) -> View:
-    run = await app.start(find(str(folder / "flow.yaml"), any_name=True), workspace=folder / "w")
+    run = await app.start(workflow(app, folder / "flow.yaml"), workspace=folder / "w")
     return await until_settled(app.engine, app.worker, run.id)
 
 
 async def forked(app: App, run_id: str, at: int | None, workspace: Path | None = None) -> View:
-    run = await fork(app.engine, run_id, at, workspace=workspace)
+    run = await fork_run(app.engine, app.plugins, run_id, at, workspace=workspace)
     return await until_settled(app.engine, app.worker, run.id)
 
 
@@ -124,7 +130,7 @@ def test_a_fork_at_a_reply_writes_the_files_of_the_reply(tmp_path: Path, monkeyp
             for record in await app.engine.journal.read(old.id):
                 if isinstance(record.event, Answered) and isinstance(record.event.answer, AgentReplied):
                     fork = (await forked(app, old.id, record.number)).run
-                    written.append(files_in(Path(fork.settings["workspace"])))
+                    written.append(files_in(Path(fork.settings.workspace)))
             told = {path: text for path, text in FILES.items() if "called" not in path}
             assert written[:3] == [FILES, told, told]
             assert not (tmp_path / "w").exists()
@@ -162,11 +168,11 @@ def test_a_fork_that_cannot_be_leaves_no_copy(tmp_path: Path, monkeypatch: pytes
         async with an_app(tmp_path) as app:
             old = (await a_run(app, tmp_path)).run
             with pytest.raises(UsageError, match="cannot be forked at 999"):
-                await fork(app.engine, old.id, 999)
+                await fork_run(app.engine, app.plugins, old.id, 999)
             assert list((tmp_path / ".ripstop" / "workspaces").iterdir()) == []
             with pytest.raises(UsageError, match=r"script\.jsonl is a file"):
-                await fork(app.engine, old.id, 1, workspace=tmp_path / "script.jsonl" / "x")
-            assert [info.run_id for info in await app.engine.runs()] == [old.id]
+                await fork_run(app.engine, app.plugins, old.id, 1, workspace=tmp_path / "script.jsonl" / "x")
+            assert [info.run_id for info in (await app.engine.runs()).items] == [old.id]
 
     asyncio.run(story())
 
@@ -193,7 +199,7 @@ def test_a_plain_fork_of_a_run_that_failed_through_its_agent_asks_it_again(
             failed = (await a_run(app, tmp_path)).run
             assert failed.ended is not None and failed.ended.outcome == "failed"
             told = await timeline(app.engine, failed.id)
-            assert explain(app.engine, told, told[-1]) == [f"go on     ripstop fork {failed.id}"]
+            assert [way.action for way in explain(app.engine, told, told[-1]).ways] == ["fork"]
         async with an_app(tmp_path, [done] * 4 + SCRIPT[3:]) as app:  # the agent is in a better mood
             view = await forked(app, failed.id, None)
             assert view.status == "completed", view.run.ended
@@ -212,7 +218,7 @@ def test_a_plain_fork_keeps_the_model_that_the_run_was_told_to_use(
 
     async def story() -> None:
         async with an_app(tmp_path, [{"agent": "maker", "reply": DONE, "delay": 30}]) as app:
-            run = await app.start(find(str(tmp_path / "flow.yaml"), any_name=True))
+            run = await app.start(workflow(app, tmp_path / "flow.yaml"))
             await app.use_model(run.id, f"script:{other}", "")
             await app.worker.stop(grace=0)
         async with an_app(tmp_path) as app:
@@ -222,7 +228,7 @@ def test_a_plain_fork_keeps_the_model_that_the_run_was_told_to_use(
         async with an_app(tmp_path, []) as app:
             view = await forked(app, run.id, None)
             assert view.status == "completed", view.run.ended
-            assert view.run.settings["model_for_all"] == f"script:{other}"
+            assert view.run.settings.model_for_all == f"script:{other}"
 
     asyncio.run(story())
 
@@ -231,18 +237,18 @@ def test_a_new_definition_decides_anew_on_a_reply_but_not_on_a_call_that_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    patient = FLOW.replace("max_turns: 3", "max_turns: 3\nreasks: 2")
-    (tmp_path / "patient.yaml").write_text(patient, encoding="utf-8")
+    text = FLOW.replace("max_turns: 3", "max_turns: 3\nreasks: 2")
+    (tmp_path / "patient.yaml").write_text(text, encoding="utf-8")
 
     async def events_of_fork(script: list[dict[str, Any]]) -> list[object]:
         async with an_app(tmp_path, script) as app:
             failed = (await a_run(app, tmp_path)).run
             app.engine.dispatcher = None  # nobody goes on with the fork
-            definition = find(str(tmp_path / "patient.yaml"), any_name=True).content
-            run = await fork(app.engine, failed.id, definition=definition)
+            patient = workflow(app, tmp_path / "patient.yaml")
+            run = await fork_run(app.engine, app.plugins, failed.id, workflow=patient)
             return [record.event for record in await app.engine.journal.read(run.id)]
 
     after_nonsense = asyncio.run(events_of_fork(FAILURES["the protocol is broken"]))
     assert [type(event) for event in after_nonsense[-4:]] == [Answered, Forked, Corrected, Asked]
     after_failure = asyncio.run(events_of_fork(FAILURES["the call fails"]))
-    assert [type(event) for event in after_failure[-4:]] == [Forked, Withdrawn, Withdrawn, Asked]
+    assert [type(event) for event in after_failure[-4:]] == [Forked, Withdrawn, TurnRestarted, Asked]

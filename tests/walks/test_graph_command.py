@@ -68,7 +68,7 @@ def test_a_document_is_drawn_from_its_run_its_file_and_its_folder(tmp_path: Path
     assert '-->|"terminate"|' in succeed("graph", ".", cwd=tmp_path)
     (tmp_path / "notes.md").write_text("no document\n")
     done = ripstop("graph", "notes.md", cwd=tmp_path)
-    assert (done.returncode, "notes.md is no hand-off document" in done.stderr) == (2, True)
+    assert (done.returncode, "notes.md is not a hand-off document" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["haiku.png", "haiku"])

@@ -14,10 +14,10 @@ PROGRAMS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTA
 
 
 def test_every_program_of_the_page_shows_its_output() -> None:
-    assert len(PROGRAMS) == PAGE.count("```python\n") == 2
+    assert len(PROGRAMS) == PAGE.count("```python\n") == 3
 
 
-@pytest.mark.parametrize(("program", "output"), PROGRAMS, ids=["order", "release"])
+@pytest.mark.parametrize(("program", "output"), PROGRAMS, ids=["order", "study", "release"])
 def test_a_program_of_the_page_prints_what_it_shows(program: str, output: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.stdout == output, done.stderr

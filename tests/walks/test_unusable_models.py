@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import ripstop
-from ripstop.app import open_app
+from ripstop.app import App
 from ripstop.checks.start import check_model
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.errors import UsageError
@@ -156,7 +156,7 @@ def test_watch_refuses_an_unusable_model_of_a_role() -> None:
 
 def test_python_users_get_the_same_refusal() -> None:
     async def start() -> None:
-        async with open_app(ripstop.read_settings(".", model="openai:m")) as app:
+        async with App(ripstop.read_settings(".", model="openai:m")) as app:
             await app.start(ripstop.find("brief.yaml", any_name=True))
 
     with pytest.raises(ripstop.UsageError, match="OPENAI_API_KEY is not set"):

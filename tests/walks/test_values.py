@@ -66,9 +66,12 @@ def test_values_reach_prompts_and_survive_resume_and_fork() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        (("--set", "tone=x"), "requires values that are not set: --set customer="),
-        (("--set", "custmer=x"), "declares no value 'custmer'; it declares: customer, tone. Did you mean 'customer'?"),
-        (("--set", "customer=x", "--set", "last_agent_name=x"), "declares no value 'last_agent_name'"),
+        (("--set", "tone=x"), "requires values that are not set: customer. Set them with --set customer=…"),
+        (
+            ("--set", "custmer=x"),
+            "does not declare the value 'custmer'; it declares customer, tone. Did you mean 'customer'?",
+        ),
+        (("--set", "customer=x", "--set", "last_agent_name=x"), "does not declare the value 'last_agent_name'"),
         (("--set", "customer=\udcff"), "not UTF-8"),
         (("--set", "customer=x", "--set", "customer=y"), "--set sets 'customer' twice, to 'x' and to 'y'"),
         (("--set", "customer=x", "--input", ""), "--input is empty. Give a goal, or leave it out"),

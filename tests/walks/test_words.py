@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.walks.test_command_line import a_run, ripstop, slow, succeed
 
 __all__ = ["slow"]  # a fixture
@@ -46,6 +48,7 @@ def test_a_second_interruption_says_how_to_go_on_too(slow: "subprocess.Popen[str
     assert "Traceback" not in err
 
 
+@pytest.mark.long
 def test_why_names_the_command_that_answers_an_open_question(tmp_path: Path) -> None:
     assert loop(tmp_path, *[NOT_DONE] * 9).returncode == 4
     (question,) = json.loads(succeed("desk", "--json", cwd=tmp_path))
@@ -68,7 +71,7 @@ def test_answer_and_runs_use_the_same_word_for_a_run_without_a_worker(tmp_path: 
 def test_why_shows_the_value_under_a_not_once(tmp_path: Path) -> None:
     told = succeed("why", f"{a_run(tmp_path)['run']}@7", cwd=tmp_path)
     lines = told.splitlines()
-    taken = next(index for index, line in enumerate(lines) if "NOT approved   (taken)" in line)
+    taken = next(index for index, line in enumerate(lines) if "NOT approved  (taken)" in line)
     assert [line for line in lines[taken:] if "approved = false" in line] == [lines[taken + 1]]
 
 
@@ -105,5 +108,5 @@ def test_shared_options_may_stand_after_the_name_of_a_family_of_commands(tmp_pat
 def test_an_option_of_a_command_that_stands_before_it_is_sent_to_its_place(tmp_path: Path) -> None:
     done = ripstop("docs", "--folder", ".", "list", cwd=tmp_path)
     assert done.returncode == 2
-    assert "--folder stands after the command: ripstop docs list --folder" in done.stderr
+    assert "--folder goes after the command: ripstop docs list --folder" in done.stderr
     assert "No such option" in ripstop("docs", "--nonsense", "list", cwd=tmp_path).stderr

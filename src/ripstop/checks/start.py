@@ -5,16 +5,17 @@ that name, or takes the key, is for the server to say. A model is checked whole 
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ripstop.definitions.graph.references import Environment, ModelProblem
-from ripstop.definitions.loading import Workflow, load
-from ripstop.definitions.problems import nearest, with_stop
+from ripstop.definitions.loading import Workflow
+from ripstop.definitions.problems import with_stop
+from ripstop.definitions.reader import Environment, ModelProblem
 from ripstop.files.private_files import OURS, link_on_the_way
 from ripstop.kernel.errors import DefinitionError, UsageError
+from ripstop.kernel.style import AgentUse, Style
 from ripstop.performers.agents.api_key import read_key
 from ripstop.performers.agents.model_files import missing_parts, model_path, unusable
 from ripstop.performers.agents.model_spec import wrong
@@ -24,10 +25,9 @@ from ripstop.performers.agents.router import ROLES
 from ripstop.performers.agents.script_file import read_script, script_path
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.project import Project, check_agents
-from ripstop.runtime.ports import Refused
+from ripstop.runtime.performers import Refused
 from ripstop.security.addresses import parse_address
 from ripstop.settings.settings_file import Settings
-from ripstop.styles.graph.definition import Graph
 
 STRONG = "[models] strong: "
 """Where the model for architects is named, as the beginning of an error."""
@@ -36,25 +36,24 @@ STRONG = "[models] strong: "
 def check_start(
     settings: Settings,
     check_trust: Callable[[list[str]], None],
+    style: Style[Any],
+    definition: Any,
     workflow: Workflow,
     workspace: Path,
-    values: Mapping[str, str],
 ) -> list[str]:
     """Refuse a run that cannot be started as it is asked for; nothing is created. Returns the models that it uses.
 
     `check_trust` raises for models whose address the user has not chosen.
     """
     check_workspace(workspace)
-    definition = load(workflow.style, workflow.content)
-    models = models_of(definition, settings)
+    models = models_of(style, definition, settings)
     check_spec(settings.models.default)
     if not settings.model_for_all:
         check_roles(settings)
-    check_agent_models(workflow, definition, used=not settings.model_for_all)
+    check_agent_models(workflow, style.agents(definition), used=not settings.model_for_all)
     check_trust(models)
-    check_models(definition, settings, str(workflow.path))
-    check_folders(workflow, definition, workspace)
-    check_values(workflow, definition, values)
+    check_models(style, definition, settings, str(workflow.path))
+    check_folders(workflow, style.agents(definition), workspace)
     return models
 
 
@@ -65,7 +64,7 @@ def check_roles(settings: Settings) -> None:
 
 
 def own_workspace(run_id: str) -> Path:
-    """Where a run puts its files if nobody chose a folder. Raises `UsageError` if a link leads elsewhere."""
+    """Where a run puts its files if no folder was chosen. Raises `UsageError` if a link leads elsewhere."""
     return without_links(Path(OURS) / "workspaces" / run_id, "--workspace DIR")
 
 
@@ -77,8 +76,13 @@ def check_workspace(workspace: Path) -> None:
 
 
 def without_links(path: Path, option: str) -> Path:
-    """A path of ours in the current folder. Raises `UsageError` if a link, perhaps a project's, leads elsewhere."""
-    link = link_on_the_way(path)
+    """One of ripstop's paths in the current folder. Raises `UsageError` if a link on the way leads elsewhere."""
+    try:
+        link = link_on_the_way(path)
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be looked at: {error.strerror}. Change its permissions, or use {option}."
+        ) from error
     if link:
         raise UsageError(
             f"{link} is a symbolic link to {os.readlink(link)}, and ripstop writes nothing behind a link that a "
@@ -87,54 +91,52 @@ def without_links(path: Path, option: str) -> Path:
     return path
 
 
-def check_folders(workflow: Workflow, definition: Any, workspace: Path) -> None:
+def check_folders(workflow: Workflow, agents: Sequence[AgentUse], workspace: Path) -> None:
     """Refuse an agent whose folder would be, or would hold, the project's own files."""
     project = Project(workspace, Path.cwd(), workflow.path)
     try:
-        check_agents(project, workspace, [a.name for a in definition.agents] if isinstance(definition, Graph) else ())
+        check_agents(project, workspace, [agent.name for agent in agents])
     except Refused as error:
         raise UsageError(str(error)) from error
 
 
-def check_values(workflow: Workflow, definition: Any, values: Mapping[str, str]) -> None:
-    """Refuse values that the definition does not declare, and the lack of those that it requires."""
-    declared = definition.values if isinstance(definition, Graph) else {}
-    for name, value in values.items():
-        if name not in declared:
-            near = nearest(name, declared)
-            hint = f" Did you mean {near!r}?" if near else ""
-            have = f"it declares: {', '.join(declared)}" if declared else "it declares none (`values:`)"
-            raise UsageError(f"The workflow {workflow.name!r} declares no value {name!r}; {have}.{hint}")
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise UsageError(f"The value of {name!r} is not UTF-8 text.") from error
-    unset = definition.unset(values) if isinstance(definition, Graph) else []
-    if unset:
-        ways = " ".join(f"--set {name}=…" for name in unset)
-        raise UsageError(f"The workflow {workflow.name!r} requires values that are not set: {ways}")
+def check_documents(workflow: Workflow, folders: Sequence[str], is_known: Callable[[Path], bool]) -> list[Path]:
+    """Refuse folders of documents that the user has not named with the workflow. Returns those that are new.
+
+    Naming a workflow also names what is inside its folder; a definition cannot name other folders for its user.
+    """
+    named = workflow.path if workflow.path.is_dir() else workflow.path.parent
+    inside = (named.resolve(), Path.cwd().resolve())
+    found = [Path(folder).resolve() for folder in folders if not is_known(Path(folder))]
+    for folder in found:
+        if not any(folder == one or one in folder.parents for one in inside):
+            raise UsageError(
+                f"The workflow {workflow.name!r} keeps documents in {folder}, which is neither in its own folder nor "
+                "in the current one. If that is meant, start it in a folder that holds both."
+            )
+    return found
 
 
-def check_agent_models(workflow: Workflow, definition: Any, used: bool) -> None:
+def check_agent_models(workflow: Workflow, agents: Sequence[AgentUse], used: bool) -> None:
     """Refuse models of agents that cannot be; those that are not `used` now only if they are wrong everywhere."""
-    for agent in definition.agents if isinstance(definition, Graph) else ():
+    for agent in agents:
         found = wrong(agent.model) if agent.model and agent.model not in ROLES else None
         if found and (used or found.everywhere):
             check_spec(agent.model, f"{workflow.path}: the model of {agent.name!r}: ")
 
 
-def models_of(definition: object, settings: Settings) -> list[str]:
+def models_of(style: Style[Any], definition: Any, settings: Settings) -> list[str]:
     """The models that a run of a definition uses."""
-    return list(_named_models(definition, settings, ""))
+    return list(_named_models(style, definition, settings, ""))
 
 
-def check_models(definition: object, settings: Settings, source: str) -> None:
+def check_models(style: Style[Any], definition: Any, settings: Settings, source: str) -> None:
     """Refuse models that a run would use and that cannot be used now; `source` names the definition in errors."""
-    for model, where in _named_models(definition, settings, source).items():
+    for model, where in _named_models(style, definition, settings, source).items():
         check_model(model, where, settings.models.base_url)
 
 
-def _named_models(definition: object, settings: Settings, source: str) -> dict[str, str]:
+def _named_models(style: Style[Any], definition: Any, settings: Settings, source: str) -> dict[str, str]:
     """The models that a run of a definition uses, each with where it is named."""
     if settings.model_for_all:
         return {settings.model_for_all: ""}
@@ -143,17 +145,15 @@ def _named_models(definition: object, settings: Settings, source: str) -> dict[s
     if models.strong:
         roles["strong"] = models.strong, STRONG
     named: dict[str, str] = {}
-    for agent in definition.agents if isinstance(definition, Graph) else ():
-        asked = agent.question.model  # with the role of its type, where it names no model
-        model, where = roles.get(asked, (asked, f"{source}: the model of {agent.name!r}: "))
+    for agent in style.agents(definition):
+        model, where = roles.get(agent.model, (agent.model, f"{source}: the model of {agent.name!r}: "))
         named.setdefault(model, where)
     return named or {models.default: ""}
 
 
-def tools_of(definition: object) -> list[str]:
+def tools_of(style: Style[Any], definition: Any) -> list[str]:
     """The tools that a definition gives its agents."""
-    agents = definition.agents if isinstance(definition, Graph) else ()
-    return list(dict.fromkeys(tool for agent in agents for tool in agent.may_call))
+    return list(dict.fromkeys(tool for agent in style.agents(definition) for tool in agent.tools))
 
 
 def check_model(model: str, where: str = "", base_url: str = "") -> None:
@@ -236,14 +236,14 @@ def check_spec(model: str, where: str = "") -> None:
         raise UsageError(with_stop(f"{where}{text}; {found.hint}"))
 
 
-def outside_of_definitions() -> Environment:
+def environment(goal: str = "", any_name: bool = False) -> Environment:
     """What a definition may name: the models that can be, and the tools that every run has."""
 
     def about(model: str) -> ModelProblem | None:
         found = wrong(model) if model not in ROLES else None
         return ModelProblem(found.text, found.hint, certain=found.everywhere) if found else None
 
-    return Environment(about, FileTools.names)
+    return Environment(goal, any_name, about_model=about, tools=FileTools.names)
 
 
 def is_local(model: str) -> bool:

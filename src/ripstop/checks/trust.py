@@ -1,13 +1,14 @@
-"""Which addresses may get prompts and keys: those that the user chose, and those that the user has agreed to.
+"""Which addresses may get prompts and keys, and which code may run: what the user chose, or has agreed to.
 
 - The user's choices are the provider's own address, `--base-url`, `RIPSTOP_BASE_URL` and the user's own settings file.
 - What a project's file or a journal names needs a consent, on loopback too: prompts are worth protecting as well.
-- An address that the user chose for a run of this project is remembered, so that `resume` need not be told again.
-- A key goes in clear text to loopback only; to any other `http:` address it needs a consent, whoever chose it.
+- An address that the user chose for a run of this project is remembered, so that `resume` need not be given it again.
+- Modules of tools that a project's file names are code of the project: they need a consent before they are imported.
+- A key goes in clear text to loopback only; to any other `http:` address it needs a consent, no matter who chose it.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ripstop.kernel.errors import UsageError
@@ -18,13 +19,13 @@ from ripstop.settings.settings_file import Settings
 
 
 class NotTrusted(UsageError):
-    """Raised before anything is sent to an address that the user has neither chosen nor agreed to."""
+    """Raised before an address gets anything, or a module runs, that the user has neither chosen nor agreed to."""
 
     def __init__(self, named: Consent, said: str, ways: str) -> None:
         super().__init__(f"{said} {ways}")
         self.named = named
         self.said = said
-        """What would be sent where, without the ways to agree."""
+        """What would happen, without the ways to agree."""
 
 
 class Trust:
@@ -41,8 +42,9 @@ class Trust:
         self._project = str((project or Path.cwd()).resolve())
         self._consents = consents or Consents()
         self._has_key = bool((os.environ if environment is None else environment).get(KEY_NAME, "").strip())
-        agreed = (one for one in self._consents.all() if one.project == self._project)
+        agreed = [one for one in self._consents.all() if one.project == self._project]
         self._agreed = {one.content: parse_address(one.content) for one in agreed if one.kind == "address"}
+        self._agreed_tools = {one.content for one in agreed if one.kind == "tools"}
         self._chosen = {parse_address(OPENAI).origin}
         if settings.models.base_url and not settings.address_from:
             self._chosen.add(parse_address(settings.models.base_url).origin)
@@ -69,6 +71,18 @@ class Trust:
                 f"Use https, unset {KEY_NAME}, or agree with `ripstop trust --base-url {address.url}`.",
             )
 
+    def unagreed_tools(self, chosen: Sequence[str] = ()) -> "list[NotTrusted]":
+        """A refusal for each module of the settings that needs a consent; `chosen`: those that the user named now."""
+        if not self._settings.tools_from:
+            return []
+        known = {*chosen, *self._agreed_tools}
+        return [self._untrusted_module(name) for name in self._settings.tools.modules if name not in known]
+
+    def check_tools(self, chosen: Sequence[str] = ()) -> None:
+        """Check the modules of the settings before they are imported. Raises `NotTrusted`."""
+        for refusal in self.unagreed_tools(chosen):
+            raise refusal
+
     def remember_choice(self) -> None:
         """Remember the address of the settings for this project if the user chose it and a key is safe there."""
         if not self._settings.models.base_url or self._settings.address_from:
@@ -84,6 +98,14 @@ class Trust:
 
     def _named(self, address: Address) -> Consent:
         return Consent("address", address.url, self._project)
+
+    def _untrusted_module(self, name: str) -> NotTrusted:
+        return NotTrusted(
+            Consent("tools", name, self._project),
+            f"{self._settings.tools_from} names the Python module {name!r} for its tools, which you have not agreed "
+            "to. Its code would run with all your rights.",
+            f"Look at it and agree with `ripstop trust`, or name it yourself: --tools {name}.",
+        )
 
     def _unchosen(self, address: Address, run_id: str) -> NotTrusted:
         who = f"The journal of {run_id!r}" if run_id else self._settings.address_from or "This project"

@@ -1,11 +1,13 @@
-"""`check` and `schema`: the commands for those who write definitions."""
+"""`check`, `schema`, `styles` and `init`: the commands for those who write definitions."""
 
+import shlex
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Options, shared_options
+from .options import FolderPath, Options, shared_options
 from .terminal import say, say_json, say_text
 
 if TYPE_CHECKING:
@@ -15,14 +17,14 @@ WRONG = 2
 COLOURS = {"error": "red", "warning": "yellow"}
 
 
-@click.command(short_help="Find mistakes in workflows before they run.")
+@click.command(short_help="Find problems in workflows before they run.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--strict", is_flag=True, help="Take warnings for errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--any-name", is_flag=True, help="A workflow need not have its folder's name.")
 @shared_options
 @click.pass_obj
 def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool) -> None:
-    """Find mistakes in workflows before they run: files, folders, or names found in workflows/.
+    """Find problems in workflows before they run: files, folders, or names found in workflows/.
 
     Errors keep a workflow from running. If there are none, warnings tell what its author would want to know:
     cases that no transition covers, transitions that can never fire, states that can never be reached, and more.
@@ -48,17 +50,11 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
 
 def _checked(named: str, any_name: bool) -> "dict[str, list[Problem]]":
     """The problems of every file that a name means. A name that means nothing is a problem like the others."""
-    from ripstop.checks.start import outside_of_definitions
-    from ripstop.definitions.checking import check_graph
-    from ripstop.definitions.loading import find_all
-    from ripstop.definitions.problems import Position, Problem
-    from ripstop.kernel.errors import UsageError
+    from ripstop.checks.start import environment
+    from ripstop.definitions.checking import check
+    from ripstop.plugins import installed
 
-    outside = outside_of_definitions()
-    try:
-        return {str(path): check_graph(path, any_name=any_name, outside=outside) for path in find_all(named)}
-    except UsageError as error:
-        return {named: [Problem(Position(named), str(error).rstrip("."))]}
+    return check(installed().readers, named, environment(any_name=any_name))
 
 
 def _tell(files: "dict[str, list[Problem]]") -> None:
@@ -81,7 +77,7 @@ def _count(number: int, what: str) -> str:
 
 
 @click.command(short_help="Print the JSON Schema of a style's definitions.")
-@click.argument("style", type=click.Choice(["graph"]))
+@click.argument("style")
 @shared_options
 def schema(style: str) -> None:
     """Print the JSON Schema of a style's definitions, for editors that check and complete YAML.
@@ -92,7 +88,65 @@ def schema(style: str) -> None:
     and at the top of workflow.yaml:
       # yaml-language-server: $schema=graph.schema.json
     """
-    from ripstop.definitions.graph.schema import GRAPH
+    from ripstop.plugins import installed
 
-    assert style == "graph", style
-    say_json(GRAPH, indent=2)
+    say_json(installed().reader_of(style).schema(), indent=2)
+
+
+@click.command(short_help="List the styles that are installed.")
+@shared_options
+@click.pass_obj
+def styles(options: Options) -> None:
+    """List the styles that are installed: ways for agents to work together. Other packages can bring more.
+
+    \b
+    Example:
+      ripstop styles
+    """
+    from ripstop.plugins import installed
+
+    plugins = installed()
+    defined = {reader.style for reader in plugins.readers}
+    listed: list[dict[str, Any]] = [
+        {
+            "plugin": plugin.name,
+            "style": kit.name,
+            "summary": plugin.summary,
+            "init": kit.name in defined,
+            "commands": [command.name for command in plugin.commands],
+        }
+        for plugin in plugins.all
+        for kit in plugins.kits_of.get(plugin.name, ())
+    ]
+    if options.as_json:
+        return say_json(listed)
+    widest = max(len(one["style"]) for one in listed)
+    for one in listed:
+        say((f"{one['style']:{widest}}", "bold"), f"  {one['summary']}")
+        ways = [f"ripstop init {one['style']} DIR"] if one["init"] else []
+        ways += [f"ripstop {name}" for name in one["commands"]]
+        say((f"{'':{widest}}  {'   ·   '.join(ways)}", "dim"))
+
+
+@click.command(short_help="Write a ready example of a style.")
+@click.argument("style")
+@click.argument("folder", metavar="DIR", type=FolderPath())
+@shared_options
+@click.pass_obj
+def init(options: Options, style: str, folder: Path) -> None:
+    """Write an example of a style into a folder, ready to run and to change. Nothing is overwritten.
+
+    \b
+    Example:
+      ripstop init graph workflows/review && ripstop run review
+    """
+    from ripstop.plugins import installed
+
+    files = [str(path) for path in installed().reader_of(style).example(folder)]
+    if options.as_json:
+        return say_json({"style": style, "files": files})
+    for path in files:
+        say(path)
+    scripts = [path for path in files if path.endswith(".jsonl")]
+    model = f" --model script:{shlex.quote(scripts[0])}" if scripts else ""
+    say((f'Try it:  ripstop run {shlex.quote(str(folder))} --input "your task"{model}', "dim"), err=True)

@@ -10,14 +10,29 @@
 | interrupted | 130       | Ctrl-C                                                         |
 """
 
+import shlex
 import traceback
 from typing import NamedTuple
 
 import click
 
-from ripstop.kernel.errors import DefinitionError, JournalError, RipstopError, UsageError
+from ripstop.kernel.errors import (
+    AlreadyAnswered,
+    DefinitionError,
+    JournalError,
+    JournalNotFound,
+    RipstopError,
+    RunDamaged,
+    RunHasEnded,
+    RunNotFound,
+    RunUnreadable,
+    UntrustedFolder,
+    UsageError,
+    ValuesMissing,
+)
 
 from .terminal import say, say_json, say_text
+from .words import local_time
 
 
 class Complaint(NamedTuple):
@@ -48,7 +63,32 @@ def complaint_about(error: BaseException) -> Complaint:
         return Complaint(error.format_message(), kind, code)
     if kind == "interrupted":
         return Complaint(" ".join(["Interrupted.", *map(str, error.args)]), kind, code)
-    return Complaint(f"{type(error).__name__}: {error}" if kind == "internal" else str(error), kind, code)
+    if kind == "internal":
+        return Complaint(f"{type(error).__name__}: {error}", kind, code)
+    return Complaint(" ".join(filter(None, (str(error), next_step(error)))), kind, code)
+
+
+def next_step(error: BaseException) -> str:
+    """What to type next, which an error itself does not know; empty where its text says all there is to say."""
+    match error:
+        case RunNotFound():
+            return "`ripstop runs` lists the runs of this journal."
+        case ValuesMissing(names=names):
+            return f"Set them with {' '.join(f'--set {name}=…' for name in names)}"
+        case RunHasEnded(run_id=run_id):
+            return f"`ripstop fork {run_id} --at N` continues from one of its records."
+        case AlreadyAnswered(at=at):
+            return f"That was at {local_time(at)}."
+        case UntrustedFolder(run_id=run_id, folder=folder):
+            return f"`ripstop resume {run_id.partition('.')[0]} --workspace {shlex.quote(str(folder))}` does so."
+        case JournalNotFound():
+            return "`ripstop run WORKFLOW` starts one; --store names another journal."
+        case RunDamaged():
+            return "`ripstop verify` shows more."
+        case RunUnreadable():
+            return "`ripstop verify` shows whether it was changed."
+        case _:
+            return ""
 
 
 def tell_person(error: BaseException) -> None:

@@ -22,12 +22,12 @@ async def check_or_ask(options: "Options", app: "App", run_id: str) -> None:
             if options.as_json or not can_ask():
                 raise
             run = (await app.engine.look(run_id)).run
-            agents = getattr(app.engine.definition(run), "agents", ())
+            agents = app.engine.style(run).agents(app.engine.definition(run))
             say(f"This journal may come from somebody else. The run {run_id} would use", err=True)
             say(f"  files in  {error.folder}", err=True)
-            say(f"  model     {run.settings.get('model', '')}  {run.settings.get('base_url', '')}", err=True)
+            say(f"  model     {run.settings.model}  {run.settings.base_url}", err=True)
             for agent in agents:
-                say(f"  agent     {agent.name}: {', '.join(agent.may_call) or 'no tools'}", err=True)
+                say(f"  agent     {agent.name}: {', '.join(agent.tools) or 'no tools'}", err=True)
             if not confirm("Let it use these files?"):
                 raise
             app.folders.remember(Path(str(error.folder)))

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,8 +11,6 @@ from .terminal import say, say_json, say_text
 
 if TYPE_CHECKING:
     from ripstop.drawings.diagram import Diagram
-    from ripstop.kernel.run import Run
-    from ripstop.runtime.engine import Engine
     from ripstop.settings.settings_file import Settings
 
 
@@ -66,22 +64,26 @@ def _format_of(output: Path) -> str:
     except KeyError:
         suffixes, formats = ", ".join(SUFFIXES), ", ".join(FORMATS)
         raise click.UsageError(
-            f"The name {output.name!r} tells no format. End it with one of {suffixes}, or give --format ({formats})."
+            f"The name {output.name!r} has no known suffix. Use one of {suffixes}, or give --format ({formats})."
         ) from None
 
 
 def _diagram(settings: "Settings", what: str) -> "Diagram":
-    """A document or a workflow of that name comes first, then a run."""
-    from ripstop.definitions.loading import find, load
-    from ripstop.drawings.graph import of_graph
+    """A file of a style's own or a workflow of that name comes first, then a run."""
+    from ripstop.definitions.loading import find
+    from ripstop.definitions.reader import Environment
     from ripstop.kernel.errors import RunNotFound, UsageError
+    from ripstop.plugins import installed
     from ripstop.settings.settings_file import store_path
 
-    document = _handoff(Path(what))
-    if document:
-        return document
+    plugins = installed()
+    for service in plugins.services:
+        drawn = service.draw(Path(what))
+        if drawn:
+            return drawn
     try:
-        workflow = find(what, goal=what, any_name=True)  # a drawing needs no goal, so an absent one is no mistake here
+        # a drawing needs no goal, so that none is given is not a mistake here
+        workflow = find(plugins.readers, what, Environment(goal=what, any_name=True))
     except UsageError as no_workflow:
         if store_path(settings.store).is_file():
             try:
@@ -91,42 +93,23 @@ def _diagram(settings: "Settings", what: str) -> "Diagram":
         raise UsageError(
             f"{no_workflow} Nor is there a run {what!r} in {settings.store}; `ripstop runs` lists the runs."
         ) from None
-    return of_graph(load(workflow.style, workflow.content))
-
-
-def _handoff(path: Path) -> "Diagram | None":
-    """A document's file, or a folder of documents; nothing if it is neither."""
-    from ripstop.drawings.handoff import of_file, of_rules
-    from ripstop.kernel.errors import UsageError
-
-    if path.suffix.lower() == ".md" and path.is_file():
-        try:
-            return of_file(path.read_text(encoding="utf-8"), str(path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path} cannot be read: {error}") from error
-    if (path / "workflow.yaml").is_file() or not any((path / name).is_dir() for name in ("roles", ".workflows")):
-        return None
-    return of_rules(sorted(role.stem for role in (path / "roles").glob("*.md")))
+    kit = plugins.registry.kits[workflow.style]
+    if kit.draw_definition is None:
+        raise UsageError(f"The style {kit.name!r} does not draw its definitions.")
+    return kit.draw_definition(plugins.registry.load(workflow.style, workflow.content))  # type: ignore[no-any-return]
 
 
 async def _of_run(settings: "Settings", run_id: str) -> "Diagram":
-    from ripstop.app import open_engine
-    from ripstop.drawings.diagram import Journey
-    from ripstop.drawings.runs import Chapter, of_run
-    from ripstop.runtime.timeline import path, timeline
+    from ripstop.drawings.chapters import Chapter
+    from ripstop.kernel.errors import UsageError
+    from ripstop.opening import open_engine
+    from ripstop.runtime.timeline import timeline
 
     async with open_engine(settings) as engine:
         story = await timeline(engine, run_id)
-        view = await engine.look(run_id)
-        chapters = [
-            Chapter(_where(engine, told.before), told.before.state, told.record.event, told.run.state)
-            for told in story
-            if told.before is not None
-        ]
-        ended = view.run.ended
-        journey = Journey(run_id, view.status, ended.because if ended else "", ended=bool(ended))
-        return of_run(view.run.started.style, engine.definition(view.run), chapters, path(engine, story), journey)
-
-
-def _where(engine: "Engine", run: "Run[Any]") -> str:
-    return engine.style(run).picture(run).where
+        run = story[-1].run
+        chapters = [Chapter(told.record.event, told.before, told.run) for told in story]
+        draw = engine.kit(run).draw_run
+        if draw is None:
+            raise UsageError(f"The style {run.started.style!r} does not draw its runs.")
+        return draw(engine.definition(run), chapters)  # type: ignore[no-any-return]

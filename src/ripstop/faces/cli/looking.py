@@ -11,6 +11,7 @@ import click
 from ripstop.visible_text import visible_line
 
 from .options import Options, shared_options
+from .reasons import why_lines
 from .terminal import console_for, say, say_json
 from .words import COLOURS, count, first_line, local_time, one_of, shown_path, shown_status
 
@@ -21,19 +22,22 @@ if TYPE_CHECKING:
 
 SHORT = 160
 WIDEST_KIND = 24
-UNSEEN = ("sent", "messages", "context", "deed", "began")
+UNSEEN = ("sent", "messages", "context", "digest", "began", "took", "first_token", "format")
 """Fields that tell a person nothing; `--json` has them."""
 
 
 @click.command(short_help="List the runs of the journal.")
 @click.option("--status", type=click.Choice([*COLOURS]), metavar="STATUS", help=f"One of: {', '.join(COLOURS)}.")
+@click.option("--style", metavar="STYLE", help="Only runs of this style.")
+@click.option("--match", default="", metavar="TEXT", help="Only runs with this text in their id or gist.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="List only the N runs that changed last.")
 @shared_options
 @click.pass_obj
-def runs(options: Options, status: str | None, last: int | None) -> None:
+def runs(options: Options, status: str | None, style: str | None, match: str, last: int | None) -> None:
     """List the runs of the journal, in the order in which they began.
 
-    A run is `interrupted` if it has work to do and no worker is alive in any process: `ripstop resume` goes on with it.
+    A run is `interrupted` if it has work to do and no worker is alive in any process: `ripstop resume` resumes it. One
+    that is `set_aside` cannot be read here, and is left alone: its reason is shown.
 
     \b
     Examples:
@@ -42,66 +46,63 @@ def runs(options: Options, status: str | None, last: int | None) -> None:
     """
     from msgspec.structs import replace
 
-    from ripstop.app import open_engine
-    from ripstop.runtime.timeline import iso
+    from ripstop.opening import open_engine
+    from ripstop.runtime.ports import RunQuery
+    from ripstop.views import run_row
+
+    from .pages import all_runs
 
     async def look() -> Any:
         async with open_engine(options.settings(), or_empty=True) as engine:
-            return await engine.runs(), await engine.has_workers()
+            query = RunQuery(styles=(style,) if style else (), text=match)
+            return await all_runs(engine, query), await engine.has_workers()
 
     everything, has_workers = asyncio.run(look())
-    known = [replace(info, status=shown_status(info.status, has_workers)) for info in everything]
+    known = [replace(info, status=shown_status(info.status, has_workers)) for info in reversed(everything)]
     matching = [info for info in known if status in (None, info.status)]
     kept = set(sorted((info.updated, info.run_id) for info in matching)[-last:]) if last else set()
     infos = [info for info in matching if not last or (info.updated, info.run_id) in kept]
     if options.as_json:
-        listed = [
-            {
-                "run": info.run_id,
-                "style": info.style,
-                "status": info.status,
-                "records": info.length,
-                "created": iso(info.created),
-                "updated": iso(info.updated),
-                "parent": info.parent,
-            }
-            for info in infos
-        ]
-        return say_json(listed)
+        return say_json([run_row(info) for info in infos])
     if not infos:
-        if known:
+        if match or style:
+            return say("No runs match. `ripstop runs` lists all of this journal.")
+        if known and status:
             return say(f"No runs are {status} ({count(len(known), 'run')} in this journal).")
         return say("No runs yet. Start one:  ripstop run WORKFLOW")
     from .tables import show_runs
 
     show_runs(infos)
+    for info in infos:
+        if info.set_aside:
+            say(f"{info.run_id} is set aside: {info.set_aside}")
     if len(infos) < len(matching):
         say((f"… {len(matching) - len(infos):,} more; leave out --last to list all of them.", "dim"))
 
 
 async def _meant(engine: "Engine", named: str) -> str:
-    """The run with that id, or that of the document in this folder with that id or file. Raises `RunNotFound`."""
-    from ripstop.kernel.errors import RunNotFound
-    from ripstop.services.handoff.run_names import run_named
+    """The run with that id, or of a style's own file in this folder. Raises `RunNotFound` or `UnknownStyle`."""
+    from ripstop.kernel.errors import RunNotFound, UnknownStyle
+    from ripstop.plugins import installed
 
-    try:
-        return (await engine.look(named)).run.id
-    except RunNotFound:
-        document = run_named(named, Path())
-        if not document:
-            raise
-        try:
-            return (await engine.look(document)).run.id
-        except RunNotFound:
-            raise RunNotFound(named) from None
+    info = await engine.journal.run(named)
+    if info is not None:
+        if info.style not in engine.registry.kits:  # said before its records are found to be unreadable
+            raise UnknownStyle(named, info.style, ", ".join(sorted(engine.registry.kits)))
+        return named
+    for service in installed().services:
+        run_id = service.run_named(named, Path())
+        if run_id and await engine.journal.run(run_id) is not None:
+            return run_id
+    raise RunNotFound(named)
 
 
-@click.command(short_help="Show how a run stands.")
+@click.command(short_help="Show the state of a run.")
 @click.argument("named", metavar="RUN")
 @shared_options
 @click.pass_obj
 def show(options: Options, named: str) -> None:
-    """Show how a run stands: where it is, whose turn, what it spent, what it waits for.
+    """Show the state of a run: where it is, whose turn, what it spent, what it waits for.
 
     RUN may also be the id or the file of a hand-off document in this folder.
 
@@ -109,26 +110,32 @@ def show(options: Options, named: str) -> None:
     Example:
       ripstop show haiku-k3f9x
     """
-    from ripstop.app import open_engine
+    import msgspec
+
     from ripstop.kernel.resuming import AMOUNTS
     from ripstop.kernel.run import fingerprint
+    from ripstop.opening import open_engine
 
     from .paragraphs import print_labelled
+    from .parts import show_parts
     from .summary import summary
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
             view = await engine.look(await _meant(engine, named))
             result = await summary(engine, view)
-            return view, {**result, "outcome": shown_status(view.status, await engine.has_workers())}
+            style = engine.style(view.run)
+            more = (style.parts(view.run), style.actions(view.run))
+            return view, {**result, "outcome": shown_status(view.status, await engine.has_workers())}, *more
 
-    view, result = asyncio.run(look())
+    view, result, parts, actions = asyncio.run(look())
     picture = view.picture
     more = {"where": picture.where, "whose_turn": picture.whose_turn, "progress": picture.progress}
     if options.as_json:
         limits = {name: value for name in AMOUNTS if (value := getattr(view.run.limits, name)) is not None}
         pinned = {"records": view.run.length, "definition": view.run.definition, "fingerprint": fingerprint(view.run)}
-        return say_json({**result, "limits": limits, **more, **pinned})
+        shown = {"parts": msgspec.to_builtins(parts), "actions": msgspec.to_builtins(actions)}
+        return say_json({**result, "limits": limits, **more, **pinned, **shown})
     usage = result["usage"]
     lines = [
         ("status", f"{result['outcome']}{'  ' + result['because'] if result['because'] else ''}"),
@@ -141,7 +148,7 @@ def show(options: Options, named: str) -> None:
     lines += [("waits", f"{q['question']}  → ripstop answer {q['id']} …") for q in result["waiting"]]
     if view.status == "stuck":
         lines.append(
-            ("stuck", f"nothing can move this run any more; `ripstop fork {view.run.id} --at N` goes on from it")
+            ("stuck", f"nothing can move this run any more; `ripstop fork {view.run.id} --at N` continues from it")
         )
     if result["outcome"] == "interrupted":
         lines.append(("resume", f"ripstop resume {view.run.id}"))
@@ -149,50 +156,63 @@ def show(options: Options, named: str) -> None:
     for name, text in lines:
         if text.strip():
             print_labelled(console, f"{name:8}", text, "dim")
+    show_parts(console, parts)
+    for action in actions:
+        fields = "".join(f" --field {name}=…" for name in action.fields)
+        print_labelled(console, "can     ", f"{action.label}  → ripstop act {view.run.id} {action.name}{fields}", "dim")
 
 
-@click.command(short_help="Tell what happened, record by record.")
+@click.command(short_help="Show what happened, record by record.")
 @click.argument("named", metavar="RUN")
 @click.option("--follow", is_flag=True, help="Wait for more until the run has ended.")
+@click.option("--family", is_flag=True, help="Also the runs that it started, and theirs, in order of time.")
 @shared_options
 @click.pass_obj
-def log(options: Options, named: str, follow: bool) -> None:
-    """Tell what happened, record by record. Long texts are cut.
+def log(options: Options, named: str, follow: bool, family: bool) -> None:
+    """Show what happened, record by record. Long texts are cut.
 
     RUN may also be the id or the file of a hand-off document in this folder.
 
-    With --json: one object a line (number, at, type, the event's fields), nothing cut: every prompt stands there as
+    With --json: one object a line (number, at, type, the event's fields), nothing cut: every prompt is there as
     it was sent. `number` and `at` are the record's; if the event has such fields of its own, they are `of` (the record
-    it is about) and `event_at`.
+    it is about) and `event_at`. With --family `of_run` is the run that the record belongs to.
 
     \b
-    Example:
+    Examples:
       ripstop log haiku-k3f9x --json | jq 'select(.type == "answered")'
+      ripstop log office-k3f9x --family
     """
-    from ripstop.app import open_engine
-    from ripstop.runtime.timeline import plain, timeline
+    from ripstop.opening import open_engine
+    from ripstop.runtime.timeline import family_timeline, plain, timeline
 
     async def tell() -> None:
         async with open_engine(options.settings()) as engine:
-            told, run_id = 0, await _meant(engine, named)
+            told: set[tuple[str, int]] = set()
+            run_id = await _meant(engine, named)
             while True:
-                story = await timeline(engine, run_id)
-                for one in story[told:]:
+                story = await (family_timeline if family else timeline)(engine, run_id)
+                for one in story:
+                    if (one.run.id, one.record.number) in told:
+                        continue
+                    told.add((one.run.id, one.record.number))
                     if options.as_json:
-                        say_json(plain(one))
+                        say_json({**({"of_run": one.run.id} if family else {}), **plain(one)})
                     else:
-                        _tell(one)
-                told = len(story)
+                        _tell(one, one.run.id if family else "")
                 sys.stdout.flush()
-                if not follow or story[-1].run.ended:
+                if not follow or (await engine.look(run_id)).run.is_settled:
                     return
                 await asyncio.sleep(0.5)
 
     asyncio.run(tell())
 
 
-def _tell(told: "TimelineEntry") -> None:
-    """A record in lines for a person: what it is, then what it holds; all on one line if no person reads it."""
+def _tell(told: "TimelineEntry", of_run: str = "") -> None:
+    """A record in lines for a person: what it is, then what it holds; all on one line if no person reads it.
+
+    Args:
+        of_run: The run that it belongs to, where records of several runs are shown.
+    """
     from ripstop.runtime.timeline import plain
 
     fields = plain(told)
@@ -208,7 +228,7 @@ def _tell(told: "TimelineEntry") -> None:
         for name, value in fields.items()
         if name not in UNSEEN and value not in (None, "", [], {}) and (name, value) != ("prompt_is_genuine", True)
     ]
-    head = f"{number:>5}  {local_time(told.record.at)}"
+    head = f"{f'{of_run}/' if of_run else ''}{number:>5}  {local_time(told.record.at)}"
     if not sys.stdout.isatty():
         line = f"{head}  {kind:{WIDEST_KIND}}  " + "  ".join(f"{name} {text}" for name, text in shown)
         return say(line.rstrip())
@@ -232,16 +252,16 @@ def _text(value: Any) -> str:
 @shared_options
 @click.pass_obj
 def why(options: Options, where: str) -> None:
-    """Explain a decision: which conditions were looked at, what they saw, which guard stopped it.
+    """Explain a decision: which conditions were checked, the values they saw, which guard stopped it.
 
-    Without @N: why the run ended, or why it stands where it stands. RUN may also be the id or the file of a hand-off
+    Without @N: why the run ended, or why it is where it is. RUN may also be the id or the file of a hand-off
     document in this folder.
 
     \b
     Example:
       ripstop why haiku-k3f9x@7
     """
-    from ripstop.app import open_engine
+    from ripstop.opening import open_engine
     from ripstop.runtime.timeline import explain, last_word, step_of, timeline
 
     named, _, wanted = where.partition("@")
@@ -257,20 +277,23 @@ def why(options: Options, where: str) -> None:
                 raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
             reasons = [(one, explain(engine, story, one)) for one in step_of(story, number)]
             within = {one.record.number for one, _ in reasons}
-            last, lines = reasons[-1]
-            return [*reasons[:-1], (last, [*lines, *_to_answer(story[-1].run, within if wanted else None)])]
+            return reasons, _to_answer(story[-1].run, within if wanted else None)
 
     from .paragraphs import print_indented
 
-    reasons = asyncio.run(look())
+    reasons, answers = asyncio.run(look())
+    explained = [(one, why_lines(one.run.id, found)) for one, found in reasons]
+    explained[-1][1].extend(answers)
     if options.as_json:
-        from ripstop.runtime.timeline import plain
+        from ripstop.views import why_document
 
-        return say_json([{**plain(one), "explanation": lines} for one, lines in reasons])
-    for one, lines in reasons:
+        documents = why_document(reasons)
+        return say_json([{**one, "explanation": lines} for one, (_, lines) in zip(documents, explained, strict=True)])
+    for one, lines in explained:
         _tell(one)
         for line in lines:
             print_indented(console_for(), 9, visible_line(line))
+    return None
 
 
 def _to_answer(run: "Run[Any]", within: set[int] | None) -> list[str]:
@@ -296,14 +319,17 @@ def verify(options: Options, run_id: str | None) -> None:
     Example:
       ripstop verify && echo "the journal is what was written"
     """
-    from ripstop.app import open_engine
     from ripstop.kernel.errors import JournalError
+    from ripstop.opening import open_engine
+    from ripstop.runtime.ports import RunQuery
+
+    from .pages import all_runs
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
             damage = await engine.journal.verify(run_id)
             try:
-                return damage, await engine.runs()
+                return damage, await all_runs(engine, RunQuery())
             except JournalError:
                 if not damage:
                     raise

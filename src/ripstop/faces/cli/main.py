@@ -14,17 +14,17 @@ import click
 
 from ripstop import __version__
 
-from .checking import check, schema
+from .checking import check, init, schema, styles
 from .complaints import complaint_about, tell_person, tell_program
-from .document_care import docs
 from .drawing import graph
 from .looking import log, runs, show, verify, why
 from .models import model
 from .options import Options
 from .output import OutputLost, discard_output, use_output
 from .running import resume, run
+from .serving import backup, forget, work
 from .signals import finishing, take_signals, wants_json
-from .steering import answer, cancel, desk, fork
+from .steering import act, answer, cancel, desk, fork
 from .terminal import log_to_stderr, say
 from .trusting import trust
 
@@ -41,9 +41,9 @@ class _Commands(click.Group):
                 code = self._run(arguments, *more, **kwargs)
             finally:
                 if sys.stdout is not None:  # as it is where a program was started without one
-                    sys.stdout.flush()  # now, while what goes wrong with it can still be told
+                    sys.stdout.flush()  # now, while an error can still be reported
         except BrokenPipeError:
-            # whoever read our output has gone (`ripstop log | head`); nothing is left to say
+            # the reader of our output has gone (`ripstop log | head`); nothing is left to say
             discard_output()
             sys.exit(FAILED)
         except OutputLost as error:
@@ -57,18 +57,38 @@ class _Commands(click.Group):
             return super().main(arguments, *more, **{**kwargs, "standalone_mode": False})
         except (BrokenPipeError, OutputLost):
             raise
-        except Exception as error:  # noqa: BLE001  # a bug in ripstop is told, too
+        except Exception as error:  # noqa: BLE001  # a bug in ripstop is also reported
             about = complaint_about(error)
             if wants_json(arguments):
                 tell_program(error)
             tell_person(error)
             return about.exit_code
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from ripstop.plugins import installed
+
+        return sorted({*self.commands, *installed().commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A built-in command, or one that a style brings; imported when it is called."""
+        found = super().get_command(ctx, cmd_name)
+        if found is not None:
+            return found
+        from ripstop.plugins import installed
+
+        command: click.Command | None = installed().command(cmd_name)
+        return command
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        widest = max(map(len, self.commands))
+        from ripstop.plugins import installed
+
+        brought = [(one.name, one.help) for one in installed().commands.values() if one.name not in self.commands]
+        widest = max(map(len, (*self.commands, *(name for name, _ in brought))))
         for section, commands in SECTIONS.items():
+            rows = [(str(one.name), one.get_short_help_str(80)) for one in commands]
             with formatter.section(section):
-                formatter.write_dl([(f"{one.name:{widest}}", one.get_short_help_str(80)) for one in commands])
+                rows += brought if section == "Work" else []
+                formatter.write_dl([(f"{name:{widest}}", help) for name, help in rows])
 
 
 @click.group(
@@ -80,12 +100,21 @@ class _Commands(click.Group):
 @click.option("--store", metavar="sqlite:PATH", help="The journal. Default: sqlite:.ripstop/journal.db")
 @click.option("--model", metavar="SPEC", help="local, script:PATH, openai:NAME or PROVIDER:NAME. Default: local")
 @click.option("--base-url", metavar="URL", help="Where openai:NAME is served, for anything compatible.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, of an error too.")
-@click.option("-v", "--verbose", is_flag=True, help="Show what goes on inside.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, also for an error.")
+@click.option(
+    "--tools", multiple=True, metavar="MODULE", help="Let agents call the tools of a Python module; repeatable."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show ripstop's own log messages.")
 @click.version_option(__version__, prog_name="ripstop")
 @click.pass_context
 def cli(
-    context: click.Context, store: str | None, model: str | None, base_url: str | None, as_json: bool, verbose: bool
+    context: click.Context,
+    store: str | None,
+    model: str | None,
+    base_url: str | None,
+    as_json: bool,
+    tools: tuple[str, ...],
+    verbose: bool,
 ) -> None:
     """Run teams of AI agents so that nothing tears: durable, loop-proof, watched by people.
 
@@ -95,14 +124,15 @@ def cli(
       ripstop log RUN               what happened, record by record
       ripstop why RUN               why it ended as it did
     """
-    context.obj = Options(store, model, base_url, as_json, verbose)
+    context.obj = Options(store, model, base_url, as_json, verbose, tools)
 
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Work": (run, resume, docs),
-    "Look": (runs, show, log, why, graph, verify),
-    "Steer": (desk, answer, cancel, fork),
-    "Prepare": (check, schema, model, trust),
+    "Work": (run, resume, work),
+    "Look": (runs, show, log, why, graph),
+    "Steer": (desk, answer, act, cancel, fork),
+    "Prepare": (styles, init, check, schema, model, trust),
+    "Keep": (verify, backup, forget),
 }
 for _section in SECTIONS.values():
     for _command in _section:

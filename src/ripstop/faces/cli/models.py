@@ -6,10 +6,15 @@ from .options import Family, Options, shared_options
 from .terminal import say, say_json
 
 
-@click.group(cls=Family)
+@click.group(cls=Family, short_help="The local model: where it is, and how to get it.")
 @shared_options
 def model() -> None:
-    """The local model: where it is, and how to get it."""
+    """The local model: where it is, and how to get it.
+
+    \b
+    Example:
+      ripstop model install
+    """
 
 
 @model.command(short_help="Install everything that `--model local` needs.")

@@ -9,6 +9,7 @@ from ripstop.settings.number_ranges import NUMBERS
 from .terminal import log_to_stderr
 
 if TYPE_CHECKING:
+    from ripstop.performers.tools.toolbox import Tool
     from ripstop.settings.settings_file import Settings
 
 
@@ -28,17 +29,51 @@ class _Number(click.FloatRange):
         return number if number == number else self.fail(f"{value!r} is not a number.", param, ctx)  # noqa: PLR0124
 
 
+def pairs(values: tuple[str, ...], option: str = "--set") -> dict[str, str]:
+    """KEY=VALUE options as a dictionary."""
+    pairs: dict[str, str] = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"{option} {value!r} is not KEY=VALUE.")
+        if key in pairs:
+            raise click.UsageError(f"{option} sets {key!r} twice, to {pairs[key]!r} and to {text!r}. Set it once.")
+        pairs[key] = text
+    return pairs
+
+
+class FolderPath(click.Path):
+    """A folder that need not exist. An empty one, as from an unset variable of a script, is a mistake."""
+
+    def __init__(self) -> None:
+        from pathlib import Path
+
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) == "":
+            self.fail("the folder's name is empty.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Options:
-    """What is common to all commands. The same flags may stand before or after the command."""
+    """What is common to all commands. The same flags can be given before or after the command."""
 
     def __init__(
-        self, store: str | None, model: str | None, base_url: str | None, as_json: bool, verbose: bool
+        self,
+        store: str | None,
+        model: str | None,
+        base_url: str | None,
+        as_json: bool,
+        verbose: bool,
+        tools: tuple[str, ...] = (),
     ) -> None:
         self.store = store
         self.model = model
         self.base_url = base_url
         self.as_json = as_json
         self.verbose = verbose
+        self.tool_modules = tools
 
     def settings(self) -> "Settings":
         from pathlib import Path
@@ -53,9 +88,20 @@ class Options:
             log_to_stderr(logging.DEBUG)
         return read_settings(Path.cwd(), store=self.store, model=self.model, base_url=self.base_url)
 
+    def tools(self, settings: "Settings") -> "list[Tool]":
+        """The tools of the modules that `--tools` and the settings name. Raises `NotTrusted` for a project's."""
+        from ripstop.app import load_tools
+        from ripstop.checks.trust import Trust
+
+        modules = settings.tools.modules
+        if not settings.tools_from:
+            return load_tools(self.tool_modules, modules)
+        Trust(settings).check_tools(self.tool_modules)
+        return load_tools((*self.tool_modules, *modules))
+
 
 class Family(click.Group):
-    """Commands under one name. Who gives one of their options too early is told where it stands."""
+    """Commands under one name. The error for an option that is given too early says where it belongs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)
@@ -67,7 +113,7 @@ class Family(click.Group):
                 raise
             meant = next((name for name in takes if name in given), takes[0])
             raise click.UsageError(
-                f"{error.option_name} stands after the command: {ctx.command_path} {meant} {error.option_name} …", ctx
+                f"{error.option_name} goes after the command: {ctx.command_path} {meant} {error.option_name} …", ctx
             ) from error
 
 
@@ -76,10 +122,10 @@ def _takes(command: click.Command, option: str) -> bool:
 
 
 def shared_options(command: Any) -> Any:
-    """Lets `--store`, `--model`, `--base-url`, `--json` and `-v` stand after the command (or a family's name), too."""
+    """Allow `--store`, `--model`, `--base-url`, `--json` and `-v` also after the command (or a family's name)."""
 
     def take(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        if value not in (None, False) and context.obj is not None:
+        if value not in (None, False, ()) and context.obj is not None:
             setattr(context.obj, parameter.name or "", value)
         return value
 
@@ -88,6 +134,7 @@ def shared_options(command: Any) -> Any:
         click.option("--model", hidden=True, expose_value=False, callback=take),
         click.option("--base-url", hidden=True, expose_value=False, callback=take),
         click.option("--json", "as_json", is_flag=True, hidden=True, expose_value=False, callback=take),
+        click.option("--tools", "tool_modules", multiple=True, hidden=True, expose_value=False, callback=take),
         click.option("-v", "--verbose", is_flag=True, hidden=True, expose_value=False, callback=take),
     ):
         command = option(command)

@@ -1,6 +1,6 @@
 """Stdout and stderr: streams that show every text as it is and let none of it act on the terminal.
 
-- `write` makes control characters visible, whoever calls it: a traceback, a warning, a library.
+- `write` makes control characters visible for every caller: a traceback, a warning, a library.
 - `write_rendered` is the one way past that, for `terminal.py`, which filters texts before it styles them.
 - A reader that has gone (`ripstop log | head`) is a `BrokenPipeError`; for a command that works it is nothing
   (`work_goes_on`). What else goes wrong with stdout (a full disk, a quota) is `OutputLost`.
@@ -20,7 +20,7 @@ class OutputLost(OSError):
 
 class Output(io.TextIOWrapper):
     work_goes_on = False
-    """Whether a reader that has gone is no reason to stop."""
+    """Whether to continue after the reader has gone."""
 
     def write(self, text: str, /) -> int:
         self.write_rendered(visible(text))

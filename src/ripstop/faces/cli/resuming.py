@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ripstop.app import App
     from ripstop.kernel.run import Run
     from ripstop.runtime.engine import View
+    from ripstop.runtime.worker import Worker
 
     from .options import Options
 
@@ -22,21 +23,20 @@ WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
 
 async def resume_all(options: "Options") -> int:
     """Resume all runs that have work to do. Returns the worst exit code."""
-    from ripstop.app import open_app
-    from ripstop.services.handoff.service import know_this_place
+    from ripstop.app import App
+    from ripstop.runtime.ports import ALL
 
     from .consenting import check_or_ask
-    from .handoff_watch import Lines
+    from .progress_lines import ProgressLines
     from .words import command_for, count, shown_status
 
     interrupted = stop_requested()
     keep_working_without_readers()
     settings = options.settings()
     again = f"{command_for(settings.store)} resume --all"
-    async with open_app(settings, create=False) as app:
-        app.worker.only = ""
+    async with App(settings, tools=options.tools(settings), create=False, scope=None) as app:
         app.check_roles()
-        know_this_place(app, Path.cwd())
+        app.attach(Path.cwd())
         unfinished = await _resumable_here(app, await _unfinished(app))
         for run_id in unfinished:
             await check_or_ask(options, app, run_id)
@@ -45,11 +45,12 @@ async def resume_all(options: "Options") -> int:
             for run_id in unfinished:
                 await app.use_model(run_id, options.model or "", options.base_url or "")
         resume_with(again)
-        stop = app.live.watch(Lines().see)
+        stop = app.live.watch(ProgressLines().see)
         if not options.as_json:
             say(f"{count(len(unfinished), 'interrupted run')} to resume.", err=True)
         try:
-            views = await _settled(app, unfinished, interrupted)
+            async with app.working(ALL) as worker:
+                views = await _settled(app, worker, unfinished, interrupted)
         finally:
             stop()
         if interrupted.done():
@@ -75,7 +76,12 @@ def tell_missing_tools(app: "App", run: "Run[Any]") -> None:
     missing = app.missing_tools(run)
     if missing:
         names = ", ".join(map(repr, missing))
-        say(f"This process does not have the tools {names}: calls to them fail. A program can bring them.", err=True)
+        tools = "the tool" if len(missing) == 1 else "the tools"
+        say(
+            f"This process does not have {tools} {names}: calls wait for one that has. Bring them with "
+            "--tools MODULE, or from a program.",
+            err=True,
+        )
 
 
 async def _resumable_here(app: "App", run_ids: list[str]) -> list[str]:
@@ -96,25 +102,30 @@ async def _resumable_here(app: "App", run_ids: list[str]) -> list[str]:
 
 async def _unfinished(app: "App") -> list[str]:
     """The runs with work to do; children are resumed with the run that started them."""
-    return [info.run_id for info in await app.engine.runs() if info.parent is None and info.status == "working"]
+    from ripstop.runtime.ports import RunQuery
+
+    from .pages import all_runs
+
+    working = await all_runs(app.engine, RunQuery(statuses=("working",)))
+    return list(dict.fromkeys(info.root for info in reversed(working)))
 
 
-async def _settled(app: "App", run_ids: list[str], interrupted: "asyncio.Future[int]") -> "list[View]":
-    """Work on the runs until nothing more happens by itself in any of them, or until a signal."""
+async def _settled(
+    app: "App", worker: "Worker", run_ids: list[str], interrupted: "asyncio.Future[int]"
+) -> "list[View]":
+    """Work on the runs until all of them are settled, or until a signal."""
     from ripstop.runtime.following import until_settled
 
     if not run_ids:
         return []
-    app.worker.only = None
-    app.worker.wake()
-    following = asyncio.gather(*(until_settled(app.engine, app.worker, run_id) for run_id in run_ids))
+    following = asyncio.gather(*(until_settled(app.engine, worker, run_id) for run_id in run_ids))
     waited: list[asyncio.Future[Any]] = [following, interrupted]
     await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     if following.done():
         return following.result()
     following.cancel()
     say(STOPPING, err=True)
-    await app.worker.stop(GRACE)
+    await worker.stop(GRACE)
     with suppress(asyncio.CancelledError):  # a gathering whose result is not taken complains when it is deleted
         await following
     return [await app.engine.look(run_id) for run_id in run_ids]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .options import Options, number_type, shared_options
+from .options import FolderPath, Options, number_type, pairs, shared_options
 from .output import keep_working_without_readers
 from .resuming import tell_missing_tools
 from .signals import resume_with, stop_requested
 from .summary import GRACE, exit_code, summary
-from .terminal import say_json
+from .terminal import say, say_json
 from .trusting import with_consent
 
 if TYPE_CHECKING:
@@ -36,11 +36,9 @@ class Followed(NamedTuple):
 
 @click.command(short_help="Run a workflow.")
 @click.argument("workflow")
-@click.option(
-    "--input", "given_goal", default=None, metavar="TEXT", help="The goal; takes the place of initial_message."
-)
-@click.option("--workspace", type=click.Path(path_type=Path), help="Where agents put their files.")
-@click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="Set a declared value; may be repeated.")
+@click.option("--input", "given_goal", default=None, metavar="TEXT", help="The goal; replaces initial_message.")
+@click.option("--workspace", type=FolderPath(), help="Where agents put their files.")
+@click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="Set a declared value; can be repeated.")
 @click.option("--any-name", is_flag=True, help="The workflow need not have its folder's name.")
 @click.option(
     "--max-tokens", type=number_type("limits", "tokens"), metavar="N", help="Stop before this many tokens are spent."
@@ -54,7 +52,7 @@ class Followed(NamedTuple):
 @click.option(
     "--max-seconds", type=number_type("limits", "seconds"), metavar="SECONDS", help="Stop after this long at work."
 )
-@click.option("--no-default-limits", is_flag=True, help="Limit nothing but what is limited explicitly.")
+@click.option("--no-default-limits", is_flag=True, help="Apply only limits that are set explicitly.")
 @shared_options
 @click.pass_obj
 def run(
@@ -84,6 +82,8 @@ def run(
     from ripstop.checks.start import check_start, own_workspace
     from ripstop.checks.trust import Trust
     from ripstop.definitions.loading import find
+    from ripstop.definitions.reader import Environment
+    from ripstop.plugins import installed
 
     settings = options.settings()
     if no_default_limits:
@@ -91,18 +91,22 @@ def run(
     given = {"tokens": max_tokens, "money": max_money, "calls": max_calls, "seconds": max_seconds}
     goal = _goal(given_goal)
     limits = replace(settings.limits, **{name: value for name, value in given.items() if value is not None})
-    found = find(workflow, goal, any_name=any_name)
-    chosen = _pairs(values)
+    plugins = installed()
+    found = find(plugins.readers, workflow, Environment(goal=goal, any_name=any_name))
+    style = plugins.registry.kits[found.style].style
+    definition = plugins.registry.load(found.style, found.content)
+    chosen = pairs(values)
 
     async def start(app: "App") -> Followed:
-        run = await app.start(found, goal, workspace, chosen, limits)
+        run = await app.start(found, goal, workspace=workspace, values=chosen, limits=limits)
         tell_missing_tools(app, run)
         return Followed(run.id)
 
     def follow() -> int:
         # also before there is a journal: a command that is wrong leaves nothing behind
         folder = (workspace or own_workspace(found.name)).resolve()
-        check_start(settings, Trust(settings).check_models, found, folder, chosen)
+        check_start(settings, Trust(settings).check_models, style, definition, found, folder)
+        style.arguments_from(definition, chosen)
         return asyncio.run(_follow(options, settings, start, create=True))
 
     sys.exit(with_consent(options, follow))
@@ -125,7 +129,7 @@ def _goal(given: str | None) -> str:
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Resume every interrupted run, side by side.")
 @click.option("--raise", "raises", multiple=True, metavar="LIMIT=N", help="Raise a limit that was reached by N.")
-@click.option("--workspace", type=click.Path(path_type=Path), metavar="DIR", help="Where its agents put their files.")
+@click.option("--workspace", type=FolderPath(), metavar="DIR", help="Where its agents put their files.")
 @shared_options
 @click.pass_obj
 def resume(
@@ -152,7 +156,6 @@ def resume(
       ripstop resume --all
     """
     from ripstop.checks.start import check_spec
-    from ripstop.services.handoff.service import know_this_place
 
     from .consenting import check_or_ask
 
@@ -173,7 +176,7 @@ def resume(
     async def start(app: "App") -> Followed:
         app.check_roles()
         found = run_id or await _latest_unfinished(app)
-        know_this_place(app, Path.cwd())
+        app.attach(Path.cwd())
         if workspace:
             await app.use_workspace(found, workspace)
         await check_or_ask(options, app, found)
@@ -194,7 +197,11 @@ def resume(
 
 async def _latest_unfinished(app: "App") -> str:
     """Work that was interrupted goes before what waits for a person. A run that only listens is not interrupted."""
-    tops = [info for info in await app.engine.runs() if info.parent is None and info.status in ("working", "waiting")]
+    from ripstop.runtime.ports import RunQuery
+
+    from .pages import all_runs
+
+    tops = await all_runs(app.engine, RunQuery(statuses=("working", "waiting"), parent=""))
     if not tops:
         raise click.UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
     return max(tops, key=lambda info: (info.status == "working", info.updated)).run_id
@@ -202,71 +209,64 @@ async def _latest_unfinished(app: "App") -> str:
 
 def _amounts(values: tuple[str, ...]) -> dict[str, float]:
     amounts: dict[str, float] = {}
-    for name, text in _pairs(values, "--raise").items():
+    for name, text in pairs(values, "--raise").items():
         try:
             amounts[name] = float(text) if "." in text else int(text)
         except ValueError:
-            raise click.UsageError(f"--raise {name}={text}: {text!r} is no number.") from None
+            raise click.UsageError(f"--raise {name}={text}: {text!r} is not a number.") from None
         if not 0 < amounts[name] <= MOST:
             raise click.UsageError(f"--raise {name}={text}: expected a number above 0 and at most {MOST}.")
     return amounts
-
-
-def _pairs(values: tuple[str, ...], option: str = "--set") -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for value in values:
-        key, equals, text = value.partition("=")
-        if not equals or not key:
-            raise click.UsageError(f"{option} {value!r} is not KEY=VALUE.")
-        if key in pairs:
-            raise click.UsageError(f"{option} sets {key!r} twice, to {pairs[key]!r} and to {text!r}. Set it once.")
-        pairs[key] = text
-    return pairs
 
 
 async def _follow(
     options: Options, settings: "Settings", start: "Callable[[App], Awaitable[Followed]]", create: bool = False
 ) -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
-    from ripstop.app import open_app
+    from ripstop.app import App
     from ripstop.runtime.following import until_settled
+    from ripstop.runtime.ports import Tree
 
     from .screen import Screen
     from .words import command_for
 
     interrupted = stop_requested()
     keep_working_without_readers()
-    async with open_app(settings, create=create) as app:
+    # the worker works on this run alone, so it is made when the run is known
+    async with App(settings, tools=options.tools(settings), create=create, scope=None) as app:
         screen = Screen(app, quiet=options.as_json)
-        app.worker.only = ""  # nothing is swept up before we know which run is meant
         with screen.following():
             run_id, ended_before = await start(app)
             resume_with(f"{command_for(settings.store)} resume {run_id}")
             screen.begins(await app.engine.look(run_id), is_new=create, is_over=ended_before)
-            app.worker.only = run_id
-            app.worker.wake()
-            following = asyncio.ensure_future(until_settled(app.engine, app.worker, run_id))
-            waited: list[asyncio.Future[Any]] = [following, interrupted]
-            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-            if following.done():
-                view = following.result()
-            else:
-                following.cancel()
-                screen.stopping()
-                await app.worker.stop(GRACE)
-                view = await app.engine.look(run_id)
-                if not view.run.ended:
-                    screen.interrupted(run_id)
-                    if options.as_json:
-                        say_json({**await summary(app.engine, view), "outcome": "interrupted"})
-                    return 128 + interrupted.result()
+            async with app.working(Tree(run_id)) as worker:
+                following = asyncio.ensure_future(until_settled(app.engine, worker, run_id))
+                waited: list[asyncio.Future[Any]] = [following, interrupted]
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                if following.done():
+                    view = following.result()
+                else:
+                    following.cancel()
+                    screen.stopping()
+                    await worker.stop(GRACE)
+                    view = await app.engine.look(run_id)
+                    if not view.run.ended:
+                        screen.interrupted(run_id)
+                        if options.as_json:
+                            say_json({**await summary(app.engine, view), "outcome": "interrupted"})
+                        return 128 + interrupted.result()
         result = await summary(app.engine, view)
         if ended_before:
             result = {**result, "resumed": False, "ways_on": _forks(app.engine, view)}
+        if view.needs:
+            result = {**result, "needs": list(view.needs)}
         if options.as_json:
             say_json(result)
         else:
             screen.result(view, result)
+            for needs in view.needs:
+                kind, _, name = needs.partition(":")
+                say(f"{run_id} waits for a worker that has the {kind} {name!r}.", err=True)
     return exit_code(view.status)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rich.status import Status
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed
-from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, Warned
-from ripstop.kernel.step import Picture
+from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, Warned, Withdrawn
+from ripstop.kernel.style import Picture
 from ripstop.runtime.live import Appended, Began, LiveEvent, Retrying, Token
 from ripstop.settings.default_limits import describe_limits, how_to_raise
 
@@ -45,6 +45,7 @@ class Screen:
         self._replies: dict[int, UnfinishedWords] = {}
         """What has come of the replies to open commands."""
         self._places: dict[int, str] = {}
+        self._withdrawn: set[tuple[str, int]] = set()
         self._spoken: list[tuple[list[Part], str]] = []
         """Replies of the turn under way: the line to print before them, and their text."""
         self._start = time.monotonic()
@@ -77,44 +78,62 @@ class Screen:
             if limits and not is_over:
                 print_line(self._err, (f"limits: {limits}; {how_to_raise(view.run.limits, is_new)}", "dim"))
         before, self._before = self._before, []
-        for sight in before:
-            self._see(sight)
+        for event in before:
+            self._see(event)
 
     def _mine(self, run_id: str) -> bool:
         return run_id == self._run_id or run_id.startswith(f"{self._run_id}.")
 
-    def _see(self, sight: LiveEvent) -> None:
+    def _see(self, event: LiveEvent) -> None:
         if not self._run_id:
-            self._before.append(sight)
+            self._before.append(event)
             return
-        if not self._mine(sight.run_id):
+        if not self._mine(event.run_id):
             return
-        match sight:
+        match event:
             case Began(number=number, command=command):
                 self._began[number] = (time.monotonic(), _who(command))
                 self._replies.pop(number, None)
                 self._now(number)
             case Token(number=number):
-                self._replies.setdefault(number, UnfinishedWords()).take(sight)
+                self._reply(event).take(event)
                 self._now(number)
             case Retrying(reason=reason, seconds=wait):
                 self._note(f"again in {wait:.1f} s:", "yellow", first_line(reason))
-            case Appended(records=records, picture=picture):
+            case Appended(run_id=run_id, records=records, picture=picture):
                 for record in records:
                     if isinstance(record.event, GuardTripped):
                         self._turn_is_over(picture)
-                    self._tell(record, picture)
+                    if not self._is_late(run_id, record.event):
+                        self._tell(record, picture)
                 if any(_ends_turn(record.event) for record in records):
                     self._turn_is_over(picture)
+
+    def _is_late(self, run_id: str, event: object) -> bool:
+        """Whether this is the end of a call that the run had withdrawn; that it came to nothing is not a failure."""
+        if isinstance(event, Withdrawn):
+            self._withdrawn.add((run_id, event.number))
+        return (
+            isinstance(event, Answered) and isinstance(event.answer, Failed) and (run_id, event.to) in self._withdrawn
+        )
+
+    def _reply(self, token: Token) -> UnfinishedWords:
+        """What has come of the reply that a piece belongs to."""
+        if token.number not in self._replies:
+            run = self._app.engine.known(token.run_id)
+            assert run is not None  # this process is at work on it
+            self._replies[token.number] = UnfinishedWords(self._app.engine.style(run).word_reader)
+        return self._replies[token.number]
 
     def _now(self, number: int) -> None:
         if self._status is None:
             return
         began, who = self._began[number]
-        reply = self._replies.get(number) or UnfinishedWords()
-        spent = f"{reply.tokens} tokens, " if reply.tokens else ""
+        reply = self._replies.get(number)
+        tokens, tail = (reply.tokens, reply.tail) if reply else (0, "")
+        spent = f"{tokens} tokens, " if tokens else ""
         place = (self._places.get(number, ""), "bold")
-        effort = f"{spent}{seconds(time.monotonic() - began)}  {reply.tail}"
+        effort = f"{spent}{seconds(time.monotonic() - began)}  {tail}"
         self._status.update(line_of(place, f" {who}  ", (effort.rstrip(), "dim")))
 
     def _tell(self, record: Record, picture: Picture) -> None:
@@ -188,11 +207,11 @@ class Screen:
             out.print(line_of(f"        {self._command()} answer {question['id']} {choices}"))
         ways = result.get("ways_on") or result.get("guard", {}).get("ways_on", ())
         for way in ways if not result["waiting"] else ():
-            out.print(line_of(f"go on   {way.replace('ripstop', self._command(), 1)}"))
+            out.print(line_of(f"next    {way.replace('ripstop', self._command(), 1)}"))
         self._closer(run_id)
 
     def _closer(self, run_id: str) -> None:
-        """The commands that tell more: on one line, or on a line each where a terminal would break one of them."""
+        """The commands that show more: on one line, or on a line each where a terminal would break one of them."""
         log, why = (f"{self._command()} {verb} {run_id}" for verb in ("log", "why"))
         both = f"{log}   ·   {why}"
         fits = not self._out.is_terminal or LABEL + len(both) <= self._out.width

@@ -27,10 +27,10 @@ IMPATIENT = 5
 """Signals after which the process ends even if its last words cannot be written."""
 NOTHING_LOST = "Interrupted. Nothing is lost"
 STOPPING = "stopping …"
-"""What a person is told at once, while calls under way get a moment to finish."""
+"""The message that is shown at once, while calls under way get a moment to finish."""
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
-"""Erases the line that was shown while something went on, and shows the cursor that it hid."""
+"""Erases the progress line, and shows the cursor that it hid."""
 
 
 class _State:
@@ -92,7 +92,7 @@ def resume_with(command: str) -> None:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Have signals wait: a person is told once, even if the next signal comes in the middle of the sentence."""
+    """Hold signals back: the message is shown once, even if the next signal comes in the middle of it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     try:
         yield
@@ -101,7 +101,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def interruption(resume: str = "") -> str:
-    """What a person is told; only once."""
+    """The message for the person at the terminal; shown only once."""
     _state.told = True
     return _in_words(resume)
 
@@ -115,7 +115,7 @@ def finishing(exit_code: int) -> None:
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether `--json` was asked for. The arguments may be the very thing that is wrong, so nobody has read them."""
+    """Whether `--json` was asked for. Reads the raw arguments: the error may be in them, so they were not parsed."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in options
 
@@ -128,7 +128,7 @@ def _on_signal(number: int, _: FrameType | None) -> None:
         request(number)
     else:
         code = 128 + number
-        # not noted as told yet: the next signal can come before the first word is written
+        # not noted as shown yet: the next signal can come before the first word is written
         _leave(code, "" if _state.told else _in_words(_state.resume))
 
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import click
 
-from .options import Options, shared_options
-from .terminal import console_for, say, say_json
+from .options import FolderPath, Options, pairs, shared_options
+from .terminal import console_for, say, say_json, say_text
 from .words import command_for, local_time, one_of, shown_status
+
+MAX_ANSWER = 4_000_000
+"""Bytes of a file with an answer."""
 
 
 def _me() -> str:
@@ -19,76 +22,113 @@ def _me() -> str:
         return ""
 
 
-@click.command()
+@click.command(short_help="List what waits for a person, over all runs.")
+@click.argument("item", metavar="[ID]", required=False)
+@click.option("--to", metavar="NAME", help="Only what is meant for this role or person, or for anyone.")
 @shared_options
 @click.pass_obj
-def desk(options: Options) -> None:
-    """List everything that waits for a person, over all runs.
+def desk(options: Options, item: str | None, to: str | None) -> None:
+    """List everything that waits for a person, over all runs; with ID, one question with the text behind it.
 
     \b
-    Example:
+    Examples:
       ripstop desk
+      ripstop desk deploy-k3f9x/12
     """
-    from ripstop.app import open_engine
-    from ripstop.runtime.timeline import iso
+    from ripstop.opening import open_engine
+    from ripstop.runtime.ports import DeskQuery
+    from ripstop.views import desk_item
 
+    from .pages import all_questions
     from .paragraphs import print_indented
 
     async def look() -> Any:
         async with open_engine(options.settings(), or_empty=True) as engine:
-            return await engine.desk()
+            found = await all_questions(engine, DeskQuery(to=to))
+            wanted = [one for one in found if item in (None, f"{one.run_id}/{one.number}")]
+            if item and not wanted:
+                raise click.UsageError(f"{item} is not an open question. `ripstop desk` lists those that are.")
+            with_texts = options.as_json or item is not None
+            return [(one, await desk_item(engine, one, with_texts)) for one in wanted]
 
     questions = asyncio.run(look())
     if options.as_json:
-        listed = [
-            {
-                "id": f"{q.run_id}/{q.number}",
-                "asked": iso(q.at),
-                "question": q.command.question,
-                "choices": list(q.command.choices),
-                "about": list(q.command.about),
-            }
-            for q in questions
-        ]
-        return say_json(listed)
+        return say_json([_plain(one) for _, one in questions])
     if not questions:
         return say("Nothing waits for you.")
     console = console_for()
-    for q in questions:
-        say((f"{q.run_id}/{q.number}", "bold"), f"  {local_time(q.at)}")
-        print_indented(console, 2, q.command.question)
-        say((f"  ripstop answer {q.run_id}/{q.number} {one_of(q.command.choices)}", "dim"))
+    for question, one in questions:
+        title = f"  {one.title}" if one.title else ""
+        say((one.id, "bold"), f"  {local_time(question.at)}{title}")
+        if len(one.family) > 1:
+            say((f"  {' ← '.join(one.family)}", "dim"))
+        print_indented(console, 2, one.question)
+        if item:
+            for record in one.evidence:
+                print_indented(console, 4, (f"record {record.number}  ", "dim"), record.text)
+            if one.document is not None:
+                say_text(one.document)
+        say((f"  ripstop answer {one.id} {one_of(one.choices)}", "dim"))
         say()
+    return None
 
 
-@click.command(short_help="Answer a question of the desk.")
+def _plain(item: Any) -> dict[str, Any]:
+    import msgspec
+
+    plain: dict[str, Any] = msgspec.to_builtins(item)
+    return {**plain, "choices": list(plain["choices"]), "labels": plain["choices"]}
+
+
+@click.command(short_help="Answer a question on the desk.")
 @click.argument("question", metavar="ID")
-@click.argument("choice")
+@click.argument("words", metavar="CHOICE|TEXT")
 @click.argument("text", required=False, default="")
-@click.option("--file", "file", type=click.Path(path_type=Path), help="Take the text from a file.")
+@click.option(
+    "--file", "file", type=click.Path(path_type=Path), help="Take the text, or the edited document, from a file."
+)
+@click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of the answer; can be repeated.")
+@click.option("--as", "by", metavar="NAME", help="Who answers. Default: your user name.")
 @shared_options
 @click.pass_obj
-def answer(options: Options, question: str, choice: str, text: str, file: Path | None) -> None:
-    """Answer a question of the desk. If no worker is alive, `ripstop resume` then resumes the run.
+def answer(
+    options: Options,
+    question: str,
+    words: str,
+    text: str,
+    file: Path | None,
+    fields: tuple[str, ...],
+    by: str | None,
+) -> None:
+    """Answer a question on the desk. If no worker is alive, `ripstop resume` then resumes the run.
+
+    The first word is the choice; where the question takes any text, it may also be the whole answer.
 
     \b
-    Example:
+    Examples:
       ripstop answer deploy-k3f9x/12 happened "release 4 is live"
+      ripstop answer draft-k3f9x/9 edit --file draft.md
     """
-    from ripstop.app import open_engine
+    from ripstop.opening import open_engine
 
     run_id, slash, number = question.rpartition("/")
     if not slash or not number.isdigit():
         raise click.UsageError(f"{question!r} is not RUN/NUMBER, as `ripstop desk` shows it.")
+    from ripstop.files.plain_file import read_plain_file
+
+    content: str | None = None
     if file:
         try:
-            text = file.read_text(encoding="utf-8")
+            content = read_plain_file(file, MAX_ANSWER).decode()
         except (OSError, UnicodeDecodeError) as error:
             raise click.UsageError(f"{file} cannot be read: {error}") from error
 
     async def tell() -> Any:
         async with open_engine(options.settings()) as engine:
-            await engine.answer(run_id, int(number), choice, text, by=_me())
+            opened = (await engine.look(run_id)).run.open.get(int(number))
+            ask = opened.command if opened else None
+            said = _said(ask, words, text, content, pairs(fields, "--field"))
+            await engine.answer(run_id, int(number), by=_me() if by is None else by, **said)
             return (await engine.look(run_id)).status, await engine.has_workers()
 
     status = shown_status(*asyncio.run(tell()))
@@ -96,6 +136,46 @@ def answer(options: Options, question: str, choice: str, text: str, file: Path |
         return say_json({"run": run_id, "status": status})
     resume = f"  Resume it:  ripstop resume {run_id}" if status == "interrupted" else ""
     return say(f"Answered. {run_id} is {status}.{resume}")
+
+
+def _said(ask: Any, words: str, text: str, content: str | None, fields: dict[str, str]) -> dict[str, Any]:
+    """What the arguments mean: a choice with a text or a document, or words alone."""
+    choices, edit = getattr(ask, "choices", {}), getattr(ask, "edit", "")
+    if words in choices or text or not choices:
+        if not choices:
+            return {"words": content if content is not None else f"{words} {text}".rstrip(), "fields": fields}
+        if edit and words == edit and content is not None:
+            return {"words": text, "choice": words, "document": content, "fields": fields}
+        return {"words": text if content is None else content, "choice": words, "fields": fields}
+    return {"words": words if content is None else content, "fields": fields}
+
+
+@click.command(short_help="Perform an action that a run's style offers.")
+@click.argument("run_id", metavar="RUN")
+@click.argument("name", metavar="ACTION")
+@click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of the action; can be repeated.")
+@click.option("--as", "by", metavar="NAME", help="Who does it. Default: your user name.")
+@shared_options
+@click.pass_obj
+def act(options: Options, run_id: str, name: str, fields: tuple[str, ...], by: str | None) -> None:
+    """Do what a run's style lets people do with it now; `ripstop show RUN` lists the actions.
+
+    \b
+    Example:
+      ripstop act report-k3f9x pass --field to=reviewer
+    """
+    from ripstop.opening import open_engine
+
+    async def tell() -> Any:
+        async with open_engine(options.settings()) as engine:
+            await engine.act(run_id, name, pairs(fields, "--field"), _me() if by is None else by)
+            return (await engine.look(run_id)).status, await engine.has_workers()
+
+    status = shown_status(*asyncio.run(tell()))
+    if options.as_json:
+        return say_json({"run": run_id, "status": status})
+    resume = f"  Resume it:  ripstop resume {run_id}" if status == "interrupted" else ""
+    return say(f"Done. {run_id} is {status}.{resume}")
 
 
 @click.command()
@@ -109,16 +189,16 @@ def cancel(options: Options, run_id: str) -> None:
     Example:
       ripstop cancel haiku-k3f9x
     """
-    from ripstop.app import open_app
+    from ripstop.app import App
     from ripstop.runtime.following import until_settled
-    from ripstop.services.handoff.service import know_this_place
+    from ripstop.runtime.ports import Tree
 
     async def tell() -> Any:
-        async with open_app(options.settings(), create=False) as app:
-            app.worker.only = ""
-            know_this_place(app, Path.cwd())
+        async with App(options.settings(), create=False, scope=None) as app:
+            app.attach(Path.cwd())
             await app.engine.cancel(run_id, by=_me())
-            return await until_settled(app.engine, app.worker, run_id)  # some have a last word to say
+            async with app.working(Tree(run_id)) as worker:
+                return await until_settled(app.engine, worker, run_id)  # some have a last word to say
 
     view = asyncio.run(tell())
     because = view.run.ended.because if view.run.ended else "a person is asked: ripstop desk"
@@ -130,20 +210,20 @@ def cancel(options: Options, run_id: str) -> None:
 @click.command(short_help="Start a new run from any record of another.")
 @click.argument("run_id", metavar="RUN")
 @click.option("--at", "at", type=click.IntRange(1), metavar="N", help="The last record to keep. Default: the last one.")
-@click.option("--definition", metavar="PATH", help="Go on with this workflow instead of the pinned one.")
-@click.option("--workspace", type=click.Path(path_type=Path), metavar="DIR", help="Where its agents put their files.")
+@click.option("--definition", metavar="PATH", help="Continue with this workflow instead of the pinned one.")
+@click.option("--workspace", type=FolderPath(), metavar="DIR", help="Where its agents put their files.")
 @shared_options
 @click.pass_obj
 def fork(options: Options, run_id: str, at: int | None, definition: str | None, workspace: Path | None) -> None:
     """Start a new run from any record of another; the old run stays as it is. `ripstop resume` then works on it.
 
-    At a fact (an answer, say) what was decided on it is decided anew; elsewhere the open question is
-    asked anew. At an open tool call the agent's whole turn is taken again: it is asked as at the beginning of the
+    At a fact (an answer, say) what was decided on it is decided again; elsewhere the open question is
+    asked again. At an open tool call the agent's whole turn is taken again: it is asked as at the beginning of the
     turn, and tools that it called in this turn may be called again. `ripstop log RUN` shows the numbers. Without
     --at it is the last record; of a run that failed through its agent it is the last question to the agent, so that
     the call is made again.
 
-    The fork has a folder of its own, .ripstop/workspaces/FORK or --workspace DIR, which begins as a copy of the
+    The fork has its own folder, .ripstop/workspaces/FORK or --workspace DIR, which begins as a copy of the
     old run's files as they are now. A DIR that has files in it is used as it is; so the old run's own folder is
     worked on only if you name it.
 
@@ -151,22 +231,25 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None, 
     Example:
       ripstop fork haiku-k3f9x --at 7 --definition examples/haiku
     """
-    from ripstop.app import fork as fork_run
-    from ripstop.app import open_engine
     from ripstop.definitions.loading import find
+    from ripstop.definitions.reader import Environment
+    from ripstop.forked_run import fork_run
+    from ripstop.opening import open_engine
+    from ripstop.plugins import installed
     from ripstop.runtime.timeline import forked_at
 
-    settings = options.settings()
-    found = find(definition, goal="kept from the run") if definition else None
+    settings, plugins = options.settings(), installed()
+    goal = Environment(goal="kept from the run")
+    found = find(plugins.readers, definition, goal) if definition else None
 
     async def tell() -> Any:
         async with open_engine(settings) as engine:
-            run = await fork_run(engine, run_id, at, found.content if found else None, workspace)
+            run = await fork_run(engine, plugins, run_id, at, found, workspace)
             status = shown_status((await engine.look(run.id)).status, await engine.has_workers())
             return run, status, await forked_at(engine, run.id)
 
     run, status, number = asyncio.run(tell())
-    folder = run.settings.get("workspace")
+    folder = run.settings.workspace or None
     if options.as_json:
         told = {"run": run.id, "from": run_id, "records": run.length, "status": status, "workspace": folder}
         return say_json(told)

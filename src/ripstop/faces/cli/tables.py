@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from rich.cells import cell_len, set_cell_size
 
 from ripstop.runtime.ports import RunInfo
-from ripstop.services.handoff.view import Document
 from ripstop.visible_text import visible_line
 
 from .terminal import Part, say, with_style
-from .words import COLOURS, STATUS_COLOURS, first_line, local_time
+from .words import COLOURS, local_time
 
 ROOMY = 110
 """Columns of a terminal in which every column of a table has its place."""
@@ -24,7 +23,7 @@ NARROWEST = 12
 
 
 def show_runs(infos: list[RunInfo]) -> None:
-    width = _width()
+    width = table_width()
     roomy = width >= ROOMY
     headings = ("run", "status", "style", *(("records", "begun") if roomy else ()), "last")
     rows = []
@@ -32,20 +31,6 @@ def show_runs(infos: list[RunInfo]) -> None:
         status = (info.status, COLOURS.get(info.status, "white"))
         more = (str(info.length), local_time(info.created)) if roomy else ()
         rows.append((info.run_id, status, info.style, *more, local_time(info.updated)))
-    print_table(headings, rows, width)
-
-
-def show_documents(documents: list[Document]) -> None:
-    width = _width()
-    roomy = width >= ROOMY
-    headings = ("document", "status", "owner", *(("since",) if roomy else ()), "task")
-    rows = []
-    for one in documents:
-        paper = one.paper
-        status = (paper.status, STATUS_COLOURS[paper.status])
-        since = (paper.updated,) if roomy else ()
-        task = f"(as before the last edit, which cannot be read) {paper.task}" if one.unread else paper.task
-        rows.append((one.id, status, paper.owner, *since, first_line(task, 110 if one.unread else 60)))
     print_table(headings, rows, width)
 
 
@@ -76,6 +61,6 @@ def _padded(text: str, width: int, right: bool) -> str:
     return " " * room + text if right else text + " " * room
 
 
-def _width() -> int:
+def table_width() -> int:
     """Of the terminal. A program or a file that reads the table needs whole texts."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000

@@ -31,7 +31,7 @@ Part = str | tuple[str, str]
 
 
 def say(*parts: Part, err: bool = False) -> None:
-    """Print one line. A newline in it is shown as `\\n`, so a text cannot pass for a line of ours."""
+    """Print one line. A newline in it is shown as `\\n`, so a text cannot fake a line of output."""
     stream = sys.stderr if err else sys.stdout
     coloured = _coloured(stream)
     pieces = [_styled(part, coloured) for part in parts]
@@ -76,7 +76,7 @@ def console_for(stderr: bool = False) -> "Console":
 
 @contextmanager
 def live_line(console: "Console", text: "Text") -> "Iterator[Status]":
-    """A line below everything else while something goes on. What others write to stdout and stderr appears above it."""
+    """A line below everything else while work is in progress. Other output to stdout and stderr appears above it."""
     with console.status(text) as status:
         _filter_proxies()
         _live_lines.append(status)
@@ -144,7 +144,7 @@ class _Rendered:
 
 
 class _Filtered:
-    """A stand-in for a stream that does not filter by itself."""
+    """A wrapper for a stream that does not filter."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

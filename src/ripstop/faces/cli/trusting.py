@@ -1,6 +1,6 @@
 """`trust`: what this project names, and what you have agreed to; and the question that other commands ask before work.
 
-The question is asked on a terminal only. Elsewhere nobody could answer it, so the command ends with exit code 2.
+The question is asked on a terminal only. Elsewhere it could not be answered, so the command ends with exit code 2.
 """
 
 import asyncio
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import to_builtins
 
 from .options import Options, shared_options
 from .terminal import can_ask, confirm, say, say_json
@@ -41,7 +40,7 @@ def _agrees(refusals: "list[NotTrusted]") -> bool:
     return confirm("Do you agree?")
 
 
-@click.command(short_help="Agree to the addresses that this project names.")
+@click.command(short_help="Agree to the addresses and tools that this project names.")
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--yes", is_flag=True, help="Agree without being asked.")
 @click.option("--list", "do_list", is_flag=True, help="List everything that you have agreed to.")
@@ -49,10 +48,11 @@ def _agrees(refusals: "list[NotTrusted]") -> bool:
 @shared_options
 @click.pass_obj
 def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_revoke: bool) -> None:
-    """Show which addresses this project names for its models, and agree to them.
+    """Show which addresses and modules of tools this project names, and agree to them.
 
     An address in the project's ripstop.toml, or in the journal of a RUN that somebody else began, gets no prompt and
-    no key before you have agreed to it. The consent is for this folder and this very address.
+    no key before you have agreed to it. A Python module under [tools] is not imported before that. The consent is for
+    this folder, and for this very address or module.
 
     `--list` and `--revoke` also cover the folders that you have let the runs of a journal write to
     (`--workspace`, or a yes to `ripstop resume`).
@@ -82,7 +82,7 @@ def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_rev
         say("Nothing was agreed to.", err=True)
         sys.exit(DECLINED)
     consents.remember(named)
-    return _show(options, named, "agreed", "This project names no address that you would have to agree to.")
+    return _show(options, named, "agreed", "This project names nothing that you would have to agree to.")
 
 
 def _project() -> str:
@@ -92,16 +92,16 @@ def _project() -> str:
 
 
 def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
-    """What would be refused in this folder: the address of the settings, and that of a run."""
-    from ripstop.app import open_engine
+    """What would be refused in this folder: the address and the tools of the settings, and the address of a run."""
     from ripstop.checks.trust import NotTrusted, Trust
+    from ripstop.opening import open_engine
 
     settings = options.settings()
     trusted = Trust(settings)
 
     async def recorded() -> str:
         async with open_engine(settings) as engine:
-            return str((await engine.look(run_id or "")).run.settings.get("base_url") or "")
+            return (await engine.look(run_id or "")).run.settings.base_url
 
     addresses = [(settings.models.base_url, "")]
     if run_id:
@@ -112,7 +112,7 @@ def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
             trusted.check(address, whose)
         except NotTrusted as refusal:
             refusals.setdefault(refusal.named, refusal)
-    return list(refusals.values())
+    return [*refusals.values(), *trusted.unagreed_tools(options.tool_modules)]
 
 
 def _list(options: Options, agreed: "list[Consent]") -> None:
@@ -124,14 +124,18 @@ def _list(options: Options, agreed: "list[Consent]") -> None:
     _show(options, agreed, "agreed", "You have not agreed to anything yet.")
     for refusal in refusals:
         say(f"{refusal.said}  Agree:  ripstop trust")
-    if not refusals and settings.address_from:
-        say(f"{settings.address_from} names {settings.models.base_url}, which you have agreed to.")
+    named = [settings.models.base_url] if settings.address_from else []
+    named += settings.tools.modules if settings.tools_from else ()
+    if not refusals and named:
+        say(f"{settings.address_from or settings.tools_from} names {', '.join(named)}, which you have agreed to.")
     elif not refusals:
-        say("This project names no address.")
+        say("This project names no address and no tools.")
     return None
 
 
 def _plain(items: "list[Consent]") -> list[dict[str, str]]:
+    from msgspec import to_builtins
+
     return [to_builtins(one) for one in items]
 
 

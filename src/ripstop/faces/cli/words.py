@@ -18,10 +18,8 @@ COLOURS = {
     "waiting": "magenta",
     "listening": "cyan",
     "stuck": "red",
+    "set_aside": "red",
 }
-
-STATUS_COLOURS = {"pending": "cyan", "in_progress": "magenta", "completed": "green", "terminated": "yellow"}
-
 
 PATH_SHOWN = 40
 """Turns of a path that are shown; `--json` has all of them."""

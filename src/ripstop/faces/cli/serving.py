@@ -1,0 +1,189 @@
+"""`work`, `backup` and `forget`: a worker as a service, and care of the journal."""
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import Options, shared_options
+from .output import keep_working_without_readers
+from .signals import STOPPING, stop_requested
+from .summary import GRACE
+from .terminal import say, say_json
+from .trusting import with_consent
+from .words import count
+
+if TYPE_CHECKING:
+    from ripstop.app import App
+    from ripstop.runtime.worker import Worker
+
+AGE = re.compile(r"(\d+)([smhdw])")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+LOOK = 1.0
+"""Seconds between two looks at whether the worker has given up, or (with --until-idle) has nothing left to do."""
+
+
+@click.command(short_help="Work on every run of the journal, until stopped.")
+@click.option("--until-idle", is_flag=True, help="Stop when there is nothing to do now; do not wait for timers.")
+@shared_options
+@click.pass_obj
+def work(options: Options, until_idle: bool) -> None:
+    """Work on a whole journal: every run and every timer, until Ctrl-C or SIGTERM. Several of these can run at once.
+
+    A run that cannot be read, or whose style is not installed, is set aside with a warning (`ripstop runs`); the others
+    continue. Commands that need a tool which this process does not have are left to one that does (`--tools`).
+
+    \b
+    Examples:
+      ripstop work
+      ripstop --tools shop.tools work
+    """
+    sys.exit(with_consent(options, lambda: asyncio.run(_work(options, until_idle))))
+
+
+async def _work(options: Options, until_idle: bool) -> int:
+    from ripstop.app import App
+    from ripstop.runtime.ports import ALL
+
+    interrupted = stop_requested()
+    keep_working_without_readers()
+    settings = options.settings()
+    async with App(settings, tools=options.tools(settings), scope=None) as app:
+        app.check_roles()
+        app.attach(Path.cwd())
+        await _readmit(app)
+        async with app.working(ALL) as worker:
+            if not options.as_json:
+                say(f"Working on {settings.store}. Ctrl-C stops; nothing is lost.", err=True)
+            while not interrupted.done() and not worker.failure:
+                await asyncio.wait([interrupted], timeout=LOOK)
+                if until_idle and not worker.busy and await _nothing_due(app, worker):
+                    break
+            if worker.failure:
+                raise worker.failure
+            if interrupted.done():
+                say(STOPPING, err=True)
+                await worker.stop(GRACE)
+        counts = await app.engine.journal.counts()
+        if options.as_json:
+            say_json({"counts": counts})
+        else:
+            say(", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "No runs.")
+    return 128 + interrupted.result() if interrupted.done() else 0
+
+
+async def _readmit(app: "App") -> None:
+    """Try once more what was set aside: this process may know what another did not."""
+    from ripstop.runtime.ports import RunQuery
+
+    from .pages import all_runs
+
+    for info in await all_runs(app.engine, RunQuery(statuses=("set_aside",))):
+        await app.engine.journal.set_aside(info.run_id, "")
+
+
+async def _nothing_due(app: "App", worker: "Worker") -> bool:
+    due = await app.engine.journal.next_due(offers=worker.offers)
+    return due is None or due > app.engine.clock()
+
+
+@click.command(short_help="Copy the journal while others work on it.")
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@shared_options
+@click.pass_obj
+def backup(options: Options, path: Path) -> None:
+    """Copy the journal as it is at one moment, while others work on it. FILE must not exist yet.
+
+    \b
+    Example:
+      ripstop backup journal-2026-11-16.db
+    """
+    from ripstop.opening import open_engine
+
+    async def copy() -> int:
+        async with open_engine(options.settings()) as engine:
+            await engine.journal.backup(path)
+            return sum((await engine.journal.counts()).values())
+
+    runs = asyncio.run(copy())
+    if options.as_json:
+        return say_json({"file": str(path), "runs": runs})
+    return say(f"{path} holds {count(runs, 'run')}. Check it:  ripstop --store sqlite:{path} verify")
+
+
+@click.command(short_help="Remove runs that have ended.")
+@click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--older", metavar="AGE", help="All runs that ended longer ago than this: 30d, 12h, 2w.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+@shared_options
+@click.pass_obj
+def forget(options: Options, run_id: str | None, older: str | None, dry_run: bool) -> None:
+    """Remove runs that have ended, with all their children. A tombstone stays, so that `verify` finds nothing missing.
+
+    A run stays if a fork shares its records, or another run waits for it. Files in workspaces are not touched.
+
+    \b
+    Examples:
+      ripstop forget haiku-k3f9x
+      ripstop forget --older 30d
+    """
+    from ripstop.kernel.errors import UsageError
+    from ripstop.opening import open_engine
+
+    if bool(run_id) == bool(older):
+        raise click.UsageError("Name one RUN, or say --older AGE.")
+    age = _age(older) if older else 0
+
+    async def remove() -> tuple[list[str], dict[str, str]]:
+        async with open_engine(options.settings()) as engine:
+            families = await _families(engine, run_id, age)
+            gone: list[str] = []
+            kept: dict[str, str] = {}
+            for family in families:
+                try:
+                    if not dry_run:
+                        await engine.journal.forget(family, engine.clock())
+                    gone += family
+                except UsageError as error:
+                    if run_id:
+                        raise
+                    kept[family[0]] = str(error)
+            return gone, kept
+
+    gone, kept = asyncio.run(remove())
+    if options.as_json:
+        return say_json({"forgotten": gone, "kept": kept, "dry_run": dry_run})
+    for name, reason in kept.items():
+        say(f"{name} stays: {reason}", err=True)
+    for name in gone if dry_run else ():
+        say(name)
+    return say(f"{'Would forget' if dry_run else 'Forgot'} {count(len(gone), 'run')}.")
+
+
+def _age(text: str) -> int:
+    """Microseconds."""
+    match = AGE.fullmatch(text.strip())
+    if match is None:
+        raise click.UsageError(f"--older {text!r} is not an age. Write a number and a unit: 30d, 12h, 90m, 2w.")
+    return int(match[1]) * SECONDS[match[2]] * 1_000_000
+
+
+async def _families(engine: Any, run_id: str | None, age: int) -> list[list[str]]:
+    """The runs to remove, each with its descendants behind it."""
+    from ripstop.kernel.errors import RunNotFound
+    from ripstop.kernel.events import OUTCOMES
+    from ripstop.runtime.ports import RunQuery
+
+    from .pages import all_runs
+
+    if run_id:
+        if await engine.journal.run(run_id) is None:
+            raise RunNotFound(run_id)
+        return [[run_id, *(info.run_id for info in await engine.descendants(run_id))]]
+    before = engine.clock() - age
+    ended = await all_runs(engine, RunQuery(statuses=OUTCOMES, parent=""))
+    tops = [info.run_id for info in ended if info.updated < before]
+    return [[top, *(info.run_id for info in await engine.descendants(top))] for top in tops]

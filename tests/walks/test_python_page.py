@@ -1,0 +1,90 @@
+"""What docs/python.md shows is true: its programs run and print what the page says, and every public name exists."""
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ripstop
+from ripstop.runtime.ports import Question
+from ripstop.settings.settings_file import Models, Settings
+from tests.walks.test_readme import ROOT
+
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+NAMES = ["script", "app", "follow", "plug-in"]
+HAIKU = "examples/haiku"
+MODEL = f"script:{HAIKU}/script.jsonl"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(ROOT / HAIKU, tmp_path / HAIKU)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_program_of_the_page_shows_its_output() -> None:
+    assert len(PROGRAMS) == PAGE.count("```python\n") == len(NAMES)
+
+
+@pytest.mark.parametrize(("program", "output"), PROGRAMS, ids=NAMES)
+def test_a_program_of_the_page_prints_what_it_shows(program: str, output: str, project: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", program], cwd=project, capture_output=True, text=True, timeout=60)
+    assert done.stdout == output, done.stderr
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in ripstop.__all__:
+        assert getattr(ripstop, name) is not None
+    used = set(re.findall(r"ripstop\.([A-Za-z_]+)", " ".join(program for program, _ in PROGRAMS)))
+    assert used - {"toml"} <= set(ripstop.__all__)
+
+
+def test_every_method_of_the_page_exists() -> None:
+    methods = set(re.findall(r"app\.(\w+)\(", PAGE))
+    assert {name for name in methods if not hasattr(ripstop.App, name)} == set()
+
+
+def test_run_sync_works_inside_a_running_event_loop(project: Path) -> None:
+    async def notebook() -> ripstop.RunResult:
+        return ripstop.run_sync(HAIKU, model=MODEL)
+
+    assert asyncio.run(notebook()).status == "completed"
+
+
+def test_run_sync_answers_questions_or_hands_them_back(project: Path) -> None:
+    settings = Settings(models=Models(default=MODEL), guards={"then": "ask"})
+    waiting = ripstop.run_sync(HAIKU, settings=settings, limits=ripstop.Limits(calls=1))
+    assert (waiting.status, len(waiting.questions), waiting.result) == ("waiting", 1, None)
+
+    def answer(question: Question) -> str:
+        return "stop"
+
+    stopped = ripstop.run_sync(HAIKU, settings=settings, limits=ripstop.Limits(calls=1), answer=answer)
+    assert stopped.status == "limit" and "limit" in stopped.because
+
+
+def test_run_sync_with_the_same_key_is_the_same_run(project: Path) -> None:
+    first, second = (ripstop.run_sync(HAIKU, "rain", model=MODEL, key="order-7") for _ in range(2))
+    assert (first.run, first.result) == (second.run, second.result)
+    with pytest.raises(ripstop.UsageError, match="exists already"):
+        ripstop.run_sync(HAIKU, "snow", model=MODEL, key="order-7")
+
+
+def test_run_sync_raises_what_is_wrong(project: Path) -> None:
+    with pytest.raises(ripstop.UsageError, match="There is no workflow 'nothing'"):
+        ripstop.run_sync("nothing", model=MODEL)
+    assert not (project / ".ripstop").exists()
+
+
+def test_a_tool_needs_no_parentheses() -> None:
+    @ripstop.tool
+    def ring(what: str) -> str:
+        return what
+
+    assert (ring.name, ring.kind.value, ring("bell")) == ("ring", "unsafe", "bell")
