@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ripstop.app import open_app
+from ripstop.app import App
 from ripstop.services.handoff.service import HandoffService
 from ripstop.settings.settings_file import Settings
 from ripstop.styles.handoff.document import write
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 async def _take_in(root: Path) -> None:
-    async with open_app(Settings(store=f"sqlite:{root / '.ripstop' / 'journal.db'}")) as app:
+    async with App(Settings(store=f"sqlite:{root / '.ripstop' / 'journal.db'}")) as app:
         app.worker.only = ""
         await HandoffService(app, root, print).take_stock()
 

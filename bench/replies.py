@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ripstop.app import open_app
+from ripstop.app import App
 from ripstop.definitions.loading import find
 from ripstop.performers.tools.editing import NotOnce, Undecidable, edited, is_edited
 from ripstop.runtime.following import until_settled
@@ -44,7 +44,7 @@ async def run(reply: dict[str, object]) -> tuple[float, float, str]:
         script = place / "script.jsonl"
         script.write_text("\n".join(json.dumps(line) for line in (reply, {"reply": DONE})), encoding="utf-8")
         settings = Settings(store=f"sqlite:{place / 'journal.db'}", models=Models(default=f"script:{script}"))
-        async with open_app(settings) as app:
+        async with App(settings) as app:
             ticking = asyncio.create_task(_longest_stall())
             begin = time.perf_counter()
             started = await app.start(find(str(place / "flow.yaml"), any_name=True), workspace=place / "w")

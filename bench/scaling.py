@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ripstop import find, open_app, read_settings, until_settled
+from ripstop import App, find, read_settings, until_settled
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "haiku"
 
@@ -29,7 +29,7 @@ def follow(folder: Path, runs: int) -> float:
             folder, store=f"sqlite:{folder / 'journal.db'}", model=f"script:{EXAMPLE / 'script.jsonl'}"
         )
         workflow = find(str(EXAMPLE))
-        async with open_app(settings) as app:
+        async with App(settings) as app:
             began = time.perf_counter()
             started = await asyncio.gather(*(app.start(workflow, workspace=folder / "files") for _ in range(runs)))
             views = await asyncio.gather(*(until_settled(app.engine, app.worker, run.id) for run in started))

@@ -6,25 +6,23 @@ Only the agent is ours: it answers at once, and it is `pure`, like every call of
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ripstop.journals.sqlite.journal import SqliteJournal
-from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, Command, Guards
-from ripstop.kernel.events import Event, GuardTripped, Started
-from ripstop.kernel.prompt import Prompt
-from ripstop.kernel.run import Run
-from ripstop.kernel.step import News, Picture, Step
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, Command
+from ripstop.kernel.events import Event, Started
+from ripstop.kernel.registry import Registry
+from ripstop.kernel.step import Step
+from ripstop.kernel.style import News, Style, StyleKit
 from ripstop.runtime.engine import Engine
-from ripstop.runtime.ports import Kind, Request
+from ripstop.runtime.performers import Kind, Request
 from ripstop.runtime.worker import Worker
+from ripstop.styles.graph import KIT as GRAPH
 from ripstop.styles.graph.definition import Agent, Graph, State, Transition
-from ripstop.styles.graph.events import GRAPH_EVENTS
-from ripstop.styles.graph.style import GraphStyle
 
 from .work import Figures, Model, bytes_in, main, rate, resident
 
@@ -41,58 +39,37 @@ class InstantAgent:
     def kind(self, command: Command) -> Kind:
         return Kind.PURE
 
-    def provider(self, command: Command) -> str:
+    def offers(self) -> tuple[str, ...]:
+        return ()
+
+    def provider(self, request: Request) -> str:
         return ""
 
     async def probe(self, request: Request) -> Answer | None:
         return None
 
 
-class Waiting:
+class Waiting(Style[str]):
     """A style whose run asks a person, and waits."""
 
     name = "waiting"
-    unforkable = ""
-
-    def guards(self, definition: Any, wishes: Mapping[str, Any]) -> Guards:
-        return Guards()
 
     def begin(self, definition: Any, started: Started) -> str:
         return started.input
-
-    def rebase(self, state: str, definition: Any) -> str:
-        return state
 
     def evolve(self, state: str, number: int, event: Event) -> str:
         return state
 
     def decide(self, step: Step[str], news: News) -> None:
         if isinstance(news, Started):
-            step.ask(AskPerson(question="May it go on?", choices=("yes", "no")))
+            step.ask(AskPerson(question="May it go on?", choices={"yes": "", "no": ""}))
 
-    def cancelled(self, step: Step[str], because: str) -> None:
-        step.end("stopped", because)
 
-    def stopped(self, step: Step[str], verdict: GuardTripped) -> None:
-        step.end_by_guard(verdict)
+class Nothing(msgspec.Struct, frozen=True):
+    """What the style that waits is defined by."""
 
-    def render(self, state: str, command: AskAgent) -> Prompt:
-        return Prompt(messages=())
 
-    def arguments(self, state: str, command: CallTool) -> dict[str, Any]:
-        return {}
-
-    def listens(self, state: str) -> bool:
-        return False
-
-    def resumable(self, state: str) -> bool:
-        return False
-
-    def picture(self, run: Run[str]) -> Picture:
-        return Picture()
-
-    def explain(self, before: str, event: Event) -> list[str]:
-        return []
+REGISTRY = Registry([GRAPH, StyleKit(style=Waiting(), definition=Nothing)])
 
 
 def now() -> int:
@@ -115,16 +92,12 @@ def ping_pong(steps: int) -> bytes:
     return msgspec.json.encode(graph)
 
 
-def load(style: str, content: bytes) -> Any:
-    return msgspec.json.decode(content, type=Graph) if style == "graph" else None
-
-
 def with_engine(folder: Path, model: Model, work: Callable[[Engine, Worker], Awaitable[Figures]]) -> Figures:
     """Open the journal, let `work` use it, close it."""
 
     async def inside() -> Figures:
-        journal = SqliteJournal(folder / "journal.db", Codec(GRAPH_EVENTS))
-        engine = Engine(journal, {"graph": GraphStyle(), "waiting": Waiting()}, load, now)
+        journal = SqliteJournal(folder / "journal.db", REGISTRY.codec)
+        engine = Engine(journal, REGISTRY, now)
         worker = Worker(engine, {AskAgent: InstantAgent(model)}, now, concurrency=CONCURRENCY)
         await worker.start()
         figures = await work(engine, worker)
@@ -142,7 +115,7 @@ def concurrent(folder: Path, runs: int, steps: int, size: int = 500) -> Figures:
         await asyncio.gather(*(engine.start(f"run-{index}", "graph", definition) for index in range(runs)))
         await worker.idle()
         figures = rate(runs * steps, began)
-        statuses = {info.status for info in await engine.runs()}
+        statuses = set(await engine.journal.counts())
         assert statuses == {"limit"}, statuses
         assert len(model.asked) == runs * steps, len(model.asked)
         return figures
@@ -195,13 +168,13 @@ def waiting(folder: Path, runs: int, seconds: float) -> Figures:
         async def start(first: int, last: int) -> None:
             for begin in range(first, last, 100):
                 batch = range(begin, min(begin + 100, last))
-                await asyncio.gather(*(engine.start(f"run-{n}", "waiting", b"", input="hello") for n in batch))
+                await asyncio.gather(*(engine.start(f"run-{n}", "waiting", b"{}", input="hello") for n in batch))
 
         await start(0, 100)
         before = resident()
         await start(100, 100 + runs)
         grown = resident() - before
-        assert len(await engine.desk()) == runs + 100
+        assert await engine.journal.desk_count() == runs + 100
         used = time.process_time()
         await asyncio.sleep(seconds)
         return {"bytes_per_run": grown / runs, "cpu_share": (time.process_time() - used) / seconds, "runs": runs}

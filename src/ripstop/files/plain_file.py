@@ -1,7 +1,7 @@
-"""Reads a file that somebody named: a plain one, and not more of it than is wanted.
+"""Reads a file that a user named: a regular one, and not more of it than is wanted.
 
-A pipe would keep us waiting for ever, and a device has no end. So what it is, and how long it is, is looked at first.
-Whatever stands in the way is an `OSError` whose `strerror` is meant for people.
+A pipe would keep us waiting for ever, and a device has no end. So its type and size are checked first.
+Every failure is an `OSError` whose `strerror` is meant for people.
 """
 
 import errno

@@ -51,7 +51,7 @@ def create_file(path: Path, content: bytes = b"") -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Take a file or folder of ours away from everybody else. A link, or what belongs to others, stays as it is."""
+    """Deny other users access to a file or folder. A link, or what belongs to another user, stays as it is."""
     try:
         found = os.lstat(path)
         mode = stat.S_IMODE(found.st_mode)
