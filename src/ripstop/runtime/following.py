@@ -39,7 +39,7 @@ async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
     The last is in `View.needs`. A worker that works on nothing only watches, so it waits for others to offer it.
     """
     family = _Family(engine, worker, run_id)
-    blind = POLL_INTERVAL
+    blind, stalled = POLL_INTERVAL, False
     try:
         while True:
             family.turned.clear()
@@ -50,11 +50,15 @@ async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
             if not await family.moves(view):
                 return view
             if await _news(family.turned, worker, seen, blind):
-                blind = POLL_INTERVAL
+                blind, stalled = POLL_INTERVAL, False
                 continue
             blind = min(blind * 2, LONGEST_BLIND)
-            if not isinstance(worker.scope, Nothing) and not await family.moves(view, look_closely=True):
+            if isinstance(worker.scope, Nothing) or await family.moves(await engine.look(run_id), look_closely=True):
+                stalled = False
+            elif stalled:
                 return replace(view, needs=tuple(dict.fromkeys(family.needs)))
+            else:  # another process may be about to take it, or may have just done it: look once more
+                blind, stalled = POLL_INTERVAL, True
     finally:
         family.close()
 
