@@ -8,7 +8,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench crash soak-docs soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings coverage-of-requirements lock clean
+.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings coverage-of-requirements lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -29,10 +29,10 @@ demo: $(MODEL) ## Run the two-agent example to its end with the real local model
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: $(MODEL) ## Run every quick test that needs no server
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not long"
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not long and not soak"
 
 test-long: $(MODEL) ## Run the tests that take longer: short forms of the soaks, fuzzing, many kills
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m long
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long and not soak"
 
 lint: $(READY) ## ruff, mypy --strict and import-linter
 	@$(BIN)/ruff check .
@@ -49,6 +49,9 @@ bench: $(READY) ## Measure ripstop side by side with LangGraph, DBOS and bare SQ
 
 crash: $(READY) ## Kill a working process 1,000 times and more; nothing may be lost or silently repeated
 	@$(BIN)/python -m tests.harness.crash --kills 1000
+
+soak-families: $(MODEL) ## Families of runs: disturbed at random by two workers, and killed anywhere
+	@$(BIN)/python -m pytest -q -m soak
 
 soak-docs: $(READY) ## 50 processes, 100,000 updates of one folder of documents, random kills
 	@$(BIN)/python -m tests.harness.document_crash --processes 50 --updates 100000

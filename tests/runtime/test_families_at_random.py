@@ -26,7 +26,7 @@ def family_of(run_id: str) -> str:
     return run_id.split(".", maxsplit=1)[0]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 40))])
 def test_every_family_settles_and_pays_for_all_its_calls(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     made: Counter[str] = Counter()

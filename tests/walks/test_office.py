@@ -194,8 +194,7 @@ async def check_family(folder: Path) -> None:
     assert "Status: completed" in text and text.count("Sent: Dear Ms Ito") == 1
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8))])
 def test_the_family_survives_kills_anywhere(seed: int, tmp_path: Path) -> None:
     kills, chains, chance = 0, 0, random.Random(seed)
     while kills < 8:
