@@ -9,6 +9,7 @@ A handler runs between any two instructions, in the middle of a write or an impo
 writes past Python's streams.
 """
 
+import atexit
 import contextlib
 import json
 import os
@@ -40,6 +41,10 @@ class _State:
     """The command that resumes what is under way."""
     told: bool = False
     """Whether a person knows how to resume."""
+    holding: bool = False
+    """Whether signals are held back."""
+    held: tuple[int, ...] = ()
+    """The signals that were held back."""
     leaving: int = 0
     """How many signals have asked to leave at once."""
     exit_code: int | None = None
@@ -92,12 +97,17 @@ def resume_with(command: str) -> None:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Hold signals back: the message is shown once, even if the next signal comes in the middle of it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    """Hold signals back: the message is shown once, even if the next signal comes in the middle of it.
+
+    The handler holds them: a signal mask would be that of this thread alone, and any other thread can get the signal.
+    """
+    _state.holding = True
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _state.holding = False
+        if _state.held:
+            _on_signal(_state.held[0], None)
 
 
 def interruption(resume: str = "") -> str:
@@ -112,6 +122,16 @@ def _in_words(resume: str) -> str:
 
 def finishing(exit_code: int) -> None:
     _state.exit_code = exit_code
+    atexit.register(_ignore_signals)
+
+
+def _ignore_signals() -> None:
+    """Python puts back the signals' default while it ends, and then Ctrl-C would change the exit code.
+
+    Its threads have ended by now, so there is nothing left whose end a signal could shorten.
+    """
+    for number in _STOPPING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -121,7 +141,9 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def _on_signal(number: int, _: FrameType | None) -> None:
-    if _state.exit_code is not None:
+    if _state.holding and len(_state.held) < IMPATIENT:
+        _state.held += (number,)
+    elif _state.exit_code is not None:
         _leave(_state.exit_code)
     elif _state.request is not None and not _state.told:
         request, _state.request = _state.request, None
