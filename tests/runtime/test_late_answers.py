@@ -1,13 +1,12 @@
 """A call that nobody needs any more: it is cut off, what it cost counts, and nothing is silently repeated."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, StartRun, Usage
-from ripstop.kernel.events import Answered
+from ripstop.kernel.events import Answered, CancelRequested, Ended
 from ripstop.runtime.performers import Kind, Request
 from ripstop.testing import Errands
 from tests.runtime.clerk_style import Clerk
@@ -41,10 +40,10 @@ def test_cancel_cuts_off_a_call_and_counts_what_it_cost(tmp_path: Path, elsewher
             worker = await world.work({AskAgent: agent})
             await world.start("r", (AGENT,))
             await until(lambda: bool(agent.asked))
-            began = time.monotonic()
             await (other if elsewhere else world).engine.cancel("r")
             view = await world.until("r", lambda view: not view.run.late)
-            assert time.monotonic() - began < 2.0, "within a second, and what this machine is busy with"
+            events = [type(event) for event in await world.events("r")]
+            assert events[-3:] == [CancelRequested, Ended, Answered], "the call itself would never have returned"
             assert view.run.spent.usage == Usage(unreported_input=100, unreported_output=10)
             (late,) = answers(await world.events("r"))
             assert isinstance(late.answer, Failed) and late.answer.usage.counted_tokens == 110
