@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ripstop.journals import hash_chain as chain
 from ripstop.testing.commands import command
@@ -228,7 +228,7 @@ class Tally(Struct):
     """What came of it."""
 
     files: int = 0
-    codes: Counter[str] = Counter()
+    codes: Counter[str] = field(default_factory=Counter)
     slowest: float = 0.0
     """Seconds."""
     slowest_command: str = ""

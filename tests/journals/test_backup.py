@@ -99,8 +99,10 @@ def test_never_copies_over_something(tmp_path: Path) -> None:
                 await journal.backup(tmp_path / name)
         assert (tmp_path / "letter.txt").read_text() == "Dear Ann"
         assert not (tmp_path / "nowhere").exists()
-        with pytest.raises(JournalError, match="cannot be copied"):
+        with pytest.raises(JournalError, match="cannot be copied") as refused:
             await journal.backup(tmp_path / "missing" / "copy.db")
+        missing = tmp_path / "missing" / "copy.db"
+        assert str(refused.value) == f"The journal cannot be copied to {missing}: No such file or directory."
         await journal.close()
         assert not [name for name in os.listdir(tmp_path) if "unfinished" in name]
 

@@ -9,7 +9,7 @@ import pytest
 from ripstop.journals.sqlite import bounded_query as bounded
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.errors import JournalError
+from ripstop.kernel.errors import JournalError, JournalNotFound
 from ripstop.runtime.ports import Damage
 from ripstop.testing.journal_entries import Scribe
 
@@ -52,7 +52,9 @@ def tampered(path: Path, *statements: str) -> Path:
             "outbox_due",
         ),
         (['CREATE TABLE "\x1b[31m" (a)'], r"\\x1b"),
-        (["PRAGMA user_version = -5"], "which ripstop did not make"),
+        (["PRAGMA user_version = -5"], "its journal version is -5, and versions begin with 1"),
+        (["PRAGMA user_version = -1"], "its journal version is -1"),
+        (["PRAGMA user_version = 0"], "its journal version is 0, as in an empty file, but it has tables"),
     ],
 )
 def test_an_object_that_is_not_ours_is_named_and_nothing_is_read(
@@ -65,6 +67,39 @@ def test_an_object_that_is_not_ours_is_named_and_nothing_is_read(
             SqliteJournal(path, Codec(), create)
         assert named.replace("\\\\", "\\") in str(caught.value)
     assert path.read_bytes() == before
+
+
+def test_an_empty_database_is_not_a_journal_yet(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    with sqlite3.connect(path) as db:
+        db.executescript("CREATE TABLE gone (a); DROP TABLE gone")
+    db.close()
+    with pytest.raises(JournalNotFound, match="is empty: it does not hold a journal yet"):
+        SqliteJournal(path, Codec(), create=False)
+    journal(path)
+    assert asyncio.run(_runs(path)) == ["a"]
+
+
+def test_an_empty_database_with_a_negative_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = -1")
+    db.close()
+    before = path.read_bytes()
+    for create in (True, False):
+        with pytest.raises(JournalError, match="its journal version is -1"):
+            SqliteJournal(path, Codec(), create)
+    assert path.read_bytes() == before
+
+
+def test_a_definition_that_is_not_text_is_damage(tmp_path: Path) -> None:
+    path = journal(tmp_path / "j.db")
+    data = path.read_bytes()
+    assert data.count(b"alive at least") == 1
+    path.write_bytes(data.replace(b"alive at least", b"\xff" * 14))
+    with pytest.raises(JournalError, match="is damaged so badly that it cannot be opened") as refused:
+        SqliteJournal(path, Codec())
+    assert "\n" not in str(refused.value)
 
 
 def test_comments_and_spaces_in_a_definition_make_no_difference(tmp_path: Path) -> None:

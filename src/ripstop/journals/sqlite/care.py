@@ -9,13 +9,17 @@ from ripstop.files.private_files import create_file
 from ripstop.journals.forgetting import check_forgettable
 from ripstop.kernel.errors import JournalError, UsageError
 
+from .explained import primary_code
 from .file import connect
 from .sql import queries
+
+CANNOT_WRITE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+"""Errors of SQLite that only the copy can be to blame for: the journal itself is only read."""
 
 
 def backup(source: Path, target: Path) -> None:
     """Copy the journal as it is at one moment. Raises `UsageError` if there is something at the target."""
-    if target.exists():
+    if os.path.lexists(target):
         raise UsageError(f"{target} exists already. Name a file that does not.")
     unfinished = target.with_name(f"{target.name}.unfinished")
     reading = connect(source, create=False)
@@ -35,8 +39,12 @@ def backup(source: Path, target: Path) -> None:
         os.link(unfinished, target)  # never over a file that was put there in the meantime
     except FileExistsError as error:
         raise UsageError(f"{target} exists already. Name a file that does not.") from error
-    except OSError as error:
-        raise JournalError(f"The journal cannot be copied to {target}: {error}.") from error
+    except OSError as error:  # it names the unfinished copy, which the user has not heard of
+        raise JournalError(f"The journal cannot be copied to {target}: {error.strerror}.") from error
+    except sqlite3.Error as error:
+        if primary_code(error) not in CANNOT_WRITE:
+            raise
+        raise JournalError(f"The journal cannot be copied to {target} (SQLite: {error}).") from error
     finally:
         reading.close()
         unfinished.unlink(missing_ok=True)

@@ -16,11 +16,11 @@ from ripstop.kernel.errors import JournalError, JournalNotFound
 from ripstop.runtime.failpoints import failpoint
 
 from .bounded_query import BoundedConnection
-from .schema import check_schema
+from .explained import PATIENCE, explain, primary_code
+from .schema import check_schema, not_ours
 from .sql import migrations
 
 APPLICATION_ID = 0x52495053  # "RIPS"
-PATIENCE = 30.0
 HEADER = 100
 """Bytes that every SQLite database begins with. SQLite takes a file of one byte for an empty one and overwrites it; for
 anything longer it looks at the header itself. It is not read here: closing the file would drop SQLite's locks on it."""
@@ -107,7 +107,7 @@ def _prepare(path: Path, db: sqlite3.Connection, create: bool) -> None:
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         close_to_others(path.with_name(name))  # not before we know that it is a journal
     if not version and not create:
-        raise JournalNotFound(path)  # an empty file, or one that another process is about to make a journal of
+        raise JournalNotFound(path, empty=True)  # or another process is about to make a journal of it
     if version < max(known):
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN EXCLUSIVE")
@@ -158,8 +158,12 @@ def _known_version(path: Path, db: sqlite3.Connection) -> int:
             f"{path} was written by ripstop 0.1 (journal version {version}), which this version does not read. "
             "Look at it with ripstop 0.1, or name another file with --store. Nothing was changed."
         )
-    check_schema(path, db, max(version, 0))
-    return max(version, 0)
+    if version < 0:
+        raise not_ours(path, f"its journal version is {version}, and versions begin with 1")
+    if tables and not version:
+        raise not_ours(path, "its journal version is 0, as in an empty file, but it has tables")
+    check_schema(path, db, version)
+    return version
 
 
 def _statements(script: str) -> list[str]:
@@ -181,7 +185,7 @@ def _patiently(db: sqlite3.Connection, do: Callable[[], None]) -> None:
             do()
             return
         except sqlite3.OperationalError as error:
-            if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
         if db.in_transaction:
             db.execute("ROLLBACK")
@@ -192,36 +196,3 @@ def _cannot_open(path: Path, error: Exception) -> JournalError:
     if os.path.isdir(path):  # unlike `Path.is_dir`, it does not raise where the folder may not be looked into
         return JournalError(f"{path} is a folder, not a journal. Name a file with --store.")
     return JournalError(f"The journal {path} cannot be opened: {error}. Is the folder there, and may you write to it?")
-
-
-def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, opening: bool = False) -> JournalError:
-    """What SQLite says, as a person would say it, with what to do next. What cannot be opened cannot be verified."""
-    # an error that quotes bytes of a damaged file cannot even be put into words
-    undecodable = isinstance(error, UnicodeDecodeError)
-    code = sqlite3.SQLITE_CORRUPT if undecodable else getattr(error, "sqlite_errorcode", 0) & 0xFF
-    advice = {
-        sqlite3.SQLITE_NOTADB: "is not an SQLite database. Name another file with --store. Nothing was changed",
-        sqlite3.SQLITE_FULL: "cannot grow: the disk is full. Make room, then `ripstop resume`. "
-        "What was recorded before is safe",
-        sqlite3.SQLITE_READONLY: "cannot be written to: it, or its folder, is read-only. Change its permissions, "
-        "or name another file with --store",
-        sqlite3.SQLITE_BUSY: f"has been locked by another process for {PATIENCE:g} s. End that one, or wait for it",
-        sqlite3.SQLITE_LOCKED: "is locked. End the program that holds it, or wait for it",
-        sqlite3.SQLITE_CORRUPT: "is damaged. `ripstop verify` shows more; restore it from a backup",
-        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error. "
-        "What was recorded before is safe. Check the disk, then `ripstop resume`",
-        sqlite3.SQLITE_INTERRUPT: "is damaged: reading it takes more work than a file of its size can need. "
-        "`ripstop verify` shows more; restore it from a backup",
-        sqlite3.SQLITE_TOOBIG: "has a value that is too large to be read or written",
-        sqlite3.SQLITE_CANTOPEN: "cannot be opened. Is the folder there, and may you write to it?",
-    }.get(code, "cannot be used")
-    if code == sqlite3.SQLITE_CORRUPT and opening:
-        advice = "is damaged so badly that it cannot be opened. Restore it from a backup"
-    if code == sqlite3.SQLITE_CANTOPEN and os.path.exists(path):
-        advice = (
-            "cannot be opened: may you write to its folder? To look at one that cannot be written to, copy it, "
-            f"together with {path.name}-wal if that is there, and name the copy with --store"
-        )
-    if code == sqlite3.SQLITE_CANTOPEN and os.path.isdir(path):
-        advice = "is a folder, not a journal. Name a file with --store"
-    return JournalError(f"The journal {path} {advice} (SQLite: {error}).")

@@ -18,6 +18,7 @@ from ripstop.kernel.errors import JournalError
 from ripstop.runtime.failpoints import failpoint
 
 from .bounded_query import BoundedConnection
+from .explained import PATIENCE, primary_code
 from .write_queue import WriteQueue
 
 Operation = Callable[..., Any]
@@ -29,8 +30,6 @@ SLOW = 0.020
 """Seconds. A commit that takes longer than this, on average, moves to the writer thread."""
 QUICK = 0.010
 """Seconds. It comes back to the loop when the average has fallen below this."""
-PATIENCE = 30.0
-"""Seconds to wait for another process that holds the write lock."""
 
 
 class GroupCommit:
@@ -199,4 +198,4 @@ class GroupCommit:
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
-    return (error.sqlite_errorcode & 0xFF) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

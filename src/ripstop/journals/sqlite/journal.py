@@ -11,11 +11,10 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ripstop.journals.blobs import genuine
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.errors import JournalError, LeaseLost, NotNeeded, UsageError
+from ripstop.kernel.errors import JournalError, LeaseLost, NotNeeded
 from ripstop.kernel.events import Record
 from ripstop.runtime.ports import (
     ALL,
@@ -37,7 +36,8 @@ from ripstop.runtime.ports import (
 from .bounded_query import BoundedConnection
 from .care import backup, forget
 from .columns import is_count, is_time
-from .file import connect, explain
+from .explained import Explained, explain
+from .file import connect
 from .group_commit import GroupCommit
 from .lists import SqliteLists
 from .liveness import Liveness
@@ -97,7 +97,7 @@ class SqliteJournal:
         self, run_id: str, after: int = 0, before: int | None = None, most: int | None = None
     ) -> list[Record]:
         end = min(LAST if before is None else before, LAST if most is None else after + most + 1)
-        with _Explained(self._path):
+        with Explained(self._path):
             rows = list(self._reading.rows(self._sql["story"], {"run": run_id, "after": after, "before": end}))
         found: list[Record] = []
         for first, at, body in reversed(rows):
@@ -110,28 +110,28 @@ class SqliteJournal:
         return found
 
     async def blob(self, digest: str) -> bytes:
-        with _Explained(self._path):
+        with Explained(self._path):
             row = next(self._reading.rows(self._sql["blob"], (digest,)), None)
         if row is None:
             raise JournalError(f"{self._path}: the content {digest[:12]}… is missing. `ripstop verify` shows more.")
         return genuine(row[0], digest, str(self._path))
 
     async def latest(self) -> int:
-        with _Explained(self._path):
+        with Explained(self._path):
             last, until = next(self._reading.rows(self._sql["latest"]))
         self._expect(all(type(time or 0) is int for time in (last, until)), "the time of a record or worker")
         return max(last or 0, (until or 0) - LEASE, 0)
 
     async def since(self, cursor: str = "", most: int = 100) -> list[Moved]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return self._lists.since(cursor, most)
 
     async def cursor(self) -> str:
-        with _Explained(self._path):
+        with Explained(self._path):
             return str(next(self._reading.rows(self._sql["last_position"]))[0])
 
     async def follower(self, name: str) -> str:
-        with _Explained(self._path):
+        with Explained(self._path):
             row = next(self._reading.rows(self._sql["follower"], (name,)), None)
         return str(row[0]) if row else ""
 
@@ -141,41 +141,41 @@ class SqliteJournal:
     # Lists
 
     async def runs(self, query: RunQuery = RunQuery()) -> Page[RunInfo]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return self._lists.runs(query)
 
     async def run(self, run_id: str) -> RunInfo | None:
-        with _Explained(self._path):
+        with Explained(self._path):
             return self._lists.run(run_id)
 
     async def counts(self, query: RunQuery = RunQuery()) -> dict[str, int]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return self._lists.counts(query)
 
     async def forks(self, run_id: str) -> list[RunInfo]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return self._lists.forks(run_id)
 
     async def desk(self, query: DeskQuery = DeskQuery()) -> Page[Question]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return self._lists.desk(query)
 
     async def desk_count(self) -> int:
-        with _Explained(self._path):
+        with Explained(self._path):
             return self._lists.desk_count()
 
     async def document(self, collection: str, key: str) -> bytes | None:
-        with _Explained(self._path):
+        with Explained(self._path):
             row = next(self._reading.rows(self._sql["document"], (collection, key)), None)
         self._expect(row is None or isinstance(row[0], bytes), "a document")
         return row[0] if row else None
 
     async def documents(self, collection: str, cursor: str = "", size: int = 50) -> Page[tuple[str, bytes]]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return self._lists.documents(collection, cursor, size)
 
     async def tombstones(self) -> list[Tombstone]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return self._lists.tombstones()
 
     def _expect(self, holds: bool, what: str) -> None:
@@ -197,11 +197,11 @@ class SqliteJournal:
         return version
 
     async def verify(self, run_id: str | None = None) -> list[Damage]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return verify(self._reading, self._codec, run_id)
 
     async def check_run(self, run_id: str) -> list[Damage]:
-        with _Explained(self._path):
+        with Explained(self._path):
             if self._outbox_damage is None:  # once: an index without a row would hide a command for ever
                 self._outbox_damage = check_outbox(self._reading)
             return [*self._outbox_damage, *check_run(self._reading, self._codec, run_id)]
@@ -226,7 +226,7 @@ class SqliteJournal:
     async def _forget_the_dead(self, now: int) -> None:
         """Workers that were killed and whose files are left, or whose leases ran out without a file."""
         marks = self._liveness.marks()  # before the list, so that a worker enrolling just now is in it
-        with _Explained(self._path):
+        with Explained(self._path):
             known = self._workers()
         dead = [
             other
@@ -254,7 +254,7 @@ class SqliteJournal:
             db.execute(self._sql["forget_worker"], (holder,))
 
     async def workers(self, now: int) -> list[tuple[int, bool]]:
-        with _Explained(self._path):
+        with Explained(self._path):
             known = self._workers()
         return [(worker, until >= now and not self._liveness.gone(worker)) for worker, until in known.items()]
 
@@ -275,7 +275,7 @@ class SqliteJournal:
     ) -> list[ClaimedCommand]:
         if isinstance(scope, Nothing):
             return []
-        with _Explained(self._path):
+        with Explained(self._path):
             dead = [
                 other
                 for other, until in self._workers().items()
@@ -324,13 +324,13 @@ class SqliteJournal:
         return tasks
 
     async def held(self, run_id: str) -> set[int]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return {number for (number,) in self._reading.rows(self._sql["held"], (run_id,))}
 
     async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
         if isinstance(scope, Nothing):
             return None
-        with _Explained(self._path):
+        with Explained(self._path):
             due = self._outbox.next_due(self._looking.rows, scope, offers)
         self._expect(all(type(time) is int for time in due), "the time of a command")
         return min(due, default=None)
@@ -367,7 +367,7 @@ class SqliteJournal:
         await self._commit.submit(lambda db: db.execute(self._sql["park"], given).rowcount)
 
     async def superseded(self, holder: int) -> list[tuple[str, int]]:
-        with _Explained(self._path):
+        with Explained(self._path):
             return list(self._looking.rows(self._sql["superseded"], (holder,)))
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
@@ -383,21 +383,5 @@ class SqliteJournal:
         self._steps.forget_heads()
 
     async def backup(self, path: Path) -> None:
-        with _Explained(self._path):
+        with Explained(self._path):
             await asyncio.to_thread(backup, self._path, path)
-
-
-class _Explained:
-    """Turns the errors of SQLite, and of what is asked of it, into ours."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, UnicodeEncodeError):  # half a character, from a command line or a request
-            raise UsageError(f"{ascii(error.object)[:60]} cannot be looked for: it is not valid text.") from error
-        if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
-            raise explain(self._path, error) from error

@@ -27,12 +27,12 @@ def check_schema(path: Path, db: sqlite3.Connection, version: int) -> None:
     """Raise `JournalError`, which names the object, unless the file is as ripstop makes it in that version."""
     found, wanted = read_schema(db), _wanted(version)
     for kind, name in sorted(found.keys() - wanted.keys()):
-        raise _not_ours(path, f"it has the {kind[:20]} {name[:80]!r}, which ripstop did not make")
+        raise not_ours(path, f"it has the {kind[:20]} {name[:80]!r}, which ripstop did not make")
     for kind, name in sorted(wanted.keys() - found.keys(), reverse=True):  # a table comes before its indexes
-        raise _not_ours(path, f"the {kind} {name!r} is missing")
+        raise not_ours(path, f"the {kind} {name!r} is missing")
     for (kind, name), definition in sorted(wanted.items()):
         if found[kind, name] != definition:
-            raise _not_ours(path, f"its {kind} {name!r} is not as ripstop makes it")
+            raise not_ours(path, f"its {kind} {name!r} is not as ripstop makes it")
 
 
 def read_schema(db: sqlite3.Connection) -> Schema:
@@ -59,7 +59,8 @@ def _wanted(version: int) -> Schema:
         db.close()
 
 
-def _not_ours(path: Path, what: str) -> JournalError:
+def not_ours(path: Path, what: str) -> JournalError:
+    """The refusal of a file that names itself a journal, and is not one; `what` says why."""
     return JournalError(
         f"{path} is not a journal as ripstop writes it: {what}. Another program has changed it, or it was made to "
         "mislead you. Nothing was read from it or changed. Restore it from a backup, or name another file with --store."

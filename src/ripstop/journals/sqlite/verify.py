@@ -17,6 +17,7 @@ from ripstop.runtime.ports import Damage
 
 from .bounded_query import BoundedConnection
 from .derived import Derived, RunRow
+from .explained import primary_code
 from .sql import queries
 
 MOST_TOLD = 20
@@ -99,7 +100,7 @@ def _readable(look: Callable[[], list[Damage]]) -> list[Damage]:
     try:
         return look()
     except sqlite3.DatabaseError as error:
-        if (getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF) not in DAMAGED:
+        if primary_code(error) not in DAMAGED:
             raise
         return [Damage(run_id="", number=0, text=f"part of the file cannot be read (SQLite: {error})")]
     except (TypeError, ValueError, LookupError, ArithmeticError) as error:
