@@ -7,7 +7,13 @@ from ripstop.kernel.events import OUTCOMES
 
 
 def check_forgettable(
-    run_id: str, status: str | None, *, busy: bool, forks: Sequence[str], waiting: Sequence[str]
+    run_id: str,
+    status: str | None,
+    *,
+    busy: bool,
+    forks: Sequence[str],
+    waiting: Sequence[str],
+    undelivered: Sequence[str],
 ) -> None:
     """Raise `UsageError` if a run must stay.
 
@@ -16,6 +22,8 @@ def check_forgettable(
         busy: A worker has a command of it in hand, or a child that it started has not ended.
         forks: Forks of it that stay.
         waiting: Runs that wait for its end and stay.
+        undelivered: What its commands that are still needed need of a worker: all that an ended run can have are
+            messages that are to be delivered.
     """
     if status is None:
         raise UsageError(f"There is no run {run_id!r}.")
@@ -28,3 +36,8 @@ def check_forgettable(
         raise UsageError(f"{cannot}: its fork {forks[0]!r} shares its records.")
     if waiting:
         raise UsageError(f"{cannot}: run {waiting[0]!r} waits for its end.")
+    if undelivered:
+        number, needs = len(undelivered), ", ".join(repr(one) for one in dict.fromkeys(undelivered) if one)
+        messages = f"{number} of its messages {'is' if number == 1 else 'are'} not delivered yet"
+        worker = f"a worker that offers {needs}" if needs else "a worker"
+        raise UsageError(f"{cannot}: {messages}. Start {worker}, and forget the run when it has delivered them.")

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from ripstop.kernel.effects import RunFinished, Say, StartRun
+from ripstop.kernel.effects import RunFinished, Said, Say, StartRun
 from ripstop.kernel.errors import Conflict, JournalError, UsageError
 from ripstop.kernel.events import Answered, Ended, Forked, Heard
 from ripstop.kernel.style import Document
@@ -106,11 +106,19 @@ class CareConformance(JournalStories):
         await journal.forget(["a"], NOW)
 
     @story
-    async def test_forgets_a_run_with_messages_that_nobody_delivers(self, journal: Journal, scribe: Scribe) -> None:
-        await journal.append(scribe.start("a", Say(text="x", channel="closed")))
-        await journal.append(scribe.end("a", after=2))
+    async def test_does_not_forget_a_run_with_undelivered_messages(self, journal: Journal, scribe: Scribe) -> None:
+        await journal.append(scribe.start("a", Say(text="x", channel="mail"), Say(text="y", channel="mail")))
+        await journal.append(scribe.end("a", after=3))
+        for number in (2, 3):
+            refusal = await refuses(UsageError, journal.forget(["a"], NOW))
+            assert f"{4 - number} of its messages" in str(refusal) and "'channel:mail'" in str(refusal)
+            holder = await journal.enrol(NOW)
+            (message,) = await claim(journal, holder, LATER, offers=("channel:mail",))
+            assert message.number == number
+            said = Answered(to=number, answer=Said())
+            await journal.append(scribe.entry("a", said, after=number + 3, fence=(number, holder)))
         await journal.forget(["a"], NOW)
-        assert await claim(journal, await journal.enrol(NOW), LATER, offers=("channel:closed",)) == []
+        assert len(await journal.tombstones()) == 1
 
     @story
     async def test_keeps_the_result_of_a_forgotten_child_for_its_parent(self, journal: Journal, scribe: Scribe) -> None:

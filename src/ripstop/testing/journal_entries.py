@@ -129,9 +129,9 @@ def task(run_id: str, number: int, superseded: bool = False) -> ClaimedCommand:
     return ClaimedCommand(run_id=run_id, number=number, attempt=1, superseded=superseded)
 
 
-async def refuses(error: type[RipstopError], doing: Awaitable[object]) -> None:
+async def refuses(error: type[RipstopError], doing: Awaitable[object]) -> RipstopError:
     try:
         await doing
-    except error:
-        return
+    except error as refusal:
+        return refusal
     raise AssertionError(f"{error.__name__} was not raised")

@@ -123,7 +123,8 @@ def backup(options: Options, path: Path) -> None:
 def forget(options: Options, run_id: str | None, older: str | None, dry_run: bool) -> None:
     """Remove runs that have ended, with all their children. A tombstone stays, so that `verify` finds nothing missing.
 
-    A run stays if a fork shares its records, or another run waits for it. Files in workspaces are not touched.
+    A run stays if a fork shares its records, if another run waits for it, or if a message of it is still to be
+    delivered. Files in workspaces are not touched.
 
     \b
     Examples:

@@ -8,7 +8,7 @@ from ripstop.journals.forgetting import check_forgettable
 from ripstop.kernel.errors import UsageError
 from ripstop.runtime.ports import Damage, Tombstone
 
-from .store import Store
+from .store import SUPERSEDED, Store
 
 
 class Care(Store):
@@ -34,17 +34,19 @@ class Care(Store):
         leaving = dict.fromkeys(run_ids)
         for run_id in leaving:
             stored = self._runs.get(run_id)
+            items = list(stored.outbox.values()) if stored else []
             others = {name: other for name, other in self._runs.items() if name not in leaving}
             check_forgettable(
                 run_id,
                 stored.status if stored else None,
-                busy=stored is not None and any(item.holder or item.waits == "run" for item in stored.outbox.values()),
+                busy=any(item.holder or item.waits == "run" for item in items),
                 forks=[name for name, other in others.items() if other.fork and other.fork[0] == run_id],
                 waiting=[
                     name
                     for name, other in others.items()
                     if any(item.awaits == run_id for item in other.outbox.values())
                 ],
+                undelivered=[item.needs for item in items if item.state != SUPERSEDED],
             )
         for run_id in leaving:
             gone = self._runs.pop(run_id)

@@ -63,6 +63,7 @@ def forget(db: sqlite3.Connection, run_ids: Sequence[str], now: int) -> None:
             busy=row is not None and db.execute(sql["is_busy"], {"key": row[0]}).fetchone() is not None,
             forks=[fork[1] for fork in db.execute(sql["forks"], (run_id,)) if fork[1] not in leaving],
             waiting=[name for (name,) in db.execute(sql["awaiting"], (run_id,)) if name not in leaving],
+            undelivered=[str(needs) for (needs,) in db.execute(sql["undelivered"], {"run": run_id})],
         )
         keys.append(row[0])
     db.execute(sql["keep_position"])

@@ -307,6 +307,10 @@ AND outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs IN (SELECT
 -- Whether a worker has a command of a run in hand, or a child that it started has not ended.
 SELECT 1 FROM outbox WHERE run = :key AND (holder IS NOT NULL OR waits = 'run') LIMIT 1;
 
+-- name: undelivered
+-- What the open commands of a run need of a worker, but for those that are not needed any more.
+SELECT needs FROM outbox WHERE run = (SELECT key FROM runs WHERE id = :run) AND state <> 4 ORDER BY number;
+
 -- name: awaiting
 -- The runs that wait for the end of one.
 SELECT runs.id FROM outbox JOIN runs ON runs.key = outbox.run WHERE outbox.awaits = ?;
