@@ -13,10 +13,11 @@ from ripstop.definitions.handoff.example import REPLIES
 from ripstop.definitions.handoff.files import READER
 from ripstop.definitions.handoff.reader import read_policy
 from ripstop.definitions.handoff.schema import HANDOFF
-from ripstop.definitions.loading import find, load
+from ripstop.definitions.loading import find
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import DefinitionReader, Environment, ModelProblem
 from ripstop.kernel.effects import AgentReplied, ToolReturned
+from ripstop.kernel.registry import Registry
 from ripstop.styles.handoff import KIT
 from ripstop.styles.handoff.policy import Policy, Role
 from ripstop.testing import given
@@ -46,7 +47,7 @@ def test_a_folder_is_pinned_with_its_rules_its_roles_and_its_place(tmp_path: Pat
     )
     workflow = find(READERS, "office", beside=tmp_path)
     assert (workflow.style, workflow.name) == ("handoff", "office")
-    policy = load(KIT, workflow.content)
+    policy = Registry([KIT]).load(KIT.name, workflow.content)
     assert policy == Policy(
         attempts=2, folder=str(root.resolve()), roles=(Role("tess", "Test.", "local"), Role("ann", "You code."))
     )

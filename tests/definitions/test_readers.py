@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from ripstop.definitions.checking import check
 from ripstop.definitions.graph.example import REPLIES
 from ripstop.definitions.graph.files import READER
-from ripstop.definitions.loading import find, find_all, load, locate
+from ripstop.definitions.loading import find, find_all, locate
 from ripstop.definitions.problems import Problem, WrongDefinition
 from ripstop.definitions.reader import DefinitionReader, Environment
 from ripstop.kernel.effects import AgentReplied, Limits
 from ripstop.kernel.errors import DefinitionError, UsageError
+from ripstop.kernel.registry import Registry
 from ripstop.styles.graph import KIT
 from ripstop.styles.graph.definition import Graph, State
 from ripstop.testing import given
@@ -86,11 +87,11 @@ def test_a_file_that_no_style_knows_is_refused(tmp_path: Path) -> None:
 
 def test_the_content_of_a_workflow_loads_back(tmp_path: Path) -> None:
     found = find(READERS, str(workflow(tmp_path)))
-    graph = load(KIT, found.content)
+    graph = Registry([KIT]).load(KIT.name, found.content)
     assert isinstance(graph, Graph) and graph.name == "right"
     READER.check_pinned(graph)
     with pytest.raises(DefinitionError, match="pinned definition of a graph"):
-        load(KIT, b"{}")
+        Registry([KIT]).load(KIT.name, b"{}")
 
 
 def test_a_name_that_means_nothing_is_a_problem_of_its_own(tmp_path: Path) -> None:
@@ -112,7 +113,7 @@ def test_a_workflow_that_a_state_names_is_looked_up(tmp_path: Path) -> None:
 def test_a_state_that_runs_a_workflow_is_read_and_pinned(tmp_path: Path) -> None:
     nested = "    workflow: review\n    input: 'Check {{last_agent_content}}'\n    limits: {calls: 5, money: 1}\n"
     found = find(READERS, str(workflow(tmp_path, ok(BOB, nested))))
-    graph = load(KIT, found.content)
+    graph = Registry([KIT]).load(KIT.name, found.content)
     state = graph.states[1]
     assert (state.workflow, state.input, state.limits) == (
         "review",
@@ -135,7 +136,7 @@ def test_a_graph_of_workflows_alone_needs_no_agents(tmp_path: Path) -> None:
     path = tmp_path / "any.yaml"
     path.write_text("name: x\ninitial_message: y\nmax_turns: 3\nstates: [{name: s, workflow: other, start: true}]")
     assert READER.check(path, Environment()) == []
-    graph = load(KIT, READER.read(path, Environment())[1])
+    graph = Registry([KIT]).load(KIT.name, READER.read(path, Environment())[1])
     assert graph.states == (State("s", workflow="other", line=4),)
     READER.check_pinned(graph)
 
@@ -166,7 +167,7 @@ def test_the_example_is_right_and_its_script_leads_to_the_end(tmp_path: Path, na
     assert READER.check(files[0], Environment()) == []
     replies = [json.loads(line)["reply"] for line in files[1].read_text(encoding="utf-8").splitlines()]
     assert len(replies) == len(REPLIES)
-    graph = load(KIT, find(READERS, str(tmp_path / name)).content)
+    graph = Registry([KIT]).load(KIT.name, find(READERS, str(tmp_path / name)).content)
     story = given(KIT.style, graph, *(AgentReplied(text=reply) for reply in replies))
     assert story.run is not None and story.run.ended is not None and story.run.ended.outcome == "completed"
 
@@ -192,7 +193,7 @@ def test_the_article_of_the_graph_page_checks_clean(tmp_path: Path) -> None:
 
 
 def test_a_reason_names_where_its_transition_is_written(tmp_path: Path) -> None:
-    graph = load(KIT, find(READERS, str(workflow(tmp_path))).content)
+    graph = Registry([KIT]).load(KIT.name, find(READERS, str(workflow(tmp_path))).content)
     story = given(KIT.style, graph)
     before = story.run
     assert before is not None

@@ -2,13 +2,10 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from ripstop.kernel.errors import DefinitionError, UsageError
-from ripstop.kernel.style import StyleKit
+from ripstop.kernel.errors import UsageError
 
 from .problems import did_you_mean, with_stop
 from .reader import DefinitionReader, Environment, Readers
@@ -79,14 +76,6 @@ def locate_child(readers: Readers, named: str, parent: Path, beside: Path | None
         return locate(readers, named, parent if parent.is_dir() else parent.parent)
     except UsageError:
         return locate(readers, named, beside)
-
-
-def load(kit: StyleKit, content: bytes) -> Any:
-    """The definition of a style from its pinned content. Raises `DefinitionError`."""
-    try:
-        return msgspec.json.decode(content, type=kit.definition)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise DefinitionError(f"The pinned definition of a {kit.name} workflow cannot be read: {error}.") from error
 
 
 def _recognised(readers: Readers, path: Path) -> Located | None:
