@@ -24,6 +24,8 @@ from msgspec import Struct
 
 from ripstop.kernel.errors import RipstopError
 
+from .fenced_code import FENCED, fences, is_fence
+
 STATUSES = ("pending", "in_progress", "completed", "terminated")
 LEGAL = {
     "pending": ("pending", "in_progress", "terminated"),
@@ -39,7 +41,6 @@ TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
 _TITLE = re.compile(r"(#{1,3}+)[ \t]++Workflow[ \t]*+[:：]")
 _HEADER = re.compile(r"[ \t]*+([^\W\d][\w-]*+(?: [\w-]++){0,3})[ \t]*+[:：]")
 _HEADING = re.compile(r"##[ \t]++(.*)", re.DOTALL)
-_FENCE = re.compile(r"[ \t]*+(`{3,}+(?!.*`)|~{3,}+)(.*)", re.DOTALL)
 _GUARDED = re.compile(rf"(?:[ \t]*+(?=\\*+(?:```|~~~))|(?=\\*+#)|(?=\\*+[-*+][ \t]++{TIMESTAMP.pattern}))(\\*+)")
 _BULLET = re.compile(r"[-*+](?:[ \t]++|\r?$)")
 _EVENT = re.compile(rf"[-*+][ \t]++({TIMESTAMP.pattern})[ \t]++(\S++)(.*)", re.DOTALL)
@@ -197,40 +198,6 @@ def either(values: Sequence[str]) -> str:
     return ", ".join(f"`{value}`" for value in values[:-1]) + f" or `{values[-1]}`"
 
 
-# Fenced code
-
-
-TEXT, FENCED, LOOSE = 0, 1, 2
-"""What a line is: ordinary text, part of fenced code (its fences included), a fence that is never closed."""
-
-
-def fences(lines: Sequence[str]) -> bytearray:
-    """What each line is. One pass from each side, so that any text is read in linear time."""
-    marks = bytearray(len(lines))
-    found = [
-        (n, match[1][0], len(match[1]), not match[2].strip())
-        for n, line in enumerate(lines)
-        if ("```" in line or "~~~" in line) and (match := _FENCE.match(line))
-    ]
-    longest = {"`": 0, "~": 0}
-    ahead = []  # for each fence, how long the longest one is that could close it
-    for _, kind, length, bare in reversed(found):
-        ahead.append(longest[kind])
-        if bare:
-            longest[kind] = max(longest[kind], length)
-    opening: tuple[int, str, int] | None = None
-    for (number, kind, length, bare), most in zip(found, reversed(ahead), strict=True):
-        if opening is None:
-            if most >= length:
-                opening = (number, kind, length)
-            else:
-                marks[number] = LOOSE
-        elif bare and kind == opening[1] and length >= opening[2]:
-            marks[opening[0] : number + 1] = bytes([FENCED]) * (number + 1 - opening[0])
-            opening = None
-    return marks
-
-
 # Text in a section
 
 
@@ -245,7 +212,7 @@ def escaped(text: str, fences_before: bool = False) -> list[str]:
 
 def guarded(line: str) -> str:
     match = _GUARDED.match(line)
-    if match is None or not (match[1] or heading_of(line) or _FENCE.match(line) or is_record(line)):
+    if match is None or not (match[1] or heading_of(line) or is_fence(line) or is_record(line)):
         return line
     return line[: match.start(1)] + "\\" + line[match.start(1) :]
 

@@ -17,16 +17,15 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from .fenced_code import FENCED, fences
 from .labels import ENVELOPE, SPOKEN, labelled
 from .markdown import (
-    FENCED,
     SECTIONS,
     Header,
     Malformed,
     clean,
     either,
     escaped,
-    fences,
     first_line,
     heading_of,
     lines_of,

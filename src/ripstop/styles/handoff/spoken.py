@@ -8,8 +8,9 @@ import re
 
 from msgspec import Struct
 
+from .fenced_code import FENCED, fences
 from .labels import SPOKEN, heading_label, labelled
-from .markdown import FENCED, TIMESTAMP, fences
+from .markdown import TIMESTAMP
 from .message import HandoffMessage
 
 _CUT = re.compile(
