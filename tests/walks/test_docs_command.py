@@ -665,3 +665,31 @@ def test_a_documents_id_or_file_stands_for_its_run_where_one_only_looks(tmp_path
         assert succeed("why", f"{named}@1", cwd=tmp_path) == succeed("why", f"{made['run']}@1", cwd=tmp_path)
     missing = ripstop("log", "sum of three", cwd=tmp_path)
     assert (missing.returncode, "There is no run 'sum of three'" in missing.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["bob\x1b[2J", "b\nob", "b" * 300])
+def test_nobody_gets_a_document_under_a_name_that_cannot_be_shown(tmp_path: Path, name: str) -> None:
+    made = new(tmp_path)
+    docs("accept", made["id"], cwd=tmp_path)
+    before = file_of(made, tmp_path).read_text(encoding="utf-8")
+    for refused in (
+        ripstop("docs", "pass", made["id"], "--to", name, cwd=tmp_path),
+        ripstop("act", made["run"], "pass", "--as", "ann", "--field", f"to={name}", cwd=tmp_path),
+        ripstop("act", made["run"], "terminate", "--as", name, cwd=tmp_path),
+        ripstop("docs", "new", "More", "--to", name, cwd=tmp_path),
+        ripstop("docs", "new", "More", "--to", "ann", "--from", name, cwd=tmp_path),
+    ):
+        assert refused.returncode == 2 and "name" in refused.stderr and "Traceback" not in refused.stderr
+    assert file_of(made, tmp_path).read_text(encoding="utf-8") == before
+    assert len(docs("list", cwd=tmp_path)["documents"]) == 1
+
+
+def test_a_new_file_whose_owner_cannot_be_a_name_is_set_aside(tmp_path: Path) -> None:
+    made = new(tmp_path)
+    path = tmp_path / ".workflows" / "workflow_other.md"
+    text = file_of(made, tmp_path).read_text(encoding="utf-8").replace(made["id"], "other")
+    path.write_text(text.replace("Current_Owner: ann", "Current_Owner: ann\x1b[31m"), encoding="utf-8")
+    age(path)
+    listed = docs("list", cwd=tmp_path)
+    assert [document["id"] for document in listed["documents"]] == [made["id"]]
+    assert "U+001B" in listed["problems"][0]["text"] and not path.exists()

@@ -11,6 +11,7 @@ from typing import Any
 
 from .effects import AskPerson, Field, PersonAnswered
 from .errors import UsageError
+from .person_names import checked_name
 from .plain import shown, whole_characters
 
 MAX_TEXT = 1_000_000
@@ -49,7 +50,7 @@ def read_answer(
     if ask.edit and choice == ask.edit and document is None:
         raise UsageError(f"{choice!r} needs the edited document.")
     edited = None if document is None else whole_characters(document)
-    return PersonAnswered(choice=choice, text=text, document=edited, fields=given, by=whole_characters(by))
+    return PersonAnswered(choice=choice, text=text, document=edited, fields=given, by=checked_name(by))
 
 
 def _meant(ask: AskPerson, text: str) -> tuple[str, str]:

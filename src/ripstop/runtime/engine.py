@@ -23,6 +23,7 @@ from ripstop.kernel.events import (
     SettingsChanged,
     Started,
 )
+from ripstop.kernel.person_names import checked_name
 from ripstop.kernel.questions import read_answer
 from ripstop.kernel.run import Run
 
@@ -119,7 +120,7 @@ class Engine(Runs):
         """Send a message to a run. Repeating the same id changes nothing."""
         blobs = {digest_of(one.body): one.body for one in attachments}
         contents = tuple(Content(digest_of(one.body), one.name, one.media_type) for one in attachments)
-        heard = Heard(text=text, by=by, channel=channel, id=id, attachments=contents)
+        heard = Heard(text=text, by=checked_name(by), channel=channel, id=id, attachments=contents)
         return await self._tell_and_dispatch(run_id, heard, blobs)
 
     async def tell_fact(self, run_id: str, fact: Fact, blobs: Mapping[str, bytes] | None = None) -> Run[Any]:
@@ -135,21 +136,23 @@ class Engine(Runs):
             seen: The length of the run when it was shown. If it has changed since, `UsageError` says so.
         """
         run = (await self.look(run_id)).run
-        return await self._tell_and_dispatch(run_id, action_fact(self.style(run), run, name, fields, by, seen))
+        return await self._tell_and_dispatch(
+            run_id, action_fact(self.style(run), run, name, fields, checked_name(by), seen)
+        )
 
     async def cancel(self, run_id: str, by: str = "", because: str = "") -> Run[Any]:
-        return await self._tell_and_dispatch(run_id, CancelRequested(by=by, because=because))
+        return await self._tell_and_dispatch(run_id, CancelRequested(by=checked_name(by), because=because))
 
     async def resume(self, run_id: str, raises: Mapping[str, float] | None = None, by: str = "") -> Run[Any]:
         """Resume a run that was saved or that a guard stopped, with limits raised by these amounts.
 
         Raises `RunHasEnded` if it ended otherwise, and `UsageError` if it would stop again at once.
         """
-        return await self._tell_and_dispatch(run_id, ResumeRequested(raises=dict(raises or {}), by=by))
+        return await self._tell_and_dispatch(run_id, ResumeRequested(raises=dict(raises or {}), by=checked_name(by)))
 
     async def change_settings(self, run_id: str, settings: RunSettings, by: str = "") -> Run[Any]:
         """Change settings of a run, for its open commands and all later ones."""
-        return await self._tell_and_dispatch(run_id, SettingsChanged(settings=settings, by=by))
+        return await self._tell_and_dispatch(run_id, SettingsChanged(settings=settings, by=checked_name(by)))
 
     async def redefine(
         self, run_id: str, definition: bytes, pinned: bytes = b"", definitions: Mapping[str, bytes] | None = None

@@ -296,3 +296,9 @@ def test_any_damage_to_a_document_is_an_edit_or_a_refusal(data: st.DataObject) -
     except Refusal:
         return
     assert read(result.text or damaged).id == "calc"
+
+
+def test_an_owner_that_cannot_be_a_name_is_refused_with_its_line() -> None:
+    for name in ("bob\x1b[2J", "b\u202eob", "b" * 201):
+        refused = refusal(PAPER, ("Current_Owner: ann", f"Current_Owner: {name}"))
+        assert refused.line == 3 and "name" in refused.reason

@@ -128,6 +128,14 @@ def test_a_hand_over_names_the_new_owner_and_what_comes_next() -> None:
     assert after.count == 2
 
 
+@pytest.mark.parametrize("name", ["bob\x07", "bob\nann", "b\u200bob", "b" * 201])
+def test_a_new_owner_must_have_a_name_that_can_be_shown(name: str) -> None:
+    story = document()
+    result = told(story, request("accept"), request("pass", "ann", to=name)).then(TransitionRefused)
+    assert "name" in result.run.state.refusal.reason
+    assert now(story).owner == "ann"
+
+
 @pytest.mark.req("S0-23")
 def test_completing_keeps_the_result_and_ends_the_run_once_the_file_is_written() -> None:
     story = document()

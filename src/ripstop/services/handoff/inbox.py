@@ -23,6 +23,7 @@ from ripstop.app import now
 from ripstop.kernel import progress
 from ripstop.kernel.effects import Guards
 from ripstop.kernel.errors import RunHasEnded
+from ripstop.kernel.person_names import name_problem
 from ripstop.performers.handoff.files import FoundFile, Missing
 from ripstop.performers.handoff.locks import do_locked, locked
 from ripstop.performers.handoff.publisher import key_of
@@ -66,7 +67,10 @@ def _letter(agent: str, found: FoundFile) -> InboxMessage:
     if found.text is None:
         return InboxMessage(agent, found.name, None, found.problem, found.mtime)
     try:
-        return InboxMessage(agent, found.name, read_message(found.text))
+        message = read_message(found.text)
+        if problem := name_problem(message.sender):
+            raise Malformed(1, f"From: {problem}.")
+        return InboxMessage(agent, found.name, message)
     except Malformed as problem:
         return InboxMessage(agent, found.name, None, str(problem), found.mtime)
 

@@ -196,7 +196,10 @@ class Reconciliation:
             owner = await self._owner(found.name, paper)
             if owner is not None:  # its id was changed, which is an edit like any other
                 return await self._read_back(owner)
-            return await self._documents.adopt(found.name, found.text, paper)
+            try:
+                return await self._documents.adopt(found.name, found.text, paper)
+            except Malformed as problem:
+                return await self._unreadable(found, problem)
         if found.name == run.state.file:
             note = self._notes.get(key_of(run.id))
             if note is not None and note.sha == sha_of(found.text):

@@ -23,6 +23,7 @@ from ripstop.definitions.problems import did_you_mean, with_stop
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.events import RunSettings
+from ripstop.kernel.person_names import checked_name
 from ripstop.kernel.run import Run
 from ripstop.performers.handoff.files import FoundFile
 from ripstop.performers.handoff.folder import OURS, WORKFLOWS, Folder, drawn_id
@@ -39,7 +40,7 @@ from ripstop.styles.handoff.events import EditFound, PublishRequested
 from ripstop.styles.handoff.language import language_of
 from ripstop.styles.handoff.markdown import TIMESTAMP, as_id
 from ripstop.styles.handoff.policy import Policy
-from ripstop.styles.handoff.rules import TERMINATED
+from ripstop.styles.handoff.rules import TERMINATED, check_names
 from ripstop.styles.handoff.state import OWED, HandoffState, asked_of
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.styles.handoff.texts import timestamp
@@ -166,6 +167,7 @@ class HandoffService:
     ) -> DocumentView:
         """Make a document and its file. The file comes first, whole and under its own name; so if this process
         dies before the run is begun, the next process to read the folder takes the document in."""
+        owner, creator = checked_name(owner), checked_name(creator)
         at, language, named = _local_time(), self._language(task), as_id(named)
         limit = max_interactions or self.app.settings.docs.max_interactions
         await self.identify()
@@ -202,7 +204,8 @@ class HandoffService:
     async def adopt(
         self, name: str, text: str, paper: HandoffDocument, max_interactions: int | None = None, sender: str = ""
     ) -> DocumentView:
-        """Begin the run of a document; `sender`: who sent it in."""
+        """Begin the run of a document; `sender`: who sent it in. Raises `Malformed` for names that cannot be."""
+        check_names(paper)
         await self.identify()
         docs, root = self.app.settings.docs, self.folder.root
         most = max_interactions or docs.max_interactions

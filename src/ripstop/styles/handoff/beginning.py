@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import Started
+from ripstop.kernel.person_names import name_problem
 from ripstop.kernel.step import Step
 
 from .document import read
@@ -64,6 +65,9 @@ def draft_document(step: Step[HandoffState], started: Started, given: HandoffArg
         raise Unworkable("A document needs a task, and the run was started without input.")
     if not given.owner.strip() and not step.state.definition.roles:
         raise Unworkable("The document has no owner. Start it with the argument `owner`, or give its folder roles.")
+    for name in (given.owner.strip(), given.creator.strip()):
+        if problem := name_problem(name):
+            raise Unworkable(f"{problem}.")
     title = _in_a_name(given.title.strip() or started.input.strip().partition("\n")[0])[:MAX_TITLE].strip("-.")
     run_id = _in_a_name(step.run.id)
     if run_id != step.run.id or len(run_id) > MAX_RUN_ID:  # what is left out must not make two names one

@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from ripstop.kernel.person_names import name_problem
+
 from .document import (
     HEADERS,
     Bullet,
@@ -33,8 +35,9 @@ from .document import (
     read,
     write,
 )
+from .fenced_code import FENCED, fences
 from .growth import has_grown
-from .markdown import FENCED, TIMESTAMP, fences, is_record
+from .markdown import TIMESTAMP, is_record
 from .rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, TERMINATED, action_for, legal_from
 
 _COUNT = HEADERS[-1]
@@ -84,6 +87,8 @@ def read_edit(text: str, views: Sequence[HandoffDocument], sender: str = "") -> 
         raise Refusal(1, f"the id is {current.id!r} and cannot be changed; this says {edited.id!r}")
     base = _base(edited, views)
     _no_loose_records(edited, base)
+    if edited.owner != base.owner and (problem := name_problem(edited.owner)):
+        raise Refusal(line_of(edited, "Current_Owner"), problem)
     try:
         moves = tuple(_moves(edited, base))
     except Refusal:

@@ -13,7 +13,9 @@
 
 from msgspec import Struct
 
-from .document import LEGAL, HandoffDocument
+from ripstop.kernel.person_names import name_problem
+
+from .document import LEGAL, HandoffDocument, Malformed, line_of
 
 PENDING, IN_PROGRESS, COMPLETED, TERMINATED = "pending", "in_progress", "completed", "terminated"
 FINAL = (COMPLETED, TERMINATED)
@@ -50,7 +52,18 @@ def why_not(paper: HandoffDocument, action: str, by: str, to: str = "") -> str:
         return f"{by!r} may not {action} it, because it belongs to {paper.owner!r}"
     if rule.names_owner and not to.strip():
         return f"{action} needs the name of the new owner"
+    # who owns it already was let in by an older version, perhaps, and must be able to pass it on
+    for name in (to, by if by != paper.owner else ""):
+        if problem := name_problem(name):
+            return problem
     return ""
+
+
+def check_names(paper: HandoffDocument) -> None:
+    """Refuse a new document that names somebody who cannot have that name. Raises `Malformed`."""
+    for header, name in (("Current_Owner", paper.owner), ("Previous_Owner", paper.previous)):
+        if problem := name_problem(name):
+            raise Malformed(line_of(paper, header), f"{problem}.")
 
 
 def action_for(before: str, after: str, new_owner: bool) -> str:
