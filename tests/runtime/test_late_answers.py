@@ -2,12 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, StartRun, Usage
 from ripstop.kernel.events import Answered, CancelRequested, Ended
 from ripstop.runtime.performers import Kind, Request
+from ripstop.runtime.ports import ClaimedCommand
 from ripstop.testing import Errands
 from tests.runtime.clerk_style import Clerk
 from tests.runtime.world import Does, World, a_world, answers, until
@@ -179,6 +181,35 @@ def test_cancel_withdraws_a_question_that_a_worker_surfaces(tmp_path: Path) -> N
             await world.until("r", lambda view: view.run.is_settled)
             await worker.idle()
             assert (await outbox_of(world), await world.desk()) == ([], [])
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "not known"])
+@pytest.mark.parametrize("child", [True, False], ids=["child", "call"])
+def test_a_command_withdrawn_between_claim_and_work_is_reported(tmp_path: Path, child: bool, known: bool) -> None:
+    """The worker holds it: if it forgot about it, no other could ever take it."""
+
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world, a_world(tmp_path / "j.db") as other:
+            await world.start("r", (StartRun(workflow="child") if child else TOOL,), children=TREE)
+            claim, cancelled = world.journal.claim, asyncio.Event()
+
+            async def claim_and_cancel(*given: Any) -> list[ClaimedCommand]:
+                tasks = await claim(*given)
+                if tasks and not cancelled.is_set():
+                    cancelled.set()
+                    await other.engine.cancel("r")
+                    if known:
+                        await world.engine.look("r")
+                return tasks
+
+            world.journal.claim = claim_and_cancel  # type: ignore[method-assign, assignment]
+            worker = await world.work(world.family({CallTool: Does()}))
+            await other.until("r", lambda view: bool(view.run.ended) and not view.run.late)
+            await worker.idle()
+            assert await outbox_of(world) == []
+            assert await world.journal.verify() == []
 
     asyncio.run(story())
 

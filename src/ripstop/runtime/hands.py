@@ -340,6 +340,7 @@ class Hands:
         failpoint("worker.before_park")
         await self._journal.park(job.claim, job.holder, self._clock())
         failpoint("worker.after_park")
+        self.on_retry(0.0)  # what it awaits may have ended meanwhile, or it is not needed any more: then it is due
 
     async def _after_break(
         self, job: Job, performer: Performer, request: Request, reason: str

@@ -9,6 +9,8 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ripstop.kernel.events import Record
 
 from .engine import Engine
@@ -105,13 +107,16 @@ class Sweeper:
             if task.records:
                 await self._engine.take_in(task.run_id, list[Record](task.records))
             opened = await self._engine.opened(task.run_id, task.number, task.superseded)
+            if opened is None and not task.superseded:  # perhaps not needed any more since it was claimed
+                task = replace(task, superseded=True)
+                opened = await self._engine.opened(task.run_id, task.number, superseded=True)
         except UNUSABLE as error:
             await self._set_aside(task.run_id, task.number, holder, error)
             return None
         if opened is None:
-            if task.superseded:  # too old to be reported
-                await self._journal.park(task, holder, self._clock())
-            return None  # settled in the meantime; the journal has dropped it from the outbox
+            # too old to be reported, or settled in the meantime; then the journal has dropped it from the outbox
+            await self._journal.park(task, holder, self._clock())
+            return None
         return Job(
             task.run_id,
             task.number,
