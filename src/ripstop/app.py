@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ripstop.checks import arguments
 from ripstop.checks.start import (
     check_documents,
     check_start,
@@ -98,26 +99,47 @@ class App(Continuing):
         scope: What to work on: `ALL` runs of the journal, one `Tree(run)`, `NOTHING` but what this app starts; `None`
             for no worker at all.
         create: Make the journal if it is missing.
+
+        Raises `UsageError` for an argument that is wrong; `NotTrusted`, which is one, if a project's settings name
+        modules of tools that the user has not agreed to.
         """
-        self.settings = settings if isinstance(settings, Settings) else read_settings(_settings_folder(settings))
+        self.settings = settings if isinstance(settings, Settings) else read_settings(settings_folder(settings))
+        if plugins is not None and not isinstance(plugins, Plugins):
+            raise arguments.wrong("plugins", "ripstop.Plugins([…])", plugins)
         self.plugins = plugins or installed()
         self.live = Live()
         self.places: dict[str, Path] = {}
         """Folders of documents that this process works in, by what the ids of their runs begin with."""
         self.trust = Trust(self.settings)
         """The addresses that may get prompts and keys."""
-        self.toolbox = Toolbox(tools, files=FileTools(), own=self.plugins.own_tools())
-        """The tools that this process has."""
-        self._channels = dict(channels or {})
-        self._scope = scope
+        brought = {tool.name: tool for tool in (*self._tools_of_settings(), *arguments.tools(tools))}
+        self.toolbox = Toolbox(brought.values(), files=FileTools(), own=self.plugins.own_tools())
+        """The tools that this process has: of the modules that the settings name, and those that it was given."""
+        self._channels = arguments.channels(channels)
+        self._scope = arguments.scope(scope)
         self._create = create
         self._clock = clock or ProcessClock()
         self._stack = AsyncExitStack()
         self._worker: Worker | None = None
 
+    def _tools_of_settings(self) -> list[Tool]:
+        modules = self.settings.tools.modules
+        if not self.settings.tools_from:
+            return load_tools(installed=modules)
+        self.trust.check_tools()
+        return load_tools(modules)
+
     # Life
 
+    def __getattr__(self, name: str) -> Any:
+        """Say what is missing if an app is used that is not open; other names are not there at all."""
+        if name in ("engine", "folders"):
+            raise UsageError("This app is not open. Use it inside `async with App(…) as app:`.")
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+
     async def __aenter__(self) -> "App":
+        if "engine" in vars(self):
+            raise UsageError("This app is open already, or was closed. Make another one.")
         journal = open_journal(self.settings, self._create, codec=self.plugins.registry.codec)
         await self._stack.__aenter__()
         try:
@@ -138,9 +160,10 @@ class App(Continuing):
     @property
     def worker(self) -> Worker:
         """The worker of this process. Raises `UsageError` if it has none."""
-        if self._worker is None:
-            raise UsageError("This app has no worker: it was opened with scope=None.")
-        return self._worker
+        if self._worker is not None:
+            return self._worker
+        assert self.engine  # raises, if the app is not open
+        raise UsageError("This app has no worker: it was opened with scope=None.")
 
     @asynccontextmanager
     async def working(self, scope: Scope) -> AsyncIterator[Worker]:
@@ -195,7 +218,7 @@ class App(Continuing):
         workflow: Workflow | str | Path,
         input: str = "",
         *,
-        workspace: Path | None = None,
+        workspace: str | Path | None = None,
         values: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         key: str = "",
@@ -208,16 +231,20 @@ class App(Continuing):
 
         Raises `UsageError` or `DefinitionError`, before anything is started.
         """
+        goal, key = arguments.text("input", input), arguments.text("key", key)
+        chosen = self.settings.limits if limits is None else arguments.limits(limits)
+        named_values = arguments.pairs({} if values is None else values)
         if not isinstance(workflow, Workflow):
-            workflow = find(self.plugins.readers, str(workflow), Environment(goal=input))
+            named = arguments.a_path("workflow", workflow)
+            workflow = find(self.plugins.readers, str(named), Environment(goal=goal))
         run_id = new_id(workflow.name, key)
         # a run that is resumed from another folder finds its files again
-        folder = (workspace or own_workspace(run_id)).resolve()
+        folder = own_workspace(run_id) if workspace is None else arguments.a_path("workspace", workspace)
+        folder = folder.resolve()
         style = self.plugins.registry.kits[workflow.style].style
         definition = self.plugins.registry.load(workflow.style, workflow.content)
         models = check_start(self.settings, self.trust.check_models, style, definition, workflow, folder)
-        arguments = style.arguments_from(definition, values or {})
-        chosen = limits or self.settings.limits
+        given = style.arguments_from(definition, named_values)
         if self.settings.default_limits:
             chosen = with_defaults(chosen, style.default_limits)
         chosen = self.with_prices(chosen, models)
@@ -234,8 +261,8 @@ class App(Continuing):
             run_id,
             workflow.style,
             workflow.content,
-            input,
-            arguments,
+            goal,
+            given,
             chosen,
             settings,
             guards=self.settings.guards,
@@ -281,21 +308,22 @@ class App(Continuing):
         attachments: Sequence[Attachment] = (),
     ) -> Run[Any]:
         """Send a message to a run. Repeating the same id changes nothing."""
-        return await self.engine.hear(_id(run), text, by, channel, id, attachments)
+        words, name = arguments.text("text", text), arguments.text("by", by)
+        where, named = arguments.text("channel", channel), arguments.text("id", id)
+        return await self.engine.hear(_id(run), words, name, where, named, arguments.attachments(attachments))
 
     async def desk(self, query: DeskQuery = DeskQuery()) -> list[Question]:
         """What waits for a person."""
-        return (await self.engine.desk(query)).items
+        return (await self.engine.desk(arguments.desk_query(query))).items
 
     async def answer(self, question: Question | str, words: str = "", by: str = "", **answer: Any) -> Run[Any]:
         """Answer a question: in words, or with `choice=`, `document=` and `fields=`."""
-        if isinstance(question, str):
-            run_id, _, number = question.rpartition("/")
-            return await self.engine.answer(run_id, int(number), words, by=by, **answer)
-        return await self.engine.answer(question.run_id, question.number, words, by=by, **answer)
+        run_id, number = arguments.question(question)
+        said, name = arguments.text("words", words), arguments.text("by", by)
+        return await self.engine.answer(run_id, number, said, by=name, **arguments.answer_parts(answer))
 
     async def cancel(self, run: Run[Any] | str, by: str = "", because: str = "") -> Run[Any]:
-        return await self.engine.cancel(_id(run), by, because)
+        return await self.engine.cancel(_id(run), arguments.text("by", by), arguments.text("because", because))
 
     def attach(self, folder: Path) -> None:
         """Work in a folder: files of styles in it that were moved are found again."""
@@ -304,14 +332,16 @@ class App(Continuing):
 
 
 def _id(run: Run[Any] | str) -> str:
+    if not isinstance(run, str | Run):
+        raise arguments.wrong("run", "a run, or its id (str)", run)
     return run if isinstance(run, str) else run.id
 
 
-def _settings_folder(named: str | Path | None) -> Path:
+def settings_folder(named: str | Path | None) -> Path:
     """The folder whose settings apply: the one that is named, or that holds the file that is named."""
     if named is None:
         return Path.cwd()
-    path = Path(named)
+    path = arguments.a_path("settings", named)
     if path.is_dir():
         return path
     if not path.is_file():

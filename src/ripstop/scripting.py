@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from ripstop.app import App
+from ripstop.app import App, settings_folder
+from ripstop.checks import arguments
 from ripstop.definitions.loading import find
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.effects import Limits
+from ripstop.kernel.errors import UsageError
 from ripstop.performers.messages import Deliver
 from ripstop.performers.tools.toolbox import Tool
 from ripstop.plugins import Plugins
@@ -46,7 +48,7 @@ def run_sync(
     tools: Iterable[Tool] = (),
     channels: Mapping[str, Deliver] | None = None,
     plugins: Plugins | None = None,
-    workspace: Path | None = None,
+    workspace: str | Path | None = None,
     values: Mapping[str, str] | None = None,
     limits: Limits | None = None,
     key: str = "",
@@ -69,16 +71,26 @@ def run_sync(
     chosen = settings
     if model:
         if isinstance(settings, Settings):
-            raise TypeError("Name the model in the settings, or leave them out.")
-        path = Path.cwd() if settings is None else Path(settings)
-        chosen = read_settings(path if path.is_dir() else path.parent, model=model)
+            raise UsageError("model: name the model in the settings, or leave them out.")
+        chosen = read_settings(settings_folder(settings), model=arguments.text("model", model))
+    if answer is not None and not callable(answer):
+        raise arguments.wrong("answer", "a function that takes a question and returns words", answer)
+    # all that can be known to be wrong, before there is a journal
+    if limits is not None:
+        arguments.limits(limits)
+    if values is not None:
+        arguments.pairs(values)
+    if workspace is not None:
+        arguments.a_path("workspace", workspace)
+    arguments.text("key", key)
+    named, goal = str(arguments.a_path("workflow", workflow)), arguments.text("input", input)
 
     async def go() -> RunResult:
         app = App(chosen, tools=tools, channels=channels, plugins=plugins, scope=NOTHING)
         # before there is a journal: a call that is wrong leaves nothing behind
-        found = find(app.plugins.readers, str(workflow), Environment(goal=input))
+        found = find(app.plugins.readers, named, Environment(goal=goal))
         async with app:
-            run = await app.start(found, input, workspace=workspace, values=values, limits=limits, key=key)
+            run = await app.start(found, goal, workspace=workspace, values=values, limits=limits, key=key)
             view = await app.wait(run)
             while not view.run.ended:
                 questions = await app.desk(DeskQuery(root=run.id))
