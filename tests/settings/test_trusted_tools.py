@@ -1,6 +1,7 @@
 """Tools of a project are code: they run only if the user named them or has agreed."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from ripstop.checks.trust import NotTrusted, Trust
 from ripstop.kernel.errors import UsageError
 from ripstop.performers.tools.modules import load_tools
+from ripstop.scripting import run_sync
 from ripstop.settings.settings_file import read_settings
 from ripstop.testing.commands import command
 from tests.settings.test_trust import on_a_terminal, ripstop
@@ -157,3 +159,26 @@ def test_a_module_that_cannot_be_imported_is_a_usage_error(
     (tmp_path / f"{name}.py").write_text(ending)
     with pytest.raises(UsageError, match="cannot be imported"):
         load_tools([name])
+
+
+def test_an_app_loads_the_tools_that_its_settings_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    with pytest.raises(NotTrusted, match="which you have not agreed to"):
+        run_sync("shop.yaml", model="script:s.jsonl")
+    assert not (project / "IMPORTED").exists() and not (project / ".ripstop").exists()
+    assert ripstop("trust", "--yes", cwd=project).returncode == 0
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))  # the module is forgotten with the folder
+    assert run_sync("shop.yaml", model="script:s.jsonl").status == "completed"
+
+
+def test_documents_are_watched_with_the_tools_that_the_settings_name(project: Path) -> None:
+    (project / "roles").mkdir()
+    (project / "roles" / "ann.md").write_text("You are ann.")
+    watch = ("docs", "watch", "--once", "--model", "script:s.jsonl")
+    refused = ripstop(*watch, cwd=project)
+    assert refused.returncode == 2 and "names the Python module 'goods.tools'" in refused.stderr
+    assert ripstop("docs", "new", "Buy ink", "--to", "bob", cwd=project).returncode == 0
+    assert ripstop("docs", "list", cwd=project).returncode == 0
+    assert not (project / "IMPORTED").exists()
+    assert ripstop(*watch, "--tools", "goods.tools", cwd=project).returncode == 0
+    assert (project / "IMPORTED").exists()

@@ -9,6 +9,7 @@ from ripstop.settings.number_ranges import NUMBERS
 from .terminal import log_to_stderr
 
 if TYPE_CHECKING:
+    from ripstop.app import App
     from ripstop.performers.tools.toolbox import Tool
     from ripstop.settings.settings_file import Settings
 
@@ -98,6 +99,21 @@ class Options:
             return load_tools(self.tool_modules, modules)
         Trust(settings).check_tools(self.tool_modules)
         return load_tools((*self.tool_modules, *modules))
+
+    def app(self, settings: "Settings", **more: Any) -> "App":
+        """An app with the tools of the modules that `--tools` and the settings name. Raises `NotTrusted`."""
+        from ripstop.app import App
+
+        return App(without_tools(settings), tools=self.tools(settings), **more)
+
+
+def without_tools(settings: "Settings") -> "Settings":
+    """Settings that name no modules of tools, for a command that calls none or has loaded them."""
+    from msgspec.structs import replace
+
+    from ripstop.settings.settings_file import ToolSettings
+
+    return replace(settings, tools=ToolSettings())
 
 
 class Family(click.Group):

@@ -23,7 +23,6 @@ WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
 
 async def resume_all(options: "Options") -> int:
     """Resume all runs that have work to do. Returns the worst exit code."""
-    from ripstop.app import App
     from ripstop.runtime.ports import ALL
 
     from .consenting import check_or_ask
@@ -34,7 +33,7 @@ async def resume_all(options: "Options") -> int:
     keep_working_without_readers()
     settings = options.settings()
     again = f"{command_for(settings.store)} resume --all"
-    async with App(settings, tools=options.tools(settings), create=False, scope=None) as app:
+    async with options.app(settings, create=False, scope=None) as app:
         app.check_roles()
         app.attach(Path.cwd())
         unfinished = await _resumable_here(app, await _unfinished(app))

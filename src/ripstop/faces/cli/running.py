@@ -223,7 +223,6 @@ async def _follow(
     options: Options, settings: "Settings", start: "Callable[[App], Awaitable[Followed]]", create: bool = False
 ) -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
-    from ripstop.app import App
     from ripstop.runtime.following import until_settled
     from ripstop.runtime.ports import Tree
 
@@ -233,7 +232,7 @@ async def _follow(
     interrupted = stop_requested()
     keep_working_without_readers()
     # the worker works on this run alone, so it is made when the run is known
-    async with App(settings, tools=options.tools(settings), create=create, scope=None) as app:
+    async with options.app(settings, create=create, scope=None) as app:
         screen = Screen(app, quiet=options.as_json)
         with screen.following():
             run_id, ended_before = await start(app)

@@ -45,13 +45,12 @@ def work(options: Options, until_idle: bool) -> None:
 
 
 async def _work(options: Options, until_idle: bool) -> int:
-    from ripstop.app import App
     from ripstop.runtime.ports import ALL
 
     interrupted = stop_requested()
     keep_working_without_readers()
     settings = options.settings()
-    async with App(settings, tools=options.tools(settings), scope=None) as app:
+    async with options.app(settings, scope=None) as app:
         app.check_roles()
         app.attach(Path.cwd())
         await _readmit(app)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .options import FolderPath, Options, pairs, shared_options
+from .options import FolderPath, Options, pairs, shared_options, without_tools
 from .terminal import console_for, say, say_json, say_text
 from .words import command_for, local_time, one_of, shown_status
 
@@ -194,7 +194,7 @@ def cancel(options: Options, run_id: str) -> None:
     from ripstop.runtime.ports import Tree
 
     async def tell() -> Any:
-        async with App(options.settings(), create=False, scope=None) as app:
+        async with App(without_tools(options.settings()), create=False, scope=None) as app:
             app.attach(Path.cwd())
             await app.engine.cancel(run_id, by=_me())
             async with app.working(Tree(run_id)) as worker:

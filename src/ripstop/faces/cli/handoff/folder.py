@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.faces.cli.options import Options
+from ripstop.faces.cli.options import Options, without_tools
 from ripstop.faces.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def with_documents(
 
     async def go() -> Any:
         # agents work under `docs watch`, not when a command only reads documents
-        async with App(settings, create=create, scope=NOTHING) as app:
+        async with App(without_tools(settings), create=create, scope=NOTHING) as app:
             return await work(await open_documents(app, folder, troubles.append))
 
     try:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ripstop.faces.cli.options import without_tools
 from ripstop.faces.cli.output import keep_working_without_readers
 from ripstop.faces.cli.progress_lines import ProgressLines
 from ripstop.faces.cli.signals import STOPPING, interruption, stop_requested, undisturbed
@@ -101,9 +102,9 @@ async def watch_documents(
 
     settings = options.settings()
     roles = _roles(options, settings, folder, only)
-    async with App(settings, scope=None) as app:  # what the worker works on follows from the folder's id
+    async with App(without_tools(settings), scope=None) as app:  # what the worker works on follows from the folder's id
         prefix = (await _identified(app, folder, lambda _: None)).prefix
-    async with App(settings, scope=Prefixed(prefix)) as app:
+    async with options.app(settings, scope=Prefixed(prefix)) as app:
         app.trust.check_models(role.model for role in roles.values())
         lines = DocumentLines()
         documents = await _identified(app, folder, lines.trouble)
