@@ -114,7 +114,7 @@ def _is_known_good(event: Event) -> bool:
             and type(answer.recorded) is bool
             and _is_good_usage(answer.usage)
             and type(answer.calls) is tuple
-            and all(_is_good_call(call) for call in answer.calls)
+            and (not answer.calls or all(_is_good_call(call) for call in answer.calls))
         )
     if type(answer) is ToolReturned:
         return is_plain(answer.value)

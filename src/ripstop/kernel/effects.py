@@ -62,10 +62,9 @@ class Usage(Effect, frozen=True):
 
     def plus(self, other: "Usage") -> "Usage":
         """Both together. A negative number, which a crafted journal may hold, gives nothing back."""
-        sent, received, money = other.input_tokens, other.output_tokens, other.money
-        unreported = other.unreported_money
-        is_reported = not unreported and not other.unreported_input and not other.unreported_output
-        if sent >= 0 and received >= 0 and money >= 0 and is_reported:
+        sent, received, money, unreported = other.input_tokens, other.output_tokens, other.money, other.unreported_money
+        is_whole = not (unreported or other.unreported_input or other.unreported_output)
+        if is_whole and sent >= 0 and received >= 0 and money >= 0:
             return Usage(  # nearly always, and in every step
                 self.input_tokens + sent,
                 self.output_tokens + received,

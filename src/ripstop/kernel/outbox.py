@@ -15,6 +15,8 @@ from .run import DOUBT, GUARD, WAITS_FOR, Run, is_transcript
 
 AT_ONCE = frozenset({"worker", "run"})
 """What waits for these can be done by a worker at once."""
+RARE = frozenset({Withdrawn, Ended, Doubted, Repeated})
+"""Events that change rows in few steps. Every step has events that change none, so these are looked up together."""
 NEVER = 2**63 - 1
 """Microseconds. The latest time that every store can hold; a timer beyond it never fires."""
 
@@ -94,14 +96,10 @@ def plan(before: Run[Any] | None, after: Run[Any], records: Iterable[Record]) ->
             found.append(Closed(event.to, kind is AskAgent))
             if kind is Say:
                 _release_next_message(before, after, event.to, record.at, found)
-        elif type(event) is Withdrawn or type(event) is Ended:
-            _supersede(before, after, found, record)
-        elif type(event) is Doubted:
-            found.append(Held(event.to))
-        elif type(event) is Repeated:
-            found.append(Released(event.number, record.at))
         elif type(event) is Forked:
             before = None  # its rows are those of another run; `inherited` are this one's
+        elif type(event) in RARE:
+            _plan_rare(before, after, found, record)
     if after.ended is not None or after.late or (before and before.late):
         _finish(before, after, found, record.at)
     return found
@@ -113,14 +111,17 @@ def _finish(before: Run[Any] | None, after: Run[Any], found: list[Change], at: i
         found.append(Finished(after.id, at))
 
 
-def _supersede(before: Run[Any] | None, after: Run[Any], found: list[Change], record: Record) -> None:
-    """A command was withdrawn, or all of them, because the run has ended."""
+def _plan_rare(before: Run[Any] | None, after: Run[Any], found: list[Change], record: Record) -> None:
     event = record.event
     if type(event) is Ended:
         _close_all(before, after, found, record.at)
     elif type(event) is Withdrawn and not event.unmade:  # else it is the row of the run that was forked
         found.append(_superseded(before, after, found, event.number, record.at))
         _release_next_message(before, after, event.number, record.at, found)
+    elif type(event) is Doubted:
+        found.append(Held(event.to))
+    elif type(event) is Repeated:
+        found.append(Released(event.number, record.at))
 
 
 def inherited(fork: Run[Any], shared: int) -> list[Change]:

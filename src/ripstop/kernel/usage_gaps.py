@@ -14,7 +14,9 @@ Gap = tuple[str, str]
 def gaps(limits: Limits, reply: AgentReplied) -> tuple[Gap, ...]:
     """A usage that cannot be true, and a cost in money that is not known although money is limited."""
     usage = reply.usage
-    found: tuple[Gap, ...] = ((USAGE, reply.model),) if usage.is_short else ()
+    found: tuple[Gap, ...] = ()
+    if (usage.unreported_input or usage.unreported_output) and usage.is_short:
+        found = ((USAGE, reply.model),)
     if limits.money is not None and usage.counted_tokens and not usage.counted_money:
         found = (*found, (PRICE, reply.model))
     return found

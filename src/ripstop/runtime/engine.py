@@ -30,7 +30,7 @@ from ripstop.kernel.run import Run
 from .actions import action_fact
 from .answered import already_answered
 from .definitions import digest_of
-from .entries import entry_of
+from .entries import after_append, entry_of
 from .forking import last_shared
 from .forks import ForkChanges, fork_run
 from .runs import Runs, View
@@ -241,7 +241,7 @@ class Engine(Runs):
                 except Conflict as error:
                     raise RunAlreadyStarted(new_id) from error
                 cell.style, cell.run, cell.checked = style, used, True
-            self._after_append(style, used, step.records, fork.changes)
+            after_append(self.live, self.dispatcher, style, step, fork.changes)
             if self.dispatcher and fork.asks_again:
                 self.dispatcher.wake()
             self._dispatch(jobs)

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ripstop.kernel.effects import SetTimer
-from ripstop.kernel.outbox import Change, Finished, Opened, Released, Superseded
+from ripstop.kernel.outbox import Change, Closed, Finished, Opened, Released, Superseded
 from ripstop.kernel.run import Run, status
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import StyleKit
+from ripstop.kernel.style import Style, StyleKit
 
 from .documents import changed_documents
 from .jobs import Dispatcher, Job
+from .live import Appended, Live
 from .ports import Entry
 
 NO_BLOBS: dict[str, bytes] = {}
@@ -37,14 +38,15 @@ def entry_of(
             if type(change) is not Opened or change.due != step.at or change.number < step.records[0].number:
                 continue
             opened = run.open.get(change.number)
-            if opened is None or type(opened.command) is SetTimer or not dispatcher.takes(change.needs):
+            if opened is None or type(opened.command) is SetTimer:
                 continue
-            repeatable = dispatcher.kind(opened.command).repeatable
-            taken += (change.number,)
-            if repeatable:
-                begun += (change.number,)
-            job = Job(run_id, change.number, opened, dispatcher.holder, begun=repeatable, awaits=change.awaits)
+            job = dispatcher.take(run_id, change, opened)
+            if job is None:
+                continue
             jobs.append(job)
+            taken += (change.number,)
+            if job.begun:
+                begun += (change.number,)
     usage = run.spent.usage
     entry = Entry(
         run_id=run_id,
@@ -65,14 +67,23 @@ def entry_of(
     return entry, jobs
 
 
-def notify(dispatcher: Dispatcher, run_id: str, changes: list[Change]) -> None:
-    """Have the worker of this process look at what a step made due or superfluous."""
+def after_append(
+    live: Live, dispatcher: Dispatcher | None, style: Style[Any], step: Step[Any], changes: list[Change]
+) -> None:
+    """Show the step, and have the worker of this process look at what it made due or superfluous."""
+    run = step.run
+    if live.watched:
+        live.show(Appended(run.id, tuple(step.records), style.picture(run)))
+    if dispatcher is None:
+        return
     for change in changes:
+        if type(change) is Closed:
+            continue
         if type(change) is Opened:
             if type(change.command) is SetTimer:
                 dispatcher.wake_by(change.command.after)
         elif type(change) is Superseded:
-            dispatcher.withdraw(run_id, change.number)
+            dispatcher.withdraw(run.id, change.number)
             dispatcher.wake()
         elif type(change) is Released or type(change) is Finished:
             dispatcher.wake()

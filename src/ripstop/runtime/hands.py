@@ -133,8 +133,9 @@ class Hands:
         self._idle.set()
 
     def kind(self, command: Command) -> Kind:
-        declared = command.effect if type(command) is CallTool else ""
-        return Kind(declared) if declared else self._performers[type(command)].kind(command)
+        if type(command) is CallTool and command.effect:
+            return Kind(command.effect)
+        return self._performers[type(command)].kind(command)
 
     def dispatch(self, jobs: list[Job]) -> None:
         self._waiting.extend(jobs)

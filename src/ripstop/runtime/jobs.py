@@ -4,10 +4,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from ripstop.kernel.effects import Command
+from ripstop.kernel.outbox import Opened
 from ripstop.kernel.run import Open
 
-from .performers import Kind
 from .ports import ClaimedCommand
 
 
@@ -43,14 +42,11 @@ class Job(Struct, frozen=True, gc=False):
 class Dispatcher(Protocol):
     """A worker in this process, which takes commands straight from the append."""
 
-    @property
-    def holder(self) -> int:
-        """Its number in the journal."""
+    def take(self, run_id: str, change: Opened, opened: Open) -> Job | None:
+        """The command as its own, begun if repeating it would be harmless.
 
-    def takes(self, needs: str) -> bool:
-        """Whether it offers what a command needs, and takes new commands at all."""
-
-    def kind(self, command: Command) -> Kind: ...
+        `None` if it does not offer what the command needs, or takes nothing new.
+        """
 
     def dispatch(self, jobs: list[Job]) -> None: ...
 

@@ -16,18 +16,18 @@ from ripstop.kernel.effects import RunFinished
 from ripstop.kernel.errors import Conflict, RunNotFound, UnknownStyle
 from ripstop.kernel.events import Answered, Fact, Record, Started
 from ripstop.kernel.folding import apply, replay
-from ripstop.kernel.outbox import Change, plan
+from ripstop.kernel.outbox import plan
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.run import Open, Run, status
 from ripstop.kernel.step import advance
 from ripstop.kernel.style import Picture, Style, StyleKit
 
 from .definitions import CheckDefinition, Definitions, Pins
-from .entries import entry_of, notify
+from .entries import after_append, entry_of
 from .failpoints import failpoint
 from .jobs import Dispatcher, Job
 from .lists import RunLists
-from .live import Appended, Live
+from .live import Live
 from .ports import Clock, Journal
 from .run_cache import CachedRun, RunCache
 from .soundness import check_run, reading
@@ -122,7 +122,7 @@ class Runs(RunLists):
                 fresh = True
         finally:
             cell.give_back()
-        self._after_append(style, run, step.records, changes)
+        after_append(self.live, self.dispatcher, style, step, changes)
         return run, jobs
 
     # Looking at runs
@@ -264,9 +264,3 @@ class Runs(RunLists):
         if cell.run:
             self._definitions.check(cell.run.started.style, cell.run.definition)
         cell.checked = cell.run is not None
-
-    def _after_append(self, style: Style[Any], run: Run[Any], records: list[Record], changes: list[Change]) -> None:
-        if self.live.watched:
-            self.live.show(Appended(run.id, tuple(records), style.picture(run)))
-        if self.dispatcher is not None:
-            notify(self.dispatcher, run.id, changes)

@@ -7,9 +7,13 @@ be resumed.
 
 from collections.abc import Callable, Mapping
 
+from ripstop.kernel.outbox import Opened
+from ripstop.kernel.run import Open
+
 from .engine import Engine
 from .failpoints import failpoint
 from .hands import Hands
+from .jobs import Job
 from .performers import Performer
 from .ports import ALL, Clock, Scope
 from .rate_limit import RateLimit
@@ -87,5 +91,8 @@ class Worker:
         """How often the worker has noticed that another process may have written."""
         return self._sweeper.foreign_writes
 
-    def takes(self, needs: str) -> bool:
-        return needs in self._offered and not self._hands.stopping
+    def take(self, run_id: str, change: Opened, opened: Open) -> Job | None:
+        if change.needs not in self._offered or self._hands.stopping:
+            return None
+        begun = self.kind(opened.command).repeatable
+        return Job(run_id, change.number, opened, self._sweeper.holder, begun=begun, awaits=change.awaits)

@@ -37,7 +37,7 @@ class Head(Struct, frozen=True, gc=False):
     key: int
     length: int
     last: int | None
-    digest: bytes
+    digest: bytes | bytearray
 
 
 class Steps:
@@ -71,16 +71,16 @@ class Steps:
                 head = self._head_in_file(run_id, length)
         else:
             head = self._create(entry)
-        digest = hash_chain.link(head.digest, number, at, body)
+        # a bytearray, which sqlite3 binds as it is; for bytes it first looks for an adapter, slowly
+        digest = bytearray(hash_chain.link(head.digest, number, at, body))
         position = self._position = (self._position or self._last_position()) + 1
         last = records[-1].number
-        hashed = bytearray(digest)  # which sqlite3 binds as it is; for bytes it first looks for an adapter, slowly
-        was = bytearray(head.digest)
-        self._rows.append((position, head.key, number, at, head.last, body.decode(), hashed))
+        key = head.key
+        self._rows.append((position, key, number, at, head.last, body.decode(), digest))
         told = (entry.status, at, entry.gist, entry.tokens, entry.money)
-        self._advances.append((last, position, hashed, *told, head.key, head.length, was))
-        self._new_heads[run_id] = Head(head.key, last, position, digest)
-        self._placed.append((entry, head.key, position))
+        self._advances.append((last, position, digest, *told, key, head.length, head.digest))
+        self._new_heads[run_id] = Head(key, last, position, digest)
+        self._placed.append((entry, key, position))
 
     def _last_position(self) -> int:
         row = self._db.execute(self._sql["last_position"]).fetchone()
@@ -151,7 +151,9 @@ class Steps:
                 if entry.fence and key in moved:
                     self._write_outbox()  # an earlier step of this commit may have closed what this one answers
                 moved.add(key)
-                if entry.blobs or _ends_a_child(entry):  # else a step refers to no content
+                fact = entry.records[0].event
+                # else a step refers to no content
+                if entry.blobs or (type(fact) is Answered and type(fact.answer) is RunFinished):
                     used = used_in(entry.records)
                     self._db.executemany(self._sql["keep_blob"], entry.blobs.items())
                     self._db.executemany(self._sql["use_blob"], [(digest, key) for digest in used | entry.blobs.keys()])
@@ -209,10 +211,9 @@ class Steps:
         """What opens and closes is collected, and written before anything else happens to the outbox."""
         found = entry.changes
         if entry.fence:
-            number, holder = entry.fence
-            if len(found) == 2 and self._move(entry, found[0], found[1], key, position):
+            if len(found) == 2 and self._move(entry, entry.fence, found[0], found[1], key, position):
                 return
-            self._answered.append((key, number, holder))
+            self._answered.append((key, *entry.fence))
         # only a worker in the list can hold a command: who else would release it?
         taker = entry.holder if entry.taken and self._is_enrolled(entry.holder) else None
         for change in found:
@@ -232,16 +233,17 @@ class Steps:
     def _is_enrolled(self, holder: int | None) -> bool:
         return self._db.execute(self._sql["is_enrolled"], (holder,)).fetchone() is not None
 
-    def _move(self, entry: Entry, closed: Change, opened: Change, key: int, position: int) -> bool:
+    def _move(
+        self, entry: Entry, fence: tuple[int, int], closed: Change, opened: Change, key: int, position: int
+    ) -> bool:
         """Nearly every answer leads to exactly one command, which stays with the same worker. It gets the same row,
         which is cheaper than to close one and to open another."""
-        assert entry.fence is not None
-        number, holder = entry.fence
+        number, holder = fence
         if type(closed) is not Closed or closed.number != number or type(opened) is not Opened:
             return False
         if entry.holder != holder or opened.number not in entry.taken:
             return False
-        begun = int(opened.number in entry.begun)
+        begun = 1 if opened.number in entry.begun else 0
         row = (opened.number, position, opened.waits, opened.due, begun, key, number, holder)
         if closed.plain and not opened.needs and not opened.awaits:
             self._moved.append(row)
@@ -293,8 +295,3 @@ class Steps:
             else:
                 body = _encode(document.body)
                 self._db.execute(self._sql["keep_document"], (*place, body, key, entry.records[-1].number))
-
-
-def _ends_a_child(entry: Entry) -> bool:
-    fact = entry.records[0].event
-    return type(fact) is Answered and type(fact.answer) is RunFinished

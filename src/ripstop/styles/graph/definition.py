@@ -16,7 +16,7 @@ from .. import condition, template
 from ..condition import Expression, Literal, Name
 from ..template import Piece
 from .roles import MODELS, allowed_tools
-from .schema import reply_schema
+from .schema import ENGINE_NAMES, TURNS_OF, reply_schema
 
 END = "END"
 SAVE = "save_and_end"
@@ -165,6 +165,11 @@ class Graph(Definition, frozen=True, dict=True):
         """Every state with the agent whose turn it is there; a workflow has none."""
         agents = {agent.name: agent for agent in self.agents}
         return {state.name: (state, agents[state.agent] if state.agent else None) for state in self.states}
+
+    @cached_property
+    def engine_names(self) -> frozenset[str]:
+        """The names in conditions that have the engine's own value, whatever an agent decides."""
+        return frozenset((*ENGINE_NAMES, *(f"{TURNS_OF}{state.name}" for state in self.states)))
 
     @cached_property
     def workflows(self) -> dict[str, str]:

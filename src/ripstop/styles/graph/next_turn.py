@@ -33,7 +33,6 @@ from .dead_end import MOST_NAMED, DeadEnd, explain_dead_end, wrongly_typed
 from .definition import END, SAVE, ExitCondition, Graph, State, Transition
 from .events import Saved, TurnFinished
 from .position import GraphState, Known, Word
-from .schema import is_engine_name
 
 COMPLETED = "completed"
 
@@ -179,8 +178,9 @@ def _undecided(dead_end: DeadEnd) -> str:
 def _warn(step: Step[GraphState], known: Known, dead_end: DeadEnd | None) -> None:
     """Record what is odd about the decisions of a turn that has just ended."""
     here = known.state.here
-    overruled = [name for name in known.decisions if is_engine_name(name) and known.overrules(name)]
-    if overruled:
+    engine_names = known.state.definition.engine_names
+    if not engine_names.isdisjoint(known.decisions):
+        overruled = [name for name in known.decisions if name in engine_names]
         names = ", ".join(map(repr, overruled[:MOST_NAMED]))
         step.warn(f"a decision cannot have a name that the engine gives its own value: {names}; the engine's is used")
     if dead_end:

@@ -10,7 +10,7 @@ from .. import condition
 from ..turn import Turn
 from .definition import Agent, Graph, State
 from .guide import GUIDES, SHORT_GUIDES
-from .schema import TURNS_OF, is_engine_name
+from .schema import TURNS_OF
 
 
 class GraphArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,21 +87,16 @@ class Known(Struct, frozen=True, gc=False):
 
     def value(self, name: str) -> Any:
         state = self.state
-        if is_engine_name(name) and self.overrules(name):
-            match name:
-                case "max_turns_exceeded":
-                    return state.turns >= state.most_turns
-                case "error_occurred":
-                    return self.error
-                case "turns" | "turn_count":
-                    return state.turns
-            return state.counts.get(name.removeprefix(TURNS_OF), 0)
-        if name in self.decisions:
+        if name in self.decisions and name not in state.definition.engine_names:
             return self.decisions[name]
+        match name:
+            case "max_turns_exceeded":
+                return state.turns >= state.most_turns
+            case "error_occurred":
+                return self.error
+            case "turns" | "turn_count":
+                return state.turns
+        if name.startswith(TURNS_OF):  # without such a state it is 0, unless an agent decided it
+            return state.counts.get(name.removeprefix(TURNS_OF), 0)
         self.missing[name] = None
         return condition.MISSING
-
-    def overrules(self, name: str) -> bool:
-        """Whether the engine's own value hides a decision of this name; `turn_count_x` without a state x is free."""
-        of = name.removeprefix(TURNS_OF)
-        return of == name or of in self.state.definition.places or name not in self.decisions

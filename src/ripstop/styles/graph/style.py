@@ -129,14 +129,15 @@ class GraphStyle(TurnStyle[GraphState]):
     # Deciding
 
     def decide(self, step: Step[GraphState], news: News) -> None:
+        if type(news) is Settled:  # by far the most frequent
+            if type(news.command) is StartRun:
+                return after_child(step, news.answer)
+            state = step.state
+            finished = turns.decide(step, state.turn, news, state.agent.may_call if state.agent else ())
+            if finished:
+                after_turn(step, finished)
+            return None
         match news:
-            case Settled(command=StartRun(), answer=answer):
-                after_child(step, answer)
-            case Settled():
-                state = step.state
-                finished = turns.decide(step, state.turn, news, state.agent.may_call if state.agent else ())
-                if finished:
-                    after_turn(step, finished)
             case Started():
                 refuse_undeclared(step.state)
                 need_values(step.state)
@@ -150,6 +151,7 @@ class GraphStyle(TurnStyle[GraphState]):
                     give_turn_again(step)
             case Resumed():
                 give_turn_again(step)
+        return None
 
     def cancelled(self, step: Step[GraphState], because: str) -> None:
         end_run(step, "stopped", because)
