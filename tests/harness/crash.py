@@ -28,7 +28,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ripstop.kernel.step import AGAIN, HAPPENED
+from ripstop.kernel.doubts import AGAIN, HAPPENED
 from ripstop.runtime.failpoints import FAILPOINTS
 from ripstop.runtime.ports import Question
 from tests.harness.crash_checks import Found, differences, look, unfit

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ripstop.kernel.doubts import AGAIN, DOUBT_CHOICES, GIVE_UP, HAPPENED
 from ripstop.kernel.effects import (
     ANSWER_TO,
     AgentReplied,
@@ -31,7 +32,7 @@ from ripstop.kernel.events import (
     Started,
 )
 from ripstop.kernel.run import DOUBT
-from ripstop.kernel.step import AGAIN, DOUBT_CHOICES, GIVE_UP, HAPPENED, Step
+from ripstop.kernel.step import Step
 from ripstop.kernel.style import News, Settled
 from ripstop.testing import Errands, ErrandStyle, Given, given
 from ripstop.testing.stub_style import RoundBegan, StubState

@@ -1,11 +1,30 @@
 """A family cannot grow without end, and a call that was cut off is not forgotten."""
 
-from ripstop.kernel.effects import AskAgent, CallTool, Failed, Limits, RunFinished, StartRun
-from ripstop.kernel.events import Answered, ResumeRequested, Warned
-from ripstop.kernel.guards import MAX_DESCENDANTS
-from ripstop.testing import Errands, ErrandStyle, given
+import pytest
 
-CHILD = StartRun(workflow="w")
+from ripstop.kernel.effects import (
+    Answer,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Command,
+    CutOff,
+    Failed,
+    Limits,
+    PersonAnswered,
+    RunFinished,
+    StartRun,
+)
+from ripstop.kernel.events import Answered, CancelRequested, Doubted, Forked, Heard, ResumeRequested, Warned
+from ripstop.kernel.folding import replay
+from ripstop.kernel.guards import MAX_DESCENDANTS
+from ripstop.kernel.resuming import CONTINUE, STOP
+from ripstop.kernel.run import status
+from ripstop.kernel.step import decide_again
+from ripstop.testing import Errands, ErrandStyle, Given, given
+from ripstop.testing.scenarios import ScenarioOutcome
+
+AGENT, CHILD = AskAgent(agent="ada"), StartRun(workflow="w", limits=Limits(calls=1))
 
 
 def test_a_run_with_too_many_descendants_starts_no_other_child() -> None:
@@ -21,13 +40,102 @@ def test_a_child_counts_itself_and_its_descendants() -> None:
     assert told.run.descendants == 5
 
 
-def test_a_resumed_run_warns_of_a_call_that_may_have_taken_effect() -> None:
-    tool, agent = CallTool(tool="pay"), AskAgent(agent="ada")
-    story = given(ErrandStyle(), Errands(rounds=((tool, agent),)), limits=Limits(calls=0))
+def cut_off(*commands: Command) -> Given:
+    """A run that its limit stopped while the commands were at work; the first of them is record 3."""
+    calls = sum(type(command) is StartRun for command in commands)
+    story = given(ErrandStyle(), Errands(rounds=((*commands, AGENT),)), limits=Limits(calls=calls))
     assert story.run is not None and story.run.ended
-    (number,) = story.run.late
-    story.tell(Answered(to=number, answer=Failed(reason="cut off", uncertain=True)))
-    told = story.when(ResumeRequested(raises={"calls": 1.0}))
+    return story
+
+
+def question_in(told: ScenarioOutcome) -> str:
+    (command,) = told.then_asks(AskPerson).commands
+    assert isinstance(command, AskPerson)
+    return command.question
+
+
+UNKNOWN = Failed(reason="cut off", uncertain=True)
+PAID_BELOW = RunFinished(run="story.3", outcome="stopped", uncertain=(CutOff(number=7, run="story.3", what="pay"),))
+MORE = ResumeRequested(raises={"calls": 9.0})
+CUT_OFF = [(CallTool(tool="pay"), UNKNOWN, "pay (story/3)"), (CHILD, PAID_BELOW, "pay (story.3/7)")]
+
+
+@pytest.mark.parametrize(("command", "answer", "named"), CUT_OFF, ids=["own", "child"])
+def test_a_person_is_asked_before_a_cut_off_call_can_be_repeated(command: Command, answer: Answer, named: str) -> None:
+    story = cut_off(command)
+    story.tell(Answered(to=3, answer=answer))
+    asked = question_in(story.when(MORE))
+    assert named in asked and "may have taken effect" in asked
+    story.when(MORE).then_nothing()
+    story.when(PersonAnswered(choice=CONTINUE)).then_asks(type(command), AskAgent)
+    assert story.run is not None and story.run.uncertain == (), "it is asked once"
+
+
+@pytest.mark.parametrize(("command", "answer", "named"), CUT_OFF, ids=["own", "child"])
+def test_a_person_can_stop_a_run_that_may_repeat_a_call(command: Command, answer: Answer, named: str) -> None:
+    story = cut_off(command)
+    story.tell(Answered(to=3, answer=answer))
+    story.tell(MORE)
+    story.when(PersonAnswered(choice=STOP)).then_ends("stopped", named)
+    story.when(ResumeRequested()).then_asks(type(command), AskAgent)
+
+
+@pytest.mark.parametrize("choice", [CONTINUE, STOP])
+def test_a_run_that_was_resumed_too_early_asks_when_a_call_reports(choice: str) -> None:
+    story = cut_off(CallTool(tool="pay"))
+    story.when(MORE).then_asks(CallTool, AskAgent)
+    assert "pay (story/3)" in question_in(story.when(Answered(to=3, answer=UNKNOWN)))
+    told = story.when(PersonAnswered(choice=choice))
+    assert bool(told.run.ended) is (choice == STOP)
+
+
+def test_a_resumed_run_waits_for_the_children_that_were_stopped_with_it() -> None:
+    story = cut_off(CHILD, CHILD)
+    told = story.when(MORE)
+    assert (told.run.ended, told.run.open, told.run.limits.calls) == (None, {}, 11)
+    assert status(told.run, listening=False) == "waiting"
+    story.when(MORE).then_nothing()
+    assert story.when(Answered(to=4, answer=RunFinished(run="story.4", outcome="stopped"))).run.resuming
+    story.when(Answered(to=3, answer=RunFinished(run="story.3", outcome="stopped"))).then_asks(
+        StartRun, StartRun, AskAgent
+    )
+    assert story.run is not None and not story.run.resuming
+
+
+def test_a_run_that_waits_for_its_children_asks_what_they_were_doing() -> None:
+    story = cut_off(CHILD)
+    story.tell(MORE)
+    assert "pay (story.3/7)" in question_in(story.when(Answered(to=3, answer=PAID_BELOW)))
+
+
+def test_a_run_that_waits_for_its_children_can_be_cancelled() -> None:
+    story = cut_off(CHILD)
+    story.tell(MORE)
+    story.when(CancelRequested()).then_ends("stopped")
+    assert not story.when(Answered(to=3, answer=PAID_BELOW)).decided
+
+
+def test_a_fork_where_the_children_had_reported_continues() -> None:
+    story = cut_off(CHILD)
+    story.tell(MORE)
+    story.tell(Answered(to=3, answer=PAID_BELOW))
+    at = next(record.number for record in story.records if isinstance(record.event, Answered))
+    before = replay(story.style, story.contents, "story", story.records[: at - 1])
+    forked = Forked(run="story", at=at)
+    step = decide_again(story.style, story.contents, before, story.records[at - 1], forked, "fork", 1)
+    assert any(type(opened.command) is AskPerson for opened in step.run.open.values())
+
+
+def test_a_call_in_doubt_when_its_run_stopped_is_asked_about_again() -> None:
+    errands = Errands(rounds=((CallTool(tool="pay"),), (AGENT,)), listens=True)
+    story = given(ErrandStyle(), errands, Doubted(to=3, evidence="Its worker died."), limits=Limits(calls=0))
+    story.when(Heard(text="go on")).then_ends("limit")
+    assert "pay (story/3)" in question_in(story.when(MORE))
+    story.when(PersonAnswered(choice=CONTINUE)).then_asks(AskAgent)
+
+
+def test_a_parent_is_warned_of_a_call_that_its_child_had_cut_off() -> None:
+    story = given(ErrandStyle(), Errands(rounds=((CHILD,), (AGENT,))))
+    told = story.when(PAID_BELOW)
     warned = [event.text for event in told.decided if isinstance(event, Warned)]
-    assert len(warned) == 1 and f"record {number}" in warned[0]
-    assert told.run.uncertain == (), "it is said once"
+    assert len(warned) == 1 and "pay (story.3/7)" in warned[0]

@@ -8,6 +8,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ripstop.kernel.doubts import HAPPENED
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -44,7 +45,7 @@ from ripstop.kernel.events import (
 )
 from ripstop.kernel.resuming import CONTINUE, STOP
 from ripstop.kernel.run import Spent
-from ripstop.kernel.step import HAPPENED, Step
+from ripstop.kernel.step import Step
 from ripstop.kernel.style import News, Settled, Style
 from ripstop.testing import Errands, ErrandStyle, Given, given
 from ripstop.testing.stub_style import StubState

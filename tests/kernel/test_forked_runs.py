@@ -1,6 +1,7 @@
 """Forks: what a run takes over from the run whose records it shares; the engine's half is in tests/runtime."""
 
 from ripstop.kernel.budget import committed
+from ripstop.kernel.doubts import AGAIN
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -29,7 +30,7 @@ from ripstop.kernel.events import (
 )
 from ripstop.kernel.folding import replay
 from ripstop.kernel.run import Run, Spent
-from ripstop.kernel.step import AGAIN, decide_again
+from ripstop.kernel.step import decide_again
 from ripstop.testing import Errands, ErrandStyle, Given, given
 from ripstop.testing.stub_style import RoundBegan, StubState
 from tests.kernel.followed import Followed, followed

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ripstop.kernel.bare_style import BARE, NO_CONTENTS
 from ripstop.kernel.codec import Codec
+from ripstop.kernel.doubts import AGAIN, GIVE_UP, HAPPENED
 from ripstop.kernel.effects import (
     ANSWER_TO,
     AgentReplied,
@@ -55,7 +56,7 @@ from ripstop.kernel.folding import KNOWN_LATE, replay
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.resuming import CONTINUE
 from ripstop.kernel.run import DOUBT, GUARD, fingerprint
-from ripstop.kernel.step import AGAIN, GIVE_UP, HAPPENED, Step
+from ripstop.kernel.step import Step
 from ripstop.kernel.style import News, Settled, Style
 from ripstop.kernel.work_time import is_deadline
 from tests.kernel.followed import Followed, rebuilt, steps_of

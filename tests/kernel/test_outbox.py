@@ -2,6 +2,7 @@
 
 import pytest
 
+from ripstop.kernel.doubts import AGAIN
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -28,7 +29,7 @@ from ripstop.kernel.events import (
     Started,
 )
 from ripstop.kernel.outbox import NEVER, Closed, Finished, Held, Opened, Released, Superseded, inherited, plan
-from ripstop.kernel.step import AGAIN, Step
+from ripstop.kernel.step import Step
 from ripstop.kernel.style import News
 from ripstop.testing import Errands, ErrandStyle, Given, given
 from ripstop.testing.stub_style import StubState

@@ -34,6 +34,7 @@ from ripstop.kernel.events import (
 from ripstop.kernel.resuming import (
     AMOUNTS,
     CONTINUE,
+    GUARD_CHOICES,
     RAISABLE,
     STOP,
     Way,
@@ -45,7 +46,7 @@ from ripstop.kernel.resuming import (
     ways_on,
 )
 from ripstop.kernel.run import GUARD
-from ripstop.kernel.step import GUARD_CHOICES, Step
+from ripstop.kernel.step import Step
 from ripstop.kernel.style import News, Settled
 from ripstop.testing import Errands, ErrandStyle, Given, given
 from ripstop.testing.scenarios import NO_LIMITS

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ripstop.kernel.codec import Codec
+from ripstop.kernel.doubts import AGAIN
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -36,7 +37,7 @@ from ripstop.kernel.events import (
 )
 from ripstop.kernel.folding import replay
 from ripstop.kernel.run import fingerprint
-from ripstop.kernel.step import AGAIN, Step
+from ripstop.kernel.step import Step
 from ripstop.kernel.style import News
 from ripstop.kernel.work_time import DEADLINE
 from ripstop.testing import ERRANDS, Errands, ErrandStyle, Given, given

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
+from ripstop.kernel.doubts import AGAIN
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -21,7 +22,6 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.events import Answered, Asked, Doubted, ResumeRequested, Withdrawn
 from ripstop.kernel.folding import replay
-from ripstop.kernel.step import AGAIN
 from ripstop.kernel.work_time import DEADLINE, SECOND
 from ripstop.testing import Errands, ErrandStyle, Given, given
 

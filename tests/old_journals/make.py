@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.doubts import AGAIN, HAPPENED
 from ripstop.kernel.effects import (
     ANSWER_TO,
     AgentReplied,
@@ -39,7 +40,6 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.events import Answered, ChildSpoke, Doubted, RunSettings
 from ripstop.kernel.run import fingerprint
-from ripstop.kernel.step import AGAIN, HAPPENED
 from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.runtime.engine import Attachment, Engine
 from ripstop.runtime.ports import RunQuery

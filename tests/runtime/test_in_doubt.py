@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ripstop import InDoubt, Refused, TryAgain, tool
+from ripstop.kernel.doubts import AGAIN, HAPPENED
 from ripstop.kernel.effects import AskAgent, CallTool, Failed, ToolReturned
 from ripstop.kernel.events import Doubted, DoubtResolved
-from ripstop.kernel.step import AGAIN, HAPPENED
 from ripstop.performers.tools.toolbox import Tool, Toolbox
 from ripstop.runtime.performers import Kind, Performer, Request
 from ripstop.runtime.ports import Question

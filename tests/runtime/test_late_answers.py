@@ -76,6 +76,7 @@ def test_a_superseded_call_whose_worker_died_fails_late(tmp_path: Path, kind: Ki
             await worker.idle()
             (late,) = answers(await world.events("r"))
             assert isinstance(late.answer, Failed)
+            assert late.answer.uncertain is ("may have taken effect" in late.answer.reason) is (kind is Kind.UNSAFE)
             assert (again.asked, await outbox_of(world)) == ([], [])
             assert view.run.ended is not None and view.run.ended.outcome == "stopped"
 

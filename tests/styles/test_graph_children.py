@@ -19,6 +19,7 @@ from ripstop.kernel.effects import (
     Usage,
 )
 from ripstop.kernel.events import (
+    Answered,
     Asked,
     CancelRequested,
     Ended,
@@ -203,8 +204,10 @@ def test_a_fork_does_not_continue_the_child_of_the_other_run() -> None:
 @pytest.mark.parametrize("then", ["ask", "end"])
 def test_a_child_that_a_guard_broke_off_is_started_again_and_counts_once(then: str) -> None:
     story = given(STYLE, replace(APPROVED, guards={"then": then}), says(), limits=Limits(seconds=9.0))
-    story.when(TimerFired(), after=9.0)
-    told = story.when(ResumeRequested(raises={"seconds": 9.0})).then_asks(StartRun, SetTimer)
+    (number,) = story.when(TimerFired(), after=9.0).run.late
+    story.when(ResumeRequested(raises={"seconds": 9.0})).then_asks()
+    stopped = Answered(to=number, answer=RunFinished(run=f"story.{number}", outcome="stopped"))
+    told = story.when(stopped).then_asks(StartRun, SetTimer)
     assert (child(story).name, told.run.state.turns) == ("", 2)
     story.when(ended(story, result={"approved": True})).then_ends("completed")
 

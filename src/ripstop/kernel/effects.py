@@ -296,6 +296,16 @@ class StartRun(Effect, tag="start_run", frozen=True):
     """The messages and questions of the child, and of its children, appear in this run."""
 
 
+class CutOff(Effect, frozen=True):
+    """A call that must not be repeated blindly, cut off at work: it may have taken effect."""
+
+    number: int
+    run: str = ""
+    """Empty: the run itself."""
+    what: str = ""
+    """The tool or the agent that was called."""
+
+
 class RunFinished(Effect, tag="run_finished", frozen=True):
     """The child has ended, and so have all its children."""
 
@@ -309,6 +319,8 @@ class RunFinished(Effect, tag="run_finished", frozen=True):
     calls: int = 0
     runs: int = 1
     """How many runs it was, with all its descendants."""
+    uncertain: tuple[CutOff, ...] = ()
+    """Calls of it and its descendants that were cut off and may have taken effect, unless it completed."""
 
 
 class AnswerChild(Effect, tag="answer_child", frozen=True):

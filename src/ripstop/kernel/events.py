@@ -209,6 +209,8 @@ class Resumed(Event, tag="resumed", frozen=True):
     """The run continues after an end or a guard's verdict, with limits raised."""
 
     raises: dict[str, float] = {}
+    waits: bool = False
+    """It continues when the children that were stopped with it have reported; another `Resumed` says so."""
 
 
 @final

@@ -9,12 +9,14 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from .doubts import IN_DOUBT, MOST_CUT_OFF, cut_off_by, given_up
 from .effects import (
     AgentReplied,
     AskAgent,
     AskPerson,
     CallTool,
     Command,
+    CutOff,
     Failed,
     Guards,
     RunFinished,
@@ -157,12 +159,13 @@ def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answere
             run = replace(run, gaps=run.gaps.union(found))
     elif type(answer) is RunFinished:
         run = replace(run, descendants=run.descendants + max(1, answer.runs))
+        run = _with_cut_off(run, answer.uncertain)
         spent = Spent(spent.turns, spent.calls + max(0, answer.calls), spent.usage.plus(answer.usage))
     elif type(answer) is Failed:
         spent = Spent(spent.turns, spent.calls, spent.usage.plus(answer.usage))
     if event.to in run.late:
         if type(answer) is Failed and answer.uncertain:
-            run = replace(run, uncertain=(*run.uncertain, event.to))
+            run = _with_cut_off(run, cut_off_by(run, event.to, answer))
         return replace(run, length=number, late=_without(run.late, event.to), spent=spent)
     opened = _without(run.open, event.to)
     if run.ended:  # a message that was delivered after the end
@@ -203,12 +206,14 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
         # it can no longer be asked what became of a message in doubt
         doubted = run.doubts.values()
         unsent = {n: opened for n, opened in run.open.items() if type(opened.command) is Say and n not in doubted}
+        run = _with_cut_off(run, given_up(run, doubted))
         late = _with_late(run.late, {number: opened.command for number, opened in run.open.items()})
-        return replace(run, open=unsent, late=late, doubts={}, ended=event, work=WorkTime(run.work.counted))
+        work = WorkTime(run.work.counted)
+        return replace(run, open=unsent, late=late, doubts={}, ended=event, work=work, resuming=False)
     if type(event) is GuardTripped:
-        return replace(run, verdict=event)
+        return replace(run, verdict=event, uncertain=() if event.guard == IN_DOUBT else run.uncertain)
     if type(event) is Resumed:
-        return _resumed(replace(run, began=record.at), event)
+        return _resumed(replace(run, began=record.at, resumed=record.number), event)
     if type(event) is Repeated:
         doubts, work = _no_doubt_about(run.doubts, event.number), run.work
         if run.limits.seconds is not None and event.number in run.open:
@@ -236,6 +241,8 @@ def _steered(run: Run[S], event: Event) -> Run[S]:
 def _withdrawn(run: Run[S], event: Withdrawn) -> Run[S]:
     was = run.open.get(event.number)
     late = run.late if was is None or event.unmade else _with_late(run.late, {event.number: was.command})
+    if run.doubts and not event.unmade and event.number in run.doubts.values():
+        run = _with_cut_off(run, given_up(run, (event.number,)))
     uncounted = event.unmade and was is not None and type(was.command) is AskAgent
     spent = Spent(run.spent.turns, run.spent.calls - uncounted, run.spent.usage)
     opened = _without(run.open, event.number)
@@ -253,6 +260,10 @@ def _with_late(late: dict[int, Command], gone: dict[int, Command]) -> dict[int, 
     for number in calls[: max(0, len(calls) - KNOWN_LATE)]:
         del late[number]
     return late
+
+
+def _with_cut_off(run: Run[S], calls: tuple[CutOff, ...]) -> Run[S]:
+    return replace(run, uncertain=tuple(dict.fromkeys((*run.uncertain, *calls)))[-MOST_CUT_OFF:]) if calls else run
 
 
 def _redefined(style: Folding[S], contents: Contents, run: Run[S], event: Forked | Redefined) -> Run[S]:
@@ -286,6 +297,7 @@ def _forked(run: Run[S], run_id: str, event: Forked, at: int) -> Run[S]:
         ended=None,
         verdict=run.verdict if asked else None,
         asks_about_verdict=run.asks_about_verdict if asked else 0,
+        resuming=False,
     )
 
 
@@ -302,7 +314,8 @@ def _resumed(run: Run[S], event: Resumed) -> Run[S]:
         ended=None,
         verdict=None,
         asks_about_verdict=0,
-        uncertain=(),
+        uncertain=run.uncertain if event.waits else (),
+        resuming=event.waits,
     )
 
 

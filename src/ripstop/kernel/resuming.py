@@ -11,14 +11,16 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from .effects import Guards, Limits, PersonAnswered
+from .effects import AskPerson, Field, Guards, Limits, PersonAnswered
 from .errors import UsageError
 from .events import GuardTripped
 from .plain import shown
+from .run import GUARD
 
 CONTINUE, STOP = "continue", "stop"
 """What a person may say about a guard's verdict."""
-STOPPING = frozenset({"no_progress", "circle", "courtesy", "end_marker", "family"})
+GUARD_CHOICES = {CONTINUE: "Continue", STOP: "Stop the run"}
+STOPPING = frozenset({"no_progress", "circle", "courtesy", "end_marker", "family", "in_doubt"})
 """Guards that look at what was done. All others hold a limit."""
 CIRCLING = frozenset({"no_progress", "circle"})
 """Those of them that patience puts off."""
@@ -62,6 +64,19 @@ def raises_in_answer(verdict: GuardTripped, answer: PersonAnswered) -> dict[str,
         raise UsageError(f"{shown(said)} is not a number. Say by how much {name} is raised: {CONTINUE} 5.") from None
     check_raises({name: amount})
     return {name: amount}
+
+
+def question_about_verdict(verdict: GuardTripped) -> AskPerson:
+    """Ask a person whether the run may continue."""
+    name = raisable_by(verdict)
+    return AskPerson(
+        question=f"{verdict.text} Continue?",
+        purpose=GUARD,
+        title=verdict.guard,
+        about=verdict.evidence,
+        choices=GUARD_CHOICES,
+        fields={"raise": Field(label=f"Raise {name} by", type="number")} if name else {},
+    )
 
 
 class Way(Struct, frozen=True):

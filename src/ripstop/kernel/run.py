@@ -17,6 +17,7 @@ from .effects import (
     AskPerson,
     CallTool,
     Command,
+    CutOff,
     Guards,
     Limits,
     Say,
@@ -96,8 +97,12 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """Counted only if `limits.seconds` limits it."""
     descendants: int = 0
     """Runs that ended below it: its children, and theirs."""
-    uncertain: tuple[int, ...] = ()
-    """Calls that were cut off at work and may have taken effect; said when the run is resumed."""
+    uncertain: tuple[CutOff, ...] = ()
+    """Calls that were cut off at work and may have taken effect; a person is asked when the run is resumed."""
+    resumed: int = 0
+    """The record with which it continued last; 0: it was never stopped."""
+    resuming: bool = False
+    """It is to continue when the children that were stopped with it have reported."""
     known_messages: tuple[str, ...] = ()
     payer: str = ""
     """The command (`run/number`) that started it, or resumed it last; it pays for what is spent from then on."""
@@ -151,6 +156,8 @@ def status(run: Run[Any], listening: bool) -> str:
     """
     if run.ended:
         return run.ended.outcome
+    if run.resuming:
+        return "waiting"
     waits, idle = False, False
     for number, opened in run.open.items():
         kind = type(opened.command)

@@ -16,23 +16,29 @@ from typing import Any, Generic, NoReturn, TypeVar
 import msgspec
 
 from .budget import time_is_up
+from .doubts import (
+    AGAIN,
+    GIVE_UP,
+    HAPPENED,
+    IN_DOUBT,
+    cut_off_by,
+    is_stopping_children,
+    question_about_doubt,
+    said_of_cut_off,
+    testimony,
+    verdict_on_cut_off,
+)
 from .effects import (
     AgentReplied,
     Answer,
-    AnswerChild,
-    AskAgent,
     AskPerson,
     CallTool,
     Command,
     Failed,
-    Field,
     PersonAnswered,
     RunFinished,
-    Said,
     Say,
     SetTimer,
-    StartRun,
-    ToolReturned,
     text_of,
 )
 from .errors import RunAlreadyStarted, RunHasEnded, RunNotFound, Unworkable
@@ -62,7 +68,7 @@ from .events import (
 )
 from .folding import apply, heard_id, spoken_id
 from .guards import review
-from .resuming import CONTINUE, STOP, check_raises, outcome_of, raisable_by, raises_in_answer
+from .resuming import CONTINUE, check_raises, outcome_of, question_about_verdict, raises_in_answer
 from .run import DOUBT, GUARD, Contents, Run
 from .style import Settled, Style
 from .usage_gaps import about
@@ -70,10 +76,6 @@ from .work_time import DEADLINE
 
 S = TypeVar("S")
 
-HAPPENED, AGAIN, GIVE_UP = "happened", "again", "give up"
-"""What a person may say about an effect in doubt."""
-DOUBT_CHOICES = {HAPPENED: "It happened", AGAIN: "Do it again", GIVE_UP: "Give it up"}
-GUARD_CHOICES = {CONTINUE: "Continue", STOP: "Stop the run"}
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -147,12 +149,12 @@ class Step(Generic[S]):
         if self.run.asks_about_verdict in self.run.open:  # before the verdict, because this forgets the one it is about
             self.withdraw(self.run.asks_about_verdict, "a new verdict takes its place")
         self.record(verdict)
-        if self.run.guards.then == "ask":
+        if self.run.guards.then == "ask" or verdict.guard == IN_DOUBT:
             for number, opened in list(self.run.open.items()):
                 # a question about a doubt goes with its command, which was withdrawn before it, and stays with it
                 if not _must_be_done(opened.command) and number not in self.run.doubts:
                     self.withdraw(number, f"stopped by a guard: {verdict.guard}")
-            self.ask_unguarded(_question_about(verdict))
+            self.ask_unguarded(question_about_verdict(verdict))
         else:
             self._style.stopped(self, verdict)
         raise _StepIsOver
@@ -176,19 +178,6 @@ class Step(Generic[S]):
 def _must_be_done(command: Command) -> bool:
     """Whether a command is not part of a turn's work: a message, or the style's own duty."""
     return type(command) is Say or (type(command) is CallTool and not command.agent)
-
-
-def _question_about(verdict: GuardTripped) -> AskPerson:
-    raisable = raisable_by(verdict)
-    fields = {"raise": Field(label=f"Raise {raisable} by", type="number")} if raisable else {}
-    return AskPerson(
-        question=f"{verdict.text} Continue?",
-        purpose=GUARD,
-        title=verdict.guard,
-        about=verdict.evidence,
-        choices=GUARD_CHOICES,
-        fields=fields,
-    )
 
 
 def advance(
@@ -229,7 +218,8 @@ def _changes_nothing(run: Run[Any], fact: Fact) -> bool:
     if type(fact) is SettingsChanged:
         return fact.settings == run.settings
     if type(fact) is ResumeRequested:
-        return not run.ended and not run.asks_about_verdict  # it is at work already
+        # it is at work already; or it must not continue before a person has answered
+        return not run.ended and (run.verdict is None or not run.asks_about_verdict or run.verdict.guard == IN_DOUBT)
     return False
 
 
@@ -273,8 +263,11 @@ def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> 
     try:
         if type(fact) is Answered:
             assert before is not None
-            if fact.to in before.open and not before.ended:
-                _settle(style, step, before, fact.to, fact.answer)
+            if before.ended is None:
+                if fact.to in before.open:
+                    _settle(style, step, before, fact.to, fact.answer)
+                else:
+                    _after_late(style, step, before, fact.to, fact.answer)
         else:
             _decide(style, step, fact)
     except _StepIsOver:
@@ -309,8 +302,7 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
         case SettingsChanged():
             pass  # what is open is performed with them, and so is what comes
         case Doubted(to=to, evidence=evidence):
-            question = f"Did this call take effect? {evidence} Repeating it may not be safe."
-            step.ask_unguarded(AskPerson(question=question, purpose=DOUBT, about=(to,), choices=DOUBT_CHOICES))
+            step.ask_unguarded(question_about_doubt(to, evidence))
         case _:
             style.decide(step, fact)
 
@@ -319,12 +311,30 @@ def _resume(style: Style[S], step: Step[S], raises: dict[str, float]) -> None:
     for number, opened in list(step.run.open.items()):
         if type(opened.command) is not Say and number not in step.run.doubts:
             step.withdraw(number, "the run was resumed")
-    uncertain = step.run.uncertain
-    resumed = Resumed(raises=raises)
+    if is_stopping_children(step.run):
+        step.record(Resumed(raises=raises, waits=True))
+    else:
+        _continue(style, step, raises)
+
+
+def _continue(style: Style[S], step: Step[S], raises: dict[str, float]) -> None:
+    cut_off, resumed = step.run.uncertain, Resumed(raises=raises)
     step.record(resumed)
-    for number in uncertain:
-        step.warn(f"The call of record {number} was cut off at work when the run ended; it may have taken effect.")
+    if cut_off:
+        step.stop(verdict_on_cut_off(step.run.id, cut_off))
     style.decide(step, resumed)
+
+
+def _after_late(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Answer) -> None:
+    """A command that is no longer needed has reported."""
+    run, cut_off = step.run, cut_off_by(before, to, answer)
+    if before.resuming:
+        if not is_stopping_children(run):
+            _continue(style, step, {})
+    elif cut_off and not run.asks_about_verdict:
+        if to < run.resumed:  # it was stopped with the run, which was resumed before this was known
+            step.stop(verdict_on_cut_off(run.id, run.uncertain))
+        step.warn(said_of_cut_off(run.id, cut_off))
 
 
 def _keep_deadline(step: Step[Any], seconds: float) -> None:
@@ -350,7 +360,7 @@ def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Ans
         if before.verdict is None:
             return None  # the run was cancelled in the meantime, so the answer changes nothing
         if type(answer) is not PersonAnswered or answer.choice != CONTINUE:
-            return style.stopped(step, before.verdict)
+            return _stop(style, step, before.verdict)
         return _resume(style, step, raises_in_answer(before.verdict, answer))
     elif type(command) is AskPerson and command.purpose == DOUBT:
         _resolve_doubt(style, step, before, command.about[0], answer)
@@ -358,8 +368,16 @@ def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Ans
         if type(answer) is AgentReplied and step.run.gaps is not before.gaps:
             for gap in sorted(step.run.gaps - before.gaps):
                 step.warn(about(gap, answer))
+        elif type(answer) is RunFinished and answer.uncertain:
+            step.warn(said_of_cut_off(step.run.id, answer.uncertain))
         style.decide(step, Settled(to, command, answer))
     return None
+
+
+def _stop(style: Style[S], step: Step[S], verdict: GuardTripped) -> None:
+    style.stopped(step, verdict)
+    if verdict.guard == IN_DOUBT and not step.run.ended and not step.run.open:
+        step.end_by_guard(verdict)  # the style had not begun again, so it has nothing to end
 
 
 def _resolve_doubt(style: Style[S], step: Step[S], before: Run[S], about: int, said: Answer) -> None:
@@ -369,20 +387,8 @@ def _resolve_doubt(style: Style[S], step: Step[S], before: Run[S], about: int, s
     if choice == AGAIN:
         return step.record(Repeated(number=about))
     command = before.open[about].command
-    answer = _testimony(command, text_of(said))
+    answer = testimony(command, text_of(said))
     if choice != HAPPENED:
         answer = Failed(reason="It is not known whether it happened, and a person gave it up.", fault="ours")
     step.record(DoubtResolved(to=about, answer=answer))
     return style.decide(step, Settled(about, command, answer))
-
-
-def _testimony(command: Command, words: str) -> Answer:
-    """What a person saw, as the answer that the command was waiting for."""
-    match command:
-        case AskAgent():
-            return AgentReplied(text=words)
-        case Say() | AnswerChild():
-            return Said()
-        case StartRun():
-            return RunFinished(run="", outcome="completed", because=words)
-    return ToolReturned(value=words)

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ripstop.kernel.doubts import cut_off_in
 from ripstop.kernel.effects import Answer, Command, Failed, Limits, RunFinished, StartRun
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.events import RunSettings
@@ -137,7 +138,12 @@ def _finished(child: Run[Any], asker: str) -> RunFinished:
     assert child.ended is not None
     ended, spent, paid = child.ended, child.spent, child.paid
     finished = RunFinished(
-        run=child.id, outcome=ended.outcome, because=ended.because, result=ended.result, runs=child.descendants + 1
+        run=child.id,
+        outcome=ended.outcome,
+        because=ended.because,
+        result=ended.result,
+        runs=child.descendants + 1,
+        uncertain=cut_off_in(child),
     )
     if child.payer != asker:
         return finished

@@ -10,7 +10,7 @@ import logging
 
 import msgspec
 
-from ripstop.kernel.effects import Answer, CallTool, Failed, ToolReturned
+from ripstop.kernel.effects import Answer, CallTool, Failed, ToolReturned, Usage
 from ripstop.kernel.errors import JournalError, Unwritable
 from ripstop.kernel.events import Doubted
 
@@ -33,6 +33,12 @@ def worker_died(job: Job, request: Request) -> Doubted:
 def call_broke(job: Job, request: Request, reason: str) -> Doubted:
     """The doubt about a call of this worker that broke off; `reason` says how."""
     return _doubted(job, request, job.attempt, f"It broke off: {_bounded(reason, MAX_REASON)}")
+
+
+def not_needed(reason: str, uncertain: bool, usage: Usage = Usage()) -> Failed:
+    """The late answer to a call that is no longer needed; `uncertain` if it was begun and must not be repeated."""
+    said = f"{reason} It may have taken effect." if uncertain else reason
+    return Failed(reason=said, fault="ours", usage=usage, uncertain=uncertain)
 
 
 async def probe(performer: Performer, request: Request) -> tuple[bool, Answer | None]:

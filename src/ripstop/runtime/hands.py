@@ -28,7 +28,7 @@ from ripstop.kernel.style import CallPolicy
 
 from .asking import withdraw_questions
 from .call_progress import CallProgress
-from .doubts import call_broke, cancelled_by_us, describe, probe, unreadable_answer, worker_died
+from .doubts import call_broke, cancelled_by_us, describe, not_needed, probe, unreadable_answer, worker_died
 from .engine import Engine
 from .failpoints import failpoint
 from .jobs import Job
@@ -285,19 +285,17 @@ class Hands:
 
     async def _cut_off(self, job: Job, progress: CallProgress) -> Answered:
         """The call was in progress when it was withdrawn: what it cost is the answer."""
-        reason = "It was cut off, because it was no longer needed."
         uncertain = not self.kind(job.opened.command).repeatable
-        if uncertain:
-            reason = f"{reason} It may have taken effect."
         await withdraw_questions(self._engine, job)
-        return self._answered(
-            job, Failed(reason=reason, fault="ours", usage=progress.usage(cut_off=True), uncertain=uncertain)
-        )
+        reason = "It was cut off, because it was no longer needed."
+        return self._answered(job, not_needed(reason, uncertain, progress.usage(cut_off=True)))
 
     async def _report_unneeded(self, job: Job) -> Answered:
         """A command that is no longer needed, and that is not at work here: its questions to people go with it."""
         await withdraw_questions(self._engine, job)
-        return self._answered(job, Failed(reason="It was no longer needed.", fault="ours"))
+        uncertain = job.doubtful and not self.kind(job.opened.command).repeatable
+        reason = "It was no longer needed." + (" A worker had begun it and recorded no answer." if uncertain else "")
+        return self._answered(job, not_needed(reason, uncertain))
 
     async def _perform(
         self, job: Job, run: Run[Any], performer: Performer, request: Request, provider: str

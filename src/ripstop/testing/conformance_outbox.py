@@ -75,12 +75,22 @@ class OutboxConformance(JournalStories):
         await journal.append(scribe.entry("a", Heard(text="x"), LATE, after=2))
         new = await journal.enrol(LATER)
         (command,) = await claim(journal, new, LATER, offers=("",))
-        assert (command.run_id, command.number, command.superseded, command.doubtful) == ("a", 2, True, False)
+        assert (command.run_id, command.number, command.superseded, command.doubtful) == ("a", 2, True, True)
         await refuses(NotNeeded, journal.begin("a", 2, new, 2, repeatable=True))
         assert await journal.superseded(new) == [("a", 2)]
         await journal.append(scribe.entry("a", answer(2), after=4, fence=(2, new)))
         assert await journal.superseded(new) == []
         assert await claim(journal, new, LATER) == []
+
+    @story
+    async def test_has_no_doubt_about_a_superseded_command_that_was_not_begun(
+        self, journal: Journal, scribe: Scribe
+    ) -> None:
+        old = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", TOOL, holder=old))
+        await journal.append(scribe.entry("a", Heard(text="x"), LATE, after=2))
+        (command,) = await claim(journal, await journal.enrol(LATER), LATER, offers=("",))
+        assert (command.number, command.superseded, command.doubtful) == (2, True, False)
 
     @story
     async def test_has_a_superseded_child_undone(self, journal: Journal, scribe: Scribe) -> None:

@@ -26,6 +26,7 @@ class MemoryOutbox(Store):
                 item = outbox[number]
                 if not undo and item.holder is None and not item.awaits:
                     del outbox[number]
+                item.attempt = 0 if item.state == NOT_BEGUN else item.attempt
                 item.state, item.needs = SUPERSEDED, ""
                 item.due = at if undo or item.awaits else None
             case Held(number=number) if number in outbox:
@@ -104,7 +105,7 @@ class MemoryOutbox(Store):
             run_id=run_id,
             number=number,
             attempt=item.attempt + 1,
-            doubtful=item.state in (BEGUN, BEGUN_UNSAFE),
+            doubtful=item.state in (BEGUN, BEGUN_UNSAFE) or (item.state == SUPERSEDED and item.attempt > 0),
             unsafe=item.state == BEGUN_UNSAFE,
             superseded=item.state == SUPERSEDED,
             woken=item.woken,

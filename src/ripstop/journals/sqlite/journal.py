@@ -314,7 +314,7 @@ class SqliteJournal:
                     run_id=run_id,
                     number=number,
                     attempt=attempt + 1,
-                    doubtful=state in (BEGUN, BEGUN_UNSAFE),
+                    doubtful=state in (BEGUN, BEGUN_UNSAFE) or (state == SUPERSEDED and attempt > 0),
                     unsafe=state == BEGUN_UNSAFE,
                     superseded=state == SUPERSEDED,
                     woken=woken,

@@ -79,7 +79,8 @@ DELETE FROM outbox WHERE run = ? AND number = ?;
 DELETE FROM outbox WHERE run = ? AND number = ? AND holder IS NULL AND awaits IS NULL;
 
 -- name: supersede
-UPDATE outbox SET state = 4, needs = '', due = CASE WHEN :undo OR awaits IS NOT NULL THEN :at END
+-- The attempts that it keeps say that it was at work, or in doubt.
+UPDATE outbox SET state = 4, needs = '', attempt = CASE state WHEN 0 THEN 0 ELSE attempt END, due = CASE WHEN :undo OR awaits IS NOT NULL THEN :at END
 WHERE run = :run AND number = :number;
 
 -- name: hold_command
