@@ -4,10 +4,13 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from ripstop.kernel.effects import RunFinished
 from ripstop.kernel.errors import JournalError
-from ripstop.kernel.events import Answered, ChildSpoke, Ended, Event, Forked, Heard, Record, Redefined, Started
+from ripstop.kernel.events import Answered, ChildSpoke, Ended, Event, Forked, Heard, Pin, Record, Redefined, Started
 
+NAMES_A_DEFINITION = (Started, Redefined, Forked)
 _NAMING = frozenset({Started, Redefined, Forked, Ended, Heard, ChildSpoke})
 """Events that can refer to content; of the answers, only the end of a child can."""
 
@@ -25,6 +28,21 @@ def named_in(event: Event) -> Iterator[str]:
             yield from (content.hash for content in attachments)
         case ChildSpoke(document=document) if document:
             yield document
+
+
+def pinned_for(content: bytes, definition: str) -> set[str]:
+    """The definitions that a list of pinned workflows leads to from one; none if it is not such a list."""
+    try:
+        pins = msgspec.json.decode(content, type=dict[str, dict[str, Pin]])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return set()
+    found: set[str] = set()
+    waiting = [definition]
+    while waiting:
+        new = {pin.definition for pin in pins.get(waiting.pop(), {}).values()} - found
+        found |= new
+        waiting += new
+    return found
 
 
 def used_in(records: Iterable[Record]) -> set[str]:

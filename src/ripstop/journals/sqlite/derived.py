@@ -4,7 +4,9 @@
   would be performed without having been asked for. No hash covers them, so they are derived again here.
 - Records come by once, in the order in which they were written; of each run only what the kernel folds is kept.
 - When a command is due is settled by its records until a worker has begun it; then attempts and children move it.
-- What needs a style to tell (whether a run is stuck or listens, its gist) is not compared.
+- Attempts, and whether one was begun, are only in the outbox: of those, only what cannot be is found.
+- What needs a style to tell (whether a run is stuck or listens, its gist, its documents) is not compared: another
+  version of the style may put it otherwise.
 """
 
 from collections.abc import Iterable
@@ -15,12 +17,15 @@ from msgspec import Struct
 from ripstop.journals.families import belongs_to
 from ripstop.kernel.bare_style import BARE, NO_CONTENTS
 from ripstop.kernel.errors import RipstopError
-from ripstop.kernel.events import OUTCOMES, Event, Record
+from ripstop.kernel.events import Event, Record
 from ripstop.kernel.folding import apply, replay
-from ripstop.kernel.outbox import Change, Closed, Held, Opened, Released, Superseded, inherited, plan
-from ripstop.kernel.run import Run
+from ripstop.kernel.outbox import Change, Closed, Finished, Held, Opened, Released, Superseded, inherited, plan
+from ripstop.kernel.run import Run, status
 
-from .outbox import IN_DOUBT, SUPERSEDED
+from .columns import MOST, is_count, is_time
+from .outbox import BEGUN, BEGUN_UNSAFE, IN_DOUBT, NOT_BEGUN, SUPERSEDED
+
+STATES = (NOT_BEGUN, BEGUN, BEGUN_UNSAFE, IN_DOUBT, SUPERSEDED)
 
 
 class RunRow(NamedTuple):
@@ -42,6 +47,22 @@ class RunRow(NamedTuple):
     root: str
     tokens: int
     money: float
+    gist: str
+    set_aside: str | None
+
+
+class OpenRow(NamedTuple):
+    """A command, as the outbox has it."""
+
+    position: int
+    waits: str
+    due: int | None
+    holder: int | None
+    attempt: int
+    state: int
+    needs: str
+    awaits: str | None
+    woken: int
 
 
 class _Open(Struct, gc=False):
@@ -66,11 +87,15 @@ class _Told(Struct):
     updated: int = 0
     positions: dict[int, int] = {}
     """Where each open command was asked."""
+    finished: int = 0
+    """How often it has ended with all its children: so often it has woken what awaits it."""
 
 
 class Derived:
-    def __init__(self, runs: Iterable[RunRow], workers: frozenset[int] = frozenset()) -> None:
+    def __init__(self, runs: Iterable[RunRow], workers: frozenset[int] = frozenset(), whole: bool = False) -> None:
+        """`whole`: all runs of the file are followed."""
         self._workers = workers
+        self._whole = whole
         self._runs = {run.run_id: run for run in runs}
         self._told: dict[str, _Told] = {}
         self._unfit: set[str] = set()
@@ -135,6 +160,11 @@ class Derived:
                 told.positions.setdefault(change.number, position)
             _apply(told, change)
 
+    def family_of(self, run_id: str) -> tuple[str, str]:
+        """The definition of a run and its list of pinned workflows, by hash; empty if they are not known."""
+        told = self._told.get(run_id)
+        return (told.run.definition, told.run.pinned) if told and told.run else ("", "")
+
     def _cut(self, run_id: str, told: _Told, records: list[Record], number: int, position: int) -> None:
         """Keep a run as it was right after a record where it is forked."""
         run, positions = told.run, dict(told.positions)
@@ -161,21 +191,25 @@ class Derived:
         if told is None or told.run is None:
             return ["the list of runs has a run without records"]
         run, source = told.run, self._runs.get(row.fork_of) if row.fork_of is not None else None
-        parent = (row.parent, row.parent_number) if row.parent is not None else None
+        no_parent = row.parent is None and row.parent_number is None
         compared: list[tuple[str, Any, Any]] = [
             ("style", row.style, source.style if source else run.started.style),
             ("created", row.created, told.created),
             ("updated", row.updated, told.updated),
-            ("parent", parent, None if source else run.started.parent),
+            ("parent", None if no_parent else (row.parent, row.parent_number), None if source else run.started.parent),
             ("tokens", row.tokens, run.spent.usage.tokens),
             ("money", row.money, run.spent.usage.money),
         ]
         root = self._root(row)
         if root:
             compared.append(("root", row.root, root))
-        outcome = run.ended.outcome if run.ended else None
-        if outcome or row.status in OUTCOMES:
-            compared.append(("status", row.status, outcome or "not ended"))
+        possible = {status(run, listening=True), status(run, listening=False)}  # only its style knows which
+        if row.status not in possible:
+            compared.append(("status", row.status, " or ".join(sorted(possible))))
+        if row.fork_of is None and row.fork_at:
+            compared.append(("fork_at", row.fork_at, 0))
+        if row.set_aside == "":
+            compared.append(("set_aside", "", None))
         return [
             f"the list of runs has {name} {listed!r}, but the records say {said!r}"
             for name, listed, said in compared
@@ -183,13 +217,16 @@ class Derived:
         ]
 
     def _root(self, row: RunRow) -> str:
-        """The top of a run's family; empty if the run above it is not known here."""
+        """The top of a run's family; empty if that cannot be told, because the run above it is not known here."""
         if row.parent is None or not belongs_to(row.run_id, row.parent):
             return row.run_id
         above = self._runs.get(row.parent)
-        return above.root if above else ""
+        if above is None:
+            possible = row.root == row.run_id or belongs_to(row.run_id, row.root)
+            return "" if possible else row.parent
+        return above.root
 
-    def wrong_in_outbox(self, run: RunRow, rows: dict[int, tuple[Any, ...]]) -> list[tuple[int, str]]:
+    def wrong_in_outbox(self, run: RunRow, rows: dict[int, OpenRow]) -> list[tuple[int, str]]:
         """What the outbox has of a run, and its records do not; with the command's number."""
         if not self._unfit.isdisjoint(self.sources(run.run_id)):
             return []
@@ -209,35 +246,69 @@ class Derived:
                     found.append((number, f"the outbox has the command, but {text}"))
         return found
 
-    def _wrong(self, run: RunRow, number: int, asked: _Open, row: tuple[Any, ...]) -> str:
-        position, waits, due, holder, attempt, state, needs, awaits = row
-        if (state == SUPERSEDED) is not asked.superseded:
+    def _wrong(self, run: RunRow, number: int, asked: _Open, row: OpenRow) -> str:
+        impossible = _impossible(row)
+        if impossible:
+            return impossible
+        if (row.state == SUPERSEDED) is not asked.superseded:
             return "as one that is needed" if asked.superseded else "as one that is no longer needed"
-        if holder is not None and holder not in self._workers:
+        if row.holder is not None and row.holder not in self._workers:
             return "claimed by a worker that is not in the list: it would never be released"
+        if row.position != asked.position or row.waits != asked.waits:
+            return "not as it was asked"
+        if row.needs != ("" if asked.superseded else asked.needs):
+            return "with other needs than it was asked with"
+        question = row.awaits is not None and row.awaits.startswith(f"{run.run_id}.{number}.")
+        if (row.awaits or "") != asked.awaits and not question:
+            return "waiting for another run than it was asked for"
+        if row.woken > self._most_woken(row.awaits):
+            return f"woken {row.woken} times, more often than a run that it awaits has ended"
         if asked.superseded:
             return ""  # the worker that holds or claims it reports on it
-        if position != asked.position or waits != asked.waits or needs != asked.needs:
-            return "not as it was asked"
-        question = awaits is not None and awaits.startswith(f"{run.run_id}.{number}.")
-        if (awaits or "") != asked.awaits and not question:
-            return "waiting for another run than it was asked for"
-        if (state == IN_DOUBT) is not asked.held:
+        return self._wrong_time(asked, row)
+
+    def _most_woken(self, awaits: str | None) -> int:
+        """How often a command can have been woken."""
+        if awaits is None:
+            return 0
+        told = self._told.get(awaits)
+        if told is None:
+            return 0 if self._whole else MOST
+        return told.finished if self._unfit.isdisjoint(self.sources(awaits)) else MOST
+
+    def _wrong_time(self, asked: _Open, row: OpenRow) -> str:
+        """Whether a command is due when it must not be, or never, although it must be."""
+        can_be_taken = row.due is not None or row.holder is not None
+        if (row.state == IN_DOUBT) is not asked.held:
             return "as one that is not in doubt" if asked.held else "as one that is in doubt"
-        if asked.held:
-            return "as one that a worker may take" if due is not None or holder is not None else ""
-        if awaits:
-            told = self._told.get(awaits)
+        if asked.held or (asked.due is None and not row.awaits):
+            return "as one that a worker may take" if can_be_taken else ""
+        if row.awaits:
+            told = self._told.get(row.awaits)
             settled = told is not None and told.run is not None and told.run.is_settled
-            forgotten = due is None and holder is None and settled
-            return "never due, although the run that it waits for has ended" if forgotten else ""
-        if asked.due is None:
-            return "as one that a worker may take" if due is not None or holder is not None else ""
-        if waits == "person":
+            return "" if can_be_taken or not settled else "never due, although the run that it waits for has ended"
+        if row.waits == "person":
             return ""  # shown to an ancestor, and parked
-        if type(due) is not int:
+        if row.due is None:
             return "never due: it would never be performed"
-        return "due at another time" if attempt == 0 and due != asked.due else ""
+        if row.attempt == 0 and row.due != asked.due:
+            return "due at another time"
+        return "" if row.due == asked.due or is_time(row.due) else "due at a time that does not exist"
+
+
+def _impossible(row: OpenRow) -> str:
+    """What no command of an outbox can be, whatever was asked."""
+    if row.state not in STATES:
+        return f"with the state {row.state}, which does not exist"
+    if not is_count(row.attempt):
+        return f"with {row.attempt} attempts, which is not a number of attempts"
+    if row.state in (BEGUN, BEGUN_UNSAFE) and row.attempt == 0:
+        return "begun without an attempt"
+    if not is_count(row.woken):
+        return f"woken {row.woken} times, which is not a number of times"
+    if row.due is not None and row.due < 0:
+        return "due at a time that does not exist"
+    return ""
 
 
 def _apply(told: _Told, change: Change) -> None:
@@ -255,3 +326,5 @@ def _apply(told: _Told, change: Change) -> None:
     elif type(change) is Released and change.number in open_:
         open_[change.number].held = False
         open_[change.number].due = change.due
+    elif type(change) is Finished:
+        told.finished += 1

@@ -2,6 +2,7 @@
 
 - SQLite looks first whether the file is sound as a file. What it cannot read any more is damage too, not an error.
 - Then the records, and, of runs whose records are sound, what is derived from them (`derived`).
+- Then what is beside them, and cannot be derived: whether it is possible at all (`side_tables`).
 """
 
 import sqlite3
@@ -9,15 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ripstop.journals import hash_chain
-from ripstop.journals.blobs import as_bytes, is_genuine, named_in
+from ripstop.journals.blobs import NAMES_A_DEFINITION, as_bytes, named_in, pinned_for
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import UnknownRecord
 from ripstop.kernel.events import Event
 from ripstop.runtime.ports import Damage
 
 from .bounded_query import BoundedConnection
-from .derived import Derived, RunRow
+from .derived import Derived, OpenRow, RunRow
 from .explained import primary_code
+from .side_tables import SideTables
 from .sql import queries
 
 MOST_TOLD = 20
@@ -47,9 +49,11 @@ RUN_TYPES = (
     str,
     int,
     float,
+    str,
+    str | None,
 )
 STEP_TYPES = (int, int, int, int, int | None, str | bytes, bytes)
-OPEN_TYPES = (int, int, int, str, int | None, int | None, int, int, str, str | None)
+OPEN_TYPES = (int, int, int, str, int | None, int | None, int, int, str, str | None, int)
 
 
 class _Seen(NamedTuple):
@@ -76,7 +80,9 @@ def verify(db: BoundedConnection, codec: Codec, only: str | None) -> list[Damage
     try:
         damage = _readable(lambda: _of_the_file(db))
         check = _Check(db, codec, only)
-        for look in (check.runs, check.records, check.ends, check.derived, *(() if only else (check.whole,))):
+        for look in (check.runs, check.records, check.ends, check.derived, check.documents):
+            damage += _readable(look)
+        for look in () if only else (check.tombstones, check.contents, check.workers, check.totals, check.followers):
             damage += _readable(look)
         return damage
     finally:
@@ -134,6 +140,13 @@ class _Check:
         """Runs of styles that are not known here: only their hashes can be checked."""
         self._strangers: set[Any] = set()
         self._derived = Derived(())
+        self._side = SideTables(db, self._runs)
+        self._rows_read = 0
+        self._last_position = 0
+        self._documented: set[tuple[int, int]] = set()
+        """Steps that documents say they were projected after, as (key of the run, number of the last record) …"""
+        self._projected: set[tuple[int, int]] = set()
+        """… and those of them that there are."""
         self._followed: set[str] = set()
         """Runs whose records are needed: the wanted ones, and those that they share records with."""
 
@@ -148,7 +161,11 @@ class _Check:
                     Damage(run_id="", number=0, text=f"the list of runs has a row that is not a run: {row[1]!r}")
                 )
         workers = self._db.rows(queries()["workers"])
-        self._derived = Derived(self._runs.values(), frozenset(worker for worker, _ in workers))
+        whole = self._only is None
+        self._derived = Derived(self._runs.values(), frozenset(worker for worker, _ in workers), whole)
+        self._side = SideTables(self._db, self._runs)
+        if not self._alone:
+            self._documented = set(self._db.rows(queries()["projected"]))
         wanted = [run.run_id for run in self._runs.values() if self._wanted(run)]
         self._followed = {source for run_id in wanted for source in self._derived.sources(run_id)}
         return damage
@@ -164,6 +181,8 @@ class _Check:
         """Every row, in the order in which they were written."""
         damage: list[Damage] = []
         for row in _in_order(self._rows("all_records", "records_of")):
+            self._rows_read += 1
+            self._last_position = row[0]
             run = self._runs.get(row[1])
             if run is None:
                 damage += self._strange(row[1], row[2], "a record belongs to a run")
@@ -215,17 +234,36 @@ class _Check:
         if hash_chain.link(seen.digest, step.number, step.at, step.body) != step.stored:
             were = f"records {step.number} to {last} were" if last > step.number else "the record was"
             report(step.number, f"{were} changed, moved or inserted: the hash does not fit the one before it")
-        for number, event in enumerate(events, step.number):
-            for digest in named_in(event):
-                if not self._db.execute(queries()["blob"], (digest,)).fetchone():
-                    report(number, f"the content {digest[:12]}… is missing from the file")
-                elif not self._db.execute(queries()["is_used"], (run.key, digest)).fetchone():
-                    report(number, f"the content {digest[:12]}… is not noted as used by the run")
         self._seen[run.key] = _Seen(last, step.position, step.stored)
+        if (run.key, last) in self._documented:
+            self._projected.add((run.key, last))
         unfit = self._derived.follow(run, step.position, step.number, step.at, events)
+        damage += [
+            found for number, event in enumerate(events, step.number) for found in self._unkept(run, number, event)
+        ]
         if unfit and not damage:
             report(step.number, unfit)
         return damage
+
+    def _unkept(self, run: RunRow, number: int, event: Event) -> list[Damage]:
+        """Content that an event needs, and that is missing, or would be forgotten with another run."""
+        damage = []
+        pinned = self._pinned(run) if isinstance(event, NAMES_A_DEFINITION) else ()
+        for digest in (*named_in(event), *pinned):
+            if not self._db.execute(queries()["blob"], (digest,)).fetchone():
+                text = f"the content {digest[:12]}… is missing from the file"
+            elif not self._db.execute(queries()["is_used"], (run.key, digest)).fetchone():
+                text = f"the content {digest[:12]}… is not noted as used by the run"
+            else:
+                continue
+            damage.append(Damage(run_id=run.run_id, number=number, text=text))
+        return damage
+
+    def _pinned(self, run: RunRow) -> set[str]:
+        """The definitions that a run and its descendants can start, by hash."""
+        definition, pinned = self._derived.family_of(run.run_id)
+        row = self._db.execute(queries()["blob"], (pinned,)).fetchone() if pinned else None
+        return pinned_for(as_bytes(row[0]), definition) if row else set()
 
     def _beginning(self, run: RunRow) -> _Seen:
         """What is before a run's own first record: nothing, or the step that holds the last one a fork shares."""
@@ -258,7 +296,7 @@ class _Check:
     def derived(self) -> list[Damage]:
         """The list of runs and the outbox, compared with the records of the runs that are sound."""
         damage: list[Damage] = []
-        rows: dict[int, dict[int, tuple[Any, ...]]] = {}
+        rows: dict[int, dict[int, OpenRow]] = {}
         mistyped: set[tuple[str, int]] = set()
         for key, number, *row in self._rows("all_open", "open_of"):
             if not _typed((key, number, *row), OPEN_TYPES):
@@ -271,7 +309,7 @@ class _Check:
                     text = f"the outbox has a row that is not a command: {number!r}"
                     damage.append(Damage(run_id="", number=0, text=text))
             elif key in self._runs:
-                rows.setdefault(key, {})[number] = tuple(row)
+                rows.setdefault(key, {})[number] = OpenRow(*row)
             else:
                 damage += self._strange(key, number, "the outbox has a command of a run")
         for run in self._runs.values():
@@ -285,18 +323,26 @@ class _Check:
                 ]
         return damage
 
-    def whole(self) -> list[Damage]:
-        """Are there as many runs as were started, and is every definition what it was?"""
-        damage = []
-        started, forgotten = self._db.execute(queries()["counted"]).fetchone() or (0, 0)
-        if started != len(self._runs) + forgotten:
-            there = f"{len(self._runs)} are in the file and {forgotten} were forgotten"
-            text = f"{started} runs were started, but {there}: some are missing or were added"
-            damage.append(Damage(run_id="", number=0, text=text))
-        for digest, body in self._db.rows(queries()["all_blobs"]):
-            if not is_genuine(as_bytes(body), digest):
-                damage.append(Damage(run_id="", number=0, text=f"the content {str(digest)[:12]}… was changed"))
-        return damage
+    # What is beside the records
+
+    def documents(self) -> list[Damage]:
+        return self._side.documents(self._only, self._projected)
+
+    def tombstones(self) -> list[Damage]:
+        return self._side.tombstones() + self._side.parents()
+
+    def contents(self) -> list[Damage]:
+        return self._side.contents()
+
+    def workers(self) -> list[Damage]:
+        return self._side.workers()
+
+    def totals(self) -> list[Damage]:
+        return self._side.totals(self._rows_read, self._last_position, not self._broken and not self._strangers)
+
+    def followers(self) -> list[Damage]:
+        ((last,),) = self._db.rows(queries()["last_position"])
+        return self._side.followers(last)
 
 
 def _in_order(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

@@ -354,7 +354,7 @@ DELETE FROM runs WHERE key = :key;
 
 -- name: all_runs
 SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at,
-root, tokens, money FROM runs ORDER BY key;
+root, tokens, money, gist, set_aside FROM runs ORDER BY key;
 
 -- name: runs_behind
 -- A run, the one that it shares records with, and so on; as `all_runs`.
@@ -362,7 +362,7 @@ WITH RECURSIVE behind (id) AS (
     SELECT :run UNION SELECT runs.fork_of FROM behind JOIN runs ON runs.id = behind.id WHERE runs.fork_of IS NOT NULL
 )
 SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at,
-root, tokens, money FROM runs WHERE id IN (SELECT id FROM behind) ORDER BY key;
+root, tokens, money, gist, set_aside FROM runs WHERE id IN (SELECT id FROM behind) ORDER BY key;
 
 -- name: records_of
 -- The rows of a run, and of those it shares records with, as far as it does; as `all_records`.
@@ -376,11 +376,11 @@ SELECT position, run, number, at, before, body, hash FROM records
 WHERE position IN (SELECT position FROM story) ORDER BY position;
 
 -- name: open_of
-SELECT run, number, record, waits, due, holder, attempt, state, needs, awaits FROM outbox
+SELECT run, number, record, waits, due, holder, attempt, state, needs, awaits, woken FROM outbox
 WHERE run = (SELECT key FROM runs WHERE id = :run);
 
 -- name: all_open
-SELECT run, number, record, waits, due, holder, attempt, state, needs, awaits FROM outbox;
+SELECT run, number, record, waits, due, holder, attempt, state, needs, awaits, woken FROM outbox;
 
 -- name: all_records
 SELECT position, run, number, at, before, body, hash FROM records ORDER BY position;
@@ -388,9 +388,31 @@ SELECT position, run, number, at, before, body, hash FROM records ORDER BY posit
 -- name: count_run
 UPDATE total SET runs = runs + 1;
 
--- name: counted
--- How many runs were ever started, and how many of them are forgotten.
-SELECT runs, (SELECT count(*) FROM tombstones) FROM total;
+-- name: totals
+SELECT runs, position FROM total;
+
+-- name: all_tombstones
+SELECT id, at, status, length, head FROM tombstones;
 
 -- name: all_blobs
 SELECT hash, body FROM blobs;
+
+-- name: unused_blobs
+SELECT hash FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.hash = blobs.hash);
+
+-- name: stray_uses
+-- Uses of content by runs that are not in the list, or of content that is not in the file.
+SELECT run, hash FROM blob_uses WHERE run NOT IN (SELECT key FROM runs) OR hash NOT IN (SELECT hash FROM blobs);
+
+-- name: all_documents
+SELECT collection, key, body, run, number FROM documents;
+
+-- name: projected
+SELECT DISTINCT run, number FROM documents;
+
+-- name: last_workers
+-- The highest number of a worker so far, by name of the table that counts; SQLite keeps it.
+SELECT name, seq FROM sqlite_sequence;
+
+-- name: all_followers
+SELECT name, cursor FROM followers;
