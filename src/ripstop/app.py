@@ -50,6 +50,7 @@ from ripstop.runtime.performers import Performer
 from ripstop.runtime.ports import ALL, DeskQuery, Question, Scope
 from ripstop.runtime.process_clock import ProcessClock, system_time
 from ripstop.runtime.rate_limit import RateLimit
+from ripstop.runtime.sweeper import Admit
 from ripstop.runtime.worker import Worker
 from ripstop.security.trusted_folders import TrustedFolders
 from ripstop.settings.default_limits import with_defaults
@@ -166,8 +167,8 @@ class App(Continuing):
         raise UsageError("This app has no worker: it was opened with scope=None.")
 
     @asynccontextmanager
-    async def working(self, scope: Scope) -> AsyncIterator[Worker]:
-        """Work on what the scope says, in this process."""
+    async def working(self, scope: Scope, admit: Admit | None = None) -> AsyncIterator[Worker]:
+        """Work on what the scope says, in this process. Runs that `admit` refuses are set aside."""
         settings, engine = self.settings, self.engine
         agents = Agents(
             self.live,
@@ -198,6 +199,7 @@ class App(Continuing):
             settings.attempts,
             rate_limit=RateLimit(settings.rate_limits),
             scope=scope,
+            admit=admit,
         )
         before = self._worker
         try:

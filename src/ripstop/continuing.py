@@ -57,13 +57,24 @@ class Continuing:
         for one in await self._family(run_id):
             await self.engine.check(one)
             run = (await self.engine.look(one)).run
-            if run.id.partition(".")[0] in self.places:
-                continue  # documents that were moved here
-            folder = untrusted_folder(run.settings, self.folders)
-            continues = not run.ended or run.verdict is not None or self.engine.style(run).resumable(run.state)
-            if folder and continues:
-                raise UntrustedFolder(one, folder)
-        await self.engine.journal.set_aside(run_id, "")  # whatever was wrong with it is not any more
+            if not run.ended or run.verdict is not None or self.engine.style(run).resumable(run.state):
+                self._check_folder(run)
+        for one in await self._family(run_id):
+            await self.engine.journal.set_aside(one, "")  # whatever was wrong with it is not any more
+
+    def _check_folder(self, run: Run[Any]) -> None:
+        if run.id.partition(".")[0] in self.places:
+            return  # documents that were moved here
+        folder = untrusted_folder(run.settings, self.folders)
+        if folder:
+            raise UntrustedFolder(run.id, folder)
+
+    def check_allowed(self, run: Run[Any]) -> None:
+        """Raise `UntrustedFolder` or `NotTrusted` if a run would use a folder or an address that its user has neither
+        chosen nor agreed to."""
+        self._check_folder(run)
+        style, definition = self.engine.style(run), self.engine.definition(run)
+        self.trust.check_models(models_of(style, definition, self._used(run)), run.settings.base_url, run.id)
 
     async def use_workspace(self, run_id: str, workspace: Path) -> None:
         """Have a run and its children put their files there from now on: its user has named the folder."""
@@ -100,8 +111,16 @@ class Continuing:
 
         `model` and `base_url` are what the caller is about to give it, for all agents.
         """
+        used = self._used(run, model, base_url)
+        style, definition = self.engine.style(run), self.engine.definition(run)
+        models = models_of(style, definition, used)
+        self.trust.check_models(models, base_url or run.settings.base_url, run.id)
+        check_models(style, definition, used, run.id)
+
+    def _used(self, run: Run[Any], model: str = "", base_url: str = "") -> Settings:
+        """The settings with which a run would continue."""
         recorded = run.settings
-        used = replace(
+        return replace(
             self.settings,
             model_for_all=model or recorded.model_for_all,
             models=replace(
@@ -110,10 +129,6 @@ class Continuing:
                 base_url=base_url or recorded.base_url or self.settings.models.base_url,
             ),
         )
-        style, definition = self.engine.style(run), self.engine.definition(run)
-        models = models_of(style, definition, used)
-        self.trust.check_models(models, base_url or recorded.base_url, run.id)
-        check_models(style, definition, used, run.id)
 
     async def use_model(self, run_id: str, model: str, base_url: str) -> None:
         """Have all agents of a run and of its children use another model from now on, in open calls, too."""

@@ -1,17 +1,21 @@
 """Finds work in the outbox: what other workers left, timers, and what waits for a worker that offers what it needs.
 
 - It sleeps until something is due, it is woken, or another process has written; it never scans what waits.
-- A run that cannot be read, or is of a style that is not known here, is set aside with a warning: the others continue.
+- A run that cannot be read, is of a style that is not known here, or wants what its user has not allowed (`admit`), is
+  set aside with a warning before anything of it is performed: the others continue.
 - Commands that other processes have withdrawn while they are performed here are cancelled.
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
+from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Record
+from ripstop.kernel.run import Run
 
 from .engine import Engine
 from .failpoints import failpoint
@@ -27,15 +31,30 @@ HEARTBEAT = 10.0
 TICK = 0.5
 """Seconds between two looks at whether another process has written (one counter, no query)."""
 
+Admit = Callable[[Run[Any]], None]
+"""Raises `UsageError` for a run that must not be worked on here, with what to do about it."""
+KNOWN_RUNS = 10_000
+"""Runs that are remembered as admitted."""
+
 
 class Sweeper:
-    def __init__(self, engine: Engine, hands: Hands, clock: Clock, scope: Scope, offers: Sequence[str]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        hands: Hands,
+        clock: Clock,
+        scope: Scope,
+        offers: Sequence[str],
+        admit: Admit | None = None,
+    ) -> None:
         self._engine = engine
         self._journal = engine.journal
         self._hands = hands
         self._clock = clock
         self._scope = scope
         self._offers = offers
+        self._admit = admit
+        self._admitted: set[str] = set()
         self.holder = 0
         """The worker's number in the journal."""
         self._task: asyncio.Task[None] | None = None
@@ -110,7 +129,9 @@ class Sweeper:
             if opened is None and not task.superseded:  # perhaps not needed any more since it was claimed
                 task = replace(task, superseded=True)
                 opened = await self._engine.opened(task.run_id, task.number, superseded=True)
-        except UNUSABLE as error:
+            if not task.superseded:  # what is only to be cleaned up changes nothing
+                self._check_admitted(task.run_id)
+        except (*UNUSABLE, UsageError) as error:
             await self._set_aside(task.run_id, task.number, holder, error)
             return None
         if opened is None:
@@ -129,6 +150,15 @@ class Sweeper:
             woken=task.woken,
             awaits=task.awaits,
         )
+
+    def _check_admitted(self, run_id: str) -> None:
+        run = self._engine.known(run_id) if self._admit and run_id not in self._admitted else None
+        if run is None or self._admit is None:
+            return
+        self._admit(run)
+        if len(self._admitted) >= KNOWN_RUNS:
+            self._admitted.clear()
+        self._admitted.add(run_id)
 
     async def _unusable(self, job: Job, error: Exception) -> None:
         await self._set_aside(job.run_id, job.number, job.holder, error)

@@ -17,7 +17,7 @@ from .jobs import Job
 from .performers import Performer
 from .ports import ALL, Clock, Scope
 from .rate_limit import RateLimit
-from .sweeper import Sweeper
+from .sweeper import Admit, Sweeper
 
 
 class Worker:
@@ -31,7 +31,9 @@ class Worker:
         backoff: float = 1.0,
         rate_limit: RateLimit | None = None,
         scope: Scope = ALL,
+        admit: Admit | None = None,
     ) -> None:
+        """`admit` checks a run before the first of its commands that this worker finds is performed."""
         self._engine = engine
         self._clock = clock
         self.scope = scope
@@ -41,7 +43,7 @@ class Worker:
         """What its commands may need."""
         self._offered = frozenset(self.offers)
         self._hands = Hands(engine, performers, clock, concurrency, attempts, backoff, rate_limit)
-        self._sweeper = Sweeper(engine, self._hands, clock, scope, self.offers)
+        self._sweeper = Sweeper(engine, self._hands, clock, scope, self.offers, admit)
         self.dispatch = self._hands.dispatch
         self.withdraw = self._hands.withdraw
         self.kind = self._hands.kind

@@ -18,6 +18,7 @@ from .words import count
 
 if TYPE_CHECKING:
     from ripstop.app import App
+    from ripstop.kernel.run import Run
     from ripstop.runtime.worker import Worker
 
 AGE = re.compile(r"(\d+)([smhdw])")
@@ -33,8 +34,9 @@ LOOK = 1.0
 def work(options: Options, until_idle: bool) -> None:
     """Work on a whole journal: every run and every timer, until Ctrl-C or SIGTERM. Several of these can run at once.
 
-    A run that cannot be read, or whose style is not installed, is set aside with a warning (`ripstop runs`); the others
-    continue. Commands that need a tool which this process does not have are left to one that does (`--tools`).
+    A run that cannot be read, whose style is not installed, or that would use a folder or an address which you have not
+    allowed, is set aside with a warning that says what to do (`ripstop runs`); the others continue. Commands that need
+    a tool which this process does not have are left to one that does (`--tools`).
 
     \b
     Examples:
@@ -54,7 +56,7 @@ async def _work(options: Options, until_idle: bool) -> int:
         app.check_roles()
         app.attach(Path.cwd())
         await _readmit(app)
-        async with app.working(ALL) as worker:
+        async with app.working(ALL, admit=lambda run: _check_allowed(app, run)) as worker:
             if not options.as_json:
                 say(f"Working on {settings.store}. Ctrl-C stops; nothing is lost.", err=True)
             while not interrupted.done() and not worker.failure:
@@ -82,6 +84,18 @@ async def _readmit(app: "App") -> None:
 
     for info in await all_runs(app.engine, RunQuery(statuses=("set_aside",))):
         await app.engine.journal.set_aside(info.run_id, "")
+
+
+def _check_allowed(app: "App", run: "Run[Any]") -> None:
+    """Raise `UsageError`, with the command that gives the consent, for what its user has not allowed yet."""
+    from ripstop.kernel.errors import UsageError
+
+    from .complaints import complaint_about
+
+    try:
+        app.check_allowed(run)
+    except UsageError as error:
+        raise UsageError(complaint_about(error).error) from error
 
 
 async def _nothing_due(app: "App", worker: "Worker") -> bool:
