@@ -58,21 +58,34 @@ class Continuing:
             await self.engine.check(one)
             run = (await self.engine.look(one)).run
             if not run.ended or run.verdict is not None or self.engine.style(run).resumable(run.state):
-                self._check_folder(run)
+                await self._check_folders(run)
         for one in await self._family(run_id):
             await self.engine.journal.set_aside(one, "")  # whatever was wrong with it is not any more
 
-    def _check_folder(self, run: Run[Any]) -> None:
+    async def _check_folders(self, run: Run[Any]) -> None:
         if run.id.partition(".")[0] in self.places:
             return  # documents that were moved here
         folder = untrusted_folder(run.settings, self.folders)
         if folder:
             raise UntrustedFolder(run.id, folder)
+        for named in await self._document_folders(run):
+            if not self.folders.cover_documents(Path(named)):
+                raise UntrustedFolder(run.id, Path(named), is_workspace=False)
 
-    def check_allowed(self, run: Run[Any]) -> None:
+    async def _document_folders(self, run: Run[Any]) -> list[str]:
+        """The folders that the definitions of a run and of what it can start name for documents."""
+        registry, journal = self.engine.registry, self.engine.journal
+        found = [*self.engine.style(run).folders(self.engine.definition(run))]
+        for pin in {pin for workflows in (await self.engine.pins(run)).values() for pin in workflows.values()}:
+            if pin.style in registry.kits:
+                definition = registry.load(pin.style, await journal.blob(pin.definition))
+                found += registry.kits[pin.style].style.folders(definition)
+        return found
+
+    async def check_allowed(self, run: Run[Any]) -> None:
         """Raise `UntrustedFolder` or `NotTrusted` if a run would use a folder or an address that its user has neither
         chosen nor agreed to."""
-        self._check_folder(run)
+        await self._check_folders(run)
         style, definition = self.engine.style(run), self.engine.definition(run)
         self.trust.check_models(models_of(style, definition, self._used(run)), run.settings.base_url, run.id)
 

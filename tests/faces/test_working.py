@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ripstop.app import App
 from ripstop.testing.commands import command
 from tests.harness.mutate_journals import SCRIPT, WORKFLOW
+from tests.walks.test_command_line import EXAMPLES
 
 
 @pytest.fixture
@@ -75,3 +76,40 @@ def test_a_run_at_an_address_that_was_not_agreed_to_is_set_aside(
     assert command("work", "--until-idle").code == 0
     assert f"`ripstop trust {run}`" in caplog.text and address in caplog.text
     assert _runs()[run]["status"] == "set_aside"
+
+
+def test_a_child_in_a_folder_of_documents_that_is_not_trusted_is_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    shutil.copytree(EXAMPLES / "office", there / "office")
+    monkeypatch.chdir(there)
+    script = ("--model", "script:office/script.jsonl")
+    limited = command("run", "office", *script, "--max-calls", "2", "--json")
+    assert limited.code == 3, limited
+    run = json.loads(limited.out)["run"]
+    shutil.copytree(there, here)
+    monkeypatch.chdir(here)
+    refused = command("resume", run, "--workspace", str(here / "files"), "--raise", "calls=9")
+    assert refused.code == 2
+    team = there / "office" / "team"
+    assert f"would use the files in {team}, which you have not named for this journal" in refused.err
+    assert f"`ripstop resume {run}` asks you, on a terminal." in refused.err
+    monkeypatch.chdir(there)
+    assert command("resume", run, "--raise", "calls=9").code == 0, "running the graph has named the folder there"
+
+
+def test_a_folder_that_was_named_for_another_workflow_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(EXAMPLES / "office", tmp_path / "project" / "office")
+    monkeypatch.chdir(tmp_path / "project")
+    assert command("run", "office", "--model", "script:office/script.jsonl").code == 0
+    team, other = tmp_path / "project" / "office" / "team", tmp_path / "other"
+    other.mkdir()
+    text = (tmp_path / "project" / "office" / "workflow.yaml").read_text(encoding="utf-8")
+    (other / "graph.yaml").write_text(text.replace("workflow: team\n", f"workflow: {team}\n"), encoding="utf-8")
+    monkeypatch.chdir(other)
+    store = f"sqlite:{tmp_path / 'project' / '.ripstop' / 'journal.db'}"
+    refused = command("--store", store, "run", "graph.yaml", "--model", f"script:{team.parent / 'script.jsonl'}")
+    assert refused.code == 2 and "neither in its own folder nor in the current one" in refused.err, refused

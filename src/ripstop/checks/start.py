@@ -103,18 +103,19 @@ def check_folders(workflow: Workflow, agents: Sequence[AgentUse], workspace: Pat
 def check_documents(workflow: Workflow, folders: Sequence[str], is_known: Callable[[Path], bool]) -> list[Path]:
     """Refuse folders of documents that the user has not named with the workflow. Returns those that are new.
 
-    Naming a workflow also names what is inside its folder; a definition cannot name other folders for its user.
+    Naming a workflow also names what is inside its folder; a definition cannot name other folders for its user, not
+    even those that the user has named for another workflow.
     """
     named = workflow.path if workflow.path.is_dir() else workflow.path.parent
     inside = (named.resolve(), Path.cwd().resolve())
-    found = [Path(folder).resolve() for folder in folders if not is_known(Path(folder))]
+    found = [Path(folder).resolve() for folder in folders]
     for folder in found:
         if not any(folder == one or one in folder.parents for one in inside):
             raise UsageError(
                 f"The workflow {workflow.name!r} keeps documents in {folder}, which is neither in its own folder nor "
                 "in the current one. If that is meant, start it in a folder that holds both."
             )
-    return found
+    return [folder for folder in found if not is_known(folder)]
 
 
 def check_agent_models(workflow: Workflow, agents: Sequence[AgentUse], used: bool) -> None:

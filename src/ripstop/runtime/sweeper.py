@@ -8,7 +8,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ HEARTBEAT = 10.0
 TICK = 0.5
 """Seconds between two looks at whether another process has written (one counter, no query)."""
 
-Admit = Callable[[Run[Any]], None]
+Admit = Callable[[Run[Any]], Awaitable[None]]
 """Raises `UsageError` for a run that must not be worked on here, with what to do about it."""
 KNOWN_RUNS = 10_000
 """Runs that are remembered as admitted."""
@@ -130,7 +130,7 @@ class Sweeper:
                 task = replace(task, superseded=True)
                 opened = await self._engine.opened(task.run_id, task.number, superseded=True)
             if not task.superseded:  # what is only to be cleaned up changes nothing
-                self._check_admitted(task.run_id)
+                await self._check_admitted(task.run_id)
         except (*UNUSABLE, UsageError) as error:
             await self._set_aside(task.run_id, task.number, holder, error)
             return None
@@ -151,11 +151,11 @@ class Sweeper:
             awaits=task.awaits,
         )
 
-    def _check_admitted(self, run_id: str) -> None:
+    async def _check_admitted(self, run_id: str) -> None:
         run = self._engine.known(run_id) if self._admit and run_id not in self._admitted else None
         if run is None or self._admit is None:
             return
-        self._admit(run)
+        await self._admit(run)
         if len(self._admitted) >= KNOWN_RUNS:
             self._admitted.clear()
         self._admitted.add(run_id)

@@ -79,6 +79,8 @@ def next_step(error: BaseException) -> str:
             return f"`ripstop fork {run_id} --at N` continues from one of its records."
         case AlreadyAnswered(at=at):
             return f"That was at {local_time(at)}."
+        case UntrustedFolder(run_id=run_id, is_workspace=False):
+            return f"`ripstop resume {run_id.partition('.')[0]}` asks you, on a terminal."
         case UntrustedFolder(run_id=run_id, folder=folder):
             return f"`ripstop resume {run_id.partition('.')[0]} --workspace {shlex.quote(str(folder))}` does so."
         case JournalNotFound():

@@ -86,14 +86,14 @@ async def _readmit(app: "App") -> None:
         await app.engine.journal.set_aside(info.run_id, "")
 
 
-def _check_allowed(app: "App", run: "Run[Any]") -> None:
+async def _check_allowed(app: "App", run: "Run[Any]") -> None:
     """Raise `UsageError`, with the command that gives the consent, for what its user has not allowed yet."""
     from ripstop.kernel.errors import UsageError
 
     from .complaints import complaint_about
 
     try:
-        app.check_allowed(run)
+        await app.check_allowed(run)
     except UsageError as error:
         raise UsageError(complaint_about(error).error) from error
 
