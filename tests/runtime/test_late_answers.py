@@ -149,6 +149,25 @@ def test_a_child_is_undone_whatever_state_its_parent_is_in(tmp_path: Path) -> No
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("named", ["", "plan:7"], ids=["own", "named"])
+def test_a_fork_that_does_not_need_an_inherited_child_settles(tmp_path: Path, named: str) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work(world.family())
+            await world.start("r", (StartRun(workflow="child", name=named),), children=TREE)
+            await world.until("r", lambda view: view.status == "waiting")
+            await world.until(f"{named or 'r.3'}.3", lambda view: view.status == "waiting")
+            await world.engine.cancel("r")
+            at = next(r.number for r in await world.journal.read("r") if isinstance(r.event, CancelRequested))
+            await world.engine.fork("r", at, "again")
+            view = await world.until("again", lambda view: view.run.is_settled)
+            assert view.run.ended is not None and view.run.ended.outcome == "stopped"
+            assert "again.3" not in await world.run_ids()
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
 def test_cancel_before_a_child_began_starts_nothing(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:

@@ -116,7 +116,7 @@ def _plan_rare(before: Run[Any] | None, after: Run[Any], found: list[Change], re
     if type(event) is Ended:
         _close_all(before, after, found, record.at)
     elif type(event) is Withdrawn and not event.unmade:  # else it is the row of the run that was forked
-        found.append(_superseded(before, after, found, event.number, record.at))
+        found.append(_superseded(after, event.number, record.at))
         _release_next_message(before, after, event.number, record.at, found)
     elif type(event) is Doubted:
         found.append(Held(event.to))
@@ -125,7 +125,10 @@ def _plan_rare(before: Run[Any] | None, after: Run[Any], found: list[Change], re
 
 
 def inherited(fork: Run[Any], shared: int) -> list[Change]:
-    """The rows of a fork for the commands up to number `shared` that it has open and did not ask for itself."""
+    """The rows of a fork, after its first step, for commands up to number `shared`: it did not ask for them itself.
+
+    A child that its first step did not need any more has a row as well: a worker has to report that it never began.
+    """
     found: list[Change] = []
     for number, opened in fork.open.items():
         if number > shared:
@@ -134,6 +137,10 @@ def inherited(fork: Run[Any], shared: int) -> list[Change]:
         if change:
             found.append(change)
     found.extend(Held(number) for number in fork.doubts.values() if number in fork.open and number <= shared)
+    for number, command in fork.late.items():
+        if number <= shared and type(command) is StartRun:
+            found.append(Opened(number, command, fork.began, "run", awaits=child_id(fork.id, number, command)))
+            found.append(Superseded(number, fork.began, undo=True))
     return found
 
 
@@ -190,14 +197,12 @@ def _release_next_message(before: Run[Any] | None, after: Run[Any], closed: int,
         found.append(Released(following, at))
 
 
-def _superseded(
-    before: Run[Any] | None, after: Run[Any], found: list[Change], number: int, at: int
-) -> Superseded | Closed:
+def _superseded(after: Run[Any], number: int, at: int) -> Superseded | Closed:
     """A command that is no longer needed; whose answer could not be recorded either is simply gone."""
-    if number not in after.late:
+    command = after.late.get(number)
+    if command is None:
         return Closed(number)
-    reports = after.started.parent is not None or type(_command(before, found, number)) is StartRun
-    return Superseded(number, at, undo=reports)
+    return Superseded(number, at, undo=after.started.parent is not None or type(command) is StartRun)
 
 
 def _forget_late(before: Run[Any] | None, after: Run[Any], found: list[Change]) -> None:
@@ -208,19 +213,11 @@ def _forget_late(before: Run[Any] | None, after: Run[Any], found: list[Change]) 
     found.extend(Closed(number) for number in before.late if number not in after.late and number not in closed)
 
 
-def _command(before: Run[Any] | None, found: list[Change], number: int) -> Command | None:
-    for change in found:
-        if type(change) is Opened and change.number == number:
-            return change.command
-    opened = before.open.get(number) if before else None
-    return opened.command if opened else None
-
-
 def _close_all(before: Run[Any] | None, after: Run[Any], found: list[Change], at: int) -> None:
     """The run has ended: what is open is no longer needed, but for messages that were said."""
     gone = {change.number for change in found if type(change) is Closed or type(change) is Superseded}
     opened = [change.number for change in found if type(change) is Opened]
     for number in dict.fromkeys((*(before.open if before else ()), *opened)):
         if number not in gone and number not in after.open:
-            found.append(_superseded(before, after, found, number, at))
+            found.append(_superseded(after, number, at))
             _release_next_message(before, after, number, at, found)
