@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ripstop.definitions.loading import Workflow, locate_child, read
+from ripstop.definitions.loading import Located, Workflow, locate_child, read
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Pin
@@ -17,6 +17,7 @@ from ripstop.runtime.definitions import digest_of
 
 MAX_DEFINITIONS = 200
 """Definitions in a family."""
+FAMILY = Environment(goal="given by the parent", any_name=True)
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -59,6 +60,14 @@ def pin_family(plugins: Plugins, workflow: Workflow) -> Pinned:
     return Pinned(_encode(named) if named else b"", definitions, tuple(dict.fromkeys(folders)))
 
 
+def children_of(plugins: Plugins, found: Located) -> tuple[str, ...]:
+    """The workflows that a definition names. Raises `UsageError` or `DefinitionError`."""
+    workflow = read(found, FAMILY)
+    definition: Any = plugins.registry.load(workflow.style, workflow.content)
+    named = plugins.registry.kits[workflow.style].style.children(definition)
+    return tuple(name for name, style in named.items() if not style)
+
+
 def find_child(plugins: Plugins, name: str, parent: Path) -> Workflow:
     """A workflow that a definition names: beside it, or as `ripstop run` would find it."""
-    return read(locate_child(plugins.readers, name, parent), Environment(goal="given by the parent", any_name=True))
+    return read(locate_child(plugins.readers, name, parent), FAMILY)

@@ -1,6 +1,7 @@
 """`ripstop check` and `ripstop schema`, as authors and editors call them."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,51 @@ def test_a_tool_that_only_a_program_can_bring_is_a_warning_at_its_place(tmp_path
     made = folder(tmp_path, ok("type: ask", "type: ask\n    tools: [read_file, reed_file]"))
     result = ripstop("check", made)
     assert result.exit_code == 0
-    assert f"{made / 'workflow.yaml'}:9:24: warning: ripstop has no tool 'reed_file'; did you mean 'read_file'?" in (
+    assert f"{made / 'workflow.yaml'}:9:24: warning: there is no tool 'reed_file' here; did you mean 'read_file'?" in (
         result.stdout
     )
+
+
+def test_a_tool_that_a_named_module_brings_is_no_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    (tmp_path / "shop_of_check.py").write_text("import ripstop\n\n@ripstop.tool\ndef pay() -> int:\n    return 1\n")
+    made = folder(tmp_path, ok("type: ask", "type: ask\n    tools: [pay]"))
+    alone = ripstop("check", made, "--strict")
+    assert alone.exit_code == 2
+    said = ":9:13: warning: there is no tool 'pay' here; bring it with --tools MODULE, or from a program"
+    assert said in alone.stdout
+    brought = ripstop("check", made, "--strict", "--tools", "shop_of_check")
+    assert (brought.exit_code, brought.stdout) == (0, "1 file checked: nothing wrong.\n")
+    assert ripstop("--tools", "shop_of_chekc", "check", made).exit_code == 2
+
+
+STEP = """\
+name: {name}
+initial_message: Go.
+max_turns: 3
+states:
+  - name: only
+    start: true
+    workflow: {child}
+    transitions: [{{to: END, condition: always}}]
+"""
+
+
+def test_a_workflow_that_reaches_itself_is_a_warning_that_names_the_way(tmp_path: Path) -> None:
+    for name, child in (("a", "../b"), ("b", "../c"), ("c", "../a"), ("own", "../own"), ("into", "../own")):
+        folder(tmp_path, STEP.format(name=name, child=child), name)
+    (tmp_path / "end").mkdir()
+    found = ripstop("check", tmp_path, "--json")
+    told = {Path(one["file"]).parent.name: one for one in json.loads(found.stdout)["problems"]}
+    assert {(one["line"], one["column"], one["severity"]) for one in told.values()} == {(7, 15, "warning")}
+    assert told["a"]["text"] == "the workflow 'a' reaches itself: a → ../b → ../c → ../a"
+    assert told["own"]["text"] == "the workflow 'own' reaches itself: own → ../own"
+    assert told["into"]["text"] == "the workflow '../own' reaches itself: ../own → ../own"
+
+
+def test_workflows_that_share_a_child_do_not_reach_themselves(tmp_path: Path) -> None:
+    for name, child in (("a", "../c"), ("b", "../c")):
+        folder(tmp_path, STEP.format(name=name, child=child), name)
+    folder(tmp_path, RIGHT.replace("name: right", "name: c"), "c")
+    assert ripstop("check", tmp_path, "--strict").exit_code == 0

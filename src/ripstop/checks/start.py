@@ -237,14 +237,14 @@ def check_spec(model: str, where: str = "") -> None:
         raise UsageError(with_stop(f"{where}{text}; {found.hint}"))
 
 
-def environment(goal: str = "", any_name: bool = False) -> Environment:
-    """What a definition may name: the models that can be, and the tools that every run has."""
+def environment(goal: str = "", any_name: bool = False, tools: Sequence[str] = ()) -> Environment:
+    """What a definition may name: the models that can be, the tools that every run has, and those that are brought."""
 
     def about(model: str) -> ModelProblem | None:
         found = wrong(model) if model not in ROLES else None
         return ModelProblem(found.text, found.hint, certain=found.everywhere) if found else None
 
-    return Environment(goal, any_name, about_model=about, tools=FileTools.names)
+    return Environment(goal, any_name, about_model=about, tools=(*FileTools.names, *tools))
 
 
 def is_local(model: str) -> bool:

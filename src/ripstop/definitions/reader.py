@@ -29,9 +29,11 @@ class Environment(Struct, frozen=True):
     """A workflow need not have its folder's name."""
     about_model: Callable[[str], ModelProblem | None] | None = None
     tools: tuple[str, ...] | None = None
-    """The tools that every run has. A program may bring others, so an unknown one is not an error."""
+    """The tools that are known here. Another process may bring more, so an unknown one is not an error."""
     about_workflow: Callable[[str], str] | None = None
     """Why a workflow that is named cannot be found; empty if it can."""
+    cycle_through: Callable[[str], tuple[str, ...]] | None = None
+    """The names on the way round, if a workflow that is named leads into a cycle; empty if it does not."""
 
 
 class DefinitionReader(Protocol):

@@ -9,8 +9,11 @@ import click
 
 from .options import FolderPath, Options, shared_options
 from .terminal import say, say_json, say_text
+from .words import count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ripstop.definitions.problems import Problem
 
 WRONG = 2
@@ -27,7 +30,8 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
     """Find problems in workflows before they run: files, folders, or names found in workflows/.
 
     Errors keep a workflow from running. If there are none, warnings tell what its author would want to know:
-    cases that no transition covers, transitions that can never fire, states that can never be reached, and more.
+    cases that no transition covers, transitions that can never fire, states that can never be reached, workflows
+    that reach themselves, tools that nothing brings (--tools, or [tools] in ripstop.toml), and more.
 
     \b
     Exit codes: 0 no errors, 2 errors (with --strict also warnings).
@@ -35,9 +39,10 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
       ripstop check examples/haiku
       ripstop check workflows --strict --json
     """
+    brought = options.known_tools(options.settings())
     files: dict[str, list[Problem]] = {}
     for named in paths:
-        files |= _checked(named, any_name)
+        files |= _checked(named, any_name, brought)
     problems = [problem for found in files.values() for problem in found]
     wrong = bool(problems) if strict else any(problem.severity == "error" for problem in problems)
     if options.as_json:
@@ -48,13 +53,16 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
     sys.exit(WRONG if wrong else 0)
 
 
-def _checked(named: str, any_name: bool) -> "dict[str, list[Problem]]":
+def _checked(named: str, any_name: bool, tools: "Sequence[str]") -> "dict[str, list[Problem]]":
     """The problems of every file that a name means. A name that means nothing is a problem like the others."""
     from ripstop.checks.start import environment
     from ripstop.definitions.checking import check
+    from ripstop.pinning import children_of
     from ripstop.plugins import installed
 
-    return check(installed().readers, named, environment(any_name=any_name))
+    plugins = installed()
+    known = environment(any_name=any_name, tools=tools)
+    return check(plugins.readers, named, known, children=lambda found: children_of(plugins, found))
 
 
 def _tell(files: "dict[str, list[Problem]]") -> None:
@@ -68,12 +76,8 @@ def _tell(files: "dict[str, list[Problem]]") -> None:
         if found:
             say()
     kinds = [problem.severity for found in files.values() for problem in found]
-    counts = ", ".join(_count(kinds.count(kind), kind) for kind in COLOURS if kind in kinds) or "nothing wrong"
-    say(f"{_count(len(files), 'file')} checked: {counts}.")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    counts = ", ".join(count(kinds.count(kind), kind) for kind in COLOURS if kind in kinds) or "nothing wrong"
+    say(f"{count(len(files), 'file')} checked: {counts}.")
 
 
 @click.command(short_help="Print the JSON Schema of a style's definitions.")

@@ -100,6 +100,16 @@ class Options:
         Trust(settings).check_tools(self.tool_modules)
         return load_tools((*self.tool_modules, *modules))
 
+    def known_tools(self, settings: "Settings") -> list[str]:
+        """The names of the tools that `--tools` and the settings bring; modules without consent are not imported."""
+        from ripstop.app import load_tools
+        from ripstop.checks.trust import Trust
+
+        refused = {refusal.named.content for refusal in Trust(settings).unagreed_tools(self.tool_modules)}
+        modules = [name for name in settings.tools.modules if name not in refused]
+        here = [*self.tool_modules, *(modules if settings.tools_from else ())]
+        return [tool.name for tool in load_tools(here, modules)]
+
     def app(self, settings: "Settings", **more: Any) -> "App":
         """An app with the tools of the modules that `--tools` and the settings name. Raises `NotTrusted`."""
         from ripstop.app import App
