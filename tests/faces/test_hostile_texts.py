@@ -173,15 +173,14 @@ def show_everything(folder: Path, texts: int, turns: int, server: str, terminal:
         ("run", "loop.yaml", "--model", "script:failing.jsonl"),
         ("run", "loop.yaml", "--model", "script:script2.jsonl"),
         ("run", "loop.yaml", "--model", "openai:m\x1b[8m", "--base-url", server),
-        *(
-            ("docs", "new", text, "--to", "ann\u202e", "--id", f"d{at}", "--until", text)
-            for at, text in enumerate(titles)
-        ),
+        *(("docs", "new", text, "--to", "ann", "--id", f"d{at}", "--until", text) for at, text in enumerate(titles)),
         ("docs", "accept", "d0"),
-        ("docs", "pass", "d0", "--to", f"b{titles[1]}", "-m", titles[2], "--next", titles[3]),
+        ("docs", "pass", "d0", "--to", "bob", "-m", titles[2], "--next", titles[3]),
+        ("docs", "new", "x", "--to", "ann\u202e"),
+        ("docs", "pass", "d1", "--to", f"b\x1b{titles[1]}"),
     ]
     shown = run_commands(folder, making, terminal)
-    assert [one.code for one in shown] == [0, 3, 1, 2, 1, *[0] * 6], shown
+    assert [one.code for one in shown] == [0, 3, 1, 2, 1, *[0] * 6, 2, 2], shown
     for document in (folder / ".workflows").glob("*.md"):
         text = document.read_text(encoding="utf-8")
         document.write_text(text.replace("pending", f"pend{world.text()}ing"), encoding="utf-8", newline="")
