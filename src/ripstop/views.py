@@ -3,13 +3,13 @@
 Nothing here names a shell command, a key or a button: a face turns a way into one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from ripstop.kernel.effects import AskPerson, Field, PersonAnswered
+from ripstop.kernel.effects import AskPerson, CallTool, Field, PersonAnswered
 from ripstop.kernel.events import Answered, Asked, Record, Warned
 from ripstop.kernel.resuming import Way, ways_on
 from ripstop.kernel.run import DOUBT, GUARD, Run
@@ -22,6 +22,8 @@ MAX_EVIDENCE = 20
 """Records behind a question whose texts are shown."""
 MAX_TEXT = 20_000
 """Characters of one of them."""
+MAX_CHILDREN = 100
+"""Children at work whose calls are looked at."""
 KINDS = {GUARD: "guard", DOUBT: "doubt"}
 
 
@@ -125,6 +127,28 @@ def _documents(engine: Engine, question: Question, records: list[Record]) -> tup
         elif earlier.document:
             previous = style.document(records[earlier.document - 1])
     return style.document(records[ask.document - 1]), previous
+
+
+class ToolCallLeft(Struct, frozen=True):
+    """A call that waits for a process which has its tool."""
+
+    run: str
+    number: int
+    tool: str
+
+
+async def tool_calls_left(engine: Engine, run_id: str, known: Collection[str]) -> list[ToolCallLeft]:
+    """The calls of a run and its children that no worker holds, of tools that are not among the `known`."""
+    found: list[ToolCallLeft] = []
+    has_workers = await engine.has_workers()  # the lease of a worker that died lasts for a while
+    working = [info.run_id for info in await engine.descendants(run_id) if info.status == "working"]
+    for one in (run_id, *working[:MAX_CHILDREN]):
+        run = (await engine.look(one)).run
+        calls = {n: opened.command.tool for n, opened in run.open.items() if isinstance(opened.command, CallTool)}
+        unknown = {n: tool for n, tool in calls.items() if tool not in known and n not in run.doubts.values()}
+        held = await engine.journal.held(one) if unknown and has_workers else set()
+        found += [ToolCallLeft(one, number, tool) for number, tool in unknown.items() if number not in held]
+    return found
 
 
 def run_row(info: RunInfo) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A process that does not have a tool leaves its calls to one that does."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from ripstop.performers.tools.toolbox import Tool, tool
 from ripstop.runtime.engine import View
 from ripstop.runtime.ports import Tree
 from ripstop.settings.settings_file import Models, Settings
+from ripstop.testing.commands import command
 
 WORKFLOW = """\
 name: shop
@@ -118,3 +120,27 @@ def test_a_call_that_was_not_begun_waits_for_a_process_with_the_tool(shop: Path)
         assert (shop / "ledger").read_text() == "paid\n"
 
     asyncio.run(story())
+
+
+def test_show_and_why_name_the_tool_that_a_run_waits_for(shop: Path) -> None:
+    run_id = killed_at("worker.before_begin")
+    waits = f"for the tool 'pay' ({run_id}/4), which a process has to bring  → ripstop resume {run_id} --tools MODULE"
+    for looking in ("show", "why"):
+        told = " ".join(command(looking, run_id).out.split())
+        assert f"waits {' '.join(waits.split())}" in told, told
+    assert json.loads(command("show", run_id, "--json").out)["needs"] == ["tool:pay"]
+    (shop / "till.py").write_text("import ripstop\n\n@ripstop.tool\ndef pay() -> str:\n    return 'paid'\n")
+    assert command("resume", run_id, "--tools", "till", "--model", "script:s.jsonl").code == 0
+    assert "for the tool" not in command("show", run_id).out
+
+
+def test_an_exception_of_a_tool_shows_its_traceback_only_when_asked(shop: Path) -> None:
+    (shop / "till_broken.py").write_text(
+        "import ripstop\n\n@ripstop.tool('pure')\ndef pay() -> str:\n    raise ValueError('the till is stuck')\n"
+    )
+    run = [sys.executable, "-m", "ripstop", "run", "shop.yaml", "--model", "script:s.jsonl", "--tools", "till_broken"]
+    quiet, told = (
+        subprocess.run([*run, *more], capture_output=True, text=True, timeout=60) for more in ((), ("--verbose",))
+    )
+    assert "Traceback" not in quiet.stderr and "the till is stuck" in quiet.stdout + quiet.stderr
+    assert "Traceback" in told.stderr

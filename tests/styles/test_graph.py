@@ -93,7 +93,7 @@ def test_no_transitions_lead_to_the_end() -> None:
 @pytest.mark.req("S1-68")
 def test_none_that_holds_ends_the_run_and_says_so() -> None:
     told = given(STYLE, graph(state("a", (END, "x")))).when(says(y=1))
-    told.then(turned("", -1, y=1), Warned, Ended).then_ends("completed", "none of the 1 transitions of a holds")
+    told.then(turned("", -1, y=1), Warned, Ended).then_ends("completed", "the only transition of a does not hold")
 
 
 SCORES = graph(state("a", (END, "score >= 8"), ("b", "score < 8")), state("b"))

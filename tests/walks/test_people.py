@@ -128,3 +128,27 @@ def test_a_run_is_shown_with_the_parts_of_its_style(tmp_path: Path) -> None:
     kinds = {part["type"] for part in json.loads(succeed("show", run, "--json", cwd=tmp_path))["parts"]}
     assert "rail" in kinds
     assert log_of(run, tmp_path)[0]["type"] == "started"
+
+
+FORM = AskPerson(
+    question="What is it worth?",
+    purpose="errands.review",
+    fields={
+        "grade": Field(label="Grade", type="one_of", allowed=("a", "b"), required=True),
+        "tags": Field(type="some_of", allowed=("x", "y")),
+        "again": Field(label="Once more?", type="boolean"),
+    },
+)
+
+
+def test_the_desk_shows_the_fields_that_an_answer_takes(tmp_path: Path, env: dict[str, str]) -> None:
+    question = asked(tmp_path, FORM)
+    told = ripstop("desk", question, cwd=tmp_path, env=env).stdout.splitlines()
+    assert "  field grade  Grade: one of a, b" in told
+    assert "  field tags  some of x, y, with commas between them (can be left out)" in told
+    assert "  field again  Once more?: yes or no (can be left out)" in told
+    assert f"  ripstop answer {question} TEXT --field grade=… --field tags=… --field again=…" in told
+    listed = ripstop("desk", cwd=tmp_path, env=env).stdout.splitlines()
+    assert f"  ripstop answer {question} TEXT --field grade=…" in listed
+    fields = ("--field", "grade=b", "--field", "tags=y,x")
+    assert ripstop("answer", question, *fields, cwd=tmp_path, env=env).returncode == 0

@@ -52,7 +52,7 @@ async def probe(performer: Performer, request: Request) -> tuple[bool, Answer | 
             raise
         return False, None
     except (Exception, SystemExit):
-        log.exception("Cannot probe whether %s took effect", request.key)
+        log.debug("Cannot probe whether %s took effect", request.key, exc_info=True)
         return False, None
 
 

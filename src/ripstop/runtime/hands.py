@@ -328,7 +328,7 @@ class Hands:
                 raise
             return await self._after_break(job, performer, request, f"It was cancelled from within: {error}")
         except (Exception, SystemExit) as error:  # a tool that calls sys.exit() must not end the process
-            log.exception("%s failed", request.key)
+            log.debug("%s failed", request.key, exc_info=True)  # the run says what went wrong; this says where
             return await self._after_break(job, performer, request, describe(error))
         if answer is None:
             await self._park(job)

@@ -9,6 +9,7 @@ allow a million turns. So a run has a limit of calls and of time at work even if
 
 from msgspec.structs import asdict, replace
 
+from ripstop.kernel.counting import count
 from ripstop.kernel.effects import Limits
 
 SHOWN = ("turns", "calls", "tokens", "money", "seconds")
@@ -24,7 +25,7 @@ def with_defaults(limits: Limits, defaults: Limits) -> Limits:
 def describe_limits(limits: Limits) -> str:
     """The limits in words, such as `200 calls, 1 h at work`; empty if there are none."""
     counted = {name: getattr(limits, name) for name in ("turns", "calls", "tokens")}
-    words = [f"{n} {name if n != 1 else name[:-1]}" for name, n in counted.items() if n is not None]
+    words = [count(n, name[:-1]) for name, n in counted.items() if n is not None]
     if limits.money is not None:
         words.append(f"a cost of {limits.money:g}")
     if limits.seconds is not None:

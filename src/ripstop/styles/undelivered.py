@@ -18,6 +18,8 @@ not only read. What only reads and fails is not worth a warning.
 import posixpath
 from collections.abc import Iterable
 
+from ripstop.kernel.counting import count
+
 from .deliveries import Delivery, Edit, Unclear, WholeFile
 from .exchange import EDIT, ERROR, MAX_FILES, WRITE, Exchange, Operation, as_delivery, in_order, operation
 
@@ -88,7 +90,7 @@ class FileResults:
         ]
         different = list(dict.fromkeys(said))
         more = len(different) - MAX_LISTED
-        return tuple(different if more <= 0 else [*different[:MAX_LISTED], f"{more} more calls were not made good"])
+        return tuple(different if more <= 0 else [*different[:MAX_LISTED], f"{count(more, 'more call')} not made good"])
 
     def _add(self, number: int, exchange: Exchange, index: int, said: str) -> None:
         done = operation(exchange, index)

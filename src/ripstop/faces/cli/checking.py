@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ripstop.kernel.counting import count
+
 from .options import FolderPath, Options, shared_options
 from .terminal import say, say_json, say_text
-from .words import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

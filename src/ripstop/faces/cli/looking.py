@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ripstop.kernel.counting import count
 from ripstop.visible_text import visible_line
 
 from .options import Options, shared_options
 from .reasons import why_lines
 from .terminal import console_for, say, say_json
-from .words import COLOURS, count, first_line, local_time, one_of, shown_path, shown_status
+from .words import COLOURS, field_options, first_line, local_time, one_of, shown_path, shown_status
 
 if TYPE_CHECKING:
     from ripstop.kernel.run import Run
     from ripstop.runtime.engine import Engine
     from ripstop.runtime.timeline import TimelineEntry
+    from ripstop.views import ToolCallLeft
 
 SHORT = 160
 WIDEST_KIND = 24
@@ -125,23 +127,25 @@ def show(options: Options, named: str) -> None:
             view = await engine.look(await _meant(engine, named))
             result = await summary(engine, view)
             style = engine.style(view.run)
-            more = (style.parts(view.run), style.actions(view.run))
-            return view, {**result, "outcome": shown_status(view.status, await engine.has_workers())}, *more
+            outcome = shown_status(view.status, await engine.has_workers())
+            missing = await _missing_tools(engine, view.run.id)
+            return view, {**result, "outcome": outcome}, style.parts(view.run), style.actions(view.run), missing
 
-    view, result, parts, actions = asyncio.run(look())
+    view, result, parts, actions, missing = asyncio.run(look())
     picture = view.picture
     more = {"where": picture.where, "whose_turn": picture.whose_turn, "progress": picture.progress}
     if options.as_json:
         limits = {name: value for name in AMOUNTS if (value := getattr(view.run.limits, name)) is not None}
         pinned = {"records": view.run.length, "definition": view.run.definition, "fingerprint": fingerprint(view.run)}
         shown = {"parts": msgspec.to_builtins(parts), "actions": msgspec.to_builtins(actions)}
-        return say_json({**result, "limits": limits, **more, **pinned, **shown})
+        needs = {"needs": [f"tool:{one.tool}" for one in missing]} if missing else {}
+        return say_json({**result, **needs, "limits": limits, **more, **pinned, **shown})
     usage = result["usage"]
     lines = [
         ("status", f"{result['outcome']}{'  ' + result['because'] if result['because'] else ''}"),
         ("where", f"{picture.where}{f' ({picture.whose_turn})' if picture.whose_turn else ''}  {picture.progress}"),
         ("path", shown_path(result["path"])),
-        ("spent", f"{usage['calls']} calls, {usage['input_tokens']} + {usage['output_tokens']} tokens"),
+        ("spent", f"{count(usage['calls'], 'call')}, {usage['input_tokens']} + {usage['output_tokens']} tokens"),
         ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
         ("last", first_line(picture.document, 400)),
     ]
@@ -150,7 +154,8 @@ def show(options: Options, named: str) -> None:
         lines.append(
             ("stuck", f"nothing can move this run any more; `ripstop fork {view.run.id} --at N` continues from it")
         )
-    if result["outcome"] == "interrupted":
+    lines += [("waits", _bring(view.run.id, one)) for one in missing]
+    if result["outcome"] == "interrupted" and not missing:
         lines.append(("resume", f"ripstop resume {view.run.id}"))
     console = console_for()
     for name, text in lines:
@@ -158,7 +163,7 @@ def show(options: Options, named: str) -> None:
             print_labelled(console, f"{name:8}", text, "dim")
     show_parts(console, parts)
     for action in actions:
-        fields = "".join(f" --field {name}=…" for name in action.fields)
+        fields = field_options(action.fields)
         print_labelled(console, "can     ", f"{action.label}  → ripstop act {view.run.id} {action.name}{fields}", "dim")
 
 
@@ -264,8 +269,8 @@ def why(options: Options, where: str) -> None:
     from ripstop.opening import open_engine
     from ripstop.runtime.timeline import explain, last_word, step_of, timeline
 
-    named, _, wanted = where.partition("@")
-    if wanted and not wanted.isdigit():
+    named, at, wanted = where.partition("@")
+    if at and not (wanted.isascii() and wanted.isdigit()):
         raise click.UsageError(f"{where!r} is not RUN@N with a record's number N.")
 
     async def look() -> Any:
@@ -277,13 +282,15 @@ def why(options: Options, where: str) -> None:
                 raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
             reasons = [(one, explain(engine, story, one)) for one in step_of(story, number)]
             within = {one.record.number for one, _ in reasons}
-            return reasons, _to_answer(story[-1].run, within if wanted else None)
+            missing = [] if wanted else await _missing_tools(engine, run_id)
+            return reasons, _to_answer(story[-1].run, within if wanted else None), missing
 
     from .paragraphs import print_indented
 
-    reasons, answers = asyncio.run(look())
+    reasons, answers, missing = asyncio.run(look())
     explained = [(one, why_lines(one.run.id, found)) for one, found in reasons]
     explained[-1][1].extend(answers)
+    explained[-1][1].extend(f"waits     {_bring(one.run.id, left)}" for one, _ in reasons[-1:] for left in missing)
     if options.as_json:
         from ripstop.views import why_document
 
@@ -294,6 +301,22 @@ def why(options: Options, where: str) -> None:
         for line in lines:
             print_indented(console_for(), 9, visible_line(line))
     return None
+
+
+async def _missing_tools(engine: "Engine", run_id: str) -> "list[ToolCallLeft]":
+    """Calls that wait for a tool which a process must bring. No module is imported to find out."""
+    from ripstop.checks.start import environment
+    from ripstop.plugins import installed
+    from ripstop.views import tool_calls_left
+
+    return await tool_calls_left(engine, run_id, {*(environment().tools or ()), *installed().own_tools()})
+
+
+def _bring(run_id: str, left: "ToolCallLeft") -> str:
+    return (
+        f"for the tool {left.tool!r} ({left.run}/{left.number}), which a process has to bring  "
+        f"→ ripstop resume {run_id} --tools MODULE"
+    )
 
 
 def _to_answer(run: "Run[Any]", within: set[int] | None) -> list[str]:

@@ -23,11 +23,12 @@ WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
 
 async def resume_all(options: "Options") -> int:
     """Resume all runs that have work to do. Returns the worst exit code."""
+    from ripstop.kernel.counting import count
     from ripstop.runtime.ports import ALL
 
     from .consenting import check_or_ask
     from .progress_lines import ProgressLines
-    from .words import command_for, count, shown_status
+    from .words import command_for, shown_status
 
     interrupted = stop_requested()
     keep_working_without_readers()

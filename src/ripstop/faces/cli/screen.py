@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.status import Status
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed
+from ripstop.kernel.counting import count
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, StartRun
 from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, Warned, Withdrawn
 from ripstop.kernel.style import Picture
 from ripstop.runtime.live import Appended, Began, LiveEvent, Retrying, Token
@@ -21,7 +22,7 @@ from .live_words import UnfinishedWords
 from .paragraphs import LABEL, print_indented, print_labelled, print_line
 from .signals import STOPPING, interruption, undisturbed
 from .terminal import Part, console_for, line_of, live_line, text_of
-from .words import COLOURS, command_for, count, first_line, one_of, seconds, shown_path
+from .words import COLOURS, command_for, first_line, one_of, seconds, shown_path
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -41,13 +42,14 @@ class Screen:
         self._run_id = ""
         self._before: list[LiveEvent] = []
         """What happened before the run had a name here; shown below its name."""
-        self._began: dict[int, tuple[float, str]] = {}
-        self._replies: dict[int, UnfinishedWords] = {}
+        # of the run and of its children, whose records have the same numbers: by run and number
+        self._began: dict[tuple[str, int], tuple[float, str]] = {}
+        self._replies: dict[tuple[str, int], UnfinishedWords] = {}
         """What has come of the replies to open commands."""
-        self._places: dict[int, str] = {}
+        self._places: dict[tuple[str, int], str] = {}
         self._withdrawn: set[tuple[str, int]] = set()
-        self._spoken: list[tuple[list[Part], str]] = []
-        """Replies of the turn under way: the line to print before them, and their text."""
+        self._spoken: dict[str, list[tuple[list[Part], str]]] = {}
+        """By run, the replies of the turn under way: the line to print before them, and their text."""
         self._start = time.monotonic()
 
     @contextmanager
@@ -71,7 +73,7 @@ class Screen:
         run_id = self._run_id = view.run.id
         for number, opened in view.run.open.items():
             if isinstance(opened.command, AskAgent):  # asked before we looked on
-                self._places.setdefault(number, view.picture.where)
+                self._places.setdefault((run_id, number), view.picture.where)
         if not self._quiet:
             print_line(self._err, (run_id, "bold"), "  ", (f"({self._app.settings.store})", "dim"))
             limits = describe_limits(view.run.limits)
@@ -91,23 +93,23 @@ class Screen:
         if not self._mine(event.run_id):
             return
         match event:
-            case Began(number=number, command=command):
-                self._began[number] = (time.monotonic(), _who(command))
-                self._replies.pop(number, None)
-                self._now(number)
-            case Token(number=number):
+            case Began(run_id=run_id, number=number, command=command):
+                self._began[run_id, number] = (time.monotonic(), _who(command))
+                self._replies.pop((run_id, number), None)
+                self._now(run_id, number)
+            case Token(run_id=run_id, number=number):
                 self._reply(event).take(event)
-                self._now(number)
-            case Retrying(reason=reason, seconds=wait):
-                self._note(f"again in {wait:.1f} s:", "yellow", first_line(reason))
+                self._now(run_id, number)
+            case Retrying(run_id=run_id, reason=reason, seconds=wait):
+                self._note(run_id, f"again in {wait:.1f} s:", "yellow", first_line(reason))
             case Appended(run_id=run_id, records=records, picture=picture):
                 for record in records:
                     if isinstance(record.event, GuardTripped):
-                        self._turn_is_over(picture)
+                        self._turn_is_over(run_id, picture)
                     if not self._is_late(run_id, record.event):
-                        self._tell(record, picture)
+                        self._tell(run_id, record, picture)
                 if any(_ends_turn(record.event) for record in records):
-                    self._turn_is_over(picture)
+                    self._turn_is_over(run_id, picture)
 
     def _is_late(self, run_id: str, event: object) -> bool:
         """Whether this is the end of a call that the run had withdrawn; that it came to nothing is not a failure."""
@@ -119,58 +121,64 @@ class Screen:
 
     def _reply(self, token: Token) -> UnfinishedWords:
         """What has come of the reply that a piece belongs to."""
-        if token.number not in self._replies:
+        key = token.run_id, token.number
+        if key not in self._replies:
             run = self._app.engine.known(token.run_id)
             assert run is not None  # this process is at work on it
-            self._replies[token.number] = UnfinishedWords(self._app.engine.style(run).word_reader)
-        return self._replies[token.number]
+            self._replies[key] = UnfinishedWords(self._app.engine.style(run).word_reader)
+        return self._replies[key]
 
-    def _now(self, number: int) -> None:
+    def _child(self, run_id: str) -> str:
+        """What the lines of a child begin with; nothing for those of the run itself."""
+        return "" if run_id == self._run_id else f"{run_id} "
+
+    def _now(self, run_id: str, number: int) -> None:
         if self._status is None:
             return
-        began, who = self._began[number]
-        reply = self._replies.get(number)
+        began, who = self._began[run_id, number]
+        reply = self._replies.get((run_id, number))
         tokens, tail = (reply.tokens, reply.tail) if reply else (0, "")
-        spent = f"{tokens} tokens, " if tokens else ""
-        place = (self._places.get(number, ""), "bold")
+        spent = f"{count(tokens, 'token')}, " if tokens else ""
+        place = (self._places.get((run_id, number), ""), "bold")
         effort = f"{spent}{seconds(time.monotonic() - began)}  {tail}"
-        self._status.update(line_of(place, f" {who}  ", (effort.rstrip(), "dim")))
+        self._status.update(line_of((self._child(run_id), "dim"), place, f" {who}  ", (effort.rstrip(), "dim")))
 
-    def _tell(self, record: Record, picture: Picture) -> None:
+    def _tell(self, run_id: str, record: Record, picture: Picture) -> None:
         match record.event:
             case Asked(command=AskAgent()):
-                self._places[record.number] = picture.where
+                self._places[run_id, record.number] = picture.where
             case Asked(command=AskPerson(question=question)):
-                self._note("a person is asked:", "magenta", question)
+                self._note(run_id, "a person is asked:", "magenta", question)
             case Answered(to=to, answer=AgentReplied() as reply, attempt=attempt):
-                began, who = self._began.pop(to, (time.monotonic(), "agent"))
-                self._replies.pop(to, None)
+                began, who = self._began.pop((run_id, to), (time.monotonic(), "agent"))
+                self._replies.pop((run_id, to), None)
                 again = f", attempt {attempt}" if attempt > 1 else ""
-                cost = f"{reply.usage.tokens} tokens, " if reply.usage.tokens else ""
+                cost = f"{count(reply.usage.tokens, 'token')}, " if reply.usage.tokens else ""
                 effort = f"{cost}{seconds(time.monotonic() - began)}{again}"
-                place = (self._places.pop(to, ""), "bold")
-                head: list[Part] = ["  ", ("●", "green"), " ", place, f" {who}  ", (effort, "dim")]
+                place, child = (self._places.pop((run_id, to), ""), "bold"), (self._child(run_id), "dim")
+                head: list[Part] = ["  ", ("●", "green"), " ", child, place, f" {who}  ", (effort, "dim")]
                 tools = ", ".join(call.tool for call in reply.calls)
-                self._spoken.append((head, reply.text.strip() or (f"calls {tools}" if tools else "")))
+                said = reply.text.strip() or (f"calls {tools}" if tools else "")
+                self._spoken.setdefault(run_id, []).append((head, said))
             case Answered(answer=Failed(reason=reason)):
-                self._note("●", "red", first_line(reason))
+                self._note(run_id, "●", "red", first_line(reason))
             case Warned(text=text):
-                self._note("warning:", "yellow", text)
+                self._note(run_id, "warning:", "yellow", text)
             case GuardTripped(guard=guard, text=text):
-                self._note(f"guard {guard}:", "yellow", text)
+                self._note(run_id, f"guard {guard}:", "yellow", text)
 
-    def _note(self, label: str, colour: str, text: str) -> None:
-        print_indented(self._err, 2, (label, colour), f" {text}")
+    def _note(self, run_id: str, label: str, colour: str, text: str) -> None:
+        print_indented(self._err, 2, (self._child(run_id), "dim"), (label, colour), f" {text}")
 
-    def _turn_is_over(self, picture: Picture) -> None:
-        """Show what was said in the turn. Only now do we know what it came to."""
-        for index, (head, text) in enumerate(self._spoken):
-            last = index == len(self._spoken) - 1
+    def _turn_is_over(self, run_id: str, picture: Picture) -> None:
+        """Show what was said in the run's turn. Only now do we know what it came to."""
+        spoken = self._spoken.pop(run_id, [])
+        for index, (head, text) in enumerate(spoken):
+            last = index == len(spoken) - 1
             said = picture.document if last and picture.document else text
             print_line(self._err, *head)
             if said:
                 print_indented(self._err, 4, first_line(said, 160))
-        self._spoken.clear()
 
     def stopping(self) -> None:
         if self._status:
@@ -231,7 +239,8 @@ def _because(result: dict[str, Any]) -> str:
 def _ends_turn(event: object) -> bool:
     """A new turn begins, or the run is over: the turn before it has ended."""
     if isinstance(event, Asked):
-        return isinstance(event.command, AskAgent) and event.command.continues is None
+        begins = isinstance(event.command, AskAgent) and event.command.continues is None
+        return begins or isinstance(event.command, StartRun)
     return isinstance(event, Ended)
 
 

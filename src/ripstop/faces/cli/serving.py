@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ripstop.kernel.counting import count
+
 from .options import Options, shared_options
 from .output import keep_working_without_readers
 from .signals import STOPPING, stop_requested
 from .summary import GRACE
 from .terminal import say, say_json
 from .trusting import with_consent
-from .words import count
 
 if TYPE_CHECKING:
     from ripstop.app import App

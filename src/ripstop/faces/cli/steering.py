@@ -9,7 +9,7 @@ import click
 
 from .options import FolderPath, Options, pairs, shared_options, without_tools
 from .terminal import console_for, say, say_json, say_text
-from .words import command_for, local_time, one_of, shown_status
+from .words import command_for, field_options, field_words, local_time, one_of, shown_status
 
 MAX_ANSWER = 4_000_000
 """Bytes of a file with an answer."""
@@ -68,7 +68,11 @@ def desk(options: Options, item: str | None, to: str | None) -> None:
                 print_indented(console, 4, (f"record {record.number}  ", "dim"), record.text)
             if one.document is not None:
                 say_text(one.document)
-        say((f"  ripstop answer {one.id} {one_of(one.choices)}", "dim"))
+        if item:
+            for name, field in one.fields.items():
+                print_indented(console, 2, (f"field {name}  ", "dim"), field_words(field))
+        needed = {name: field for name, field in one.fields.items() if item or field.required}
+        say((f"  ripstop answer {one.id} {one_of(one.choices)}{field_options(needed)}", "dim"))
         say()
     return None
 
@@ -82,7 +86,7 @@ def _plain(item: Any) -> dict[str, Any]:
 
 @click.command(short_help="Answer a question on the desk.")
 @click.argument("question", metavar="ID")
-@click.argument("words", metavar="CHOICE|TEXT")
+@click.argument("words", metavar="[CHOICE|TEXT]", required=False, default="")
 @click.argument("text", required=False, default="")
 @click.option(
     "--file", "file", type=click.Path(path_type=Path), help="Take the text, or the edited document, from a file."
@@ -102,7 +106,8 @@ def answer(
 ) -> None:
     """Answer a question on the desk. If no worker is alive, `ripstop resume` then resumes the run.
 
-    The first word is the choice; where the question takes any text, it may also be the whole answer.
+    The first word is the choice; where the question takes any text, it may also be the whole answer. `ripstop desk ID`
+    shows the fields that an answer can have.
 
     \b
     Examples:

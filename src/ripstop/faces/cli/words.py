@@ -1,10 +1,14 @@
 """How the command line says things."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from ripstop.visible_text import visible_line
+
+if TYPE_CHECKING:
+    from ripstop.kernel.effects import Field
 
 COLOURS = {
     "completed": "green",
@@ -53,11 +57,26 @@ def first_line(text: str, most: int = 200) -> str:
 
 def one_of(choices: Iterable[str]) -> str:
     """The answers that a question takes, as they are typed."""
-    return "|".join(shlex.quote(choice) for choice in choices) or "CHOICE"
+    return "|".join(shlex.quote(choice) for choice in choices) or "TEXT"
 
 
-def count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def field_words(field: "Field") -> str:
+    """What a field of an answer takes: its label, its type or its values, and whether it can be left out."""
+    values = ", ".join(field.allowed)
+    takes = {
+        "one_of": f"one of {values}",
+        "some_of": f"some of {values}, with commas between them",
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "yes or no",
+    }.get(field.type, "text")
+    label = f"{first_line(field.label)}: " if field.label else ""
+    return f"{label}{takes}{'' if field.required else ' (can be left out)'}"
+
+
+def field_options(fields: "Mapping[str, Field]") -> str:
+    """The options that give fields of an answer or an action, as they are typed."""
+    return "".join(f" --field {shlex.quote(name)}=…" for name in fields)
 
 
 def seconds(elapsed: float) -> str:

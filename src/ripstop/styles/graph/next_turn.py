@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from ripstop.kernel import progress
 from ripstop.kernel.budget import slice_for_child
+from ripstop.kernel.counting import count
 from ripstop.kernel.effects import Answer, Failed, RunFinished
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
@@ -206,7 +207,7 @@ def end_run(step: Step[GraphState], outcome: str, because: str) -> None:
 
 
 def _leave_at_limit(step: Step[GraphState], state: GraphState, exit_condition: ExitCondition | None) -> None:
-    text = f"{state.turns} turns were taken, which is all that max_turns allows."
+    text = f"{count(state.turns, 'turn')} taken, which is all that max_turns allows."
     verdict = GuardTripped(guard="max_turns", limit=state.most_turns, value=state.turns, text=text)
     if exit_condition is None:
         step.stop(verdict)
@@ -231,6 +232,8 @@ def _exit_that_holds(graph: Graph, known: Known) -> ExitCondition | None:
 def _why_no_transition(here: State) -> str:
     if not here.transitions:
         return f"{here.name} has no transitions, so it leads to END"
+    if len(here.transitions) == 1:
+        return f"the only transition of {here.name} does not hold"
     return f"none of the {len(here.transitions)} transitions of {here.name} holds"
 
 

@@ -6,6 +6,7 @@ interaction.
 """
 
 from ripstop.kernel import progress
+from ripstop.kernel.counting import count
 from ripstop.kernel.effects import AskAgent, AskPerson
 from ripstop.kernel.step import Step
 
@@ -98,7 +99,9 @@ def _failed(step: Step[HandoffState], agent: str, reason: str) -> None:
     failure, state = step.number, step.state
     if state.failures < state.definition.attempts:
         return ask(step, agent)
-    question = f"{agent} has failed {state.failures} times at {state.paper.id!r}: {reason.rstrip('.')}. What now?"
+    question = (
+        f"{agent} has failed {count(state.failures, 'time')} at {state.paper.id!r}: {reason.rstrip('.')}. What now?"
+    )
     choices = {AGAIN: f"Let {agent} try again", TERMINATE: "Terminate the document"}
     title = state.paper.id
     step.ask_unguarded(AskPerson(question=question, purpose=FAILED, title=title, about=(failure,), choices=choices))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ripstop.drawings.chapters import Chapter, journey
 from ripstop.drawings.diagram import Diagram, Edge, Journey, Node
+from ripstop.kernel.counting import count
 from ripstop.kernel.errors import UsageError
 
 from .document import HandoffDocument, Malformed, interactions, read
@@ -46,7 +47,7 @@ def draw_run(definition: Policy, chapters: Sequence[Chapter]) -> Diagram:
         if isinstance(one.event, TransitionMade) and one.before is not None
     ]
     now: HandoffState = chapters[-1].after.state
-    notes = (f"{now.count} of at most {now.most_interactions} interactions.", *_roles(definition))
+    notes = (f"{now.count} of at most {count(now.most_interactions, 'interaction')}.", *_roles(definition))
     start = steps[0].source if steps else _place(now.paper)
     return _diagram(now.paper, start, steps, notes, journey(chapters, listening=now.paper.status not in FINAL))
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ripstop.kernel.counting import count
 from ripstop.kernel.events import Event
 from ripstop.kernel.parts import Facts, Ledger, LedgerEntry, Paper, Part
 from ripstop.kernel.run import Run
@@ -58,7 +59,7 @@ def parts(run: Run[HandoffState]) -> tuple[Part, ...]:
 
 
 def _interactions(state: HandoffState) -> str:
-    return f"{state.count} of at most {state.most_interactions} interactions"
+    return f"{state.count} of at most {count(state.most_interactions, 'interaction')}"
 
 
 def result_of(state: HandoffState) -> dict[str, Any]:

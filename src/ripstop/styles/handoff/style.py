@@ -14,6 +14,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ripstop.kernel.counting import count
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Failed, Guards, Limits, PersonAnswered, ToolReturned
 from ripstop.kernel.events import Event, Fact, GuardTripped, Heard, Resumed, Started
 from ripstop.kernel.parts import Part
@@ -184,7 +185,7 @@ def _edit(step: Step[HandoffState]) -> None:
     except Refusal as refusal:
         return _refuse_edit(step, refusal.line, refusal.reason)
     if state.count + sum(RULES[move.action].counts for move in edit.moves) > state.most_interactions:
-        reason = f"{state.most_interactions} interactions are all that are allowed; this would be one more"
+        reason = f"at most {count(state.most_interactions, 'interaction')} can be; this would be one more"
         step.record(_refused_edit(step, 1, reason))  # so the text is kept beside the file
         step.stop(transitions.too_many(state))
     step.record(EditAccepted(at=timestamp(step.at, state.offset), text=edit.text, notes=edit.notes))

@@ -35,7 +35,7 @@ _GUARDS = {
     "en": {
         "end_marker": "$by ended it with $marker.",
         "courtesy": "$by said nothing but a courtesy.",
-        "interactions": "$limit interactions were made, which is all that are allowed.",
+        "interactions": "It has had all the interactions that are allowed: $limit.",
     },
     "zh": {
         "end_marker": "$by用$marker结束了任务。",

@@ -32,7 +32,7 @@ def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> 
     Example:
       ripstop docs clean --older-than 30 --dry-run
     """
-    from ripstop.faces.cli.words import count
+    from ripstop.kernel.counting import count
 
     age = options.settings().docs.keep_days if days is None else days
 
@@ -66,7 +66,7 @@ def restore(options: Options, folder: Path) -> None:
     Example:
       ripstop docs restore
     """
-    from ripstop.faces.cli.words import count
+    from ripstop.kernel.counting import count
     from ripstop.services.handoff.view import plain
 
     back, _ = with_documents(options, folder, lambda documents: documents.restore())
