@@ -35,7 +35,7 @@ _GUARDS = {
     "en": {
         "end_marker": "$by ended it with $marker.",
         "courtesy": "$by said nothing but a courtesy.",
-        "interactions": "It has had all the interactions that are allowed: $limit.",
+        "interactions": "It has had $interactions, which is all that it can have.",
     },
     "zh": {
         "end_marker": "$by用$marker结束了任务。",

@@ -9,6 +9,7 @@ from unicodedata import normalize
 from msgspec.structs import replace
 
 from ripstop.kernel import progress
+from ripstop.kernel.counting import count
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.step import Step
@@ -71,7 +72,7 @@ def only_courtesy(step: Step[HandoffState]) -> bool:
 
 def too_many(state: HandoffState) -> GuardTripped:
     most = state.most_interactions
-    text = guard_words(state.language, "interactions", limit=most)
+    text = guard_words(state.language, "interactions", limit=most, interactions=count(most, "interaction"))
     return GuardTripped(guard="interactions", limit=most, value=most + 1, text=text)
 
 
