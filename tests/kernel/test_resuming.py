@@ -25,6 +25,7 @@ from ripstop.kernel.events import (
     Ended,
     GuardTripped,
     Heard,
+    Redefined,
     Resumed,
     ResumeRequested,
     Started,
@@ -244,6 +245,17 @@ def test_a_person_raises_the_patience_of_a_run_that_makes_no_progress() -> None:
     assert asked(story).fields["raise"].label == "Raise patience by"
     story.when(PersonAnswered(choice=CONTINUE, text="2")).then_asks(AskAgent)
     assert play(story, lambda _: "same", 50) == 14, "seven rounds of two instead of five"
+
+
+def test_a_new_definition_keeps_patience_that_was_raised() -> None:
+    story = talk()
+    play(story, lambda _: "same", 50)
+    story.tell(PersonAnswered(choice=CONTINUE, text="2"))
+    story.contents.definitions["other"] = Errands(prompt="Go on, please.")
+    assert story.when(Redefined(definition="other")).run.guards.patience == 7
+    play(story, lambda _: "same", 50)
+    story.tell(PersonAnswered(choice=CONTINUE, text="1"))
+    assert story.when(Redefined(definition="definition")).run.guards.patience == 8
 
 
 def test_a_resume_answers_the_question_too() -> None:

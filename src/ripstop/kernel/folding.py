@@ -268,13 +268,15 @@ def _with_cut_off(run: Run[S], calls: tuple[CutOff, ...]) -> Run[S]:
 
 def _redefined(style: Folding[S], contents: Contents, run: Run[S], event: Forked | Redefined) -> Run[S]:
     digest = event.definition or run.definition
-    definition = contents.definitions[digest]
+    definition, guards = contents.definitions[digest], run.guards
+    if event.definition:
+        _, guards = raised(run.limits, style.guards(definition, run.started.guards), {"patience": run.more_patience})
     return replace(
         run,
         state=style.rebase(run.state, definition),
         definition=digest,
         pinned=run.pinned if event.pinned is None else event.pinned,
-        guards=style.guards(definition, run.started.guards) if event.definition else run.guards,
+        guards=guards,
     )
 
 
@@ -309,6 +311,7 @@ def _resumed(run: Run[S], event: Resumed) -> Run[S]:
         run,
         limits=limits,
         guards=guards,
+        more_patience=run.more_patience + guards.patience - run.guards.patience,
         work=work,
         trail=(),
         ended=None,

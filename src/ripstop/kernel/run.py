@@ -85,6 +85,8 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     spent: Spent = Spent()
     ended: Ended | None = None
     guards: Guards = Guards()
+    more_patience: int = 0
+    """By how much the guards' patience was raised; a new definition does not take it back."""
     trail: tuple[TurnDigest, ...] = ()
     """What the last turns changed."""
     verdict: GuardTripped | None = None
