@@ -204,7 +204,7 @@ async def run_document(engine: Engine, view: View) -> dict[str, Any]:
         "style": run.started.style,
         "outcome": view.status,
         "because": run.ended.because if run.ended else "",
-        "turns": run.spent.turns,
+        "turns": engine.style(run).turns(run),
         "path": path(engine, story),
         "usage": {
             "calls": run.spent.calls,

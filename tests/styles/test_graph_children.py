@@ -212,6 +212,23 @@ def test_a_child_that_a_guard_broke_off_is_started_again_and_counts_once(then: s
     story.when(ended(story, result={"approved": True})).then_ends("completed")
 
 
+def test_a_workflow_is_a_turn_for_the_limit_of_turns() -> None:
+    story = given(STYLE, APPROVED, limits=Limits(turns=1))
+    verdict = story.when(says()).then_ends("limit", "turns to 2; the limit is 1").run.verdict
+    assert verdict is not None and verdict.guard == "budget.turns"
+    told = story.when(ResumeRequested(raises={"turns": 1})).then_asks(StartRun)
+    assert STYLE.turns(told.run) == 2
+
+
+def test_a_workflow_that_is_started_again_is_within_the_limit_of_turns() -> None:
+    story = given(STYLE, APPROVED, says(), limits=Limits(turns=2, seconds=9.0))
+    (number,) = story.when(TimerFired(), after=9.0).run.late
+    story.tell(ResumeRequested(raises={"seconds": 9.0}))
+    told = story.when(Answered(to=number, answer=RunFinished(run="x", outcome="stopped")))
+    told.then_asks(StartRun, SetTimer)
+    assert STYLE.turns(told.run) == 2
+
+
 def test_a_child_too_deep_is_stopped_by_the_guard() -> None:
     given(STYLE, APPROVED, depth=8).when(says()).then_ends("limit", "deep")
 

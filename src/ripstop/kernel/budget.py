@@ -20,9 +20,16 @@ SMALLEST_REPLY = 16
 """A reply of fewer tokens is useless, so a call that could only have so few is not made."""
 
 
+def before_turn(limits: Limits, turns: int) -> GuardTripped | None:
+    if limits.turns is not None and turns >= limits.turns:
+        return _over("turns", limits.turns, turns + 1)
+    return None
+
+
 def before_turn_or_call(limits: Limits, spent: Spent, ask: AskAgent) -> GuardTripped | None:
-    if ask.continues is None and limits.turns is not None and spent.turns >= limits.turns:
-        return _over("turns", limits.turns, spent.turns + 1)
+    verdict = before_turn(limits, spent.turns) if ask.continues is None else None
+    if verdict:
+        return verdict
     if limits.calls is not None and spent.calls >= limits.calls:
         return _over("calls", limits.calls, spent.calls + 1)
     return None

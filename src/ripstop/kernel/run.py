@@ -53,6 +53,7 @@ class Open(Struct, frozen=True, gc=False):
 
 class Spent(Struct, frozen=True, gc=False):
     turns: int = 0
+    """Of agents; `Style.turns` counts what else is a turn in a style."""
     calls: int = 0
     usage: Usage = Usage()
 

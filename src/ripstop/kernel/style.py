@@ -250,6 +250,10 @@ class Style(Generic[S]):
     def picture(self, run: Run[S]) -> Picture:
         return Picture()
 
+    def turns(self, run: Run[S]) -> int:
+        """The turns that the run has taken: those of agents, unless the style has others as well."""
+        return run.spent.turns
+
     def gist(self, run: Run[S]) -> str:
         """One short line for a list of runs. Cheap, because every step asks."""
         return ""

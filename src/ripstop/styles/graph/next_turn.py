@@ -18,7 +18,7 @@ A state can run another workflow instead: its end is a turn, and its result is w
 from msgspec.structs import replace
 
 from ripstop.kernel import progress
-from ripstop.kernel.budget import slice_for_child
+from ripstop.kernel.budget import before_turn, slice_for_child
 from ripstop.kernel.counting import count
 from ripstop.kernel.effects import Answer, Failed, RunFinished
 from ripstop.kernel.errors import Unworkable
@@ -64,6 +64,10 @@ def give_turn_again(step: Step[GraphState]) -> None:
 
 def give_turn(step: Step[GraphState]) -> None:
     state = step.state
+    # the guard itself counts turns of agents only; a workflow that is started again is counted already
+    verdict = before_turn(step.run.limits, state.turns - bool(state.child))
+    if verdict:
+        step.stop(verdict)
     last = state.last.number
     context = (1, last) if last else (1,)
     if state.agent is None:

@@ -188,6 +188,9 @@ class GraphStyle(TurnStyle[GraphState]):
             document=state.last.content,
         )
 
+    def turns(self, run: Run[GraphState]) -> int:
+        return run.state.turns
+
     def gist(self, run: Run[GraphState]) -> str:
         return run.state.here.name
 
