@@ -105,6 +105,38 @@ def test_a_child_without_wishes_leaves_its_parent_nothing_meanwhile() -> None:
     assert story.run is not None and story.run.ended is not None and story.run.spent.calls == 0
 
 
+def because(story: Given) -> str:
+    assert story.run is not None and story.run.ended is not None
+    return story.run.ended.because
+
+
+def test_a_verdict_says_what_is_set_aside_for_children() -> None:
+    story = asking((StartRun(workflow="w", limits=Limits(calls=3)), AGENT, AGENT), limits=Limits(calls=4))
+    assert because(story) == (
+        "The next call would bring calls to 5; the limit is 4. 3 of it is set aside for workflows that have not "
+        "reported yet."
+    )
+
+
+def test_a_verdict_on_a_child_says_that_nothing_is_left_for_it() -> None:
+    story = asking((CHILD, CHILD), limits=Limits(calls=4))
+    assert because(story) == (
+        "Nothing is left of the limit of 4 calls for the workflow 'w'. 4 of it is set aside for workflows that have "
+        "not reported yet."
+    )
+    assert story.run is not None and story.run.verdict is not None
+    assert (story.run.verdict.limit, story.run.verdict.value) == (4, 4)
+
+
+def test_a_verdict_in_a_child_says_which_run_gave_it_the_limit() -> None:
+    started = Started("errands", "definition", FORMAT, limits=Limits(calls=0), parent=("above", 7), depth=1)
+    story = given(ErrandStyle(), Errands(rounds=((AGENT,),)), started)
+    assert because(story).endswith("the limit is 0. It is what above gave this run.")
+    story = given(ErrandStyle(), Errands(rounds=((AGENT,), (AGENT,))), started, ResumeRequested(raises={"calls": 1}))
+    story.tell(AgentReplied())
+    assert because(story).endswith("the limit is 1."), "it was raised since"
+
+
 def test_what_a_child_did_not_use_comes_back_with_its_end() -> None:
     story = asking((CHILD,), (CHILD,), limits=ALL)
     told = story.when(finished(calls=4, input_tokens=150))

@@ -16,6 +16,8 @@ from .run import Run, Spent, is_shared
 from .work_time import WorkTime
 
 MILLION = 1_000_000
+SHARED_WITH_CHILDREN = frozenset({"calls", "tokens", "money"})
+"""Limits of which a child gets a part; it is set aside until the child has reported."""
 SMALLEST_REPLY = 16
 """A reply of fewer tokens is useless, so a call that could only have so few is not made."""
 
@@ -84,6 +86,26 @@ def committed(run: Run[Any]) -> Spent:
     return spent
 
 
+def explained(run: Run[Any], verdict: GuardTripped) -> GuardTripped:
+    """The verdict, with what a limit means in a family: who gave it, and how much of it children have."""
+    what = verdict.guard.removeprefix("budget.")
+    said = []
+    if what in SHARED_WITH_CHILDREN:
+        set_aside = _amount(committed(run), what) - _amount(run.spent, what)
+        if set_aside > 0:
+            said.append(f"{set_aside:g} of it is set aside for workflows that have not reported yet.")
+    given = getattr(run.started.limits, what, None)
+    if run.started.parent is not None and given is not None and given == verdict.limit:
+        said.append(f"It is what {run.started.parent[0]} gave this run.")
+    return replace(verdict, text=" ".join((verdict.text, *said))) if said else verdict
+
+
+def _amount(spent: Spent, what: str) -> float:
+    if what == "calls":
+        return spent.calls
+    return spent.usage.counted_tokens if what == "tokens" else spent.usage.counted_money
+
+
 def slice_for_child(run: Run[Any], command: StartRun) -> Limits | GuardTripped:
     """What a child may spend: what is left, and at most what is asked for. Turns are counted by each run alone."""
     limits, spent, asked = run.limits, committed(run), command.limits or Limits(depth=run.limits.depth)
@@ -97,7 +119,7 @@ def slice_for_child(run: Run[Any], command: StartRun) -> Limits | GuardTripped:
     for name, rest in left.items():
         wanted = getattr(asked, name)
         if rest is not None and rest <= 0:
-            return _over(name, getattr(limits, name), getattr(limits, name) - rest)
+            return _nothing_left(run, command, name)
         slice_[name] = wanted if rest is None else rest if wanted is None else min(rest, wanted)
     return Limits(
         **slice_,
@@ -106,6 +128,13 @@ def slice_for_child(run: Run[Any], command: StartRun) -> Limits | GuardTripped:
         input_price=limits.input_price,
         output_price=limits.output_price,
     )
+
+
+def _nothing_left(run: Run[Any], command: StartRun, what: str) -> GuardTripped:
+    limit: float = getattr(run.limits, what)
+    value = limit if what not in SHARED_WITH_CHILDREN else _amount(committed(run), what)
+    text = f"Nothing is left of the limit of {limit:g} {what} for the workflow {command.workflow!r}."
+    return GuardTripped(guard=f"budget.{what}", limit=limit, value=value, text=text)
 
 
 def _left(limit: float | None, spent: float) -> float | None:

@@ -24,6 +24,11 @@ COSTLY = (AskAgent, CallTool, StartRun)
 
 def review(run: Run[Any], command: Command, render: Callable[[Any, AskAgent], Prompt]) -> Command | GuardTripped:
     """The command as it may be given, or the verdict that forbids it."""
+    found = _review(run, command, render)
+    return budget.explained(run, found) if type(found) is GuardTripped else found
+
+
+def _review(run: Run[Any], command: Command, render: Callable[[Any, AskAgent], Prompt]) -> Command | GuardTripped:
     limits = run.limits
     if limits.seconds is not None and isinstance(command, COSTLY):
         verdict = budget.before_time(limits, run.work)

@@ -15,7 +15,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
 
-from .budget import time_is_up
+from .budget import explained, time_is_up
 from .doubts import (
     AGAIN,
     GIVE_UP,
@@ -355,7 +355,7 @@ def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Ans
         limit, work = before.limits.seconds, step.run.work
         # it may fire early: time between two processes is not time at work. Then it is set again at the end of the step
         if limit is not None and work.is_up(limit):
-            step.stop(time_is_up(limit, work, deadline=to))
+            step.stop(explained(step.run, time_is_up(limit, work, deadline=to)))
     elif type(command) is AskPerson and command.purpose == GUARD:
         if before.verdict is None:
             return None  # the run was cancelled in the meantime, so the answer changes nothing
