@@ -62,6 +62,7 @@ def test_a_repeatable_effect_is_repeated_with_the_same_key_and_says_so(tmp_path:
         assert second.key == first.key == "r/3"
         assert second.arguments == first.arguments == {"euros": 5}
         assert fact.attempt == 2
+        assert (first.repeated, second.repeated) == (False, True)
 
     asyncio.run(story())
 
@@ -165,7 +166,7 @@ def test_what_was_asked_for_and_not_begun_is_simply_done(tmp_path: Path) -> None
         async with a_world(tmp_path / "j.db") as world:
             await world.work({CallTool: tool})
             await world.ended("r")
-        assert [request.attempt for request in tool.asked] == [1]
+        assert [(request.attempt, request.repeated) for request in tool.asked] == [(1, False)]
 
     asyncio.run(story())
 

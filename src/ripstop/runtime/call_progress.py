@@ -28,12 +28,18 @@ class CallProgress:
     _received = -1
     _reported = Usage()
     _price: Price | None = None
+    lost = Usage()
+    """What an earlier attempt has cost at the least, whose worker died before it recorded an answer."""
     first_token = 0.0
     """Seconds until the first token came; 0: none has."""
 
     def begin(self, sent: int, price: Price | None = None) -> None:
         """So many bytes are sent now."""
         self._began, self._sent, self._price = time.monotonic(), sent, price
+
+    def repeat(self) -> None:
+        """The same was sent before, by a worker that died; what it cost will never be reported, so it counts here."""
+        self.lost = priced(with_floor(Usage(), self._sent, 0), self._price)
 
     def receive(self, size: int) -> None:
         """So many more bytes of the reply came: text, thoughts, arguments of calls; 0: the reply began."""
@@ -48,8 +54,8 @@ class CallProgress:
     def usage(self, cut_off: bool = False) -> Usage:
         """What the call has cost at the least. One that got no reply costs nothing, unless it was cut off."""
         if self._received < 0 and not cut_off:
-            return Usage()
-        return priced(with_floor(self._reported, self._sent, max(0, self._received)), self._price)
+            return self.lost
+        return priced(with_floor(self._reported, self._sent, max(0, self._received)), self._price).plus(self.lost)
 
 
 def with_floor(usage: Usage, sent: int, received: int) -> Usage:

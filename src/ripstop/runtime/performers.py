@@ -54,6 +54,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """For `StartRun`: what the child gets."""
     superseded: bool = False
     """It is no longer needed: undo what it started."""
+    repeated: bool = False
+    """Another worker had begun it, and never recorded how it ended."""
     woken: int = 0
     """How often the run that it awaits has ended since it was asked."""
     history: Callable[[], Awaitable[list[Record]]]

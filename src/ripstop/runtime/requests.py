@@ -39,6 +39,7 @@ def request_for(engine: Engine, job: Job, run: Run[Any], progress: CallProgress)
         arguments=arguments,
         child=child,
         superseded=job.superseded,
+        repeated=job.doubtful,
         woken=job.woken,
         history=partial(engine.journal.read, job.run_id),
         ask=partial(ask_person, engine, job),

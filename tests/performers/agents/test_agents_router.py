@@ -2,6 +2,7 @@ import asyncio
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from ripstop.kernel.effects import AskAgent, Usage
 from ripstop.kernel.events import RunSettings
@@ -11,6 +12,7 @@ from ripstop.performers.tools.spec import no_tools
 from ripstop.runtime.live import Live
 from ripstop.runtime.performers import Kind, Refused, TryAgain
 from tests.performers.agents.asking import ask
+from tests.performers.agents.test_openai_compatible_agent import response, server
 
 
 def agents(**options):
@@ -106,3 +108,32 @@ def test_asking_an_agent_is_harmless_to_repeat_and_paced_by_provider():
     assert performer.provider(ask(settings=RunSettings(model="mistral:m"))) == "mistral"
     assert performer.provider(ask(model="local", settings=RunSettings(model="mistral:m"))) == "local"
     assert asyncio.run(performer.probe(ask())) is None
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_paid_call_that_is_repeated_after_a_crash_counts_twice(repeated):
+    said = {"choices": [{"message": {"content": "hi"}}], "usage": {"prompt_tokens": 300, "completion_tokens": 9}}
+    request = replace(ask("x" * 800, model="openai:m"), repeated=repeated)
+
+    async def play():
+        async with server(response(200, json.dumps(said).encode(), "Content-Type: application/json")) as url:
+            performer = agents(base_url=url, prices={"openai:m": (10.0, 20.0)})
+            try:
+                return await performer.perform(request)
+            finally:
+                await performer.close()
+
+    usage = asyncio.run(play()).usage
+    assert (usage.input_tokens, usage.output_tokens) == (300, 9)
+    assert usage.unreported_input == (100 if repeated else 0)
+    assert usage.unreported_money == pytest.approx(0.001 if repeated else 0.0)
+    failed = request.progress.usage()
+    assert failed.unreported_input == (100 if repeated else 0), "also if its reply is of no use"
+
+
+def test_a_scripted_call_that_is_repeated_costs_nothing_more(script):
+    spec = script({"reply": "hi"})
+    once, twice = (
+        perform(agents(default_model=spec), replace(ask("x" * 800), repeated=repeated)) for repeated in (False, True)
+    )
+    assert once.usage == twice.usage

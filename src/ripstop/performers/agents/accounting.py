@@ -15,6 +15,11 @@ Prices = Mapping[str, Price]
 """By SPEC."""
 
 
+def is_free(spec: str) -> bool:
+    """Whether calls of a model cost nothing, so that repeating one after a crash does not either."""
+    return spec.partition(":")[0] in FREE
+
+
 def with_prices(limits: Limits, models: Iterable[str], prices: Prices) -> Limits:
     """Limits that hold before a call, at the price of the dearest of the models. Without a money limit: as they are.
 
@@ -22,7 +27,7 @@ def with_prices(limits: Limits, models: Iterable[str], prices: Prices) -> Limits
     """
     if limits.money is None:
         return limits
-    used = [model for model in dict.fromkeys(models) if model.partition(":")[0] not in FREE or model in prices]
+    used = [model for model in dict.fromkeys(models) if not is_free(model) or model in prices]
     unknown = [model for model in used if model not in prices]
     if unknown:
         raise UsageError(

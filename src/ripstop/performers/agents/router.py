@@ -18,7 +18,7 @@ from ripstop.runtime.call_progress import priced
 from ripstop.runtime.live import Live
 from ripstop.runtime.performers import Kind, Refused, Request
 
-from .accounting import Prices
+from .accounting import Prices, is_free
 from .bounded_response import CALL_SECONDS
 from .model_spec import FORMS, parts
 
@@ -70,9 +70,15 @@ class Agents:
         if agent is None:
             agent = self._agents[spec, base_url] = self._make(spec, base_url)
         sent = sum(len(message.text.encode()) for message in request.prompt.messages)
-        request.progress.begin(sent, self._prices.get(spec))
+        price = self._prices.get(spec)
+        request.progress.begin(sent, price)
+        if request.repeated and not is_free(spec):
+            request.progress.repeat()
         reply = await agent.perform(request)
-        return replace(reply, sent=seal(request.prompt), model=spec, usage=priced(reply.usage, self._prices.get(spec)))
+        usage = priced(reply.usage, price)
+        if request.repeated:
+            usage = usage.plus(request.progress.lost)
+        return replace(reply, sent=seal(request.prompt), model=spec, usage=usage)
 
     def _spec(self, request: Request) -> str:
         assert isinstance(request.command, AskAgent)
