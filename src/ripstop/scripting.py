@@ -75,14 +75,7 @@ def run_sync(
         chosen = read_settings(settings_folder(settings), model=arguments.text("model", model))
     if answer is not None and not callable(answer):
         raise arguments.wrong("answer", "a function that takes a question and returns words", answer)
-    # all that can be known to be wrong, before there is a journal
-    if limits is not None:
-        arguments.limits(limits)
-    if values is not None:
-        arguments.pairs(values)
-    if workspace is not None:
-        arguments.a_path("workspace", workspace)
-    arguments.text("key", key)
+    _check_start(limits, values, workspace, key)
     named, goal = str(arguments.a_path("workflow", workflow)), arguments.text("input", input)
 
     async def go() -> RunResult:
@@ -102,6 +95,17 @@ def run_sync(
             return RunResult(run.id, view.status, view.run.ended.because, await app.result(run), view=view)
 
     return in_loop(go)
+
+
+def _check_start(limits: Any, values: Any, workspace: Any, key: Any) -> None:
+    """Refuse what `App.start` would refuse, before there is a journal: a call that is wrong leaves nothing behind."""
+    if limits is not None:
+        arguments.limits(limits)
+    if values is not None:
+        arguments.pairs(values)
+    if workspace is not None:
+        arguments.a_path("workspace", workspace)
+    arguments.text("key", key)
 
 
 def in_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:

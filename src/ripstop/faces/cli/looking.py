@@ -18,7 +18,7 @@ from .words import COLOURS, field_options, first_line, local_time, one_of, shown
 
 if TYPE_CHECKING:
     from ripstop.kernel.run import Run
-    from ripstop.runtime.engine import Engine
+    from ripstop.runtime.engine import Engine, View
     from ripstop.runtime.timeline import TimelineEntry
     from ripstop.views import ToolCallLeft
 
@@ -140,6 +140,19 @@ def show(options: Options, named: str) -> None:
         shown = {"parts": msgspec.to_builtins(parts), "actions": msgspec.to_builtins(actions)}
         needs = {"needs": [f"tool:{one.tool}" for one in missing]} if missing else {}
         return say_json({**result, **needs, "limits": limits, **more, **pinned, **shown})
+    console = console_for()
+    for name, text in _state_lines(view, result, missing):
+        if text.strip():
+            print_labelled(console, f"{name:8}", text, "dim")
+    show_parts(console, parts)
+    for action in actions:
+        fields = field_options(action.fields)
+        print_labelled(console, "can     ", f"{action.label}  → ripstop act {view.run.id} {action.name}{fields}", "dim")
+
+
+def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLeft]") -> list[tuple[str, str]]:
+    """The state of a run, as labels and texts; an empty text is not shown."""
+    picture = view.picture
     usage = result["usage"]
     lines = [
         ("status", f"{result['outcome']}{'  ' + result['because'] if result['because'] else ''}"),
@@ -157,14 +170,7 @@ def show(options: Options, named: str) -> None:
     lines += [("waits", _bring(view.run.id, one)) for one in missing]
     if result["outcome"] == "interrupted" and not missing:
         lines.append(("resume", f"ripstop resume {view.run.id}"))
-    console = console_for()
-    for name, text in lines:
-        if text.strip():
-            print_labelled(console, f"{name:8}", text, "dim")
-    show_parts(console, parts)
-    for action in actions:
-        fields = field_options(action.fields)
-        print_labelled(console, "can     ", f"{action.label}  → ripstop act {view.run.id} {action.name}{fields}", "dim")
+    return lines
 
 
 @click.command(short_help="Show what happened, record by record.")

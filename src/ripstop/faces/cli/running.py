@@ -157,8 +157,6 @@ def resume(
     """
     from ripstop.checks.start import check_spec
 
-    from .consenting import check_or_ask
-
     if options.model:
         check_spec(options.model)
     raised = _amounts(raises)
@@ -174,25 +172,34 @@ def resume(
         sys.exit(with_consent(options, lambda: asyncio.run(resume_all(options))))
 
     async def start(app: "App") -> Followed:
-        app.check_roles()
-        found = run_id or await _latest_unfinished(app)
-        app.attach(Path.cwd())
-        if workspace:
-            await app.use_workspace(found, workspace)
-        await check_or_ask(options, app, found)
-        run = (await app.engine.look(found)).run
-        goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
-        if goes_on or not run.ended:
-            app.check_tools(run)
-            tell_missing_tools(app, run)
-            app.check_usable(run, options.model or "", options.base_url or "")
-        if (options.model or options.base_url) and (goes_on or not run.ended):
-            await app.use_model(found, options.model or "", options.base_url or "")
-        if run_id and (raised or (run.ended and goes_on)):
-            await app.engine.resume(run_id, raised)
-        return Followed(found, ended_before=bool(run.ended) and not goes_on and not raised)
+        return await _resumed(options, app, run_id, raised, workspace)
 
     sys.exit(with_consent(options, lambda: asyncio.run(_follow(options, options.settings(), start))))
+
+
+async def _resumed(
+    options: Options, app: "App", run_id: str | None, raised: dict[str, float], workspace: Path | None
+) -> Followed:
+    """Resume a run, or the latest that is unfinished, after the checks that are made before it continues."""
+    from .consenting import check_or_ask
+
+    app.check_roles()
+    found = run_id or await _latest_unfinished(app)
+    app.attach(Path.cwd())
+    if workspace:
+        await app.use_workspace(found, workspace)
+    await check_or_ask(options, app, found)
+    run = (await app.engine.look(found)).run
+    goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
+    if goes_on or not run.ended:
+        app.check_tools(run)
+        tell_missing_tools(app, run)
+        app.check_usable(run, options.model or "", options.base_url or "")
+    if (options.model or options.base_url) and (goes_on or not run.ended):
+        await app.use_model(found, options.model or "", options.base_url or "")
+    if run_id and (raised or (run.ended and goes_on)):
+        await app.engine.resume(run_id, raised)
+    return Followed(found, ended_before=bool(run.ended) and not goes_on and not raised)
 
 
 async def _latest_unfinished(app: "App") -> str:
