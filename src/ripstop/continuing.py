@@ -12,7 +12,7 @@ from ripstop.checks.trust import Trust
 from ripstop.kernel.effects import CallTool, Limits
 from ripstop.kernel.errors import UntrustedFolder, UsageError
 from ripstop.kernel.events import OUTCOMES
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import Run, waits_for
 from ripstop.performers.agents.accounting import Prices, with_prices
 from ripstop.performers.agents.script_file import script_path
 from ripstop.performers.relocation import untrusted_folder
@@ -99,6 +99,20 @@ class Continuing:
             settings = (await self.engine.look(one)).run.settings
             if settings.workspace and Path(settings.workspace) != folder:
                 await self.engine.change_settings(one, replace(settings, workspace=str(folder)))
+
+    async def is_own_work(self, run: Run[Any]) -> bool:
+        """Whether all that a run wants to have done now is what its style does itself, such as writing its file.
+
+        False if nothing is to be done, or if its files are in a folder that the user has not named.
+        """
+        wanted = [opened.command for opened in run.open.values() if waits_for(opened.command) == "worker"]
+        if not wanted or not all(isinstance(command, CallTool) and not command.agent for command in wanted):
+            return False
+        try:
+            await self._check_folders(run)
+        except UntrustedFolder:
+            return False
+        return True
 
     def missing_tools(self, run: Run[Any]) -> list[str]:
         """The tools that a run's definition gives its agents and that this process does not have."""

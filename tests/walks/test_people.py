@@ -98,6 +98,15 @@ def test_a_second_answer_hears_who_gave_the_first_and_when(tmp_path: Path, env: 
     assert f"{question} was answered already, by ann: 'pass'. Nothing was changed. That was at 20" in late.stderr
 
 
+def test_act_writes_the_file_of_a_document_at_once(tmp_path: Path) -> None:
+    made = json.loads(succeed("docs", "new", "Write a poem", "--to", "ann", "--id", "poem", "--json", cwd=tmp_path))
+    file = tmp_path / ".workflows" / made["file"]
+    done = succeed("act", made["run"], "accept", "--as", "ann", cwd=tmp_path)
+    assert "Status: in_progress" in file.read_text(encoding="utf-8") and "interrupted" not in done
+    succeed("act", made["run"], "pass", "--as", "ann", "--field", "to=bob", cwd=tmp_path)
+    assert "Current_Owner: bob" in file.read_text(encoding="utf-8")
+
+
 @pytest.mark.long
 def test_a_document_is_moved_on_with_act_and_shown_with_its_actions(tmp_path: Path) -> None:
     made = json.loads(succeed("docs", "new", "Write a poem", "--to", "ann", "--id", "poem", "--json", cwd=tmp_path))
@@ -152,3 +161,10 @@ def test_the_desk_shows_the_fields_that_an_answer_takes(tmp_path: Path, env: dic
     assert f"  ripstop answer {question} TEXT --field grade=…" in listed
     fields = ("--field", "grade=b", "--field", "tags=y,x")
     assert ripstop("answer", question, *fields, cwd=tmp_path, env=env).returncode == 0
+
+
+def test_the_guide_names_the_folder_of_the_documents(tmp_path: Path) -> None:
+    (tmp_path / "office").mkdir()
+    told = succeed("docs", "guide", "tester", "--folder", "office", cwd=tmp_path)
+    assert "`office/.workflows/`" in told and "`office/.inbox/tester/`" in told
+    assert "`.workflows/`" in succeed("docs", "guide", "tester", cwd=tmp_path)

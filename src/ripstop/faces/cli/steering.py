@@ -165,16 +165,25 @@ def _said(ask: Any, words: str, text: str, content: str | None, fields: dict[str
 def act(options: Options, run_id: str, name: str, fields: tuple[str, ...], by: str | None) -> None:
     """Do what a run's style lets people do with it now; `ripstop show RUN` lists the actions.
 
+    The file of a hand-off document is written at once, unless an agent has to work on it or its folder is not one that
+    you have named: then `ripstop resume` writes it.
+
     \b
     Example:
       ripstop act report-k3f9x pass --field to=reviewer
     """
-    from ripstop.opening import open_engine
+    from ripstop.app import App
+    from ripstop.runtime.following import until_settled
+    from ripstop.runtime.ports import Tree
 
     async def tell() -> Any:
-        async with open_engine(options.settings()) as engine:
-            await engine.act(run_id, name, pairs(fields, "--field"), _me() if by is None else by)
-            return (await engine.look(run_id)).status, await engine.has_workers()
+        async with App(without_tools(options.settings()), create=False, scope=None) as app:
+            app.attach(Path.cwd())
+            run = await app.engine.act(run_id, name, pairs(fields, "--field"), _me() if by is None else by)
+            if await app.is_own_work(run):
+                async with app.working(Tree(run_id)) as worker:
+                    await until_settled(app.engine, worker, run_id)
+            return (await app.engine.look(run_id)).status, await app.engine.has_workers()
 
     status = shown_status(*asyncio.run(tell()))
     if options.as_json:

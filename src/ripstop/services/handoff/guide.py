@@ -7,7 +7,8 @@ from ripstop.styles.handoff.rules import FINAL, RULES
 _TEXT = """\
 # Working on hand-off documents
 
-You{name} work on tasks that are Markdown files in `.workflows/`. Look there first, in `.inbox/{agent}/` second.
+You{name} work on tasks that are Markdown files in `{folder}.workflows/`. Look there first, in
+`{folder}.inbox/{agent}/` second.
 Take a document whose `Current_Owner` is you and whose `Status` is `pending` or `in_progress`. {final} are final.
 
 To change a document, edit its file and save it. ripstop reads your edit back, checks it and rewrites the file.
@@ -45,7 +46,7 @@ hand-overs and completions are allowed unless the document says otherwise.
 
 ## Messages
 
-Write a file `.inbox/NAME/ANY.md` to ask another agent for something:
+Write a file `{folder}.inbox/NAME/ANY.md` to ask another agent for something:
 
     # Message
     From: {agent}
@@ -56,12 +57,12 @@ Write a file `.inbox/NAME/ANY.md` to ask another agent for something:
     What NAME shall do.
 
 `Type: workflow_reply` with `Title: ID` answers about the document ID. If something that you sent is refused, the reason
-is in `.inbox/{agent}/`.
+is in `{folder}.inbox/{agent}/`.
 """
 
 
-def guide(agent: str = "") -> str:
-    """The guide, for an agent of this name."""
+def guide(agent: str = "", folder: str = "") -> str:
+    """The guide, for an agent of this name; `folder`: where the documents are, as the beginning of a path."""
     rows = "\n".join(
         f"| {action} | {', '.join(f'`{status}`' for status in rule.before)} | `{rule.after}` | "
         f"{'yes' if rule.by_owner else 'no'} |"
@@ -71,6 +72,7 @@ def guide(agent: str = "") -> str:
     return _TEXT.format(
         name=f" are {agent}. You" if agent else "",
         agent=agent or "YOUR-NAME",
+        folder=folder,
         final=" and ".join(f"`{status}`" for status in FINAL),
         texts=texts,
         rules=rows,

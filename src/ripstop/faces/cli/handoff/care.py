@@ -79,12 +79,14 @@ def restore(options: Options, folder: Path) -> None:
 
 @docs.command(short_help="Print instructions for an outside agent.")
 @click.argument("agent", required=False, default="")
+@folder_option
 @shared_options
 @click.pass_obj
-def guide(options: Options, agent: str) -> None:
+def guide(options: Options, agent: str, folder: Path) -> None:
     """Print what an agent of another program must know: which fields it can edit, and which changes are legal.
 
-    Put the text into its prompt. AGENT is the name that it has as an owner.
+    Put the text into its prompt. AGENT is the name that it has as an owner; with --folder, the text names the folder
+    that the documents are in.
 
     \b
     Example:
@@ -92,5 +94,5 @@ def guide(options: Options, agent: str) -> None:
     """
     from ripstop.services.handoff.guide import guide as text_for
 
-    text = text_for(agent)
+    text = text_for(agent, "" if folder == Path() else f"{folder}/")
     return say_json({"guide": text}) if options.as_json else say_text(text.rstrip("\n"))
