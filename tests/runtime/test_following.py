@@ -1,20 +1,23 @@
 """Following runs until nothing more happens to them by itself."""
 
 import asyncio
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, StartRun, ToolReturned
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Say, StartRun, ToolReturned
 from ripstop.kernel.errors import RunNotFound
 from ripstop.kernel.events import Record
+from ripstop.performers.messages import DeliveredMessage
 from ripstop.runtime.following import follow, until_settled
 from ripstop.runtime.live import Began, Token
 from ripstop.runtime.performers import Request
 from ripstop.runtime.ports import NOTHING
 from ripstop.testing import Errands
+from tests.runtime.clerk_style import Clerk
 from tests.runtime.world import Does, World, a_world
 
 TOOL = CallTool(tool="t")
@@ -172,6 +175,49 @@ def test_following_a_cancelled_run_waits_for_its_family(tmp_path: Path) -> None:
                 view = await until_settled(world.engine, worker, "r")
             assert view.run.is_settled
             assert (await world.engine.look("r.3")).run.ended is not None
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+def test_an_ended_run_is_returned_though_a_message_is_not_delivered(tmp_path: Path, busy: bool) -> None:
+    async def story() -> None:
+        async def never(message: DeliveredMessage) -> None:
+            await asyncio.Event().wait()
+
+        async def write(other: World) -> None:
+            for number in itertools.count():
+                await other.start(f"other{number}", (AskPerson(question="Well?"),))
+                await asyncio.sleep(0.2)
+
+        async with a_world(tmp_path / "j.db") as world, a_world(tmp_path / "j.db") as other:
+            worker = await world.work(world.family(channels={"mail": never}))
+            await world.start_definition("r", Clerk(rounds=((Say(text="bye", channel="mail"),),), outcome=""))
+            await world.engine.cancel("r")
+            writing = asyncio.create_task(write(other)) if busy else None
+            async with asyncio.timeout(20):
+                view = await until_settled(world.engine, worker, "r")
+            assert view.status == "stopped" and len(view.run.open) == 1
+            if writing:
+                writing.cancel()
+
+    asyncio.run(story())
+
+
+def test_a_message_that_can_be_delivered_is_waited_for(tmp_path: Path) -> None:
+    async def story() -> None:
+        sent: list[str] = []
+
+        async def slow(message: DeliveredMessage) -> None:
+            await asyncio.sleep(0.2)
+            sent.append(message.text)
+
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work(world.family(channels={"mail": slow}))
+            await world.start_definition("r", Clerk(rounds=((Say(text="bye", channel="mail"),),), outcome=""))
+            await world.engine.cancel("r")
+            view = await until_settled(world.engine, worker, "r")
+            assert (view.status, sent, view.run.open) == ("stopped", ["bye"], {})
 
     asyncio.run(story())
 

@@ -29,6 +29,8 @@ POLL_INTERVAL = 1.0
 """Seconds between two checks whether another process has written."""
 LONGEST_BLIND = 30.0
 """Seconds after which the run is read again, even if no other process seems to have written."""
+LAST_WORDS = 2.0
+"""Seconds that the messages of a run that has ended get, before it is returned all the same."""
 MAX_QUEUED = 1000
 """Live events that wait for a slow reader; then it is given records from the journal instead."""
 
@@ -36,10 +38,12 @@ MAX_QUEUED = 1000
 async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
     """Return when the run has ended, is stuck, or waits for a person, a timer, or what no worker here offers.
 
-    The last is in `View.needs`. A worker that works on nothing only watches, so it waits for others to offer it.
+    The last is in `View.needs`. Messages of a run that has ended get a moment to be delivered; the rest is delivered
+    later, by any worker that serves their channel. A worker that works on nothing only watches, so it waits for others
+    to offer it.
     """
     family = _Family(engine, worker, run_id)
-    blind, stalled = POLL_INTERVAL, False
+    blind, stalled, ended = POLL_INTERVAL, False, 0.0
     try:
         while True:
             family.turned.clear()
@@ -49,6 +53,11 @@ async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
             view = await engine.look(run_id)
             if not await family.moves(view):
                 return view
+            if view.run.is_settled:  # it has nothing left but messages
+                ended = ended or time.monotonic()
+                if time.monotonic() - ended >= LAST_WORDS:
+                    return view
+                blind = POLL_INTERVAL
             if await _news(family.turned, worker, seen, blind):
                 blind, stalled = POLL_INTERVAL, False
                 continue
