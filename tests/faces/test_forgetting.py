@@ -27,6 +27,8 @@ def test_forget_keeps_a_run_with_undelivered_messages(tmp_path: Path, monkeypatc
     refused = command("forget", "speaks")
     assert refused.code == 2
     assert "1 of its messages is not delivered yet. Start a worker that offers 'channel:mail'" in refused.err
+    tried = command("forget", "--older", "0s", "--dry-run")
+    assert tried.out == "silent\nWould forget 1 run.\n" and "speaks stays: " in tried.err
     older = command("forget", "--older", "0s")
     assert (older.code, older.out) == (0, "Forgot 1 run.\n")
     assert "speaks stays: Run 'speaks' cannot be forgotten: 1 of its messages" in older.err

@@ -310,8 +310,11 @@ class Journal(Protocol):
     async def set_aside(self, run_id: str, reason: str) -> None:
         """Have workers leave a run alone; an empty reason: not any more."""
 
-    async def forget(self, run_ids: Sequence[str], now: int) -> None:
-        """Remove runs that have ended, and leave a tombstone for each. Raises `UsageError` if one is still needed."""
+    async def forget(self, run_ids: Sequence[str], now: int, dry_run: bool = False) -> None:
+        """Remove runs that have ended, and leave a tombstone for each. Raises `UsageError` if one is still needed.
+
+        With `dry_run` that is all it does: nothing is removed.
+        """
 
     async def tombstones(self) -> list[Tombstone]: ...
 

@@ -111,12 +111,15 @@ class CareConformance(JournalStories):
         await journal.append(scribe.end("a", after=3))
         for number in (2, 3):
             refusal = await refuses(UsageError, journal.forget(["a"], NOW))
+            await refuses(UsageError, journal.forget(["a"], NOW, dry_run=True))
             assert f"{4 - number} of its messages" in str(refusal) and "'channel:mail'" in str(refusal)
             holder = await journal.enrol(NOW)
             (message,) = await claim(journal, holder, LATER, offers=("channel:mail",))
             assert message.number == number
             said = Answered(to=number, answer=Said())
             await journal.append(scribe.entry("a", said, after=number + 3, fence=(number, holder)))
+        await journal.forget(["a"], NOW, dry_run=True)
+        assert (len(await journal.tombstones()), len((await journal.runs()).items)) == (0, 1)
         await journal.forget(["a"], NOW)
         assert len(await journal.tombstones()) == 1
 

@@ -159,8 +159,7 @@ def forget(options: Options, run_id: str | None, older: str | None, dry_run: boo
             kept: dict[str, str] = {}
             for family in families:
                 try:
-                    if not dry_run:
-                        await engine.journal.forget(family, engine.clock())
+                    await engine.journal.forget(family, engine.clock(), dry_run)
                     gone += family
                 except UsageError as error:
                     if run_id:

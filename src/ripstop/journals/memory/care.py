@@ -30,7 +30,7 @@ class Care(Store):
         if run_id in self._runs:
             self._runs[run_id].set_aside = reason
 
-    async def forget(self, run_ids: Sequence[str], now: int) -> None:
+    async def forget(self, run_ids: Sequence[str], now: int, dry_run: bool = False) -> None:
         leaving = dict.fromkeys(run_ids)
         for run_id in leaving:
             stored = self._runs.get(run_id)
@@ -48,7 +48,7 @@ class Care(Store):
                 ],
                 undelivered=[item.needs for item in items if item.state != SUPERSEDED],
             )
-        for run_id in leaving:
+        for run_id in () if dry_run else leaving:
             gone = self._runs.pop(run_id)
             self._tombstones.append(Tombstone(run_id=run_id, at=now, status=gone.status, length=gone.length))
             used = {digest for stored in self._runs.values() for digest in stored.blobs}

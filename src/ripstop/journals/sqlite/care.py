@@ -50,7 +50,7 @@ def backup(source: Path, target: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def forget(db: sqlite3.Connection, run_ids: Sequence[str], now: int) -> None:
+def forget(db: sqlite3.Connection, run_ids: Sequence[str], now: int, dry_run: bool) -> None:
     """Remove runs with all that belongs to them. Raises `UsageError` if one has not ended, or is still needed."""
     sql = queries()
     keys: list[int] = []
@@ -66,6 +66,8 @@ def forget(db: sqlite3.Connection, run_ids: Sequence[str], now: int) -> None:
             undelivered=[str(needs) for (needs,) in db.execute(sql["undelivered"], {"run": run_id})],
         )
         keys.append(row[0])
+    if dry_run:
+        return
     db.execute(sql["keep_position"])
     for key in keys:
         db.execute(sql["bury"], {"now": now, "key": key})

@@ -378,8 +378,8 @@ class SqliteJournal:
     async def set_aside(self, run_id: str, reason: str) -> None:
         await self._commit.submit(lambda db: db.execute(self._sql["set_aside"], (reason or None, run_id)).rowcount)
 
-    async def forget(self, run_ids: Sequence[str], now: int) -> None:
-        await self._commit.submit(lambda db: forget(db, run_ids, now))
+    async def forget(self, run_ids: Sequence[str], now: int, dry_run: bool = False) -> None:
+        await self._commit.submit(lambda db: forget(db, run_ids, now, dry_run))
         self._steps.forget_heads()
 
     async def backup(self, path: Path) -> None:
