@@ -39,7 +39,7 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
     """List the runs of the journal, in the order in which they began.
 
     A run is `interrupted` if it has work to do and no worker is alive in any process: `ripstop resume` resumes it. One
-    that is `set_aside` cannot be read here, and is left alone: its reason is shown.
+    that is `set_aside` cannot be worked on here, and is left alone: its reason is shown.
 
     \b
     Examples:

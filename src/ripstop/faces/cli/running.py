@@ -128,7 +128,7 @@ def _goal(given: str | None) -> str:
 @click.command(short_help="Resume an interrupted or stopped run.")
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Resume every interrupted run, side by side.")
-@click.option("--raise", "raises", multiple=True, metavar="LIMIT=N", help="Raise a limit that was reached by N.")
+@click.option("--raise", "raises", multiple=True, metavar="LIMIT=N", help="Raise by N a limit that was reached.")
 @click.option("--workspace", type=FolderPath(), metavar="DIR", help="Where its agents put their files.")
 @shared_options
 @click.pass_obj

@@ -28,7 +28,8 @@ def _me() -> str:
 @shared_options
 @click.pass_obj
 def desk(options: Options, item: str | None, to: str | None) -> None:
-    """List everything that waits for a person, over all runs; with ID, one question with the text behind it.
+    """List everything that waits for a person, over all runs; with ID, one question with the text behind it and the
+    fields that an answer takes.
 
     \b
     Examples:
