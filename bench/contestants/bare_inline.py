@@ -22,7 +22,7 @@ from ripstop.runtime.engine import Engine
 from ripstop.runtime.worker import Worker
 
 from .ripstop_engine import ping_pong, with_engine
-from .work import Figures, Model, bytes_in, growth_of, main
+from .work import Figures, Log, Model, bytes_in, growth_of, main
 
 
 class Statement(NamedTuple):
@@ -72,7 +72,7 @@ async def made(path: Path) -> None:
     await SqliteJournal(path, Codec()).close()
 
 
-def again(folder: Path, noted: list[Transaction]) -> list[float]:
+def again(folder: Path, noted: list[Transaction], log: Log | None = None) -> list[float]:
     """Execute everything once more on a fresh journal. Returns when each transaction began."""
     asyncio.run(made(folder / "bare.db"))
     connection = sqlite3.connect(folder / "bare.db", isolation_level=None)
@@ -81,6 +81,8 @@ def again(folder: Path, noted: list[Transaction]) -> list[float]:
     began = []
     for transaction in noted:
         began.append(time.perf_counter())
+        if log:
+            log.note()
         connection.execute("BEGIN IMMEDIATE")
         for sql, values, many in transaction:
             if many:
@@ -107,8 +109,9 @@ def size_on_disk(folder: Path, steps: int, size: int) -> Figures:
 
 
 def growth(folder: Path, steps: int, window: int) -> Figures:
-    began = again(folder, transactions(1, steps, 500))
-    return {**growth_of(began, window), "bytes": bytes_in(folder), "steps": float(steps)}
+    log = Log(folder / "bare.db")
+    began = again(folder, transactions(1, steps, 500), log)
+    return {**growth_of(began, window, log), "bytes": bytes_in(folder), "steps": float(steps)}
 
 
 if __name__ == "__main__":

@@ -24,9 +24,10 @@ from ripstop.runtime.worker import Worker
 from ripstop.styles.graph import KIT as GRAPH
 from ripstop.styles.graph.definition import Agent, Graph, State, Transition
 
-from .work import Figures, Model, bytes_in, main, rate, resident
+from .work import Figures, Log, Model, bytes_in, main, rate, resident
 
 CONCURRENCY = 256
+DATABASE = "journal.db"
 
 
 class InstantAgent:
@@ -96,7 +97,7 @@ def with_engine(folder: Path, model: Model, work: Callable[[Engine, Worker], Awa
     """Open the journal, let `work` use it, close it."""
 
     async def inside() -> Figures:
-        journal = SqliteJournal(folder / "journal.db", REGISTRY.codec)
+        journal = SqliteJournal(folder / DATABASE, REGISTRY.codec)
         engine = Engine(journal, REGISTRY, now)
         worker = Worker(engine, {AskAgent: InstantAgent(model)}, now, concurrency=CONCURRENCY)
         await worker.start()
@@ -139,7 +140,7 @@ def growth(folder: Path, steps: int, window: int) -> Figures:
         await worker.idle()
         return model.growth(window)
 
-    model = Model()
+    model = Model(log=Log(folder / DATABASE))
     figures = with_engine(folder, model, work)
     return {**figures, "bytes": bytes_in(folder)}
 
