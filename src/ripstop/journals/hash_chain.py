@@ -10,6 +10,6 @@ def first(run_id: str, shared: bytes = b"") -> bytes:
     return hashlib.sha256(shared + run_id.encode()).digest()
 
 
-def link(before: bytes | bytearray, number: int, at: int, body: bytes) -> bytes:
+def link(before: bytes, number: int, at: int, body: bytes) -> bytes:
     """`number`: of the first record that `body` holds."""
-    return hashlib.sha256(before + b"%d %d %b" % (number, at, body)).digest()
+    return hashlib.sha256(b"%b%d %d %b" % (before, number, at, body)).digest()

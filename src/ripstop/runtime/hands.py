@@ -231,13 +231,14 @@ class Hands:
             return self._answered(job, Failed(reason=describe(error), fault="ours"))
         if type(command) is Say:
             request = replace(request, text=await words_of(self._journal, job.run_id, command))
-        performer = self._performers[type(command)]
+        kind = type(command)
+        performer = self._performers[kind]
         if job.doubtful and (settled := await self._after_death(job, performer, request)):
             return settled
         if not job.begun and not await self._begin(job):
             return await self._report_unneeded(job)
         key = (job.run_id, job.number)
-        if type(command) is not StartRun:
+        if kind is not StartRun:
             self._progress[key] = progress
         began = time.monotonic_ns()
         try:

@@ -37,7 +37,7 @@ class Head(Struct, frozen=True, gc=False):
     key: int
     length: int
     last: int | None
-    digest: bytes | bytearray
+    digest: bytes
 
 
 class Steps:
@@ -71,14 +71,14 @@ class Steps:
                 head = self._head_in_file(run_id, length)
         else:
             head = self._create(entry)
-        # a bytearray, which sqlite3 binds as it is; for bytes it first looks for an adapter, slowly
-        digest = bytearray(hash_chain.link(head.digest, number, at, body))
+        digest = hash_chain.link(head.digest, number, at, body)
         position = self._position = (self._position or self._last_position()) + 1
         last = records[-1].number
-        key = head.key
-        self._rows.append((position, key, number, at, head.last, body.decode(), digest))
+        # bytearrays, which sqlite3 binds as they are; for bytes it first looks for an adapter, slowly
+        key, hashed, was = head.key, bytearray(digest), bytearray(head.digest)
+        self._rows.append((position, key, number, at, head.last, body.decode(), hashed))
         told = (entry.status, at, entry.gist, entry.tokens, entry.money)
-        self._advances.append((last, position, digest, *told, key, head.length, head.digest))
+        self._advances.append((last, position, hashed, *told, key, head.length, was))
         self._new_heads[run_id] = Head(key, last, position, digest)
         self._placed.append((entry, key, position))
 

@@ -45,4 +45,5 @@ def child_of(state: GraphState) -> Child:
 
 def values_of(state: GraphState) -> dict[str, str]:
     """The values of a run: as it was started with them, or as the graph says."""
-    return {name: state.given.get(name, default) or "" for name, default in state.definition.values.items()}
+    declared = state.definition.values
+    return {name: state.given.get(name, default) or "" for name, default in declared.items()} if declared else {}
