@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, Usage
+from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, StartRun, Usage
 from ripstop.runtime.performers import Refused, Request, TryAgain
+from ripstop.testing import Errands
 from tests.runtime.clerk_style import Clerk
-from tests.runtime.world import Does, a_world, answers
+from tests.runtime.world import Does, a_world, answers, until
 
 AGENT = AskAgent(agent="ada")
 
@@ -54,6 +55,49 @@ def test_what_a_failed_call_cost_counts(tmp_path: Path, error: Exception) -> Non
         cost = Usage(unreported_input=100, unreported_output=2, unreported_money=100.0)
         assert isinstance(answer.answer, Failed) and answer.answer.usage == cost
         assert view.run.spent.usage == cost
+
+    asyncio.run(story())
+
+
+def failing(attempts: int, pause: float) -> Does:
+    """Costs 10 tokens each time; fails so often."""
+
+    def call(request: Request) -> AgentReplied:
+        request.progress.begin(80)
+        request.progress.receive(0)
+        if request.attempt <= attempts:
+            raise TryAgain("busy", after=pause)
+        return AgentReplied(text="hello", usage=Usage(input_tokens=10))
+
+    return Does(call, tools=())
+
+
+@pytest.mark.parametrize("fails", [2, 9], ids=["answered at last", "given up"])
+def test_what_retried_attempts_cost_counts(tmp_path: Path, fails: int) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: failing(fails, 0.01)}, attempts=3)
+            await world.start("r", (AGENT,))
+            view = await world.ended("r")
+            (answer,) = answers(await world.events("r"))
+            assert answer.retried.counted_tokens == 20
+            assert view.run.spent.usage.counted_tokens == 30
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_what_an_attempt_cost_counts_if_it_is_not_made_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            agent = failing(9, 60.0)
+            await world.work(world.family({AskAgent: agent}))
+            await world.start("r", (StartRun(workflow="w"),), children={"w": Errands(rounds=((AGENT,),))})
+            await until(lambda: bool(agent.asked))
+            await asyncio.sleep(0.1)
+            await world.engine.cancel("r")
+            view = await world.until("r", lambda view: view.run.is_settled)
+            assert view.run.spent.usage.counted_tokens == 10
 
     asyncio.run(story())
 

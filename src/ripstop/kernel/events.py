@@ -14,7 +14,7 @@ from typing import Any, ClassVar, final
 
 from msgspec import Struct
 
-from .effects import Answer, AskPerson, Command, Content, Effect, Limits
+from .effects import Answer, AskPerson, Command, Content, Effect, Limits, Usage
 
 FORMAT = 2
 """Written in every `Started`. A journal with a higher number was written by a newer version."""
@@ -158,6 +158,8 @@ class Answered(Fact, tag="answered", frozen=True):
     """Seconds until the first token of a streamed reply."""
     retries: tuple[tuple[str, float], ...] = ()
     """(reason, seconds) of the attempts that this worker made before."""
+    retried: Usage = Usage()
+    """What those attempts cost."""
 
 
 class Doubted(Fact, tag="doubted", frozen=True):

@@ -153,6 +153,8 @@ def _asked(run: Run[S], number: int, command: Command, state: S, at: int) -> Run
 
 def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answered, record: Record) -> Run[S]:
     number, answer, spent = record.number, event.answer, run.spent
+    if event.retries:
+        spent = Spent(spent.turns, spent.calls, spent.usage.plus(event.retried))
     if type(answer) is AgentReplied:
         spent = Spent(spent.turns, spent.calls, spent.usage.plus(answer.usage))
         if (found := gaps(run.limits, answer)) and event.to not in run.late:  # a late answer cannot say so

@@ -7,6 +7,7 @@ models need, so an honest report is never below it by much.
 
 import time
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import Usage
@@ -56,6 +57,17 @@ class CallProgress:
         if self._received < 0 and not cut_off:
             return self.lost
         return priced(with_floor(self._reported, self._sent, max(0, self._received)), self._price).plus(self.lost)
+
+
+class Retries(Struct, frozen=True):
+    """The attempts at a command that failed and were followed by another."""
+
+    reasons: tuple[tuple[str, float], ...] = ()
+    """With the seconds until the next one."""
+    usage: Usage = Usage()
+
+    def plus(self, reason: str, seconds: float, usage: Usage) -> "Retries":
+        return Retries((*self.reasons, (reason[:200], round(seconds, 3))), self.usage.plus(usage))
 
 
 def with_floor(usage: Usage, sent: int, received: int) -> Usage:

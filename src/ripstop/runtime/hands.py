@@ -27,7 +27,7 @@ from ripstop.kernel.run import Run
 from ripstop.kernel.style import CallPolicy
 
 from .asking import withdraw_questions
-from .call_progress import CallProgress
+from .call_progress import CallProgress, Retries
 from .doubts import call_broke, cancelled_by_us, describe, not_needed, probe, unreadable_answer, worker_died
 from .engine import Engine
 from .failpoints import failpoint
@@ -80,7 +80,7 @@ class Hands:
         """Of calls that are at work."""
         self._unneeded: set[tuple[str, int]] = set()
         """Commands that are cut off because they are no longer needed."""
-        self._retries: dict[tuple[str, int], tuple[tuple[str, float], ...]] = {}
+        self._retries: dict[tuple[str, int], Retries] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -221,7 +221,7 @@ class Hands:
         """The fact for the run; `None` if the command stays open."""
         command = job.opened.command
         if job.superseded and type(command) is not StartRun:
-            return await self._report_unneeded(job)
+            return self._with_retries(job, await self._report_unneeded(job))
         run = self._engine.known(job.run_id) or await self._engine.current(job.run_id)
         progress = CallProgress()
         try:
@@ -257,17 +257,14 @@ class Hands:
             if self._unneeded:
                 self._unneeded.discard(key)
         elapsed = time.monotonic_ns() - began
-        if elapsed < WORTH_TELLING and not self._retries:
-            return fact
-        return self._with_timing(key, fact, elapsed, progress)
-
-    def _with_timing(
-        self, key: tuple[str, int], fact: Answered | Doubted | None, elapsed: int, progress: CallProgress
-    ) -> Answered | Doubted | None:
-        if type(fact) is not Answered:
+        if type(fact) is not Answered or (elapsed < WORTH_TELLING and not self._retries):
             return fact
         first = int(progress.first_token * 1000) / 1000
-        return replace(fact, took=elapsed // 1_000_000 / 1000, first_token=first, retries=self._retries.pop(key, ()))
+        return self._with_retries(job, replace(fact, took=elapsed // 1_000_000 / 1000, first_token=first))
+
+    def _with_retries(self, job: Job, fact: Answered) -> Answered:
+        before = self._retries.pop((job.run_id, job.number), None)
+        return replace(fact, retries=before.reasons, retried=before.usage) if before else fact
 
     async def _begin(self, job: Job) -> bool:
         """Record that an attempt begins; false if it is no longer needed. A child is undone by its performer."""
@@ -311,7 +308,7 @@ class Hands:
         except TryAgain as trouble:
             again = trouble.provider_wide or self._policy(run).retry == "all"
             if again and job.attempt < self._attempts:
-                await self._later(job, provider, trouble)
+                await self._later(job, provider, trouble, request)
                 return None
             tried = f" (tried {job.attempt} times)" if job.attempt > 1 else ""
             return self._answered(
@@ -358,7 +355,7 @@ class Hands:
         if kind is Kind.PURE or type(command) is not CallTool:
             return failed
         if job.attempt < self._attempts:
-            await self._later(job, performer.provider(request), TryAgain(reason))
+            await self._later(job, performer.provider(request), TryAgain(reason), request)
             return None
         return doubted
 
@@ -385,12 +382,13 @@ class Hands:
         failpoint("worker.before_doubt")
         return doubted
 
-    async def _later(self, job: Job, provider: str, trouble: TryAgain) -> None:
+    async def _later(self, job: Job, provider: str, trouble: TryAgain, request: Request) -> None:
         seconds = pause_before_retry(trouble.after, self._backoff, job.attempt)
         if trouble.provider_wide:
             self._rate_limit.pause(provider, seconds)
         key = (job.run_id, job.number)
-        self._retries[key] = (*self._retries.pop(key, ()), (str(trouble)[:200], round(seconds, 3)))
+        before = self._retries.pop(key, Retries())
+        self._retries[key] = before.plus(str(trouble), seconds, request.progress.usage())
         if len(self._retries) > KNOWN_RETRIES:
             del self._retries[next(iter(self._retries))]
         failpoint("worker.before_retry")
