@@ -14,6 +14,7 @@ from ripstop.kernel.events import Answered, Asked, Record, Warned
 from ripstop.kernel.resuming import Way, ways_on
 from ripstop.kernel.run import DOUBT, GUARD, Run
 from ripstop.runtime.engine import Engine, View
+from ripstop.runtime.family_spending import family_spent
 from ripstop.runtime.ports import DeskQuery, Question, RunInfo
 from ripstop.runtime.timeline import Why, iso, path, plain, timeline, ways_after_end
 from ripstop.runtime.words import text_in
@@ -194,7 +195,8 @@ async def run_document(engine: Engine, view: View) -> dict[str, Any]:
     """How a run is or has ended."""
     run = view.run
     story = await timeline(engine, run.id)
-    usage = run.spent.usage
+    spent = await family_spent(engine, run)
+    usage = spent.usage
     ways = ways_after_end(engine, story)
     info = await engine.journal.run(run.id)
     questions = (await engine.desk(DeskQuery(root=info.root if info else run.id, size=1000))).items
@@ -207,7 +209,7 @@ async def run_document(engine: Engine, view: View) -> dict[str, Any]:
         "turns": engine.style(run).turns(run),
         "path": path(engine, story),
         "usage": {
-            "calls": run.spent.calls,
+            "calls": spent.calls,
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
             "money": usage.money,

@@ -19,6 +19,7 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.events import Answered, Asked, Resumed, ResumeRequested
 from ripstop.runtime.performers import Request
 from ripstop.testing import Errands
+from ripstop.views import run_document
 from tests.runtime.clerk_style import Clerk
 from tests.runtime.world import Does, World, a_world, answers, until
 
@@ -56,6 +57,34 @@ def test_a_named_child_is_started_once_and_paid_for_by_its_starter(tmp_path: Pat
             late = await world.start_definition("late", asks, children=plan)
             view = await world.ended("late")
             assert view.run.state.joined == ({"steps": 3},) and view.run.spent.calls == 0, late
+
+    asyncio.run(story())
+
+
+def test_a_waiting_parent_shows_what_its_family_has_spent(tmp_path: Path) -> None:
+    async def story() -> None:
+        tree = {
+            "child": Errands(rounds=((AGENT,), (StartRun(workflow="leaf"), PLAN))),
+            "leaf": Errands(rounds=((AGENT,), (PERSON,))),
+            "plan": Errands(rounds=((AGENT,), (PERSON,))),
+        }
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work(world.family({AskAgent: costs()}))
+            await world.start("r", (AGENT,), (StartRun(workflow="child"),), children=tree)
+            for run_id in ("r.6.6", "plan:7"):
+                await world.until(run_id, lambda view: view.status == "waiting")
+            await world.start("other", (PLAN,), children=tree)
+            shown = [await run_document(world.engine, await world.engine.look(run)) for run in ("r", "r.6", "other")]
+            usages = [one["usage"] for one in shown]
+            assert [(one["calls"], one["input_tokens"]) for one in usages] == [
+                (4, 20),
+                (3, 15),
+                (0, 0),
+            ]
+            for question in await world.desk():
+                await world.engine.answer(question.run_id, question.number, "yes")
+            view = await world.ended("r")
+            assert (await run_document(world.engine, view))["usage"]["calls"] == view.run.spent.calls == 4
 
     asyncio.run(story())
 
