@@ -106,7 +106,7 @@ def test_a_hint_that_is_a_question_ends_once(here: Path) -> None:
 def test_an_empty_file_is_not_made_a_journal_by_looking(here: Path) -> None:
     (here / "j.db").touch()
     done = command("--store", "sqlite:j.db", "runs")
-    assert (done.code, "There is no journal at j.db" in done.err) == (2, True)
+    assert (done.code, "j.db is empty: it does not hold a journal yet" in done.err) == (2, True)
     assert (here / "j.db").read_bytes() == b""
 
 
