@@ -3,7 +3,6 @@
 import hashlib
 import os
 import secrets
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,11 +10,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ripstop.performers.file_errors import in_words
+from ripstop.performers.regular_files import CREATING, complete_file, mode_of, read_file
 from ripstop.runtime.failpoints import failpoint
 from ripstop.runtime.performers import Refused, TryAgain
 
 from .exchange import replace_if
-from .locks import in_words
 from .names import MAX_NAME, MAX_SIZE, checked, cut, decoded, numbered, safe
 
 _UNFINISHED = ".unfinished-"
@@ -24,8 +24,6 @@ _OLD, _LOOKS = 3600.0, 5
 REFUSED = ".refused-"
 PAUSE = 0.01
 """Seconds until we look again."""
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_CREATING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FoundFile(Struct, frozen=True):
@@ -81,16 +79,9 @@ def look_closely(above: int, name: str) -> tuple[bytes, os.stat_result] | None:
     """All of a file as it was at one moment: if it is written or replaced meanwhile, we look again."""
     for _ in range(_LOOKS):
         try:
-            descriptor = os.open(name, _READING, dir_fd=above)
+            data, status = read_file(above, name, MAX_SIZE)
         except FileNotFoundError:
             return None
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise Refused(f"{name!r} is not a regular file. Move it away.")
-            if status.st_size > MAX_SIZE:
-                raise Refused(f"{name!r} is too large: {status.st_size} bytes, at most {MAX_SIZE}.")
-            data = file.read(MAX_SIZE + 1)
         with suppress(FileNotFoundError):
             now = os.stat(name, dir_fd=above, follow_symlinks=False)
             if os.path.samestat(now, status) and (now.st_size, now.st_mtime_ns) == (len(data), status.st_mtime_ns):
@@ -117,19 +108,8 @@ def sha_of_any(above: int, name: str) -> str:
 def _unfinished(above: int, data: bytes, mode: int | None = None, into: int | None = None) -> Iterator[str]:
     """A complete file, safely on disk, under a hidden name that goes away again; `into`: where it is to go."""
     name = _UNFINISHED + secrets.token_hex(8)
-    descriptor = os.open(name, _CREATING, 0o666, dir_fd=above)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            failpoint("documents.before_write")
-            file.write(data)
-            file.flush()
-            if mode is not None:
-                os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
+    with complete_file(above, name, data, mode, when_open=lambda: failpoint("documents.before_write")):
         yield name
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=above)
     os.fsync(above if into is None else into)
 
 
@@ -158,7 +138,7 @@ def create(above: int, names: Iterator[str], data: bytes) -> str:
 
 
 def put(above: int, name: str, data: bytes) -> None:
-    with _unfinished(above, data, _mode(above, name)) as unfinished:
+    with _unfinished(above, data, mode_of(above, name)) as unfinished:
         failpoint("documents.before_rename")
         os.rename(unfinished, name, src_dir_fd=above, dst_dir_fd=above)
         failpoint("documents.after_rename")
@@ -166,7 +146,7 @@ def put(above: int, name: str, data: bytes) -> None:
 
 def put_in_place_of(above: int, name: str, data: bytes, over: str, beside: int, key: str) -> bool:
     """The new file has a separate name, which only complete files get. After an error it stays: see `rescue`."""
-    with _unfinished(beside, data, _mode(above, name), into=above) as unfinished:
+    with _unfinished(beside, data, mode_of(above, name), into=above) as unfinished:
         failpoint("documents.before_rename")
         os.rename(unfinished, key, src_dir_fd=beside, dst_dir_fd=beside)
         done = replace_if((beside, key), (above, name), over, sha_of_any)
@@ -174,13 +154,6 @@ def put_in_place_of(above: int, name: str, data: bytes, over: str, beside: int, 
         with suppress(FileNotFoundError):  # where there is no exchange, it was renamed
             os.unlink(key, dir_fd=beside)
     return done
-
-
-def _mode(above: int, name: str) -> int | None:
-    try:
-        return stat.S_IMODE(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return None
 
 
 def refused(name: str, tag: str) -> Iterator[str]:
@@ -192,7 +165,7 @@ def move(above: int, name: str, into: int, names: Iterator[str]) -> str:
     """Move a file under a name that is free there. An empty file takes the name first, for a rename overwrites."""
     for target in names:
         with suppress(FileExistsError):
-            os.close(os.open(target, _CREATING, 0o666, dir_fd=into))
+            os.close(os.open(target, CREATING, 0o666, dir_fd=into))
             break
     failpoint("documents.before_move")
     try:

@@ -24,13 +24,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ripstop.kernel.errors import UsageError
+from ripstop.performers.file_errors import in_words
 from ripstop.performers.tools.roots import Roots
 from ripstop.runtime.failpoints import failpoint
 from ripstop.runtime.performers import Refused
 
 from . import files
 from .files import FoundFile, Missing
-from .locks import in_words
 from .names import MAX_NAME, checked, cut, decoded, encoded, is_plain, numbered, printable, safe
 
 WORKFLOWS, INBOX, OURS, REPLACING = ".workflows", ".inbox", ".ripstop", "replacing"
