@@ -17,6 +17,13 @@ _WANTED = {str: "text", bool: "true or false", int: "a whole number", float: "a 
 class Reader:
     """Reads one file's tree and adds what is wrong with it to `problems`."""
 
+    mapping_word = "a mapping"
+    """What a mapping is called in files of this kind …"""
+    list_hint = "begin every item with `- `"
+    """… how a list is written …"""
+    field_hint = "add `{key}: …`"
+    """… and how a field is."""
+
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
 
@@ -27,21 +34,23 @@ class Reader:
         """The entries of a mapping; unknown keys are noted."""
         if not isinstance(value.value, dict):
             hint = f"with the fields {', '.join(known)}"
-            self.problem(value.place, f"{what} must be a mapping, but this is {value.kind}", hint)
+            self.problem(value.place, f"{what} must be {self.mapping_word}, but this is {value.kind}", hint)
             return {}
         entries: dict[str, YamlEntry] = value.value
         for key, entry in entries.items():
             if key not in known:
-                self.problem(entry.key, f"{what} has no field {key!r}", did_you_mean(key, known))
+                self.unknown_key(entry.key, what, key, known)
         return entries
+
+    def unknown_key(self, place: Position, what: str, key: str, known: Collection[str]) -> None:
+        self.problem(place, f"{what} has no field {key!r}", did_you_mean(key, known))
 
     def items(self, entry: YamlEntry | None, what: str) -> list[Value]:
         """The items of a list; an absent or empty one has none."""
         if entry is None or entry.value.value is None:
             return []
         if not isinstance(entry.value.value, list):
-            hint = "begin every item with `- `"
-            self.problem(entry.value.place, f"{what} must be a list, but this is {entry.value.kind}", hint)
+            self.problem(entry.value.place, f"{what} must be a list, but this is {entry.value.kind}", self.list_hint)
             return []
         found: list[Value] = entry.value.value
         return found
@@ -64,7 +73,7 @@ class Reader:
         """A text that must be there and not be empty."""
         entry = entries.get(key)
         if entry is None:
-            self.problem(owner.place, f"{what} has no {key!r}", f"add `{key}: …`")
+            self.problem(owner.place, f"{what} has no {key!r}", self.field_hint.format(key=key))
             return ""
         text = self.field(entries, key, str, "")
         if not text.strip() and (entry.value.value is None or entry.value.value == text):

@@ -6,11 +6,13 @@ readers and knows no style. The first reader that recognises a path gets it; gre
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from .problems import Problem
+from ripstop.kernel.errors import UsageError
+
+from .problems import Problem, did_you_mean, with_stop
 
 
 class ModelProblem(Struct, frozen=True):
@@ -71,6 +73,30 @@ class DefinitionReader(Protocol):
 
     def example(self, folder: Path) -> list[Path]:
         """Write a definition that is ready to run; returns its files. Raises `UsageError` if one is there already."""
+
+
+@runtime_checkable
+class ScenarioReader(Protocol):
+    """A reader that has several examples to choose from. `example` without one writes the first."""
+
+    @property
+    def scenarios(self) -> tuple[str, ...]: ...
+
+    def example(self, folder: Path, scenario: str = "") -> list[Path]: ...
+
+
+def write_example(reader: DefinitionReader, folder: Path, scenario: str | None = None) -> list[Path]:
+    """Write an example of a style, or the one that is named. Raises `UsageError`."""
+    if scenario is None:
+        return reader.example(folder)
+    if not isinstance(reader, ScenarioReader):
+        raise UsageError(f"The style {reader.style!r} has one example only. Leave the scenario out.")
+    if scenario not in reader.scenarios:
+        known = reader.scenarios
+        raise UsageError(
+            with_stop(f"There is no scenario {scenario!r} of {reader.style!r}; {did_you_mean(scenario, known)}")
+        )
+    return reader.example(folder, scenario)
 
 
 Readers = Sequence[DefinitionReader]

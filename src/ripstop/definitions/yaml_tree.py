@@ -84,11 +84,11 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(f"{_CORE}{_tag}", re.compile(_pattern), list(_first))
 
 
-def read_text(path: Path, shown: str) -> str:
-    """The text of a file. Raises `WrongDefinition` with the reason if it cannot be read."""
+def read_text(path: Path, shown: str, at_most: int = MAX_BYTES) -> str:
+    """The text of a file of so many bytes. Raises `WrongDefinition` with the reason if it cannot be read."""
     place = Position(shown)
     try:
-        data = read_plain_file(path, MAX_BYTES)
+        data = read_plain_file(path, at_most)
     except FileNotFoundError:
         raise WrongDefinition([Problem(place, "there is no such file")]) from None
     except OSError as error:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from ripstop.definitions.example_files import write_files
 from ripstop.kernel.errors import UsageError
 
 from .reader import FILE, cannot_be_folder
@@ -68,14 +69,4 @@ def write_example(folder: Path) -> list[Path]:
         raise UsageError(f"{str(folder)!r} cannot be the name of a workflow. Use letters, digits, - and _.")
     lines = [json.dumps({"reply": json.dumps({"content": text, "decisions": made})}) for text, made in REPLIES]
     files = {FILE: WORKFLOW.format(name=json.dumps(name, ensure_ascii=False)), SCRIPT: "\n".join(lines) + "\n"}
-    for file in files:
-        if (folder / file).exists():
-            raise UsageError(f"There is a file {folder / file} already. Choose a new folder.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, text in files.items():
-            with (folder / file).open("x", encoding="utf-8", newline="\n") as opened:
-                opened.write(text)
-    except OSError as error:
-        raise UsageError(f"The example cannot be written to {folder}: {error.strerror}.") from error
-    return [folder / file for file in files]
+    return write_files(folder, files)

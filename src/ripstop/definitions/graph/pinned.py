@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ripstop.definitions.plain_tree import tree_of
 from ripstop.definitions.problems import Position, WrongDefinition, in_order
-from ripstop.definitions.yaml_positions import Span
-from ripstop.definitions.yaml_tree import Value, YamlEntry
 from ripstop.styles.graph.definition import Agent, Graph, State
 
 from .reader import FILE, graph_problems
@@ -18,7 +17,7 @@ from .reader import FILE, graph_problems
 
 def check_pinned(graph: Graph) -> None:
     """Raise `WrongDefinition` unless a graph could have been read from a file."""
-    problems = graph_problems(_value(_written(graph), Position(graph.source or FILE)))
+    problems = graph_problems(tree_of(_written(graph), Position(graph.source or FILE)))
     if problems:
         raise WrongDefinition(in_order(problems))
 
@@ -63,12 +62,3 @@ def _state(state: State, start: bool) -> dict[str, Any]:
     if not state.workflow or state.agent or state.prompt:
         written |= {"agent": state.agent, "prompt": state.prompt}
     return written
-
-
-def _value(thing: Any, place: Position) -> Value:
-    if isinstance(thing, dict):
-        return Value({str(key): YamlEntry(place, _value(one, place)) for key, one in thing.items()}, place)
-    if isinstance(thing, (list, tuple)):
-        return Value([_value(one, place) for one in thing], place)
-    text = str(thing)
-    return Value(thing, place, Span(text, 0, len(text), ""))

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ripstop.kernel.errors import UsageError
+from ripstop.definitions.example_files import write_files
 from ripstop.styles.handoff.policy import WORKFLOWS
 
 from .roles import FOLDER
@@ -32,15 +32,4 @@ def write_example(folder: Path) -> list[Path]:
         f"{FOLDER}/editor.md": EDITOR,
         SCRIPT: "\n".join(lines) + "\n",
     }
-    for file in files:
-        if (folder / file).exists():
-            raise UsageError(f"There is a file {folder / file} already. Choose a new folder.")
-    try:
-        for name in (FOLDER, WORKFLOWS):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        for file, text in files.items():
-            with (folder / file).open("x", encoding="utf-8", newline="\n") as opened:
-                opened.write(text)
-    except OSError as error:
-        raise UsageError(f"The example cannot be written to {folder}: {error.strerror}.") from error
-    return [folder / file for file in files]
+    return write_files(folder, files, (FOLDER, WORKFLOWS))
