@@ -20,14 +20,14 @@ from ripstop.checks.start import (
     check_documents,
     check_start,
     is_local,
-    own_workspace,
+    workspace_for,
 )
 from ripstop.checks.trust import Trust
 from ripstop.continuing import Continuing, absolute_script, prices_of
-from ripstop.definitions.loading import Workflow, find
+from ripstop.definitions.loading import Workflow, find, locate, read
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.effects import AnswerChild, AskAgent, AskPerson, CallTool, Limits, Say, SetTimer, StartRun
-from ripstop.kernel.errors import UsageError
+from ripstop.kernel.errors import DefinitionError, UsageError
 from ripstop.kernel.events import Record, RunSettings
 from ripstop.kernel.run import Run
 from ripstop.opening import closing, folders_of, make_engine, open_journal
@@ -43,10 +43,11 @@ from ripstop.performers.tools.modules import load_tools as load_tools
 from ripstop.performers.tools.toolbox import Tool, Toolbox
 from ripstop.pinning import Pinned, pin_family
 from ripstop.plugins import Plugins, installed
+from ripstop.runtime.definitions import digest_of
 from ripstop.runtime.engine import Attachment, Engine, View
 from ripstop.runtime.following import follow, until_settled
 from ripstop.runtime.live import Live, LiveEvent
-from ripstop.runtime.performers import Performer
+from ripstop.runtime.performers import Performer, Refused
 from ripstop.runtime.ports import ALL, DeskQuery, Question, Scope
 from ripstop.runtime.process_clock import ProcessClock, system_time
 from ripstop.runtime.rate_limit import RateLimit
@@ -148,6 +149,7 @@ class App(Continuing):
             self.folders = folders_of(journal)
             """Where runs of this journal can put files."""
             self.engine = await make_engine(journal, self.plugins, self._clock, self.live)
+            self.engine.reread = self._reread
             if self._scope is not None:
                 self._worker = await self._stack.enter_async_context(self.working(self._scope))
         except BaseException as error:
@@ -241,10 +243,10 @@ class App(Continuing):
             workflow = find(self.plugins.readers, str(named), Environment(goal=goal))
         run_id = new_id(workflow.name, key)
         # a run that is resumed from another folder finds its files again
-        folder = own_workspace(run_id) if workspace is None else arguments.a_path("workspace", workspace)
-        folder = folder.resolve()
         style = self.plugins.registry.kits[workflow.style].style
         definition = self.plugins.registry.load(workflow.style, workflow.content)
+        place = None if workspace is None else arguments.a_path("workspace", workspace)
+        folder = workspace_for(style, definition, run_id, place)
         models = check_start(self.settings, self.trust.check_models, style, definition, workflow, folder)
         given = style.arguments_from(definition, named_values)
         if self.settings.default_limits:
@@ -326,6 +328,23 @@ class App(Continuing):
 
     async def cancel(self, run: Run[Any] | str, by: str = "", because: str = "") -> Run[Any]:
         return await self.engine.cancel(_id(run), arguments.text("by", by), arguments.text("because", because))
+
+    async def _reread(self, run_id: str) -> bool:
+        """Read the definition of a run again from its folder. Raises `Refused` if it is wrong now."""
+        run = (await self.engine.look(run_id)).run
+        folders = self.engine.style(run).folders(self.engine.definition(run))
+        try:
+            found = locate(self.plugins.readers, folders[0]) if folders else None
+            if found is None or found.reader.style != run.started.style:
+                return False
+            workflow = read(found, Environment(goal=run.started.input, any_name=True))
+            if digest_of(workflow.content) == run.definition:
+                return False
+            pinned = pin_with_folders(self.plugins, workflow, self.folders)
+            await self.engine.redefine(run_id, workflow.content, pinned.content, pinned.definitions)
+        except (UsageError, DefinitionError) as error:
+            raise Refused(f"Its definition was changed and is wrong now: {error}", "definition") from error
+        return True
 
     def attach(self, folder: Path) -> None:
         """Work in a folder: files of styles in it that were moved are found again."""

@@ -15,6 +15,14 @@ async def nobody_answers(key: str, question: AskPerson) -> PersonAnswered | None
     return None
 
 
+async def nothing_changes(run_id: str) -> bool:
+    return False
+
+
+async def no_run_ends(run_id: str) -> bool:
+    return False
+
+
 def request_for(
     command: Command,
     run_id: str = "r",
@@ -36,7 +44,7 @@ def request_for(
         history=history,
         ask=nobody_answers,
         progress=CallProgress(),
-        **of_command,
+        **{"reread": nothing_changes, "is_over": no_run_ends, **of_command},
     )
 
 

@@ -68,6 +68,12 @@ def own_workspace(run_id: str) -> Path:
     return without_links(Path(OURS) / "workspaces" / run_id, "--workspace DIR")
 
 
+def workspace_for(style: Style[Any], definition: Any, run_id: str, chosen: Path | None) -> Path:
+    """Where the agents of a run put their files: as its user chose, as its style says, or in a folder of its own."""
+    named = style.workspace(definition)
+    return (chosen or (Path(named) if named else own_workspace(run_id))).resolve()
+
+
 def check_workspace(workspace: Path) -> None:
     """Refuse a workspace that cannot be a folder."""
     above = next(path for path in (workspace, *workspace.parents) if path.exists())

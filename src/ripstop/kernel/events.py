@@ -135,6 +135,8 @@ class ResumeRequested(Fact, tag="resume_requested", frozen=True):
     """By how much which limit is raised."""
     by: str = ""
     """A person, or the command (`run/number`) that continues a child."""
+    accept_edits: bool = False
+    """Files that changed in a way that stopped the run are right as they are now."""
 
 
 class SettingsChanged(Fact, tag="settings_changed", frozen=True):
@@ -213,6 +215,7 @@ class Resumed(Event, tag="resumed", frozen=True):
     raises: dict[str, float] = {}
     waits: bool = False
     """It continues when the children that were stopped with it have reported; another `Resumed` says so."""
+    accept_edits: bool = False
 
 
 @final

@@ -20,16 +20,16 @@ from .run import GUARD
 CONTINUE, STOP = "continue", "stop"
 """What a person may say about a guard's verdict."""
 GUARD_CHOICES = {CONTINUE: "Continue", STOP: "Stop the run"}
-STOPPING = frozenset({"no_progress", "circle", "courtesy", "end_marker", "family", "in_doubt"})
+STOPPING = frozenset({"no_progress", "circle", "courtesy", "end_marker", "family", "in_doubt", "verdict_flips"})
 """Guards that look at what was done. All others hold a limit."""
 CIRCLING = frozenset({"no_progress", "circle"})
 """Those of them that patience puts off."""
 AMOUNTS = ("turns", "calls", "tokens", "money", "seconds", "depth")
 FRACTIONS = ("money", "seconds")
-RAISABLE = (*AMOUNTS, "patience", "interactions")
+RAISABLE = (*AMOUNTS, "patience", "interactions", "iterations")
 MOST = 2**53
 """A raise above it would not be exact, and two of them could be more than a journal can hold."""
-_LIMIT_OF = {"max_turns": "turns"}
+_LIMIT_OF = {"max_turns": "turns", "max_iterations": "iterations"}
 """Which limit a verdict is about, where the guard has another name."""
 
 

@@ -294,8 +294,8 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
             for number in list(step.run.open):
                 step.record(Withdrawn(number=number, because="asked again by the fork", unmade=True))
             style.decide(step, fact)
-        case ResumeRequested(raises=raises):
-            _resume(style, step, raises)
+        case ResumeRequested(raises=raises, accept_edits=accept_edits):
+            _resume(style, step, raises, accept_edits)
         case CancelRequested():
             by, because = f" by {fact.by}" if fact.by else "", f": {fact.because}" if fact.because else ""
             style.cancelled(step, f"cancelled{by}{because}")
@@ -307,18 +307,18 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
             style.decide(step, fact)
 
 
-def _resume(style: Style[S], step: Step[S], raises: dict[str, float]) -> None:
+def _resume(style: Style[S], step: Step[S], raises: dict[str, float], accept_edits: bool = False) -> None:
     for number, opened in list(step.run.open.items()):
         if type(opened.command) is not Say and number not in step.run.doubts:
             step.withdraw(number, "the run was resumed")
     if is_stopping_children(step.run):
-        step.record(Resumed(raises=raises, waits=True))
+        step.record(Resumed(raises=raises, waits=True, accept_edits=accept_edits))
     else:
-        _continue(style, step, raises)
+        _continue(style, step, raises, accept_edits)
 
 
-def _continue(style: Style[S], step: Step[S], raises: dict[str, float]) -> None:
-    cut_off, resumed = step.run.uncertain, Resumed(raises=raises)
+def _continue(style: Style[S], step: Step[S], raises: dict[str, float], accept_edits: bool = False) -> None:
+    cut_off, resumed = step.run.uncertain, Resumed(raises=raises, accept_edits=accept_edits)
     step.record(resumed)
     if cut_off:
         step.stop(verdict_on_cut_off(step.run.id, cut_off))

@@ -230,6 +230,10 @@ class Style(Generic[S]):
     def calls(self, definition: Any) -> CallPolicy:
         return NO_POLICY
 
+    def workspace(self, definition: Any) -> str:
+        """Where its agents put their files, as an absolute path; empty: in a folder of the run's own."""
+        return ""
+
     def folders(self, definition: Any) -> Sequence[str]:
         """The folders that its runs keep documents in besides their workspace, as absolute paths."""
         return ()

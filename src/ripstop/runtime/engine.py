@@ -143,12 +143,17 @@ class Engine(Runs):
     async def cancel(self, run_id: str, by: str = "", because: str = "") -> Run[Any]:
         return await self._tell_and_dispatch(run_id, CancelRequested(by=checked_name(by), because=because))
 
-    async def resume(self, run_id: str, raises: Mapping[str, float] | None = None, by: str = "") -> Run[Any]:
+    async def resume(
+        self, run_id: str, raises: Mapping[str, float] | None = None, by: str = "", accept_edits: bool = False
+    ) -> Run[Any]:
         """Resume a run that was saved or that a guard stopped, with limits raised by these amounts.
+
+        `accept_edits`: files that changed in a way that stopped it are right as they are.
 
         Raises `RunHasEnded` if it ended otherwise, and `UsageError` if it would stop again at once.
         """
-        return await self._tell_and_dispatch(run_id, ResumeRequested(raises=dict(raises or {}), by=checked_name(by)))
+        requested = ResumeRequested(raises=dict(raises or {}), by=checked_name(by), accept_edits=accept_edits)
+        return await self._tell_and_dispatch(run_id, requested)
 
     async def change_settings(self, run_id: str, settings: RunSettings, by: str = "") -> Run[Any]:
         """Change settings of a run, for its open commands and all later ones."""

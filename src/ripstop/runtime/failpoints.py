@@ -64,11 +64,23 @@ DOCUMENT_FAILPOINTS = (
 )
 """Those of a folder of documents, which only a process that works in one gets to."""
 
+BOARD_FAILPOINTS = (
+    "board.before_pending",
+    "board.after_pending",
+    "board.between_files",
+    "board.before_rename",
+    "board.after_rename",
+    "board.after_write",
+)
+"""Those of a blackboard, which only a process that writes to one gets to."""
+
+_KNOWN = FAILPOINTS + DOCUMENT_FAILPOINTS + BOARD_FAILPOINTS
+
 _name, _, _count = os.environ.get("RIPSTOP_FAILPOINT", "").partition(":")
 _left = int(_count or 1)
 
-if _name and _name not in FAILPOINTS + DOCUMENT_FAILPOINTS:
-    raise ValueError(f"RIPSTOP_FAILPOINT names {_name!r}; known are {', '.join(FAILPOINTS + DOCUMENT_FAILPOINTS)}.")
+if _name and _name not in _KNOWN:
+    raise ValueError(f"RIPSTOP_FAILPOINT names {_name!r}; known are {', '.join(_KNOWN)}.")
 
 
 def _reach(name: str) -> None:

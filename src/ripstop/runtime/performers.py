@@ -66,6 +66,13 @@ class Request(Struct, frozen=True, kw_only=True):
     Then the performer returns `None`, and is called again when the person has answered.
     """
     progress: CallProgress
+    reread: Callable[[str], Awaitable[bool]]
+    """Read the definition of a run again from its files, and continue with it if it has changed: whether it has.
+
+    Raises `Refused` if it is wrong now.
+    """
+    is_over: Callable[[str], Awaitable[bool]]
+    """Whether another run of this journal has ended; false if the journal has no such run."""
 
     @property
     def key(self) -> str:

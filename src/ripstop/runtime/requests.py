@@ -44,4 +44,6 @@ def request_for(engine: Engine, job: Job, run: Run[Any], progress: CallProgress)
         history=partial(engine.journal.read, job.run_id),
         ask=partial(ask_person, engine, job),
         progress=progress,
+        reread=engine.reread,
+        is_over=engine.is_over,
     )

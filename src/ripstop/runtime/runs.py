@@ -6,7 +6,7 @@
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -62,6 +62,8 @@ class Runs(RunLists):
         self.clock = clock
         self.live = live or Live()
         self.dispatcher: Dispatcher | None = None
+        self.reread: Callable[[str], Awaitable[bool]] = _has_no_files
+        """Reads the definition of a run again from its files (see `Request.reread`)."""
         self._follow = follow
         self._definitions = Definitions(registry.load, check_definition)
         self._cache = RunCache(remember)
@@ -126,6 +128,13 @@ class Runs(RunLists):
         return run, jobs
 
     # Looking at runs
+
+    async def is_over(self, run_id: str) -> bool:
+        """Whether a run has ended; false if there is no such run."""
+        try:
+            return (await self.look(run_id)).run.ended is not None
+        except RunNotFound:
+            return False
 
     async def look(self, run_id: str) -> View:
         """The run as it is in the journal now."""
@@ -264,3 +273,8 @@ class Runs(RunLists):
         if cell.run:
             self._definitions.check(cell.run.started.style, cell.run.definition)
         cell.checked = cell.run is not None
+
+
+async def _has_no_files(_run_id: str) -> bool:
+    """For an engine that is not told where definitions come from."""
+    return False

@@ -79,7 +79,7 @@ def run(
     """
     from msgspec.structs import replace
 
-    from ripstop.checks.start import check_start, own_workspace
+    from ripstop.checks.start import check_start, workspace_for
     from ripstop.checks.trust import Trust
     from ripstop.definitions.loading import find
     from ripstop.definitions.reader import Environment
@@ -104,7 +104,7 @@ def run(
 
     def follow() -> int:
         # also before there is a journal: a command that is wrong leaves nothing behind
-        folder = (workspace or own_workspace(found.name)).resolve()
+        folder = workspace_for(style, definition, found.name, workspace)
         check_start(settings, Trust(settings).check_models, style, definition, found, folder)
         style.arguments_from(definition, chosen)
         return asyncio.run(_follow(options, settings, start, create=True))
@@ -130,15 +130,23 @@ def _goal(given: str | None) -> str:
 @click.option("--all", "everything", is_flag=True, help="Resume every interrupted run, side by side.")
 @click.option("--raise", "raises", multiple=True, metavar="LIMIT=N", help="Raise by N a limit that was reached.")
 @click.option("--workspace", type=FolderPath(), metavar="DIR", help="Where its agents put their files.")
+@click.option("--accept-edits", is_flag=True, help="Files whose changes stopped the run are right as they are.")
 @shared_options
 @click.pass_obj
 def resume(
-    options: Options, run_id: str | None, everything: bool, raises: tuple[str, ...], workspace: Path | None
+    options: Options,
+    run_id: str | None,
+    everything: bool,
+    raises: tuple[str, ...],
+    workspace: Path | None,
+    accept_edits: bool,
 ) -> None:
     """Resume an interrupted run; without RUN, the latest that is interrupted, or else waits.
 
     This also resumes a run that a guard stopped. If it reached a limit, raise it: turns, calls, tokens, money,
-    seconds, depth, patience or interactions. For a run that has ended otherwise, say how it ended and how to fork it.
+    seconds, depth, patience, interactions or iterations. For a run that has ended otherwise, say how it ended and how
+    to fork it. A run that stopped because files changed under it continues when they are as before, or with
+    --accept-edits.
 
     With --model all its agents use that model from now on, whatever the definition says, and so does a call
     that was under way.
@@ -172,13 +180,18 @@ def resume(
         sys.exit(with_consent(options, lambda: asyncio.run(resume_all(options))))
 
     async def start(app: "App") -> Followed:
-        return await _resumed(options, app, run_id, raised, workspace)
+        return await _resumed(options, app, run_id, raised, workspace, accept_edits)
 
     sys.exit(with_consent(options, lambda: asyncio.run(_follow(options, options.settings(), start))))
 
 
 async def _resumed(
-    options: Options, app: "App", run_id: str | None, raised: dict[str, float], workspace: Path | None
+    options: Options,
+    app: "App",
+    run_id: str | None,
+    raised: dict[str, float],
+    workspace: Path | None,
+    accept_edits: bool,
 ) -> Followed:
     """Resume a run, or the latest that is unfinished, after the checks that are made before it continues."""
     from .consenting import check_or_ask
@@ -198,7 +211,7 @@ async def _resumed(
     if (options.model or options.base_url) and (goes_on or not run.ended):
         await app.use_model(found, options.model or "", options.base_url or "")
     if run_id and (raised or (run.ended and goes_on)):
-        await app.engine.resume(run_id, raised)
+        await app.engine.resume(run_id, raised, accept_edits=accept_edits)
     return Followed(found, ended_before=bool(run.ended) and not goes_on and not raised)
 
 
