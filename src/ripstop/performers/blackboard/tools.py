@@ -1,0 +1,171 @@
+"""The tools that only the blackboard style calls: they open, check and write a board.
+
+All of them can be repeated: an attempt that was killed leaves files that the next one completes or takes back, and the
+value is the same.
+"""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
+from ripstop.performers.own_thread import start_thread
+from ripstop.performers.tools.context import workspace_of
+from ripstop.runtime.performers import Kind, Performer, Refused, Request, TryAgain
+
+from .board import Board, DefinitionEdited, Wanted
+from .copying import copied_board
+from .evidence import Claim, shown
+from .locks import BoardLocks, BoardTaken
+from .past import ITERATION, TAIL
+
+OPEN, CHECK, WRITE = "board_open", "board_check", "board_write"
+MAX_EVIDENCE = 1_000
+MAX_REREADS = 5
+
+
+class BoardCall(Struct, frozen=True, kw_only=True):
+    """What all three have in common, and all that is needed to open a board."""
+
+    folder: str = ""
+    """The run's settings come first (`performers.relocation`)."""
+    copy: bool = False
+    """The run works on a copy in its workspace, which is made when it opens the board."""
+    plan: str
+    history: str
+    iteration_pattern: str = ITERATION
+    """With one group, for a line of the history that begins an iteration."""
+    tail: int = TAIL
+    """Characters of the history that are returned."""
+
+
+class CheckCall(BoardCall, frozen=True, kw_only=True):
+    digest: str
+    own: str = ""
+    evidence: tuple[Claim, ...] = ()
+
+
+class WriteCall(BoardCall, frozen=True, kw_only=True):
+    digest: str
+    plan_text: str | None = None
+    append: str = ""
+    reports: dict[str, str] = {}
+    definition_files: tuple[str, ...] = ()
+    close: bool = False
+
+
+Call = TypeVar("Call", bound=BoardCall)
+
+
+class BoardTool:
+    """The performer of one of the tools."""
+
+    def __init__(self, tool: str, call: Callable[[Request], Awaitable[dict[str, Any]]]) -> None:
+        self._tool = tool
+        self._call = call
+
+    async def perform(self, request: Request) -> Answer | None:
+        assert isinstance(request.command, CallTool)
+        return ToolReturned(value=await self._call(request))
+
+    def kind(self, command: Command) -> Kind:
+        return Kind.PURE
+
+    def offers(self) -> tuple[str, ...]:
+        return (f"tool:{self._tool}",)
+
+    def provider(self, request: Request) -> str:
+        return ""
+
+    async def probe(self, request: Request) -> Answer | None:
+        return None
+
+
+class Boards:
+    """The boards that runs of this process work on."""
+
+    def __init__(self) -> None:
+        self._locks = BoardLocks()
+
+    async def open(self, request: Request) -> dict[str, Any]:
+        wanted = _arguments(OPEN, request, BoardCall)
+        return await self._work(request, wanted, lambda board: board.open(), create=True)
+
+    async def check(self, request: Request) -> dict[str, Any]:
+        wanted = _arguments(CHECK, request, CheckCall)
+        if len(wanted.evidence) > MAX_EVIDENCE:
+            raise Refused(f"{len(wanted.evidence):,} pieces of evidence are too many; {MAX_EVIDENCE:,} are possible.")
+
+        def work(board: Board) -> dict[str, Any]:
+            found, workspace = board.check(wanted.digest, wanted.own), workspace_of(request)
+            return {**found, "evidence": [shown(workspace, claim) for claim in wanted.evidence]}
+
+        return await self._work(request, wanted, work)
+
+    async def write(self, request: Request) -> dict[str, Any]:
+        wanted = _arguments(WRITE, request, WriteCall)
+        content = Wanted(wanted.digest, wanted.plan_text, wanted.append, wanted.reports, wanted.definition_files)
+        accepted = ""
+
+        def work(board: Board) -> dict[str, Any]:
+            done = board.write(request.key, content, accepted)
+            if wanted.close and not done["edited"]:
+                self._locks.release(board.root)
+            return done
+
+        for _ in range(MAX_REREADS):
+            try:
+                return await self._work(request, wanted, work)
+            except DefinitionEdited as edited:
+                await request.reread(request.run_id)
+                accepted = edited.digest
+        raise TryAgain("The definition of the board is being edited all the time.")
+
+    async def _work(
+        self, request: Request, wanted: BoardCall, work: Callable[[Board], dict[str, Any]], create: bool = False
+    ) -> dict[str, Any]:
+        """Work on a board in a thread: the disk, or another process that has the board, can keep us waiting."""
+
+        def work_locked(over: frozenset[str]) -> dict[str, Any]:
+            root = _root(request, wanted, create)
+            board = Board(root, wanted.plan, wanted.history, wanted.iteration_pattern, wanted.tail)
+            board.prepare()
+            with self._locks.working(root, request.run_id, over):
+                return work(board)
+
+        over: frozenset[str] = frozenset()
+        while True:
+            try:
+                done: dict[str, Any] = await start_thread(work_locked, over=over)
+                return done
+            except BoardTaken as taken:
+                if taken.holder in over or not await request.is_over(taken.holder):
+                    raise
+                over |= {taken.holder}
+
+
+def _arguments(tool: str, request: Request, kind: type[Call]) -> Call:
+    try:
+        return msgspec.convert(dict(request.arguments), kind)
+    except msgspec.ValidationError as error:
+        raise Refused(f"{tool} was called wrongly: {error}.", "ours") from error
+
+
+def _root(request: Request, wanted: BoardCall, create: bool) -> Path:
+    """The folder of the board, or of the run's own copy of it."""
+    folder = Path(request.settings.folder)
+    if not request.settings.folder or not folder.is_absolute():
+        raise Refused("The run has no folder of a board, so nothing can be written there.", "definition")
+    if not wanted.copy:
+        return folder
+    return copied_board(folder, workspace_of(request), request.run_id, (wanted.plan, wanted.history), create)
+
+
+def own_tools() -> dict[str, Performer]:
+    """A performer for each, by the tool's name."""
+    boards = Boards()
+    calls = {OPEN: boards.open, CHECK: boards.check, WRITE: boards.write}
+    return {name: BoardTool(name, call) for name, call in calls.items()}
