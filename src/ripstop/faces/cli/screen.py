@@ -139,9 +139,14 @@ class Screen:
         reply = self._replies.get((run_id, number))
         tokens, tail = (reply.tokens, reply.tail) if reply else (0, "")
         spent = f"{count(tokens, 'token')}, " if tokens else ""
-        place = (self._places.get((run_id, number), ""), "bold")
+        place = self._place(run_id, number, who)
         effort = f"{spent}{seconds(time.monotonic() - began)}  {tail}"
         self._status.update(line_of((self._child(run_id), "dim"), place, f" {who}  ", (effort.rstrip(), "dim")))
+
+    def _place(self, run_id: str, number: int, who: str) -> Part:
+        """Where the run was when an agent was asked; nothing if that is the agent itself."""
+        place = self._places.get((run_id, number), "")
+        return ("" if place == who else place, "bold")
 
     def _tell(self, run_id: str, record: Record, picture: Picture) -> None:
         match record.event:
@@ -155,7 +160,8 @@ class Screen:
                 again = f", attempt {attempt}" if attempt > 1 else ""
                 cost = f"{count(reply.usage.tokens, 'token')}, " if reply.usage.tokens else ""
                 effort = f"{cost}{seconds(time.monotonic() - began)}{again}"
-                place, child = (self._places.pop((run_id, to), ""), "bold"), (self._child(run_id), "dim")
+                place, child = self._place(run_id, to, who), (self._child(run_id), "dim")
+                self._places.pop((run_id, to), None)
                 head: list[Part] = ["  ", ("●", "green"), " ", child, place, f" {who}  ", (effort, "dim")]
                 tools = ", ".join(call.tool for call in reply.calls)
                 said = reply.text.strip() or (f"calls {tools}" if tools else "")

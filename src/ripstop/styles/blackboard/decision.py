@@ -1,0 +1,147 @@
+"""MAIN's decision: strict JSON, or with `main_json: last` the last object in its words.
+
+What it names has to exist; what is wrong with it is said at once. Keys that are not known are kept and shown.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ripstop.kernel.plain import DEEPEST, is_plain, shown
+
+from .. import reply
+from .definition import FINISH, USER, Board
+
+NEXT, NOT_JSON = "next_agent", "MAIN 输出非 JSON"
+MAX_OPTIONS = 20
+MAX_TEXT = 200_000
+"""Characters of one text in a decision."""
+TEXTS = ("reason", "dev_plan", "dev_plan_next", "history_append", "question", "decision_title")
+KNOWN = (NEXT, *TEXTS, "task", "options", "finish_review_override")
+
+
+class WrongDecision(Exception):
+    """What MAIN said cannot be carried out; says why."""
+
+
+class Decision(Struct, frozen=True):
+    next_agent: str
+    """An agent as its board calls it, `FINISH` or `USER`."""
+    reason: str
+    task: str = ""
+    dev_plan: str = ""
+    dev_plan_next: str = ""
+    history_append: str = ""
+    question: str = ""
+    title: str = ""
+    options: tuple[str, ...] = ()
+    override: str = ""
+    others: dict[str, Any] = {}
+
+
+def read_decision(text: str, board: Board) -> Decision:
+    """Raises `WrongDecision`."""
+    said = _object(text, board.policy.main_json)
+    if NEXT not in said:
+        raise WrongDecision(f"the decision has no {NEXT!r}; it has: {_names(said)}")
+    agent = _agent(said[NEXT], board)
+    texts = {name: _text(said, name) for name in TEXTS}
+    override = said.get("finish_review_override")
+    if not texts["reason"].strip():
+        if override is not None:
+            raise WrongDecision("'finish_review_override' needs a 'reason'")
+        raise WrongDecision("the decision has no 'reason'")
+    if override is not None and agent != FINISH:
+        raise WrongDecision(f"'finish_review_override' is only for {FINISH}, and 'next_agent' is {agent!r}")
+    return Decision(
+        next_agent=agent,
+        reason=texts["reason"],
+        task=_any_text(said.get("task")),
+        dev_plan=texts["dev_plan"],
+        dev_plan_next=texts["dev_plan_next"],
+        history_append=texts["history_append"],
+        question=texts["question"],
+        title=texts["decision_title"],
+        options=_options(said.get("options")),
+        override=_any_text(override),
+        others={name: value for name, value in said.items() if name not in KNOWN},
+    )
+
+
+def legal_names(board: Board) -> list[str]:
+    return [*(agent.name for agent in board.agents), FINISH, USER]
+
+
+def _object(text: str, mode: str) -> Mapping[str, Any]:
+    try:
+        said = reply.last(text, NEXT)[0] if mode == "last" else _strict(text)
+    except (reply.NoReply, msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise WrongDecision(f"{NOT_JSON}: {error}") from error
+    if not isinstance(said, dict):
+        raise WrongDecision(f"{NOT_JSON}: it is {shown(said)}, and not an object")
+    if not is_plain(said):
+        raise WrongDecision(f"{NOT_JSON}: it is nested more than {DEEPEST} levels deep")
+    return said
+
+
+def _strict(text: str) -> Any:
+    return msgspec.json.decode(text.strip().encode("utf-8", "replace"))
+
+
+def _agent(named: object, board: Board) -> str:
+    legal = legal_names(board)
+    if isinstance(named, str):
+        wanted = named.strip().casefold()
+        for name in legal:
+            if name.casefold() == wanted:
+                return name
+    raise WrongDecision(f"{NEXT} is {shown(named)}, which is not one of: {', '.join(legal)}")
+
+
+def _text(said: Mapping[str, Any], name: str) -> str:
+    value = said.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise WrongDecision(f"{name!r} must be a text, not {shown(value)}")
+    if len(value) > MAX_TEXT:
+        raise WrongDecision(f"{name!r} has {len(value):,} characters; at most {MAX_TEXT:,} are allowed")
+    return value
+
+
+def _any_text(value: Any) -> str:
+    """A text as it is; anything else as JSON, because real decisions have tasks with fields."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if len(text) > MAX_TEXT:
+        raise WrongDecision(f"a text of the decision has {len(text):,} characters; at most {MAX_TEXT:,} are allowed")
+    return text
+
+
+def _options(value: Any) -> tuple[str, ...]:
+    """What a person can choose from. An option is a text, or an object with its words."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise WrongDecision(f"'options' must be a list, not {shown(value)}")
+    if len(value) > MAX_OPTIONS:
+        raise WrongDecision(f"'options' has {len(value)} entries; at most {MAX_OPTIONS} are allowed")
+    found = [_option(one) for one in value]
+    return tuple(dict.fromkeys(found))
+
+
+def _option(one: Any) -> str:
+    if isinstance(one, dict):
+        named = [one[key] for key in ("label", "description", "title", "text", "id", "option_id") if key in one]
+        one = named[0] if named else one
+    text = _any_text(one).strip()
+    if not text:
+        raise WrongDecision("'options' has an empty entry")
+    return text
+
+
+def _names(said: Mapping[str, Any]) -> str:
+    return ", ".join(shown(name) for name in list(said)[:8]) or "nothing"

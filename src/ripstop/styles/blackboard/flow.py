@@ -1,0 +1,317 @@
+"""One iteration after the other: MAIN decides, the decision is written, somebody works, the report is written.
+
+- A decision is in the history before it is carried out, `FINISH` too.
+- Whatever is wrong with a decision, a report or the board stops the run at once, and says where it is. What was said so
+  far stays on record; `resume` begins the turn again that went wrong.
+- MAIN cannot touch files, so what changed during its turn, or while the run was stopped between two turns, was edited
+  by a person and counts. What changed during an agent's turn cannot be told from the agent's work: the run stops.
+"""
+
+from itertools import pairwise
+
+from ripstop.kernel import progress
+from ripstop.kernel.effects import (
+    Answer,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Failed,
+    PersonAnswered,
+    RunFinished,
+    StartRun,
+    ToolReturned,
+)
+from ripstop.kernel.errors import Unworkable
+from ripstop.kernel.events import GuardTripped
+from ripstop.kernel.plain import shown
+from ripstop.kernel.step import Step
+
+from .. import turn as turns
+from ..courtesy import courteous
+from ..turn import FinishedTurn
+from . import verification
+from .decision import Decision, WrongDecision, read_decision
+from .definition import FINISH, MAIN, USER
+from .events import BoardEdited, MainDecided, ReportVerified, UserDecided
+from .gates import call_problem, finish_problem
+from .plan import apply_update, updates_in, words_about
+from .prompts import tools_of
+from .state import BoardState
+
+OPEN, CHECK, WRITE = "board_open", "board_check", "board_write"
+PURPOSE = "user"
+OTHER = "something else"
+MAX_REWRITES = 5
+"""Writes in a row that find edits; then something edits all the time."""
+MAX_SHOWN = 10
+"""Changed files that a stop names."""
+
+
+# MAIN
+
+
+def call_main(step: Step[BoardState]) -> None:
+    state = step.state
+    if state.taken > state.most_iterations:
+        text = f"{state.most_iterations} iterations were made, which is all that max_iterations allows."
+        most = state.most_iterations
+        step.stop(GuardTripped(guard="max_iterations", limit=most, value=most, text=text))
+    recent = tuple(one.number for one in state.reports)
+    step.ask(AskAgent(agent=MAIN, model=state.definition.main.model, context=(1, *recent)))
+
+
+def after_main(step: Step[BoardState], finished: FinishedTurn) -> None:
+    state, turn = step.state, step.state.turn
+    assert turn is not None
+    if finished.failure:
+        raise Unworkable(f"MAIN could not be asked in iteration {state.iteration}: {finished.failure.reason}")
+    try:
+        decision = read_decision(finished.text, state.definition)
+        _check_gates(state, decision)
+    except WrongDecision as error:
+        if finished.corrections < state.definition.policy.main_retries and not finished.recorded:
+            return turns.correct(step, turn, finished, f"Your decision could not be used: {error}. Decide again.")
+        said = f"record {finished.number}: {shown(finished.text.strip())}"
+        raise Unworkable(f"{error} (MAIN, iteration {state.iteration}, {said})") from error
+    changes = (decision.next_agent, decision.task, decision.dev_plan, decision.dev_plan_next)
+    step.record(
+        MainDecided(
+            agent=MAIN,
+            digest=progress.digest(*changes),
+            iteration=state.iteration,
+            reply=finished.number,
+            next_agent=decision.next_agent,
+            at=step.at,
+        )
+    )
+    for update in updates_in(decision.dev_plan):
+        if apply_update(step.state.known.plan, update) is None:
+            step.warn(f"the plan has no task {update.task!r} with a status, so {update.status!r} was only recorded")
+    for name in list(decision.others)[:MAX_SHOWN]:
+        step.warn(f"MAIN's decision has {name!r}, which is kept and does nothing")
+    write(step)
+
+
+def _check_gates(state: BoardState, decision: Decision) -> None:
+    policy, agent = state.definition.policy, decision.next_agent
+    if agent == FINISH:
+        problem = "" if decision.override else finish_problem(policy, state.verdicts)
+    elif agent == USER:
+        problem = ""
+    else:
+        words = f"{decision.task}\n{words_about(state.known.plan, decision.task or decision.reason)}"
+        problem = call_problem(policy, agent, words, state.verdicts)
+    if problem:
+        raise WrongDecision(problem)
+
+
+# The board
+
+
+def write(step: Step[BoardState]) -> None:
+    """Write what is to be written, or only look for edits."""
+    step.ask(CallTool(tool=WRITE))
+
+
+def after_writing(step: Step[BoardState], answer: Answer) -> None:
+    state = step.state
+    _check_tool(state, answer)
+    edited = state.found.get("edited") or []
+    if edited:
+        step.record(BoardEdited(paths=tuple(str(one["path"]) for one in edited)))
+        if (
+            state.phase == "decide"
+            and state.decision
+            and state.decision.dev_plan_next
+            and state.found.get("plan") is not None
+        ):
+            step.warn("the plan was edited while MAIN decided, so the whole new plan that MAIN gave is not written")
+        if step.state.rewrites >= MAX_REWRITES:
+            raise Unworkable(f"The board is edited all the time: {_names(edited)}. Stop what edits it, then resume.")
+        return write(step)
+    match state.phase:
+        case "decide":
+            return _carry_out(step)
+        case "sync" if state.agent is not None and state.report_number:
+            return check(step)
+        case "sync" if state.decision is not None:
+            return _carry_out(step)
+        case _:
+            return call_main(step)
+
+
+def _check_tool(state: BoardState, answer: Answer) -> None:
+    if isinstance(answer, Failed):
+        raise Unworkable(f"The board cannot be used in iteration {state.iteration}: {answer.reason}")
+    assert isinstance(answer, ToolReturned)
+
+
+def after_opening(step: Step[BoardState], answer: Answer) -> None:
+    _check_tool(step.state, answer)
+    call_main(step)
+
+
+# What was decided
+
+
+def _carry_out(step: Step[BoardState]) -> None:
+    state = step.state
+    decision = state.decision
+    assert decision is not None
+    if decision.next_agent == FINISH:
+        return step.end("completed", decision.reason, result_of(state))
+    if decision.next_agent == USER:
+        choices = dict.fromkeys(decision.options, "")
+        if choices:
+            choices[OTHER] = ""
+        step.ask(
+            AskPerson(
+                question=decision.question or decision.reason,
+                purpose=PURPOSE,
+                title=decision.title,
+                choices=choices,
+                other=OTHER if choices else "",
+                about=(state.decisions[-1].number,),
+            )
+        )
+        return None
+    agent = state.definition.agent(decision.next_agent)
+    if agent is None:
+        raise Unworkable(f"The board has no agent {decision.next_agent!r} any more (iteration {state.iteration}).")
+    context = (1, state.decisions[-1].number)
+    if agent.workflow:
+        step.ask(StartRun(workflow=agent.workflow, context=context))
+    else:
+        step.ask(AskAgent(agent=agent.name, model=agent.model, context=context))
+    return None
+
+
+def after_person(step: Step[BoardState], answer: Answer) -> None:
+    if not isinstance(answer, PersonAnswered):
+        raise Unworkable(f"The question of iteration {step.state.iteration} was not answered.")
+    step.record(UserDecided(iteration=step.state.iteration, answer=step.number, at=step.at))
+    write(step)
+
+
+# Reports
+
+
+def after_agent(step: Step[BoardState], finished: FinishedTurn) -> None:
+    state, turn = step.state, step.state.turn
+    assert turn is not None
+    if finished.failure:
+        raise Unworkable(f"{turn.ask.agent} could not work in iteration {state.iteration}: {finished.failure.reason}")
+    turns.warn_about_files(step, finished)
+    check(step)
+
+
+def after_workflow(step: Step[BoardState], answer: Answer) -> None:
+    state = step.state
+    assert state.decision is not None
+    agent = state.decision.next_agent
+    if not isinstance(answer, RunFinished):
+        reason = answer.reason if isinstance(answer, Failed) else "its run has no end"
+        raise Unworkable(f"The workflow of {agent} could not be run in iteration {state.iteration}: {reason}")
+    if answer.outcome != "completed":
+        ended = f"ended as {answer.outcome} ({answer.run}): {answer.because}"
+        raise Unworkable(f"The workflow of {agent} in iteration {state.iteration} {ended}")
+    check(step)
+
+
+def check(step: Step[BoardState]) -> None:
+    step.ask(CallTool(tool=CHECK))
+
+
+def after_check(step: Step[BoardState], answer: Answer) -> None:
+    state = step.state
+    _check_tool(state, answer)
+    changed = state.found.get("changed") or []
+    if changed:
+        who = state.agent.name if state.agent else "an agent"
+        differences = "\n".join(str(one.get("diff", "")) for one in changed[:MAX_SHOWN])
+        raise Unworkable(
+            f"The board was changed during the turn of {who} in iteration {state.iteration}: {_names(changed)}. Agents "
+            "may write only their own report. Put the files back, or resume with --accept-edits if a person edited "
+            f"them.\n{differences}"
+        )
+    if state.recheck:  # the report is another than the one whose evidence was looked for
+        return check(step)
+    if not state.report_number:  # the turn was broken off, and the board is as it was: the turn begins again
+        return _carry_out(step)
+    return verify(step)
+
+
+def verify(step: Step[BoardState]) -> None:
+    """The report counts if the policy accepts it."""
+    state, agent = step.state, step.state.agent
+    assert agent is not None
+    text = state.report
+    report = verification.read(state, text)
+    wrong = verification.problems(state, text, report)
+    if wrong:
+        told = "; ".join(f"{problem.field}: {problem}" for problem in wrong[:MAX_SHOWN])
+        raise Unworkable(f"{agent.report} of {agent.name} in iteration {state.iteration} is refused: {told}")
+    shown_now = verification.shown(state, text, report)
+    for demanded, one in shown_now:
+        if demanded and demanded.on_failure == "stop" and not one.holds:
+            told = f"claimed {one.claimed}, shown {one.shown}"
+            raise Unworkable(f"{agent.report} of {agent.name} in iteration {state.iteration} is refused: {told}")
+    deeds = turns.deeds(state.turn) if state.turn else []
+    decision = state.decision
+    assert decision is not None
+    step.record(
+        ReportVerified(
+            agent=agent.name,
+            digest=progress.digest(decision.task, report.verdict, report.open_blockers, deeds),
+            courteous=courteous(text, step.run.guards),
+            end_marker=progress.has_end_marker(text, step.run.guards),
+            iteration=state.iteration,
+            report=state.report_number,
+            evidence=state.found_at,
+            verdict=report.verdict or "",
+            at=step.at,
+        )
+    )
+    _check_flips(step, agent.name, decision.task)
+    write(step)
+
+
+def _check_flips(step: Step[BoardState], agent: str, task: str) -> None:
+    """Stop a run in which the verdict on one task goes back and forth."""
+    said, patience = step.state.flips.get(flip_key(agent, task), ()), step.run.guards.patience
+    flips = sum(one != other for one, other in pairwise(said))
+    if patience and flips >= patience:
+        text = f"{agent} has changed its verdict on one task {flips} times: {' → '.join(said)}."
+        numbers = tuple(one.number for one in step.state.reports if one.agent == agent)
+        step.stop(GuardTripped(guard="verdict_flips", limit=patience, value=flips, text=text, evidence=numbers))
+
+
+def flip_key(agent: str, task: str) -> str:
+    return f"{agent}/{progress.digest(task)}"
+
+
+def result_of(state: BoardState) -> dict[str, object]:
+    last = state.reports[-1] if state.reports else None
+    return {
+        "content": last.text if last else "",
+        "iterations": state.taken,
+        "reason": state.decision.reason if state.decision else "",
+        "verdicts": dict(state.verdicts),
+    }
+
+
+def _names(changed: list[dict[str, str]]) -> str:
+    named = ", ".join(f"{one['path']} ({one['what']})" for one in changed[:MAX_SHOWN])
+    return f"{named} and {len(changed) - MAX_SHOWN} more" if len(changed) > MAX_SHOWN else named
+
+
+def tools_for(state: BoardState) -> tuple[str, ...]:
+    """What the agent whose turn it is may call."""
+    return tools_of(state.agent) if state.agent and state.phase == "agent" else ()
+
+
+def with_updates(plan: str, decision: Decision) -> str:
+    """The plan with the statuses that a decision changes."""
+    for update in updates_in(decision.dev_plan):
+        plan = apply_update(plan, update) or plan
+    return plan

@@ -1,0 +1,106 @@
+"""Gates: the checks that a policy composes, of reports and of decisions.
+
+A gate for reports looks at lines of one report. A gate for decisions looks at what has been reported before: `before`
+when an agent is called, `finish_needs` when the run is to end.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ripstop.kernel.plain import shown
+
+from .definition import Gate, Policy, includes
+from .report import Report, ReportProblem, lines_with
+
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+MAX_SEARCHED = 200
+"""Characters of a line in which a number is looked for."""
+
+
+def report_problems(text: str, report: Report, policy: Policy, agent: str, then: str = "") -> list[ReportProblem]:
+    """What the gates find wrong with a report. `then`: only gates that stop the run, or only those that tell MAIN."""
+    problems = []
+    lines: Sequence[str] = ()
+    for gate in policy.gates:
+        if gate.gate not in _FOR_REPORTS or (then and gate.on_failure != then):
+            continue
+        if not _applies(gate, policy, agent) or (gate.verdicts and report.verdict not in gate.verdicts):
+            continue
+        lines = lines or text.splitlines()
+        problem = _look(gate, lines)
+        if problem:
+            problems.append(problem)
+    return problems
+
+
+def call_problem(policy: Policy, agent: str, words: str, verdicts: Mapping[str, str]) -> str:
+    """Why an agent may not be called now; empty if it may.
+
+    Args:
+        words: The task, and what the plan says about it.
+        verdicts: The last verdict of every agent that has reported.
+    """
+    for gate in policy.gates:
+        if gate.gate != "before" or gate.then.casefold() != agent.casefold() or gate.marked not in words:
+            continue
+        said = verdicts.get(gate.first.casefold())
+        if said is None or (gate.verdicts and said not in gate.verdicts):
+            needed = f" with {' or '.join(gate.verdicts)}" if gate.verdicts else ""
+            return f"the gate {gate.name!r} wants a report of {gate.first}{needed} before {agent} is called"
+    return ""
+
+
+def finish_problem(policy: Policy, verdicts: Mapping[str, str]) -> str:
+    """Why the run may not end now; empty if it may. An agent that was never called is not asked for."""
+    for gate in policy.gates:
+        for agent in gate.agents if gate.gate == "finish_needs" else ():
+            said = verdicts.get(agent.casefold())
+            if said is not None and said not in gate.verdicts:
+                needed = " or ".join(gate.verdicts)
+                return f"the gate {gate.name!r} wants {needed} of {agent}, whose last verdict is {said or 'none'}"
+    return ""
+
+
+def number_in(text: str) -> float | None:
+    """The first number in a text, such as 83.5 in `83.5 %`."""
+    found = _NUMBER.search(text[:MAX_SEARCHED])
+    return float(found[0]) if found else None
+
+
+def _applies(gate: Gate, policy: Policy, agent: str) -> bool:
+    return includes(gate.agents or policy.report_rules.apply_to, agent)
+
+
+def _look(gate: Gate, lines: Sequence[str]) -> ReportProblem | None:
+    found = list(lines_with(lines, gate.prefix))
+    where = max(1, len(lines))
+    if gate.gate == "forbid_line":
+        if not found:
+            return None
+        text = f"the gate {gate.name!r} forbids a line {gate.prefix!r}"
+        return ReportProblem(text, found[0].number, found[0].column, gate.name, found[0].text)
+    if gate.gate == "require_line":
+        if any(line.value in gate.allowed if gate.allowed else line.value for line in found):
+            return None
+        choice = f" with one of {', '.join(gate.allowed)}" if gate.allowed else ""
+        text = f"the gate {gate.name!r} wants a line {gate.prefix!r}{choice}"
+        if found:
+            return ReportProblem(text, found[-1].number, found[-1].column, gate.name, found[-1].text)
+        return ReportProblem(text, where, field=gate.name)
+    if not found:
+        text = f"the gate {gate.name!r} wants a line {gate.prefix!r} with a number"
+        return ReportProblem(text, where, field=gate.name) if gate.required else None
+    line = found[-1]
+    number = number_in(line.value)
+    if number is None:
+        text = f"the gate {gate.name!r} wants a number, not {shown(line.value)}"
+    elif gate.gate == "min_number" and number < gate.number:
+        text = f"the gate {gate.name!r} wants at least {gate.number:g}, and the report says {number:g}"
+    elif gate.gate == "max_number" and number > gate.number:
+        text = f"the gate {gate.name!r} wants at most {gate.number:g}, and the report says {number:g}"
+    else:
+        return None
+    return ReportProblem(text, line.number, line.column, gate.name, line.text)
+
+
+_FOR_REPORTS = frozenset({"require_line", "forbid_line", "min_number", "max_number"})

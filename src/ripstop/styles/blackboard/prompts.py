@@ -1,0 +1,112 @@
+"""What MAIN and the specialists are told. A prompt is bounded, however long the run."""
+
+from typing import Any
+
+from ripstop.kernel.prompt import Message, Prompt
+
+from .decision import legal_names
+from .definition import FINISH, USER, Board, ReportRules, Specialist, includes
+from .history import MAX_ENTRY
+from .state import BoardState, Reported
+
+FILE_TOOLS = ("read_file", "list_files", "search_files", "write_file", "edit_file")
+MAX_PLAN = 100_000
+"""Characters of the plan that are shown."""
+
+
+def prompt_for_main(state: BoardState) -> Prompt:
+    board = state.definition
+    parts = [
+        _section("Goal", state.goal),
+        _section("Iteration", f"{state.iteration} (at most {state.most_iterations} in this run)"),
+        _section(f"Plan ({board.plan})", cut(state.known.plan, MAX_PLAN)),
+        _section("History", _history(state)),
+        _section("Reports", _reports(state)),
+        _section("Verification policy", board.policy_text),
+    ]
+    told = f"{board.main.prompt.strip()}\n\n{_FORMAT.format(names=', '.join(legal_names(board)))}"
+    messages = (Message("system", told), Message("user", "\n\n".join(filter(None, parts))))
+    return Prompt(messages, (), _schema(board) if board.policy.main_json == "strict" else None)
+
+
+def prompt_for_agent(state: BoardState, agent: Specialist) -> Prompt:
+    told = f"{agent.prompt.strip()}\n\n{report_format(state.definition.policy.report_rules, agent.name)}"
+    return Prompt((Message("system", told), Message("user", assignment(state))), tools_of(agent))
+
+
+def assignment(state: BoardState) -> str:
+    """What a specialist gets to work on."""
+    decision = state.decision
+    assert decision is not None
+    parts = [
+        _section("Iteration", str(state.iteration)),
+        _section("Task", decision.task or decision.reason),
+        _section("Why", decision.reason if decision.task else ""),
+        _section("Goal", state.goal),
+        _section(f"Plan ({state.definition.plan})", cut(state.known.plan, MAX_PLAN)),
+        _section("Reports", _reports(state)),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def report_format(rules: ReportRules, agent: str) -> str:
+    lines = [f"{rules.iteration_prefix} <number of the iteration>"]
+    if rules.require_verdict and includes(rules.apply_to, agent):
+        lines.append(f"{rules.verdict_prefix}<{' | '.join(rules.verdict_allowed)}>")
+        lines.append(f"{rules.blocker_prefix}<what blocks, or {rules.blocker_clear_value}>")
+    fields = "\n".join(lines)
+    return (
+        "Your last message is your report, in free text. It must have these lines, each on a line of its own:\n"
+        f"{fields}\n"
+        "To deliver a file, write its path on a line of its own (shared files begin with collab/) and the whole file "
+        "in a fenced block below it."
+    )
+
+
+def tools_of(agent: Specialist) -> tuple[str, ...]:
+    return FILE_TOOLS if agent.tools is None else agent.tools
+
+
+def cut(text: str, most: int) -> str:
+    """The beginning of a text, saying how much of it there is."""
+    return text if len(text) <= most else f"{text[:most]}\n[cut: the first {most:,} of {len(text):,} characters]"
+
+
+_FORMAT = (
+    "Answer with one JSON object and nothing else:\n"
+    '{{"next_agent": "…", "reason": "…", "task": "…", "dev_plan": "…", "finish_review_override": null}}\n'
+    "next_agent is one of: {names}. " + FINISH + " ends the run; " + USER + ' asks a person ("question", "options"). '
+    "task is what the agent is to do. dev_plan says what changes in the plan; `update <id> status to <STATUS>` is "
+    "carried out. dev_plan_next replaces the whole plan. finish_review_override is only for " + FINISH + "."
+)
+
+
+def _schema(board: Board) -> dict[str, Any]:
+    text: dict[str, Any] = {"type": "string", "maxLength": 4000}
+    names = {"enum": legal_names(board)}
+    properties = {"next_agent": names, "reason": text, "task": text, "dev_plan": text}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _section(title: str, text: str) -> str:
+    return f"# {title}\n{text.strip()}" if text.strip() else ""
+
+
+def _history(state: BoardState) -> str:
+    history = state.known.history
+    before = f"[{history.left_out} earlier entries are left out]\n" if history.left_out else ""
+    return before + "\n\n".join(cut(entry.strip(), MAX_ENTRY) for entry in history.entries)
+
+
+def _reports(state: BoardState) -> str:
+    most = state.definition.policy.recent_reports
+    recent = state.reports[-most:] if most else ()
+    return "\n\n".join(_report(one, state.definition.policy.max_report_chars) for one in recent)
+
+
+def _report(one: Reported, most: int) -> str:
+    said = [f"## {one.agent}, iteration {one.iteration}"]
+    for shown in one.shown:
+        holds = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[shown.holds]
+        said.append(f"- claimed: {shown.claimed}; shown: {shown.shown} ({holds})")
+    return "\n".join([*said, cut(one.text.strip(), most)])

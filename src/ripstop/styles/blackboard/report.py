@@ -1,0 +1,155 @@
+"""Reading a report by a policy: three key fields, and everything else is left to MAIN.
+
+- A field is a line that begins with its prefix. The full-width colon and the ASCII one are the same; blanks before and
+  after are not part of it.
+- The iteration is always needed. Verdict and blockers are needed of the agents that the rules apply to, if they require
+  a verdict. Where they are not needed they may be left out, but what is there has to be valid.
+- Lines that have the verdict's prefix and no allowed value do not count, unless no line has one.
+- A problem says where it is and quotes the line.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from ripstop.kernel.plain import shown
+
+from .definition import ReportRules, includes
+
+MAX_BLOCKERS = 200
+MAX_DIGITS = 9
+LONGEST_QUOTE = 200
+MISSING_ITERATION = "Report missing iteration (critical field)"
+
+
+class ReportProblem(Struct, frozen=True):
+    text: str
+    line: int = 1
+    column: int = 1
+    field: str = ""
+    quote: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text} (line {self.line}: {shown(self.quote)})" if self.quote else self.text
+
+
+class Line(Struct, frozen=True):
+    """A line that begins with a prefix."""
+
+    number: int
+    column: int
+    """Where the value begins."""
+    value: str
+    text: str
+
+
+class Report(Struct, frozen=True):
+    iteration: int | None = None
+    verdict: str | None = None
+    blockers: tuple[str, ...] = ()
+    clear: bool | None = None
+    """Whether all blockers are the clear value; none if there is no blocker line."""
+    problems: tuple[ReportProblem, ...] = ()
+
+    @property
+    def open_blockers(self) -> tuple[str, ...]:
+        return () if self.clear else self.blockers
+
+
+def read_report(text: str, rules: ReportRules, agent: str, iteration: int | None = None) -> Report:
+    """What a report says. `iteration`: the one that it has to be of; none: any."""
+    problems: list[ReportProblem] = []
+    lines = text.splitlines()
+    needed = rules.require_verdict and includes(rules.apply_to, agent)
+    number = _iteration(lines, rules, iteration, problems)
+    verdict = _verdict(lines, rules, needed, problems)
+    blockers, clear = _blockers(lines, rules, needed, problems)
+    return Report(number, verdict, blockers, clear, tuple(problems))
+
+
+def lines_with(lines: Sequence[str], prefix: str) -> Iterator[Line]:
+    """The lines that begin with a prefix, each with what comes after it."""
+    wanted = one_colon(prefix.strip())
+    for number, line in enumerate(lines, 1):
+        bare = line.lstrip()
+        if one_colon(bare[: len(wanted)]) == wanted:
+            rest = bare[len(wanted) :]
+            column = len(line) - len(rest.lstrip()) + 1
+            yield Line(number, column, rest.strip(), line.strip()[:LONGEST_QUOTE])
+
+
+def one_colon(text: str) -> str:
+    return text.replace("：", ":")
+
+
+def _iteration(
+    lines: Sequence[str], rules: ReportRules, wanted: int | None, problems: list[ReportProblem]
+) -> int | None:
+    found = list(lines_with(lines, rules.iteration_prefix))
+    if not found:
+        problems.append(ReportProblem(MISSING_ITERATION, field="iteration"))
+        return None
+    numbers: dict[int, Line] = {}
+    for line in found:
+        if not (line.value.isascii() and line.value.isdigit() and len(line.value) <= MAX_DIGITS):
+            text = f"the iteration {shown(line.value)} is not a whole number"
+            problems.append(_at(line, "iteration", text))
+        else:
+            numbers.setdefault(int(line.value), line)
+    if len(numbers) > 1:
+        named = " and ".join(map(str, numbers))
+        problems.append(_at(list(numbers.values())[1], "iteration", f"the report names several iterations: {named}"))
+        return None
+    if not numbers:
+        return None
+    number, line = next(iter(numbers.items()))
+    if wanted is not None and number != wanted:
+        problems.append(_at(line, "iteration", f"the report is of iteration {number}, and the current one is {wanted}"))
+    return number
+
+
+def _verdict(lines: Sequence[str], rules: ReportRules, needed: bool, problems: list[ReportProblem]) -> str | None:
+    found = list(lines_with(lines, rules.verdict_prefix))
+    allowed = ", ".join(rules.verdict_allowed)
+    if not found:
+        if needed:
+            text = f"the report has no verdict: a line {rules.verdict_prefix!r} with one of {allowed}"
+            problems.append(ReportProblem(text, line=max(1, len(lines)), field="verdict"))
+        return None
+    valid = [line for line in found if line.value in rules.verdict_allowed]
+    if not valid:
+        problems.append(
+            _at(found[-1], "verdict", f"the verdict {shown(found[-1].value)} is not allowed; allowed are {allowed}")
+        )
+        return None
+    said = list(dict.fromkeys(line.value for line in valid))
+    if len(said) > 1 and rules.verdict_pick != "last":
+        text = f"the report has several verdicts that differ: {', '.join(said)}; `verdict_pick: last` takes the last"
+        problems.append(_at(next(line for line in valid if line.value == said[1]), "verdict", text))
+        return None
+    return valid[-1].value
+
+
+def _blockers(
+    lines: Sequence[str], rules: ReportRules, needed: bool, problems: list[ReportProblem]
+) -> tuple[tuple[str, ...], bool | None]:
+    found = list(lines_with(lines, rules.blocker_prefix))
+    if not found:
+        if needed:
+            text = f"the report does not say what blocks: a line {rules.blocker_prefix!r}"
+            clear = f"{text} with {rules.blocker_clear_value!r} if nothing does"
+            problems.append(ReportProblem(clear, line=max(1, len(lines)), field="blockers"))
+        return (), None
+    empty = next((line for line in found if not line.value), None)
+    if empty:
+        text = f"the line says nothing; write {rules.blocker_clear_value!r} if nothing blocks"
+        problems.append(_at(empty, "blockers", text))
+    if len(found) > MAX_BLOCKERS:
+        text = f"the report has {len(found)} lines of blockers; at most {MAX_BLOCKERS} are read"
+        problems.append(_at(found[MAX_BLOCKERS], "blockers", text))
+    texts = tuple(line.value for line in found[:MAX_BLOCKERS] if line.value)
+    return texts, all(text == rules.blocker_clear_value for text in texts) if texts else None
+
+
+def _at(line: Line, field: str, text: str) -> ReportProblem:
+    return ReportProblem(text, line.number, line.column, field, line.text)

@@ -1,0 +1,105 @@
+"""Where a run on a board is. It stays small however long the run: what is older is in the files and the journal."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ..turn import Turn
+from .decision import Decision
+from .definition import Board, Specialist
+from .history import History
+
+Phase = Literal["open", "main", "decide", "agent", "check", "report", "user", "answer", "sync"]
+"""What the run waits for: the board is opened; MAIN decides; its decision is written; an agent works; the board is
+checked; a report is written; a person is asked; the answer is written; edits are looked for."""
+
+
+class BoardArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    max_iterations: int | None = None
+
+
+class Writing(Struct, frozen=True):
+    """What is to be written to the board next."""
+
+    append: str = ""
+    plan: str | None = None
+    reports: dict[str, str] = {}
+    close: bool = False
+
+
+class Shown(Struct, frozen=True):
+    """One thing that a report claims, beside what was found."""
+
+    claimed: str
+    shown: str
+    holds: bool | None = None
+
+
+class Reported(Struct, frozen=True):
+    """A report that was verified."""
+
+    iteration: int
+    agent: str
+    number: int
+    """The record with its words."""
+    text: str
+    verdict: str = ""
+    blockers: tuple[str, ...] = ()
+    """Those that are not clear."""
+    shown: tuple[Shown, ...] = ()
+
+
+class Decided(Struct, frozen=True):
+    """A decision, for those who look."""
+
+    iteration: int
+    number: int
+    next_agent: str
+    reason: str
+
+
+class Known(Struct, frozen=True):
+    """The board as the engine knows it."""
+
+    digest: str = ""
+    plan: str = ""
+    history: History = History()
+
+
+class BoardState(Struct, frozen=True):
+    definition: Board
+    goal: str
+    most_iterations: int
+    is_child: bool = False
+    phase: Phase = "open"
+    iteration: int = 0
+    """The current one, counted over all runs on this board …"""
+    taken: int = 0
+    """… and how many this run has begun."""
+    known: Known = Known()
+    turn: Turn | None = None
+    decision: Decision | None = None
+    agent: Specialist | None = None
+    report: str = ""
+    """What the agent said last …"""
+    report_number: int = 0
+    """… and the record with it."""
+    found: dict[str, Any] = {}
+    """What the last look at the board found …"""
+    found_at: int = 0
+    """… and the record with it."""
+    recheck: bool = False
+    """The agent has written its report to a file, which was read only when its words had been checked."""
+    writing: Writing = Writing()
+    rewrites: int = 0
+    """How often a write has found edits in a row."""
+    reports: tuple[Reported, ...] = ()
+    """The recent ones."""
+    decisions: tuple[Decided, ...] = ()
+    """The recent ones."""
+    verdicts: dict[str, str] = {}
+    """The last verdict of every agent that has reported, by its name in small letters."""
+    flips: dict[str, tuple[str, ...]] = {}
+    """The last verdicts on one task, by agent and task."""
+    finished: bool = False
+    cancelled: bool = False
