@@ -89,6 +89,14 @@ BUILT_IN = (
         reader="ripstop.definitions.graph.files:READER",
     ),
     Plugin(
+        name="blackboard",
+        summary="MAIN decides, specialists report, and a policy verifies; all of it is files in one folder.",
+        kits=("ripstop.styles.blackboard:KIT",),
+        reader="ripstop.definitions.blackboard.files:READER",
+        tools="ripstop.performers.blackboard.tools:own_tools",
+        commands=(PluginCommand("board", "ripstop.faces.cli.blackboard.commands:board", "Read reports by a policy."),),
+    ),
+    Plugin(
         name="handoff",
         summary="Markdown documents pass from owner to owner; people and programs work in the same folder.",
         kits=("ripstop.styles.handoff:KIT",),

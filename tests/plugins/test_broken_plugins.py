@@ -76,7 +76,7 @@ def test_other_styles_work_beside_a_broken_package(
         assert ripstop("--help").exit_code == 0
         assert as_json("runs") == []
         listed = [one["style"] for one in as_json("styles")]
-        assert listed[:2] == ["graph", "handoff"]
+        assert listed[:3] == ["graph", "blackboard", "handoff"]
         assert as_json("check", str(HAIKU))["ok"]
         assert as_json("run", str(HAIKU), "--model", f"script:{HAIKU / 'script.jsonl'}")["outcome"] == "completed"
         assert len(as_json("runs")) == 1
@@ -85,7 +85,8 @@ def test_other_styles_work_beside_a_broken_package(
 def test_a_person_is_told_which_package_is_left_out_and_why(tmp_path: Path) -> None:
     install(tmp_path / "packages", "bad", "tests.plugins.broken:FIRST")
     done = process(tmp_path, tmp_path / "packages", "styles", "--json")
-    assert done.returncode == 0 and [one["style"] for one in json.loads(done.stdout)] == ["graph", "handoff"]
+    assert done.returncode == 0, done.stderr
+    assert [one["style"] for one in json.loads(done.stdout)] == ["graph", "blackboard", "handoff"]
     assert "'broken' is left out: The tag 'graph.stolen' of Foreign does not begin with 'broken'" in done.stderr
     assert "Traceback" not in done.stderr
 

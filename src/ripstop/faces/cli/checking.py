@@ -136,18 +136,20 @@ def styles(options: Options) -> None:
 @click.command(short_help="Write a ready example of a style.")
 @click.argument("style")
 @click.argument("folder", metavar="DIR", type=FolderPath())
+@click.option("--scenario", metavar="NAME", help="Which example, for a style that has several.")
 @shared_options
 @click.pass_obj
-def init(options: Options, style: str, folder: Path) -> None:
+def init(options: Options, style: str, folder: Path, scenario: str | None) -> None:
     """Write an example of a style into a folder, ready to run and to change. Nothing is overwritten.
 
     \b
     Example:
       ripstop init graph workflows/review && ripstop run review
     """
+    from ripstop.definitions.reader import write_example
     from ripstop.plugins import installed
 
-    files = [str(path) for path in installed().reader_of(style).example(folder)]
+    files = [str(path) for path in write_example(installed().reader_of(style), folder, scenario)]
     if options.as_json:
         return say_json({"style": style, "files": files})
     for path in files:

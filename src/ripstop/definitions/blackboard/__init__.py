@@ -1,0 +1,1 @@
+"""Blackboard folders as definitions."""
