@@ -75,8 +75,17 @@ def test_a_report_that_needs_no_verdict_may_leave_it_out(tmp_path: Path) -> None
     code, document = as_json(tmp_path, "iteration: 1", relaxed)
     assert (code, document["verdict"], document["clear"]) == (0, None, None)
     assert as_json(tmp_path, "iteration: 1\nVerdict: FINE", relaxed)[0] == 2
+
+
+@pytest.mark.req("S4-20", "S4-27")
+def test_of_agents_outside_the_rules_only_the_iteration_is_checked(tmp_path: Path) -> None:
     others = policy(report_rules={**RULES, "apply_to": ["TASTER"]})
     assert as_json(tmp_path, "iteration: 1", others)[0] == 0
+    code, document = as_json(tmp_path, "iteration: 1\nVerdict: FINE\nBlockers:", others)
+    assert (code, document["verdict"], document["blockers"], document["clear"]) == (0, None, [], None)
+    code, document = as_json(tmp_path, "iteration: 1\nVerdict: GOOD\nBlockers: no salt", others)
+    assert (code, document["verdict"], document["blockers"]) == (0, "GOOD", ["no salt"])
+    assert as_json(tmp_path, "Verdict: GOOD", others)[0] == 2
 
 
 @pytest.mark.req("S4-35")

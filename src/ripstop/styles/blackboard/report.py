@@ -2,8 +2,9 @@
 
 - A field is a line that begins with its prefix. The full-width colon and the ASCII one are the same; blanks before and
   after are not part of it.
-- The iteration is always needed. Verdict and blockers are needed of the agents that the rules apply to, if they require
-  a verdict. Where they are not needed they may be left out, but what is there has to be valid.
+- The iteration is always needed. Verdict and blockers are checked in the reports of the agents that the rules apply to.
+  If the rules require a verdict, both have to be there; if not, they can be left out, but what is there has to be valid.
+  In the reports of other agents they are only read.
 - Lines that have the verdict's prefix and no allowed value do not count, unless no line has one.
 - A problem says where it is and quotes the line.
 """
@@ -60,10 +61,12 @@ def read_report(text: str, rules: ReportRules, agent: str, iteration: int | None
     """What a report says. `iteration`: the one that it has to be of; none: any."""
     problems: list[ReportProblem] = []
     lines = text.splitlines()
-    needed = rules.require_verdict and includes(rules.apply_to, agent)
     number = _iteration(lines, rules, iteration, problems)
-    verdict = _verdict(lines, rules, needed, problems)
-    blockers, clear = _blockers(lines, rules, needed, problems)
+    of_policy: list[ReportProblem] = []
+    verdict = _verdict(lines, rules, rules.require_verdict, of_policy)
+    blockers, clear = _blockers(lines, rules, rules.require_verdict, of_policy)
+    if includes(rules.apply_to, agent):
+        problems += of_policy
     return Report(number, verdict, blockers, clear, tuple(problems))
 
 
