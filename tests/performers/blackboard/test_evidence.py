@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripstop.performers.blackboard import evidence
-from ripstop.performers.blackboard.evidence import Claim, shown
+from ripstop.performers.blackboard.evidence import EvidenceCheck, shown
 from tests.performers.blackboard.boards import BoardDesk
 
 
@@ -22,8 +22,8 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def claim(kind: str, path: str = "collab/a.txt", **more: Any) -> Claim:
-    return msgspec.convert({"evidence": kind, "path": path, **more}, Claim)
+def claim(kind: str, path: str = "collab/a.txt", **more: Any) -> EvidenceCheck:
+    return msgspec.convert({"evidence": kind, "path": path, **more}, EvidenceCheck)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def claim(kind: str, path: str = "collab/a.txt", **more: Any) -> Claim:
         (claim("number", "./collab//a.txt"), "1 (line 1)"),
     ],
 )
-def test_what_is_there_is_shown(workspace: Path, one: Claim, told: str) -> None:
+def test_what_is_there_is_shown(workspace: Path, one: EvidenceCheck, told: str) -> None:
     assert shown(workspace, one) == {"holds": True, "shown": told}
 
 
@@ -70,7 +70,7 @@ def test_a_file_is_shown_with_size_and_hash(workspace: Path) -> None:
         (claim("quote", text=" "), "the quote is empty"),
     ],
 )
-def test_what_is_not_there_does_not_hold(workspace: Path, one: Claim, words: str) -> None:
+def test_what_is_not_there_does_not_hold(workspace: Path, one: EvidenceCheck, words: str) -> None:
     found = shown(workspace, one)
     assert not found["holds"]
     assert words in found["shown"]

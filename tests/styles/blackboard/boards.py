@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ripstop.kernel.effects import AgentReplied, Answer, ToolReturned
 from ripstop.kernel.events import Event
 from ripstop.styles.blackboard import KIT
-from ripstop.styles.blackboard.definition import Board, Policy, ReportRules, Specialist
+from ripstop.styles.blackboard.definition import Board, ReportRules, Specialist, VerificationPolicy
 from ripstop.testing import Given, given
 
 RULES = ReportRules(
@@ -22,9 +22,9 @@ RULES = ReportRules(
 PLAN = "# Plan\n\n### M1-T1: Write it\n- status: TODO\n- note: test_required\n\n### M1-T2: Mend it\n- status: TODO\n"
 
 
-def board(policy: Policy | None = None, **changes: Any) -> Board:
+def board(policy: VerificationPolicy | None = None, **changes: Any) -> Board:
     agents = (Specialist("MAKER", "You make.", "maker"), Specialist("CHECKER", "You check.", "checker"))
-    made = Board("b", "/b", Specialist("MAIN", "You decide.", "main"), agents, policy or Policy(RULES))
+    made = Board("b", "/b", Specialist("MAIN", "You decide.", "main"), agents, policy or VerificationPolicy(RULES))
     return replace(made, **changes)
 
 

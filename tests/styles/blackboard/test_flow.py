@@ -28,7 +28,7 @@ from ripstop.kernel.events import (
     Warned,
 )
 from ripstop.styles.blackboard import KIT
-from ripstop.styles.blackboard.definition import Evidence, Gate, Policy, Specialist
+from ripstop.styles.blackboard.definition import Evidence, Gate, Specialist, VerificationPolicy
 from ripstop.styles.blackboard.events import BoardEdited, MainDecided, ReportVerified, UserDecided
 from ripstop.testing import Given, given
 from tests.styles.blackboard.boards import (
@@ -123,7 +123,7 @@ def test_a_person_is_asked_and_the_answer_is_in_the_history() -> None:
 
 @pytest.mark.req("S4-52", "S4-58i")
 def test_the_last_iteration_leads_to_the_limit_and_can_be_raised() -> None:
-    story = begun(board(Policy(RULES, max_iterations=1)))
+    story = begun(board(VerificationPolicy(RULES, max_iterations=1)))
     iteration(story, "iteration: 1\n")
     assert ended(story).outcome == "limit" and "max_iterations" in ended(story).because
     assert any(isinstance(record.event, GuardTripped) for record in story.records)
@@ -139,7 +139,7 @@ def test_a_used_board_goes_on_after_its_highest_iteration() -> None:
 
 @pytest.mark.req("S4-16", "S4-71?")
 def test_main_sees_the_recent_reports_cut_to_their_bound() -> None:
-    story = begun(board(Policy(RULES, recent_reports=2, max_report_chars=40)))
+    story = begun(board(VerificationPolicy(RULES, recent_reports=2, max_report_chars=40)))
     for number in range(1, 5):
         iteration(story, f"iteration: {number}\n" + "x" * 100)
     shown = prompt(story)
@@ -148,7 +148,7 @@ def test_main_sees_the_recent_reports_cut_to_their_bound() -> None:
 
 
 def test_a_prompt_and_the_state_stay_bounded_however_long_the_run() -> None:
-    story = begun(board(Policy(RULES, max_iterations=1000)))
+    story = begun(board(VerificationPolicy(RULES, max_iterations=1000)))
     sizes = []
     for number in range(1, 121):
         iteration(story, f"iteration: {number}\n" + "x" * 50, task=f"task {number}")
@@ -172,7 +172,7 @@ def test_words_that_are_not_json_stop_the_run(text: str) -> None:
 
 
 def test_prose_before_the_decision_is_allowed_with_last() -> None:
-    story = begun(board(Policy(RULES, main_json="last")))
+    story = begun(board(VerificationPolicy(RULES, main_json="last")))
     events = story.tell(said('Thinking {"x": 1}.\n{"next_agent": "maker", "reason": "x"}\n'))
     assert [event.next_agent for event in events if isinstance(event, MainDecided)] == ["MAKER"]
 
@@ -210,7 +210,7 @@ def test_an_override_is_only_for_finish_and_needs_a_reason() -> None:
 
 
 def test_main_is_asked_again_only_as_often_as_the_policy_says() -> None:
-    story = begun(board(Policy(RULES, main_retries=1)))
+    story = begun(board(VerificationPolicy(RULES, main_retries=1)))
     again_asked = asked(story.tell(said("hm")))
     assert again_asked.agent == "MAIN" and again_asked.continues
     assert "could not be used" in prompt(story)
@@ -409,7 +409,7 @@ def test_a_new_definition_is_taken_over_between_turns() -> None:
 
 
 def gated(*gates: Gate, **changes: Any) -> Given:
-    return begun(board(Policy(RULES, gates=gates, **changes)))
+    return begun(board(VerificationPolicy(RULES, gates=gates, **changes)))
 
 
 @pytest.mark.req("S4-33", "S4-34", "S4-35", "S4-5", "S4-68")
@@ -456,7 +456,7 @@ def test_a_number_below_the_minimum_is_refused(line: str, accepted: bool) -> Non
 
 def test_main_sees_what_was_claimed_beside_what_was_shown() -> None:
     evidence = (Evidence("file", "code", path="collab/a.py"), Evidence("quote", "source", path="n.md", line="quote:"))
-    story = begun(board(Policy(RULES, evidence=evidence)))
+    story = begun(board(VerificationPolicy(RULES, evidence=evidence)))
     tell(story, decided("CHECKER"), written(), said(f"{GOOD.format(1)}quote: “so it is”\n"))
     assert [look["path"] for look in arguments(story)["evidence"]] == ["collab/a.py", "n.md"]
     assert arguments(story)["evidence"][1]["text"] == "so it is"
@@ -470,7 +470,7 @@ def test_main_sees_what_was_claimed_beside_what_was_shown() -> None:
 
 
 def test_evidence_that_must_hold_stops_the_run() -> None:
-    story = begun(board(Policy(RULES, evidence=(Evidence("file", path="x", on_failure="stop"),))))
+    story = begun(board(VerificationPolicy(RULES, evidence=(Evidence("file", path="x", on_failure="stop"),))))
     tell(story, decided("CHECKER"), written(), said(GOOD.format(1)))
     story.tell(checked(evidence=[{"holds": False, "shown": "there is no such file"}]))
     assert "claimed PASS: x exists, shown there is no such file" in ended(story).because
@@ -486,7 +486,7 @@ def test_the_same_task_for_the_same_agent_with_nothing_changed_is_a_circle() -> 
 
 
 def test_verdicts_that_flip_back_and_forth_stop_the_run() -> None:
-    story = begun(board(Policy(RULES), guards={"patience": 3}))
+    story = begun(board(VerificationPolicy(RULES), guards={"patience": 3}))
     number = 0
     while not (story.run and story.run.ended):
         number += 1

@@ -15,7 +15,7 @@ from ripstop.definitions.json_tree import plain
 from ripstop.definitions.options import OptionReader
 from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefinition, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry
-from ripstop.styles.blackboard.definition import PLAN, Evidence, Gate, Policy, ReportRules
+from ripstop.styles.blackboard.definition import PLAN, Evidence, Gate, ReportRules, VerificationPolicy
 from ripstop.styles.blackboard.report import one_colon
 
 from .checks import CheckReader, Placed
@@ -30,7 +30,7 @@ NO_RULES = ReportRules((), False, "", (), "", "")
 class PolicyRead(Struct, frozen=True):
     """A policy, and where its parts are."""
 
-    policy: Policy
+    policy: VerificationPolicy
     text: str
     """For MAIN: as the file says it, or as it is with all that it extends."""
     files: tuple[Path, ...]
@@ -94,7 +94,7 @@ class PolicyReader(OptionReader):
         settings |= {"done_statuses": done} if done else {}
         plan, plan_place = self._plan(top, found.tree)
         return PolicyRead(
-            policy=Policy(
+            policy=VerificationPolicy(
                 rules,
                 tuple(one.it for one in gates),
                 tuple(one.it for one in evidence),

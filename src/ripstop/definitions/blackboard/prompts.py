@@ -28,7 +28,7 @@ _FENCE = re.compile(r"---[ \t]*(?:\r\n|[\r\n]|$)")
 _FRONT = re.compile(r"---[ \t]*(?:\r\n|[\r\n])(?s:.*?)^(---[ \t]*)(?:\r\n|[\r\n]|\Z)", re.MULTILINE)
 
 
-class Prompt(Struct, frozen=True):
+class PromptFile(Struct, frozen=True):
     """An agent, and where what it names is."""
 
     agent: Specialist
@@ -39,8 +39,8 @@ class Prompt(Struct, frozen=True):
 
 
 class Prompts(Struct, frozen=True):
-    main: Prompt | None
-    agents: tuple[Prompt, ...]
+    main: PromptFile | None
+    agents: tuple[PromptFile, ...]
     problems: list[Problem]
     warnings: list[Problem]
 
@@ -50,7 +50,7 @@ def read_prompts(root: Path) -> Prompts:
     folder = root / PROMPTS
     problems: list[Problem] = []
     reader = _FrontMatter(problems)
-    found: dict[str, Prompt] = {}
+    found: dict[str, PromptFile] = {}
     files = sorted(path for path in folder.glob("*.md") if _MIDDLE.fullmatch(path.name))
     kept = [path for path in files if not _middle(path).casefold().startswith(_ASIDE)]
     if len(kept) > MAX_AGENTS:
@@ -99,7 +99,7 @@ class _FrontMatter(Reader):
         text = f"{what} has no field {key!r}, so it is ignored"
         self.warnings.append(Problem(place, text, did_you_mean(key, known), WARNING))
 
-    def prompt(self, path: Path, name: str) -> Prompt:
+    def prompt(self, path: Path, name: str) -> PromptFile:
         text = read_text(path, str(path))
         fields: dict[str, YamlEntry] = {}
         if _FENCE.match(text):
@@ -126,7 +126,7 @@ class _FrontMatter(Reader):
             tools=None if tools is None else tuple(str(one.value) for one in tools),
             workflow=workflow,
         )
-        return Prompt(agent, path, _value(fields, "model"), _value(fields, "workflow"), tuple(tools or ()))
+        return PromptFile(agent, path, _value(fields, "model"), _value(fields, "workflow"), tuple(tools or ()))
 
     def _fields(self, text: str, path: Path) -> dict[str, YamlEntry]:
         if not text[3:].strip():

@@ -18,14 +18,14 @@ from .checks import Placed
 from .layout import POLICY, PROMPTS, in_folder, prompt_of
 from .policy_files import read_tree
 from .policy_reader import PolicyRead, policy_of
-from .prompts import Prompt, Prompts, read_prompts
+from .prompts import PromptFile, Prompts, read_prompts
 
 MAX_PLAN_BYTES = 1_000_000
 
 
 class BoardRead(Struct, frozen=True):
     board: Board
-    prompts: tuple[Prompt, ...]
+    prompts: tuple[PromptFile, ...]
     warnings: tuple[Problem, ...]
 
 

@@ -23,7 +23,7 @@ from ripstop.runtime.performers import Refused, TryAgain
 from .bookkeeping import INDEX, KEPT, Bookkeeping, Pending
 from .contents import Files, as_data, as_text, digest_of, read, scan, sha_of
 from .differences import Change, changes
-from .folders import REPORTS, Missing, check_memory_path, check_report_path, opened
+from .folders import REPORTS, PathMissing, check_memory_path, check_report_path, opened
 from .past import HEADER, appended, past_of
 
 Result = TypeVar("Result")
@@ -57,7 +57,7 @@ class _ChangedMeanwhile(Exception):
     """A file is not what it was a moment ago."""
 
 
-class Board:
+class BoardFiles:
     def __init__(self, root: Path, plan: str, history: str, pattern: str, tail: int) -> None:
         check_memory_path(plan)
         check_memory_path(history)
@@ -212,7 +212,7 @@ class Board:
 
     def _existing_plan(self, now: Files) -> str:
         if self._plan not in now:
-            raise Missing(f"There is no plan {str(self.root / self._plan)!r}. Put it back, or name another.")
+            raise PathMissing(f"There is no plan {str(self.root / self._plan)!r}. Put it back, or name another.")
         return self._plan
 
     def _past(self, now: Files) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ripstop.performers.regular_files import opened_file, read_file
 from ripstop.performers.tools.roots import MAX_PARTS, enter
 from ripstop.runtime.performers import Refused
 
-from .folders import MEMORY, REPORTS, Missing, opened
+from .folders import MEMORY, REPORTS, PathMissing, opened
 
 MAX_FILES = 5_000
 MAX_BYTES = 200_000_000
@@ -50,7 +50,7 @@ def scan(root: Path) -> dict[str, str]:
                     found[path] = sha
                     size += length
                     _check_bounds(root, len(found), size)
-        except Missing:
+        except PathMissing:
             continue
     return found
 
@@ -122,7 +122,7 @@ def read(root: Path, path: str) -> bytes | None:
                 return None
             except Refused as refusal:
                 raise Refused(f"{path!r} on the board cannot be read: {refusal}") from refusal
-    except Missing:
+    except PathMissing:
         return None
     if len(data) > MAX_TEXT:
         raise Refused(f"{path!r} on the board is too large: at most {MAX_TEXT:,} bytes are read.")

@@ -17,7 +17,7 @@ from ripstop.performers.tools.roots import RESERVED
 from ripstop.runtime.performers import Refused
 
 from .contents import scan
-from .folders import REPORTS, Missing, opened
+from .folders import REPORTS, PathMissing, opened
 
 BOARDS = "boards"
 
@@ -32,7 +32,7 @@ def copied_board(source: Path, workspace: Path, run_id: str, wanted: Collection[
     try:
         with opened(workspace, (BOARDS, name)):
             return workspace / BOARDS / name
-    except Missing:
+    except PathMissing:
         if not create:
             raise
     try:
@@ -40,7 +40,7 @@ def copied_board(source: Path, workspace: Path, run_id: str, wanted: Collection[
     except OSError as error:
         raise in_words(workspace, error) from error
     if not source.is_dir():
-        raise Missing(f"There is no folder {str(source)!r}. Put it back, or choose another.")
+        raise PathMissing(f"There is no folder {str(source)!r}. Put it back, or choose another.")
     unfinished = f"{RESERVED}{secrets.token_hex(8)}"
     with opened(workspace, (BOARDS,), create=True) as boards:
         try:

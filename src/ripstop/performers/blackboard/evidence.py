@@ -21,7 +21,7 @@ from ripstop.performers.regular_files import opened_file, read_file
 from ripstop.runtime.performers import Refused, TryAgain
 
 from .contents import MAX_BYTES, MAX_TEXT
-from .folders import Missing, opened, parts_of
+from .folders import PathMissing, opened, parts_of
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _CHUNK = 1 << 20
@@ -29,7 +29,7 @@ MAX_SEARCHED = 200
 """Characters of a line in which a number is looked for."""
 
 
-class Claim(Struct, frozen=True):
+class EvidenceCheck(Struct, frozen=True):
     evidence: Literal["file", "number", "quote"]
     path: str
     sha256: str = ""
@@ -43,13 +43,13 @@ class _DoesNotHold(Exception):
     """With what is shown instead."""
 
 
-def shown(workspace: Path, claim: Claim) -> dict[str, Any]:
+def shown(workspace: Path, claim: EvidenceCheck) -> dict[str, Any]:
     """Whether a claim holds, and what there is to see."""
     try:
         parts = parts_of(claim.path)
         with opened(workspace, parts[:-1]) as above:
             return {"holds": True, "shown": _CHECKS[claim.evidence](above, parts[-1], claim)}
-    except Missing:
+    except PathMissing:
         return {"holds": False, "shown": f"there is no file {claim.path!r}"}
     except _DoesNotHold as found:
         return {"holds": False, "shown": str(found)}
@@ -57,7 +57,7 @@ def shown(workspace: Path, claim: Claim) -> dict[str, Any]:
         return {"holds": False, "shown": str(trouble)}
 
 
-def _file(above: int, name: str, claim: Claim) -> str:
+def _file(above: int, name: str, claim: EvidenceCheck) -> str:
     whole, length = hashlib.sha256(), 0
     with _readable(claim.path), opened_file(above, name) as (descriptor, _):
         while piece := os.read(descriptor, _CHUNK):
@@ -71,7 +71,7 @@ def _file(above: int, name: str, claim: Claim) -> str:
     return found
 
 
-def _number(above: int, name: str, claim: Claim) -> str:
+def _number(above: int, name: str, claim: EvidenceCheck) -> str:
     wanted = _one_colon(claim.prefix.strip())
     for position, line in enumerate(_text(above, name, claim).splitlines(), 1):
         bare = line.lstrip()
@@ -90,7 +90,7 @@ def _number(above: int, name: str, claim: Claim) -> str:
     raise _DoesNotHold(f"{claim.path!r} has no number{f' after {claim.prefix!r}' if wanted else ''}")
 
 
-def _quote(above: int, name: str, claim: Claim) -> str:
+def _quote(above: int, name: str, claim: EvidenceCheck) -> str:
     text = _text(above, name, claim)
     words = claim.text.split()
     if not words:
@@ -113,7 +113,7 @@ def _joined(text: str) -> tuple[str, list[int]]:
     return " ".join(words), lines
 
 
-def _text(above: int, name: str, claim: Claim) -> str:
+def _text(above: int, name: str, claim: EvidenceCheck) -> str:
     with _readable(claim.path):
         data, _ = read_file(above, name, MAX_TEXT)
     if len(data) > MAX_TEXT:

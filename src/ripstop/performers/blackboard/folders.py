@@ -18,18 +18,18 @@ MEMORY, REPORTS = "memory", "reports"
 _REPORT = re.compile(r"report_[^/]+\.md")
 
 
-class Missing(Refused):
+class PathMissing(Refused):
     """There is no such folder or file."""
 
 
 @contextmanager
 def opened(root: Path, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
-    """A descriptor of a folder below the root. Raises `Missing`, `Refused` and `TryAgain`, never `OSError`."""
+    """A descriptor of a folder below the root. Raises `PathMissing`, `Refused` and `TryAgain`, never `OSError`."""
     place = root.joinpath(*parts)
     try:
         current = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise Missing(f"There is no folder {str(root)!r}. Put it back, or choose another.") from error
+        raise PathMissing(f"There is no folder {str(root)!r}. Put it back, or choose another.") from error
     except OSError as error:
         raise in_words(root, error) from error
     try:
@@ -37,7 +37,7 @@ def opened(root: Path, parts: tuple[str, ...], create: bool = False) -> Iterator
             try:
                 deeper = enter(current, part, create)
             except FileNotFoundError as error:
-                raise Missing(f"There is no folder {str(place)!r}. Put it back, or choose another.") from error
+                raise PathMissing(f"There is no folder {str(place)!r}. Put it back, or choose another.") from error
             except Refused as refusal:
                 raise Refused(f"{str(place)!r} cannot be used: {refusal} Move away what is there.") from refusal
             os.close(current)

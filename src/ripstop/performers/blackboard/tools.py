@@ -16,9 +16,9 @@ from ripstop.performers.own_thread import start_thread
 from ripstop.performers.tools.context import workspace_of
 from ripstop.runtime.performers import Kind, Performer, Refused, Request, TryAgain
 
-from .board import Board, DefinitionEdited, Wanted
+from .board import BoardFiles, DefinitionEdited, Wanted
 from .copying import copied_board
-from .evidence import Claim, shown
+from .evidence import EvidenceCheck, shown
 from .locks import BoardLocks, BoardTaken
 from .past import ITERATION, TAIL
 
@@ -45,7 +45,7 @@ class BoardCall(Struct, frozen=True, kw_only=True):
 class CheckCall(BoardCall, frozen=True, kw_only=True):
     digest: str
     own: str = ""
-    evidence: tuple[Claim, ...] = ()
+    evidence: tuple[EvidenceCheck, ...] = ()
 
 
 class WriteCall(BoardCall, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class Boards:
         if len(wanted.evidence) > MAX_EVIDENCE:
             raise Refused(f"{len(wanted.evidence):,} pieces of evidence are too many; {MAX_EVIDENCE:,} are possible.")
 
-        def work(board: Board) -> dict[str, Any]:
+        def work(board: BoardFiles) -> dict[str, Any]:
             found, workspace = board.check(wanted.digest, wanted.own), workspace_of(request)
             return {**found, "evidence": [shown(workspace, claim) for claim in wanted.evidence]}
 
@@ -110,7 +110,7 @@ class Boards:
         content = Wanted(wanted.digest, wanted.plan_text, wanted.append, wanted.reports, wanted.definition_files)
         accepted = ""
 
-        def work(board: Board) -> dict[str, Any]:
+        def work(board: BoardFiles) -> dict[str, Any]:
             done = board.write(request.key, content, accepted)
             if wanted.close and not done["edited"]:
                 self._locks.release(board.root)
@@ -125,13 +125,13 @@ class Boards:
         raise TryAgain("The definition of the board is being edited all the time.")
 
     async def _work(
-        self, request: Request, wanted: BoardCall, work: Callable[[Board], dict[str, Any]], create: bool = False
+        self, request: Request, wanted: BoardCall, work: Callable[[BoardFiles], dict[str, Any]], create: bool = False
     ) -> dict[str, Any]:
         """Work on a board in a thread: the disk, or another process that has the board, can keep us waiting."""
 
         def work_locked(over: frozenset[str]) -> dict[str, Any]:
             root = _root(request, wanted, create)
-            board = Board(root, wanted.plan, wanted.history, wanted.iteration_pattern, wanted.tail)
+            board = BoardFiles(root, wanted.plan, wanted.history, wanted.iteration_pattern, wanted.tail)
             board.prepare()
             with self._locks.working(root, request.run_id, over):
                 return work(board)

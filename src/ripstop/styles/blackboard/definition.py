@@ -81,7 +81,7 @@ class Evidence(Struct, frozen=True):
     on_failure: Then = "tell"
 
 
-class Policy(Struct, frozen=True):
+class VerificationPolicy(Struct, frozen=True):
     report_rules: ReportRules
     gates: tuple[Gate, ...] = ()
     evidence: tuple[Evidence, ...] = ()
@@ -117,7 +117,7 @@ class Board(Struct, frozen=True):
     folder: str
     main: Specialist
     agents: tuple[Specialist, ...]
-    policy: Policy
+    policy: VerificationPolicy
     policy_text: str = ""
     """The policy as its file says it, for MAIN."""
     plan: str = PLAN

@@ -25,7 +25,7 @@ from .events import BoardEdited, MainDecided, ReportVerified, UserDecided
 from .flow import CHECK, OPEN, PURPOSE, flip_key, with_updates
 from .history import decision_entry, read_history, report_entry, user_entry
 from .report import lines_with, read_report
-from .state import BoardState, Decided, Known, Reported, Writing
+from .state import BoardState, Decided, KnownBoard, Reported, Writing
 from .verification import shown
 
 MAX_FLIPS = 20
@@ -134,7 +134,7 @@ def _looked(state: BoardState, number: int, value: dict[str, Any]) -> BoardState
 
 def _opened(state: BoardState, value: dict[str, Any]) -> BoardState:
     history = _history(state, value)
-    known = Known(str(value.get("digest", "")), str(value.get("plan", "")), history)
+    known = KnownBoard(str(value.get("digest", "")), str(value.get("plan", "")), history)
     return replace(state, known=known, iteration=int(value.get("iteration", 0)) + 1, taken=1)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ripstop.kernel.plain import shown
 
-from .definition import Gate, Policy, includes
+from .definition import Gate, VerificationPolicy, includes
 from .report import Report, ReportProblem, lines_with
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
@@ -17,7 +17,9 @@ MAX_SEARCHED = 200
 """Characters of a line in which a number is looked for."""
 
 
-def report_problems(text: str, report: Report, policy: Policy, agent: str, then: str = "") -> list[ReportProblem]:
+def report_problems(
+    text: str, report: Report, policy: VerificationPolicy, agent: str, then: str = ""
+) -> list[ReportProblem]:
     """What the gates find wrong with a report. `then`: only gates that stop the run, or only those that tell MAIN."""
     problems = []
     lines: Sequence[str] = ()
@@ -33,7 +35,7 @@ def report_problems(text: str, report: Report, policy: Policy, agent: str, then:
     return problems
 
 
-def call_problem(policy: Policy, agent: str, words: str, verdicts: Mapping[str, str]) -> str:
+def call_problem(policy: VerificationPolicy, agent: str, words: str, verdicts: Mapping[str, str]) -> str:
     """Why an agent may not be called now; empty if it may.
 
     Args:
@@ -50,7 +52,7 @@ def call_problem(policy: Policy, agent: str, words: str, verdicts: Mapping[str, 
     return ""
 
 
-def finish_problem(policy: Policy, verdicts: Mapping[str, str]) -> str:
+def finish_problem(policy: VerificationPolicy, verdicts: Mapping[str, str]) -> str:
     """Why the run may not end now; empty if it may. An agent that was never called is not asked for."""
     for gate in policy.gates:
         for agent in gate.agents if gate.gate == "finish_needs" else ():
@@ -67,7 +69,7 @@ def number_in(text: str) -> float | None:
     return float(found[0]) if found else None
 
 
-def _applies(gate: Gate, policy: Policy, agent: str) -> bool:
+def _applies(gate: Gate, policy: VerificationPolicy, agent: str) -> bool:
     return includes(gate.agents or policy.report_rules.apply_to, agent)
 
 

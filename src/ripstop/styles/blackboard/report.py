@@ -3,7 +3,7 @@
 - A field is a line that begins with its prefix. The full-width colon and the ASCII one are the same; blanks before and
   after are not part of it.
 - The iteration is always needed. Verdict and blockers are checked in the reports of the agents that the rules apply to.
-  If the rules require a verdict, both have to be there; if not, they can be left out, but what is there has to be valid.
+  Both have to be there if the rules require a verdict; otherwise they can be left out, but what is there must be valid.
   In the reports of other agents they are only read.
 - Lines that have the verdict's prefix and no allowed value do not count, unless no line has one.
 - A problem says where it is and quotes the line.
@@ -34,7 +34,7 @@ class ReportProblem(Struct, frozen=True):
         return f"{self.text} (line {self.line}: {shown(self.quote)})" if self.quote else self.text
 
 
-class Line(Struct, frozen=True):
+class FieldLine(Struct, frozen=True):
     """A line that begins with a prefix."""
 
     number: int
@@ -70,7 +70,7 @@ def read_report(text: str, rules: ReportRules, agent: str, iteration: int | None
     return Report(number, verdict, blockers, clear, tuple(problems))
 
 
-def lines_with(lines: Sequence[str], prefix: str) -> Iterator[Line]:
+def lines_with(lines: Sequence[str], prefix: str) -> Iterator[FieldLine]:
     """The lines that begin with a prefix, each with what comes after it."""
     wanted = one_colon(prefix.strip())
     for number, line in enumerate(lines, 1):
@@ -78,7 +78,7 @@ def lines_with(lines: Sequence[str], prefix: str) -> Iterator[Line]:
         if one_colon(bare[: len(wanted)]) == wanted:
             rest = bare[len(wanted) :]
             column = len(line) - len(rest.lstrip()) + 1
-            yield Line(number, column, rest.strip(), line.strip()[:LONGEST_QUOTE])
+            yield FieldLine(number, column, rest.strip(), line.strip()[:LONGEST_QUOTE])
 
 
 def one_colon(text: str) -> str:
@@ -92,7 +92,7 @@ def _iteration(
     if not found:
         problems.append(ReportProblem(MISSING_ITERATION, field="iteration"))
         return None
-    numbers: dict[int, Line] = {}
+    numbers: dict[int, FieldLine] = {}
     for line in found:
         if not (line.value.isascii() and line.value.isdigit() and len(line.value) <= MAX_DIGITS):
             text = f"the iteration {shown(line.value)} is not a whole number"
@@ -154,5 +154,5 @@ def _blockers(
     return texts, all(text == rules.blocker_clear_value for text in texts) if texts else None
 
 
-def _at(line: Line, field: str, text: str) -> ReportProblem:
+def _at(line: FieldLine, field: str, text: str) -> ReportProblem:
     return ReportProblem(text, line.number, line.column, field, line.text)

@@ -7,7 +7,7 @@ import msgspec
 from ripstop.kernel.effects import AgentReplied, Answer, PersonAnswered, ToolReturned, Usage
 from ripstop.kernel.style import Sample
 
-from .definition import FINISH, MAIN, USER, Board, Policy, ReportRules, Specialist
+from .definition import FINISH, MAIN, USER, Board, ReportRules, Specialist, VerificationPolicy
 
 USAGE = Usage(input_tokens=20, output_tokens=8)
 RULES = ReportRules(("CHECKER",), True, "Verdict:", ("GOOD", "BAD"), "Blockers:", "none")
@@ -21,7 +21,7 @@ def samples() -> tuple[Sample, ...]:
 def _board() -> Board:
     agents = (Specialist("WRITER", "You write.", "writer"), Specialist("CHECKER", "You check.", "checker"))
     main = Specialist(MAIN, "You decide.", "main")
-    return Board("line", "/boards/line", main, agents, Policy(RULES))
+    return Board("line", "/boards/line", main, agents, VerificationPolicy(RULES))
 
 
 def _decided(next_agent: str, reason: str, **more: Any) -> AgentReplied:

@@ -58,7 +58,7 @@ class Decided(Struct, frozen=True):
     reason: str
 
 
-class Known(Struct, frozen=True):
+class KnownBoard(Struct, frozen=True):
     """The board as the engine knows it."""
 
     digest: str = ""
@@ -76,7 +76,7 @@ class BoardState(Struct, frozen=True):
     """The current one, counted over all runs on this board …"""
     taken: int = 0
     """… and how many this run has begun."""
-    known: Known = Known()
+    known: KnownBoard = KnownBoard()
     turn: Turn | None = None
     decision: Decision | None = None
     agent: Specialist | None = None

@@ -8,7 +8,7 @@ from ripstop.kernel.run import Run
 from ripstop.kernel.style import Explanation, Picture, Reason
 
 from .decision import WrongDecision, read_decision
-from .definition import MAIN, USER, Policy
+from .definition import MAIN, USER, VerificationPolicy
 from .events import BoardEdited, MainDecided, ReportVerified
 from .plan import PlanTask, tasks_of
 from .report import read_report
@@ -120,16 +120,16 @@ def _progress(state: BoardState) -> str:
     return f"{state.taken} of at most {state.most_iterations} iterations{before}{done}"
 
 
-def _done(tasks: tuple[PlanTask, ...], policy: Policy) -> int:
+def _done(tasks: tuple[PlanTask, ...], policy: VerificationPolicy) -> int:
     return sum(_state_of(one, policy) == "done" for one in tasks)
 
 
-def _task(one: PlanTask, policy: Policy) -> Task:
+def _task(one: PlanTask, policy: VerificationPolicy) -> Task:
     title = f"{one.title} ({one.status})" if one.status else one.title
     return Task(one.id, title, _state_of(one, policy))
 
 
-def _state_of(one: PlanTask, policy: Policy) -> Literal["open", "doing", "done", "failed"]:
+def _state_of(one: PlanTask, policy: VerificationPolicy) -> Literal["open", "doing", "done", "failed"]:
     status = one.status.upper()
     if status in (word.upper() for word in policy.done_statuses):
         return "done"
