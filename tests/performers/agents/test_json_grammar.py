@@ -25,6 +25,12 @@ def test_a_short_string_leaves_its_room_to_the_others():
     assert "character{0,190}" in written
 
 
+def test_optional_properties_are_left_out_where_others_are_required():
+    schema = {"type": "object", "properties": {"a": TEXT, "b": TEXT}, "required": ["b"]}
+    written = grammar(schema, room=200, bytes_a_character=1)
+    assert '\\"b\\":' in written and '\\"a\\":' not in written
+
+
 def test_a_schema_that_cannot_fit_is_refused_with_what_it_needs():
     with pytest.raises(DefinitionError, match=r"needs up to 32 tokens .* only 10"):
         grammar({"type": "string", "minLength": 10}, room=10)

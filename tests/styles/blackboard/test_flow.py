@@ -28,6 +28,7 @@ from ripstop.kernel.events import (
     Warned,
 )
 from ripstop.styles.blackboard import KIT
+from ripstop.styles.blackboard.decision import KNOWN
 from ripstop.styles.blackboard.definition import Evidence, Gate, Specialist, VerificationPolicy
 from ripstop.styles.blackboard.events import BoardEdited, MainDecided, ReportVerified, UserDecided
 from ripstop.testing import Given, given
@@ -85,7 +86,7 @@ def again(story: Given, **request: Any) -> list[Any]:
 def test_an_iteration_is_main_then_history_then_agent_then_report() -> None:
     story = begun()
     assert asked(tell(story, decided("MAKER", "it is missing", task="Make it."))) == CallTool(tool="board_write")
-    assert "next_agent: MAKER\nreason: it is missing" in arguments(story)["append"]
+    assert "next_agent: MAKER\nreason: it is missing\ntask: Make it.\n" in arguments(story)["append"]
     assert asked(story.tell(written())).agent == "MAKER"
     assert asked(story.tell(said("iteration: 1\nMade."))) == CallTool(tool="board_check")
     events = story.tell(checked())
@@ -144,7 +145,17 @@ def test_main_sees_the_recent_reports_cut_to_their_bound() -> None:
         iteration(story, f"iteration: {number}\n" + "x" * 100)
     shown = prompt(story)
     assert "MAKER, iteration 2" not in shown and "MAKER, iteration 3" in shown and "MAKER, iteration 4" in shown
-    assert "x" * 41 not in shown and "[cut: the first 40 of" in shown
+    assert "x" * 41 not in shown and "[cut: the first 40 of 113 characters]" in shown
+
+
+def test_a_schema_for_main_lets_it_say_everything_that_a_decision_may_have() -> None:
+    story = begun()
+    assert story.run is not None
+    command = story.run.open[story.opened(AskAgent)]
+    assert isinstance(command.command, AskAgent)
+    schema = KIT.style.render(command.state, command.command).schema
+    assert schema is not None and set(schema["properties"]) == set(KNOWN)
+    assert schema["properties"]["next_agent"] == {"enum": ["MAKER", "CHECKER", "FINISH", "USER"]}
 
 
 def test_a_prompt_and_the_state_stay_bounded_however_long_the_run() -> None:

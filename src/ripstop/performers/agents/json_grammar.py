@@ -1,7 +1,8 @@
 """Turns a JSON Schema into a grammar (GBNF) that a llama.cpp model is held to while it writes.
 
 - What the grammar lets through is compact JSON that satisfies the schema; it may let through less
-  than the schema does (every property is written, lists and numbers are kept short).
+  than the schema does (all required properties are written and no others, or all where none is required; lists and
+  numbers are kept short).
 - It always ends: no rule repeats without bound, and strings are cut so that the whole reply has at
   most `room` tokens. A token is at least one byte long, so bytes are counted.
 - A keyword that cannot be promised is refused by name, never ignored.
@@ -218,10 +219,12 @@ class _SchemaReader:
 
     def _object(self, schema: Mapping[str, Any], path: str, depth: int) -> Object:
         properties = schema.get("properties", {})
-        for name in schema.get("required", ()):
+        required = schema.get("required", ())
+        for name in required:
             if name not in properties:
                 raise _wrong(path, f"{name!r} is required but not among the properties")
-        return Object(tuple((n, self.node(s, f"{path}.{n}", depth + 1)) for n, s in properties.items()))
+        fields = [(name, self.node(one, f"{path}.{name}", depth + 1)) for name, one in properties.items()]
+        return Object(tuple((name, node) for name, node in fields if not required or name in required))
 
     def _list(self, schema: Mapping[str, Any], path: str, depth: int) -> List:
         least = schema.get("minItems", 0)

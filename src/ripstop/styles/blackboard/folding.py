@@ -203,8 +203,17 @@ def _reported(state: BoardState, event: ReportVerified) -> BoardState:
     assert agent is not None and state.decision is not None
     report = read_report(state.report, policy.report_rules, agent.name, state.iteration)
     found = tuple(one for _, one in shown(state, state.report, report))
-    text = state.report[: policy.max_report_chars + 1]
-    one = Reported(state.iteration, agent.name, event.report, text, event.verdict, report.open_blockers, found)
+    words = state.report.strip()
+    one = Reported(
+        iteration=state.iteration,
+        agent=agent.name,
+        number=event.report,
+        text=words[: policy.max_report_chars],
+        length=len(words),
+        verdict=event.verdict,
+        blockers=report.open_blockers,
+        shown=found,
+    )
     kept = max(policy.recent_reports, MIN_KEPT)
     entry = report_entry(state.iteration, agent.name, agent.report, event.verdict, report.open_blockers, event.at)
     writing = Writing(append=_apart(entry), reports={agent.report: f"{state.report.rstrip()}\n"})

@@ -47,6 +47,7 @@ def time_of(at: int) -> str:
 def decision_entry(iteration: int, decision: Decision, at: int) -> str:
     rows = [("next_agent", decision.next_agent), ("reason", decision.reason)]
     rows += [
+        ("task", decision.task),
         ("dev_plan", decision.dev_plan),
         ("finish_review_override", decision.override),
         ("question", decision.question),

@@ -4,7 +4,7 @@ from typing import Any
 
 from ripstop.kernel.prompt import Message, Prompt
 
-from .decision import legal_names
+from .decision import MAX_OPTIONS, legal_names
 from .definition import FINISH, USER, Board, ReportRules, Specialist, includes
 from .history import MAX_ENTRY
 from .state import BoardState, Reported
@@ -67,9 +67,10 @@ def tools_of(agent: Specialist) -> tuple[str, ...]:
     return FILE_TOOLS if agent.tools is None else agent.tools
 
 
-def cut(text: str, most: int) -> str:
-    """The beginning of a text, saying how much of it there is."""
-    return text if len(text) <= most else f"{text[:most]}\n[cut: the first {most:,} of {len(text):,} characters]"
+def cut(text: str, most: int, length: int = 0) -> str:
+    """The beginning of a text, saying how much of it there is; `length`: if `text` itself is only a beginning."""
+    length = max(length, len(text))
+    return text if length <= most else f"{text[:most]}\n[cut: the first {most:,} of {length:,} characters]"
 
 
 _FORMAT = (
@@ -82,10 +83,15 @@ _FORMAT = (
 
 
 def _schema(board: Board) -> dict[str, Any]:
+    """What a server that holds MAIN to a schema lets it say: everything that a decision may have."""
     text: dict[str, Any] = {"type": "string", "maxLength": 4000}
-    names = {"enum": legal_names(board)}
-    properties = {"next_agent": names, "reason": text, "task": text, "dev_plan": text}
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    required = {"next_agent": {"enum": legal_names(board)}, "reason": text, "task": text, "dev_plan": text}
+    optional: dict[str, Any] = {
+        **{name: {"type": "string"} for name in ("dev_plan_next", "history_append", "question", "decision_title")},
+        "options": {"type": "array", "items": text, "maxItems": MAX_OPTIONS},
+        "finish_review_override": {"type": ["string", "null"]},
+    }
+    return {"type": "object", "properties": {**required, **optional}, "required": list(required)}
 
 
 def _section(title: str, text: str) -> str:
@@ -109,4 +115,4 @@ def _report(one: Reported, most: int) -> str:
     for shown in one.shown:
         holds = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[shown.holds]
         said.append(f"- claimed: {shown.claimed}; shown: {shown.shown} ({holds})")
-    return "\n".join([*said, cut(one.text.strip(), most)])
+    return "\n".join([*said, cut(one.text, most, one.length)])

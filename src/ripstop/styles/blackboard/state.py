@@ -43,6 +43,9 @@ class Reported(Struct, frozen=True):
     number: int
     """The record with its words."""
     text: str
+    """The beginning of its words, as much as MAIN is shown …"""
+    length: int
+    """… and how many characters they have."""
     verdict: str = ""
     blockers: tuple[str, ...] = ()
     """Those that are not clear."""
