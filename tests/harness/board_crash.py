@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -129,12 +129,13 @@ def live(folder: Path, script: Path, begin: bool, failpoint: str = "", lines: in
     )
     assert process.stdout is not None
     said = ""
-    for count, line in enumerate(process.stdout, 1):
-        said += line
-        if count == lines:
-            time.sleep(moment)
-            process.send_signal(signal.SIGKILL)
-    return Life(process.wait(120), said)
+    with process:
+        for count, line in enumerate(process.stdout, 1):
+            said += line
+            if count == lines:
+                time.sleep(moment)
+                process.send_signal(signal.SIGKILL)
+        return Life(process.wait(120), said)
 
 
 def chain(root: Path, name: str, wanted: dict[str, str], plan: Callable[[], Blow], tally: Tally) -> int:
@@ -181,8 +182,10 @@ def _status(folder: Path) -> str:
     return str(runs[0]["status"]) if runs else ""
 
 
-def crash(kills: int, seed: int, root: Path, say: Callable[[str], None] = print, points: bool = True) -> Tally:
-    """Kill at every fail-point once (`points`), then until `kills` kills were made at random."""
+def crash(
+    kills: int, seed: int, root: Path, say: Callable[[str], None] = print, points: Sequence[str] = POINTS
+) -> Tally:
+    """Kill at each of the fail-points three times, then until `kills` kills were made at random."""
     tally, chance = Tally(), random.Random(seed)
     pattern = root / "pattern"
     pattern.mkdir()
@@ -201,18 +204,16 @@ def crash(kills: int, seed: int, root: Path, say: Callable[[str], None] = print,
         return Blow(lines=chance.randint(1, LINES), moment=chance.uniform(0, MOMENT))
 
     with ThreadPoolExecutor(CHAINS) as pool:
-        if points:
-            for point in POINTS:
-                pool.submit(chain, root, f"at-{point}", wanted, at_point(point), tally)
-        chains = range(max(1, kills // 8))
+        named = [pool.submit(chain, root, f"at-{point}", wanted, at_point(point), tally) for point in points]
+        chains = range(max(1, kills // 8) if kills else 0)
         waiting = [pool.submit(chain, root, f"random-{number}", wanted, at_random, tally) for number in chains]
-        for one in waiting:
+        for one in (*named, *waiting):
             one.result()
-            if tally.kills[AT_RANDOM] >= kills or tally.trouble:
+            if tally.trouble or (one not in named and tally.kills[AT_RANDOM] >= kills):
                 for other in waiting:
                     other.cancel()
                 break
-            say(f"{tally.kills[AT_RANDOM]} of {kills} kills at random, {tally.boards} boards")
+            say(f"{tally.kills.total()} kills, {tally.kills[AT_RANDOM]} of {kills} at random, {tally.boards} boards")
     return tally
 
 

@@ -1,0 +1,16 @@
+"""A short version of `make soak-boards`: runs on a board are killed, and the final board is that of an unharmed run."""
+
+from pathlib import Path
+
+import pytest
+
+from ripstop.runtime.failpoints import BOARD_FAILPOINTS
+from tests.harness.board_crash import AT_RANDOM, crash, table
+
+pytestmark = pytest.mark.long
+
+
+def test_a_run_that_is_killed_anywhere_leaves_the_same_board(tmp_path: Path) -> None:
+    tally = crash(kills=6, seed=5, root=tmp_path, say=lambda _: None, points=BOARD_FAILPOINTS)
+    assert not tally.trouble, table(tally)
+    assert tally.kills[AT_RANDOM] >= 6 and {*BOARD_FAILPOINTS} <= {*tally.kills}
