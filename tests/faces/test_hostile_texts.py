@@ -225,6 +225,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_no_command_lets_control_characters_out(tmp_path: Path, failing_server: str) -> None:
     assert show_everything(tmp_path, 50, 4, failing_server, terminal=True, thorough=False) > 40
 

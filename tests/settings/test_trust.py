@@ -156,6 +156,7 @@ def test_the_command_line_beats_the_model_of_the_definition(project: Path, serve
     assert server.seen == []
 
 
+@pytest.mark.long
 def test_an_address_in_a_journal_is_checked_again_on_resume(project: Path, server: Any) -> None:
     chosen = ("--base-url", server.url)
     first = ("run", "plain.yaml", "--any-name", "--model", "openai:m", "--max-calls", "1", "--json")
@@ -175,6 +176,7 @@ def test_an_address_in_a_journal_is_checked_again_on_resume(project: Path, serve
     assert len(server.seen) == 2
 
 
+@pytest.mark.long
 def test_an_address_that_was_chosen_for_a_run_is_remembered_for_resume(project: Path, server: Any) -> None:
     first = ("run", "plain.yaml", "--any-name", "--model", "openai:m", "--base-url", server.url, "--json")
     name = json.loads(ripstop(*first, cwd=project).stdout)["run"]

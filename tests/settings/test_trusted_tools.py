@@ -64,6 +64,7 @@ def imported(project: Path) -> bool:
     return (project / "IMPORTED").exists()
 
 
+@pytest.mark.long
 def test_tools_of_a_cloned_project_do_not_run_without_consent(project: Path) -> None:
     for arguments in (RUN, ("work", "--until-idle"), ("resume", "--all")):
         refused = ripstop(*arguments, cwd=project)

@@ -192,6 +192,7 @@ def test_an_interrupted_run_says_how_to_resume_and_does(
     assert (resumed["outcome"], resumed["path"]) == ("completed", ["write", "judge"])
 
 
+@pytest.mark.long
 def test_a_killed_run_is_resumed_at_once_without_waiting_for_its_lease(
     slow: subprocess.Popen[str], tmp_path: Path
 ) -> None:

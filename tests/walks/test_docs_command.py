@@ -575,6 +575,7 @@ def test_a_document_stays_listed_after_an_edit_that_cannot_be_read(
     assert (listed["id"], listed["unread"]) == ("a", "")
 
 
+@pytest.mark.long
 def test_a_watcher_puts_a_file_right_that_holds_no_document(tmp_path: Path) -> None:
     folder = folder_with_roles(tmp_path)
     wrong = {new(folder, "x", "a person", "--id", f"w{n}")["file"]: data for n, data in enumerate((b"x", b"", b"\xff"))}
@@ -667,6 +668,7 @@ def test_a_documents_id_or_file_stands_for_its_run_where_one_only_looks(tmp_path
     assert (missing.returncode, "There is no run 'sum of three'" in missing.stderr) == (2, True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bob\x1b[2J", "b\nob", "b" * 300])
 def test_nobody_gets_a_document_under_a_name_that_cannot_be_shown(tmp_path: Path, name: str) -> None:
     made = new(tmp_path)

@@ -116,6 +116,7 @@ def test_a_second_signal_ends_the_process_at_once(
     assert "Traceback" not in err
 
 
+@pytest.mark.long
 def test_closing_the_terminal_stops_the_run_in_order(tmp_path: Path) -> None:
     run = OnTerminal("run", str(HAIKU), "--model", slow_script(tmp_path), cwd=tmp_path)
     run.read(until=b"poet")

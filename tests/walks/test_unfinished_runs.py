@@ -65,6 +65,7 @@ def test_resume_of_an_ended_run_says_how_it_ended_and_how_to_fork(tmp_path: Path
     assert told["ways_on"] == [f"ripstop fork {run} --at N"], "to look is not a way on"
 
 
+@pytest.mark.long
 def test_resume_all_resumes_every_interrupted_run(tmp_path: Path) -> None:
     run = a_run(tmp_path)["run"]
     forks = [a_fork(tmp_path, run) for _ in range(3)]
@@ -79,6 +80,7 @@ def test_resume_all_resumes_every_interrupted_run(tmp_path: Path) -> None:
     assert nothing == {"runs": []}
 
 
+@pytest.mark.long
 def test_resume_all_stops_in_order_on_a_signal(slow: "subprocess.Popen[str]", tmp_path: Path) -> None:
     slow.kill()
     slow.communicate(timeout=30)
