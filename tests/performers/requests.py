@@ -11,16 +11,25 @@ from ripstop.runtime.performers import Request
 NO_SETTINGS = RunSettings()
 
 
-async def nobody_answers(key: str, question: AskPerson) -> PersonAnswered | None:
-    return None
+class Alone:
+    """Access of a performer that has no engine: nobody answers, nothing changes, and no run ends."""
 
+    def __init__(self, records: Sequence[Record] = (), **instead: Any) -> None:
+        self._records = records
+        for name, function in instead.items():
+            setattr(self, name, function)
 
-async def nothing_changes(run_id: str) -> bool:
-    return False
+    async def history(self) -> list[Record]:
+        return list(self._records)
 
+    async def ask(self, key: str, question: AskPerson) -> PersonAnswered | None:
+        return None
 
-async def no_run_ends(run_id: str) -> bool:
-    return False
+    async def reread(self, run_id: str) -> bool:
+        return False
+
+    async def is_over(self, run_id: str) -> bool:
+        return False
 
 
 def request_for(
@@ -32,19 +41,16 @@ def request_for(
     records: Sequence[Record] = (),
     **of_command: Any,
 ) -> Request:
-    async def history() -> list[Record]:
-        return list(records)
-
+    instead = {name: of_command.pop(name) for name in ("reread", "is_over") if name in of_command}
     return Request(
         run_id=run_id,
         number=number,
         command=command,
         attempt=attempt,
         settings=settings,
-        history=history,
-        ask=nobody_answers,
+        access=Alone(records, **instead),
         progress=CallProgress(),
-        **{"reread": nothing_changes, "is_over": no_run_ends, **of_command},
+        **of_command,
     )
 
 

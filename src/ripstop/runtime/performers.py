@@ -3,7 +3,7 @@
 All times are microseconds since 1970-01-01 UTC.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
@@ -34,6 +34,15 @@ class Kind(Enum):
         self.repeatable = name in ("pure", "keyed")
 
 
+class RunAccess(Protocol):
+    """What a request lets a performer learn and do besides answering it; `Request` says what each of them is."""
+
+    def history(self) -> Awaitable[list[Record]]: ...
+    def ask(self, key: str, question: AskPerson) -> Awaitable[PersonAnswered | None]: ...
+    def reread(self, run_id: str) -> Awaitable[bool]: ...
+    def is_over(self, run_id: str) -> Awaitable[bool]: ...
+
+
 class Request(Struct, frozen=True, kw_only=True):
     """A command ready to be performed, with everything a performer may need."""
 
@@ -58,26 +67,35 @@ class Request(Struct, frozen=True, kw_only=True):
     """Another worker had begun it, and never recorded how it ended."""
     woken: int = 0
     """How often the run that it awaits has ended since it was asked."""
-    history: Callable[[], Awaitable[list[Record]]]
-    """The run's records so far, if a performer needs them."""
-    ask: Callable[[str, AskPerson], Awaitable[PersonAnswered | None]]
-    """Ask a person, by a key that is the same for the same question: the answer, or `None` if there is none yet.
-
-    Then the performer returns `None`, and is called again when the person has answered.
-    """
+    access: RunAccess
     progress: CallProgress
-    reread: Callable[[str], Awaitable[bool]]
-    """Read the definition of a run again from its files, and continue with it if it has changed: whether it has.
-
-    Raises `Refused` if it is wrong now.
-    """
-    is_over: Callable[[str], Awaitable[bool]]
-    """Whether another run of this journal has ended; false if the journal has no such run."""
 
     @property
     def key(self) -> str:
         """The idempotency key: the same for every attempt at this command, and for nothing else."""
         return f"{self.run_id}/{self.number}"
+
+    async def history(self) -> list[Record]:
+        """The run's records so far."""
+        return await self.access.history()
+
+    async def ask(self, key: str, question: AskPerson) -> PersonAnswered | None:
+        """Ask a person, by a key that is the same for the same question: the answer, or `None` if there is none yet.
+
+        Then the performer returns `None`, and is called again when the person has answered.
+        """
+        return await self.access.ask(key, question)
+
+    async def reread(self, run_id: str) -> bool:
+        """Read the definition of a run again from its files, and continue with it if it has changed: whether it has.
+
+        Raises `Refused` if it is wrong now.
+        """
+        return await self.access.reread(run_id)
+
+    async def is_over(self, run_id: str) -> bool:
+        """Whether another run of this journal has ended; false if the journal has no such run."""
+        return await self.access.is_over(run_id)
 
 
 class TryAgain(RipstopError):

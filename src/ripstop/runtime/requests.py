@@ -1,10 +1,12 @@
 """What a performer is given to perform a command: its words, put together from the records that it names."""
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
-from ripstop.kernel.effects import AskAgent, CallTool, StartRun
+from msgspec import Struct
+
+from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, PersonAnswered, StartRun
+from ripstop.kernel.events import Record
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Child
@@ -14,6 +16,25 @@ from .call_progress import CallProgress
 from .engine import Engine
 from .jobs import Job
 from .performers import Request
+
+
+class _Access(Struct, frozen=True):
+    """`RunAccess` by way of the engine."""
+
+    engine: Engine
+    job: Job
+
+    def history(self) -> Awaitable[list[Record]]:
+        return self.engine.journal.read(self.job.run_id)
+
+    def ask(self, key: str, question: AskPerson) -> Awaitable[PersonAnswered | None]:
+        return ask_person(self.engine, self.job, key, question)
+
+    def reread(self, run_id: str) -> Awaitable[bool]:
+        return self.engine.reread(run_id)
+
+    def is_over(self, run_id: str) -> Awaitable[bool]:
+        return self.engine.is_over(run_id)
 
 
 def request_for(engine: Engine, job: Job, run: Run[Any], progress: CallProgress) -> Request:
@@ -28,7 +49,7 @@ def request_for(engine: Engine, job: Job, run: Run[Any], progress: CallProgress)
         arguments = style.arguments(state, command)
     elif type(command) is StartRun and not job.superseded:  # one that is only undone was asked in a state not kept
         child = style.start_child(state, command)
-    return Request(
+    return Request(  # CPython calls with more than 15 arguments by name much more slowly
         run_id=job.run_id,
         number=job.number,
         command=command,
@@ -41,9 +62,6 @@ def request_for(engine: Engine, job: Job, run: Run[Any], progress: CallProgress)
         superseded=job.superseded,
         repeated=job.doubtful,
         woken=job.woken,
-        history=partial(engine.journal.read, job.run_id),
-        ask=partial(ask_person, engine, job),
+        access=_Access(engine, job),
         progress=progress,
-        reread=engine.reread,
-        is_over=engine.is_over,
     )

@@ -14,6 +14,7 @@ from ripstop.performers.agents.script_file import read_script
 from ripstop.performers.agents.scripted import ScriptedAgent
 from ripstop.runtime.performers import Refused, TryAgain
 from tests.performers.agents.asking import ask
+from tests.performers.requests import Alone
 
 
 def script(folder, *lines):
@@ -265,7 +266,7 @@ def test_the_journal_is_read_once_per_run(tmp_path):
                 reads.append(1)
                 return await original()
 
-            assert (await agent.perform(msgspec.structs.replace(request, history=history))).text == str(n)
+            assert (await agent.perform(msgspec.structs.replace(request, access=Alone(history=history)))).text == str(n)
 
     asyncio.run(play())
     assert len(reads) == 1
@@ -283,7 +284,7 @@ def test_the_journal_of_a_fork_is_read_once_too(tmp_path):
 
     async def play():
         for n in range(9):
-            request = msgspec.structs.replace(ask(number=2 * n + 5), ordinal=n + 1, history=history)
+            request = msgspec.structs.replace(ask(number=2 * n + 5), ordinal=n + 1, access=Alone(history=history))
             assert (await agent.perform(request)).text == str(n)
 
     asyncio.run(play())
