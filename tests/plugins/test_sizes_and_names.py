@@ -4,10 +4,14 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import ripstop
 
 ROOT = Path(ripstop.__file__).parent
 MODULES = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+CORE = ("flow", "style")
+"""What an orchestrator does: call MAIN, carry out what it decides, check, write."""
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 60
 """Lines."""
 
@@ -20,6 +24,12 @@ def test_a_public_class_name_exists_once() -> None:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.req("S4-67")
+def test_the_core_of_the_blackboard_stays_under_500_lines() -> None:
+    core = [text for path, text in MODULES.items() if str(path) in {f"styles/blackboard/{one}.py" for one in CORE}]
+    assert len(core) == len(CORE) and sum(text.count("\n") for text in core) < 500
 
 
 def test_modules_and_functions_are_short() -> None:

@@ -10,7 +10,7 @@ from ripstop.definitions.blackboard.files import READER
 from ripstop.faces.cli.main import cli
 
 
-@pytest.mark.req("S4-5", "S4-8", "S4-60", "S4-61", "S4-62", "S4-63")
+@pytest.mark.req("S4-5", "S4-8", "S4-59", "S4-60", "S4-61", "S4-62", "S4-63")
 @pytest.mark.parametrize("scenario", READER.scenarios)
 def test_a_scenario_runs_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scenario: str) -> None:
     monkeypatch.chdir(tmp_path)

@@ -262,7 +262,7 @@ class TurnResult(Event, frozen=True, kw_only=True):
     """The agent used the end marker."""
 
 
-OUTCOMES = ("completed", "limit", "stopped", "failed", "restart", "transferred")
+OUTCOMES = ("completed", "limit", "stopped", "failed", "restart")
 
 KERNEL_EVENTS: tuple[type[Event], ...] = (
     Started,

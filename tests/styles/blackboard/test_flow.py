@@ -82,7 +82,7 @@ def again(story: Given, **request: Any) -> list[Any]:
 # The loop
 
 
-@pytest.mark.req("S4-53", "S4-54", "S4-55", "S4-56", "S4-41", "S4-49")
+@pytest.mark.req("S4-2", "S4-53", "S4-54", "S4-55", "S4-56", "S4-41", "S4-49")
 def test_an_iteration_is_main_then_history_then_agent_then_report() -> None:
     story = begun()
     assert asked(tell(story, decided("MAKER", "it is missing", task="Make it."))) == CallTool(tool="board_write")
@@ -96,7 +96,7 @@ def test_an_iteration_is_main_then_history_then_agent_then_report() -> None:
     assert "# Iteration\n2 " in prompt(story) and "Made." in prompt(story)
 
 
-@pytest.mark.req("S4-47", "S4-57i", "S4-17")
+@pytest.mark.req("S4-47", "S4-57", "S4-17")
 def test_finish_is_in_the_history_before_the_run_ends() -> None:
     story = begun()
     story.tell(decided("FINISH", "all is done", dev_plan="update M1-T1 status to VERIFIED"))
@@ -122,7 +122,7 @@ def test_a_person_is_asked_and_the_answer_is_in_the_history() -> None:
     assert "straight on" in prompt(story)
 
 
-@pytest.mark.req("S4-52", "S4-58i")
+@pytest.mark.req("S4-52", "S4-58")
 def test_the_last_iteration_leads_to_the_limit_and_can_be_raised() -> None:
     story = begun(board(VerificationPolicy(RULES, max_iterations=1)))
     iteration(story, "iteration: 1\n")
@@ -138,7 +138,7 @@ def test_a_used_board_goes_on_after_its_highest_iteration() -> None:
     assert "[21 earlier entries are left out]" in prompt(story) and "## Iteration 23\ny" in prompt(story)
 
 
-@pytest.mark.req("S4-16", "S4-71?")
+@pytest.mark.req("S4-16", "S4-71")
 def test_main_sees_the_recent_reports_cut_to_their_bound() -> None:
     story = begun(board(VerificationPolicy(RULES, recent_reports=2, max_report_chars=40)))
     for number in range(1, 5):
@@ -188,7 +188,7 @@ def test_prose_before_the_decision_is_allowed_with_last() -> None:
     assert [event.next_agent for event in events if isinstance(event, MainDecided)] == ["MAKER"]
 
 
-@pytest.mark.req("S4-50i", "S4-42", "S4-43", "S4-51")
+@pytest.mark.req("S4-50", "S4-42", "S4-43", "S4-51")
 @pytest.mark.parametrize(
     ("decision", "told"),
     [
@@ -275,7 +275,7 @@ def test_history_append_cannot_forge_an_entry() -> None:
 # What agents report
 
 
-@pytest.mark.req("S4-21", "S4-22", "S4-26i", "S4-28", "S4-36i", "S4-23", "S4-3", "S4-18")
+@pytest.mark.req("S4-21", "S4-22", "S4-26", "S4-28", "S4-36", "S4-23", "S4-3", "S4-18")
 @pytest.mark.parametrize(
     ("report", "told"),
     [
@@ -297,7 +297,7 @@ def test_a_report_that_the_policy_refuses_stops_the_run(report: str, told: str) 
     assert "reports/report_checker.md of CHECKER in iteration 1" in because
 
 
-@pytest.mark.req("S4-27", "S4-40i")
+@pytest.mark.req("S4-27", "S4-40")
 def test_an_agent_outside_the_rules_needs_only_the_iteration() -> None:
     story = begun()
     assert asked(iteration(story, "iteration: 1\nfree words")).agent == "MAIN"

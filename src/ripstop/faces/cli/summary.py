@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ripstop.runtime.engine import Engine, View
 
-EXIT = {"completed": 0, "failed": 1, "limit": 3, "stopped": 3, "restart": 5, "transferred": 4, "stuck": 1}
+EXIT = {"completed": 0, "failed": 1, "limit": 3, "stopped": 3, "restart": 5, "stuck": 1}
 WAITING = 4
 GRACE = 3.0
 """Seconds that calls under way get to finish when the process is interrupted."""

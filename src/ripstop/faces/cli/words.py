@@ -16,7 +16,6 @@ COLOURS = {
     "stopped": "yellow",
     "failed": "red",
     "restart": "yellow",
-    "transferred": "magenta",
     "working": "cyan",
     "interrupted": "yellow",
     "waiting": "magenta",
