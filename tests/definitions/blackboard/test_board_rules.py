@@ -114,7 +114,7 @@ def test_rules_of_the_original_become_gates_without_a_base(tmp_path: Path) -> No
     found = read(tmp_path, policy(report_rules=allowed, tdd_rules=rules))
     assert found.policy.gates == (
         Gate("before", "test_first", first="TEST", then="DEV"),
-        Gate("finish_needs", "test_required_gate", ("TEST",), ("PASS",)),
+        Gate("finish_needs", "test_required_gate", ("TEST",), ("PASS",), if_reported=True),
         Gate("min_number", "min_coverage", verdicts=("PASS",), prefix="coverage:", number=80.0),
         Gate("min_number", "min_coverage", verdicts=("PASS",), prefix="覆盖率：", number=80.0),
     )

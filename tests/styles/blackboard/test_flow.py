@@ -448,12 +448,21 @@ def test_a_run_cannot_finish_over_a_failed_verdict_unless_it_is_overridden() -> 
     story = gated(gate)
     iteration(story, "iteration: 1\n结论：FAIL\n阻塞：broken", "CHECKER")
     story.tell(decided("FINISH"))
-    assert "wants PASS of CHECKER, whose last verdict is FAIL" in ended(story).because
+    assert "wants PASS of CHECKER before FINISH, whose last verdict is FAIL" in ended(story).because
     again(story)
     story.tell(written())
     assert asked(story.tell(decided("FINISH", "known", finish_review_override="ignore"))) == CallTool(
         tool="board_write"
     )
+
+
+def test_a_run_cannot_finish_without_a_verdict_that_is_needed() -> None:
+    gate = Gate("finish_needs", "must_pass", agents=("CHECKER",), verdicts=("PASS",))
+    story = gated(gate)
+    story.tell(decided("FINISH"))
+    assert "wants PASS of CHECKER before FINISH, which has not reported in this run" in ended(story).because
+    story = gated(msgspec.structs.replace(gate, if_reported=True))
+    assert asked(story.tell(decided("FINISH"))) == CallTool(tool="board_write")
 
 
 @pytest.mark.parametrize(("line", "accepted"), [("coverage: 79.9%", False), ("coverage：80%", True), ("", True)])

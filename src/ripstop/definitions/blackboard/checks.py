@@ -55,6 +55,7 @@ class CheckReader:
             first=self._reader.line_start(fields, "first"),
             then=self._reader.line_start(fields, "then"),
             marked=self._reader.field(fields, "marked", str, ""),
+            if_reported=self._reader.field(fields, "if_reported", bool, False),
             on_failure=self._on_failure(fields, "stop"),
         )
 

@@ -11,7 +11,7 @@ GATES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "min_number": (("prefix", "number"), ("agents", "verdicts", "required")),
     "max_number": (("prefix", "number"), ("agents", "verdicts", "required")),
     "before": (("first", "then"), ("verdicts", "marked")),
-    "finish_needs": (("agents", "verdicts"), ()),
+    "finish_needs": (("agents", "verdicts"), ("if_reported",)),
 }
 EVIDENCE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # kind of evidence, likewise
@@ -57,6 +57,10 @@ _GATE: dict[str, Any] = {
         "first": {**TEXT, "description": "The agent that has to report …"},
         "then": {**TEXT, "description": "… before this one is called."},
         "marked": {"type": "string", "description": "Only if the task or its lines in the plan hold this word."},
+        "if_reported": {
+            "type": "boolean",
+            "description": "Whether an agent that has not reported in this run is not asked for.",
+        },
         "on_failure": {"enum": list(ON_FAILURE), "default": "stop"},
     },
 }

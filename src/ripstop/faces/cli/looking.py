@@ -230,10 +230,12 @@ def _tell(told: "TimelineEntry", of_run: str = "") -> None:
     kind = fields.pop("type")
     fields.pop("at")
     number = fields.pop("number")
-    inner = fields.pop("command", None) or fields.pop("answer", None)
-    if inner:
-        kind = f"{kind} {inner.pop('type', '')}"
-        fields = {**fields, **inner}
+    for name in ("command", "answer"):
+        inner = fields.get(name)
+        if isinstance(inner, dict):  # an event of a style may have a number under the same name
+            del fields[name]
+            kind = f"{kind} {inner.pop('type', '')}"
+            fields = {**fields, **inner}
     shown = [
         (name, first_line(_text(value), SHORT))
         for name, value in fields.items()

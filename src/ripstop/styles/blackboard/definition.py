@@ -59,6 +59,8 @@ class Gate(Struct, frozen=True):
     """For `before`: `first` has to report before `then` is called."""
     marked: str = ""
     """For `before`: only if the task, or its lines in the plan, hold this word."""
+    if_reported: bool = False
+    """For `finish_needs`: an agent that has not reported in this run is not asked for."""
     on_failure: Then = "stop"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ripstop.kernel.plain import shown
 
-from .definition import Gate, VerificationPolicy, includes
+from .definition import FINISH, Gate, VerificationPolicy, includes
 from .report import Report, ReportProblem, lines_with
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
@@ -53,13 +53,15 @@ def call_problem(policy: VerificationPolicy, agent: str, words: str, verdicts: M
 
 
 def finish_problem(policy: VerificationPolicy, verdicts: Mapping[str, str]) -> str:
-    """Why the run may not end now; empty if it may. An agent that was never called is not asked for."""
+    """Why the run may not end now; empty if it may."""
     for gate in policy.gates:
         for agent in gate.agents if gate.gate == "finish_needs" else ():
             said = verdicts.get(agent.casefold())
-            if said is not None and said not in gate.verdicts:
-                needed = " or ".join(gate.verdicts)
-                return f"the gate {gate.name!r} wants {needed} of {agent}, whose last verdict is {said or 'none'}"
+            if said in gate.verdicts or (said is None and gate.if_reported):
+                continue
+            needed = f"the gate {gate.name!r} wants {' or '.join(gate.verdicts)} of {agent} before {FINISH}"
+            found = "which has not reported in this run" if said is None else f"whose last verdict is {said or 'none'}"
+            return f"{needed}, {found}"
     return ""
 
 
