@@ -51,13 +51,15 @@ def _said(read: Any, *given: Any) -> Any:
 
 def _plain_last(text: str) -> Any:
     """The object, or what is wrong."""
-    nearest = ""
+    nearest, last_one = "", None
     for start in reversed([place.start() for place in re.finditer("{", text)]):
         found = _object_at(text, start)
-        if found and "decisions" in found[0]:
-            return found[0]
+        if found and "decisions" in found[0] and (last_one is None or found[1] > last_one[1]):
+            last_one = found
         if found and not nearest:
             nearest = ", ".join(map(repr, list(found[0])[:8])) or "nothing"
+    if last_one:
+        return last_one[0]
     if nearest:
         return f"the last JSON object has {nearest}, but no 'decisions'"
     return "there is no complete JSON object in it" if "{" in text else "there is no JSON object in it"

@@ -76,9 +76,10 @@ def _last_of_several(text: str, key: str) -> tuple[dict[str, Any], str]:
     clean = without_thinking(text)
     objects = _Objects(clean, key)
     nearest, left = "", MOST_PARSED * len(clean)
+    found: tuple[dict[str, Any], int, int] | None = None
     for start in _openings(clean):
         end, may_have_key = objects.look(start)
-        if end is None or (nearest and not may_have_key):
+        if end is None or ((nearest or found) and not may_have_key) or (found and end < found[2]):
             continue
         left -= end - start
         if left < 0:
@@ -87,8 +88,10 @@ def _last_of_several(text: str, key: str) -> tuple[dict[str, Any], str]:
         if value is None:
             continue
         if key in value:
-            return value, _around(clean, start, end)
+            found = (value, start, end)  # unless another object that has the key is around it
         nearest = nearest or ", ".join(repr(name) for name in list(value)[:8]) or "nothing"
+    if found:
+        return found[0], _around(clean, found[1], found[2])
     if nearest:
         raise NoReply(f"the last JSON object has {nearest}, but no {key!r}")
     raise NoReply("there is no complete JSON object in it" if "{" in clean else "there is no JSON object in it")

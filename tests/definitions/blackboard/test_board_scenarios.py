@@ -71,7 +71,7 @@ def test_a_script_goes_to_the_end_by_the_rules_of_its_policy(tmp_path: Path, sce
             decision = read_decision(said["reply"], board)
             called = decision.next_agent
             for update in updates_in(decision.dev_plan):
-                plan = apply_update(plan, update) or pytest.fail(f"no task {update.task}")
+                plan = apply_update(plan, update, board.policy.done_statuses) or pytest.fail(f"no task {update.task}")
             if called != FINISH:
                 assert call_problem(board.policy, called, decision.task, verdicts) == ""
         else:

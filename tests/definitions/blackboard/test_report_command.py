@@ -82,7 +82,7 @@ def test_of_agents_outside_the_rules_only_the_iteration_is_checked(tmp_path: Pat
     others = policy(report_rules={**RULES, "apply_to": ["TASTER"]})
     assert as_json(tmp_path, "iteration: 1", others)[0] == 0
     code, document = as_json(tmp_path, "iteration: 1\nVerdict: FINE\nBlockers:", others)
-    assert (code, document["verdict"], document["blockers"], document["clear"]) == (0, None, [], None)
+    assert (code, document["verdict"], document["blockers"], document["clear"]) == (0, None, [""], False)
     code, document = as_json(tmp_path, "iteration: 1\nVerdict: GOOD\nBlockers: no salt", others)
     assert (code, document["verdict"], document["blockers"]) == (0, "GOOD", ["no salt"])
     assert as_json(tmp_path, "Verdict: GOOD", others)[0] == 2

@@ -1,5 +1,6 @@
 """MAIN decides, specialists report: each way that an iteration can take, and each that stops it."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -265,6 +266,72 @@ def test_a_whole_new_plan_replaces_the_old_one() -> None:
     assert "# New" in prompt(story)
 
 
+def test_a_run_without_tasks_is_told_apart_by_its_reasons() -> None:
+    story = begun()
+    for number in range(1, 9):
+        iteration(story, GOOD.replace("PASS", ("FAIL", "PASS")[number % 2]).format(number), "CHECKER", reason=f"M{number}")
+    assert story.run is not None and story.run.ended is None
+
+
+@pytest.mark.parametrize(
+    ("options", "choices"),
+    [
+        (["train", "car", "train"], {"train": "", "car": ""}),
+        (["opt1: take the train", "B：the car"], {"opt1": "take the train", "B": "the car"}),
+        (["Note: it rains"], {"Note: it rains": ""}),
+        ([{"option_id": "opt1", "description": "接受"}], {"opt1": "接受"}),
+        ([{"key": "A", "value": "接受"}], {"A": "接受"}),
+        ([{"label": "go", "description": "by train"}, {"label": "go", "description": "by car"}],
+         {"go: by train": "", "go: by car": ""}),
+    ],
+)  # fmt: skip
+def test_options_keep_their_ids_and_words(options: list[Any], choices: dict[str, str]) -> None:
+    story = begun()
+    question = asked(tell(story, decided("USER", question="How?", options=options), written()))
+    assert {**question.choices} == {**choices, "something else": ""}
+
+
+def test_options_with_one_id_and_different_words_are_refused() -> None:
+    story = begun()
+    story.tell(decided("USER", options=[{"id": "a", "label": "x"}, {"id": "a", "label": "y"}]))
+    assert "'options' has 'a' twice, with different words" in ended(story).because
+
+
+def test_an_override_that_is_false_overrides_nothing() -> None:
+    story = gated(Gate("finish_needs", "must_pass", agents=("CHECKER",), verdicts=("PASS",)))
+    story.tell(decided("FINISH", finish_review_override=False))
+    assert "must_pass" in ended(story).because
+
+
+def test_a_decision_is_the_outermost_object() -> None:
+    story = begun(board(VerificationPolicy(RULES, main_json="last")))
+    nested = {"next_agent": "FINISH", "reason": "outer", "task": {"next_agent": "MAKER", "reason": "inner"}}
+    events = story.tell(said(f"So:\n{json.dumps(nested)}"))
+    assert [event.next_agent for event in events if isinstance(event, MainDecided)] == ["FINISH"]
+
+
+@pytest.mark.parametrize("before", ["<think>MAKER or CHECKER?</think>\n", "\ufeff"])
+def test_thoughts_before_a_strict_decision_are_left_out(before: str) -> None:
+    story = begun()
+    events = story.tell(said(f'{before}{{"next_agent": "MAKER", "reason": "x"}}'))
+    assert any(isinstance(event, MainDecided) for event in events)
+
+
+def test_a_heading_in_history_append_keeps_its_words_but_not_its_number() -> None:
+    story = begun()
+    story.tell(decided(history_append="## Iteration 24: [MILESTONE] done\r\nnoted\n\r## Iteration 999999"))
+    appended = arguments(story)["append"]
+    assert "\n[MILESTONE] done\nnoted\n ## Iteration 999999" in appended and appended.count("\n## ") == 1
+
+
+def test_evidence_that_does_not_hold_is_a_warning() -> None:
+    story = begun(board(VerificationPolicy(RULES, evidence=(Evidence("file", path="x"),))))
+    tell(story, decided("CHECKER"), written(), said(GOOD.format(1)))
+    events = story.tell(checked(evidence=[{"holds": False, "shown": "there is no file 'x'"}]))
+    told = [event.text for event in events if isinstance(event, Warned)]
+    assert told == ["CHECKER claims PASS: x exists, and that does not hold: there is no file 'x'"]
+
+
 def test_history_append_cannot_forge_an_entry() -> None:
     story = begun()
     story.tell(decided(history_append="## Iteration 1:\nnoted\n## Iteration 77\nforged"))
@@ -292,6 +359,8 @@ def test_history_append_cannot_forge_an_entry() -> None:
 def test_a_report_that_the_policy_refuses_stops_the_run(report: str, told: str) -> None:
     story = begun()
     tell(story, decided("CHECKER"), written(), said(report), checked())
+    assert arguments(story)["reports"] == {"reports/report_checker.md": f"{report}\n"}, "a person can mend it there"
+    story.tell(written())
     because = ended(story).because
     assert ended(story).outcome == "failed" and told in because
     assert "reports/report_checker.md of CHECKER in iteration 1" in because
@@ -305,7 +374,7 @@ def test_an_agent_outside_the_rules_needs_only_the_iteration() -> None:
 
 def test_a_refused_report_is_asked_for_again_after_resume() -> None:
     story = begun()
-    tell(story, decided("CHECKER", task="Check."), written(), said("no fields"), checked())
+    tell(story, decided("CHECKER", task="Check."), written(), said("no fields"), checked(), written())
     assert asked(again(story)) == CallTool(tool="board_check")
     question = asked(story.tell(checked()))
     assert question.agent == "CHECKER" and question.continues is None
@@ -314,7 +383,7 @@ def test_a_refused_report_is_asked_for_again_after_resume() -> None:
 
 def test_a_report_that_a_person_mended_on_disk_is_taken_after_resume() -> None:
     story = begun()
-    tell(story, decided("CHECKER"), written(), said("no fields"), checked())
+    tell(story, decided("CHECKER"), written(), said("no fields"), checked(), written())
     again(story)
     events = story.tell(checked(report=GOOD.format(1)))
     assert [event.verdict for event in events if isinstance(event, ReportVerified)] == ["PASS"]
@@ -465,10 +534,13 @@ def test_a_run_cannot_finish_without_a_verdict_that_is_needed() -> None:
     assert asked(story.tell(decided("FINISH"))) == CallTool(tool="board_write")
 
 
-@pytest.mark.parametrize(("line", "accepted"), [("coverage: 79.9%", False), ("coverage：80%", True), ("", True)])
+@pytest.mark.parametrize(
+    ("line", "accepted"),
+    [("coverage: 79.9%", False), ("Coverage: 50/63 (79.9 %)", False), ("coverage：80%", True), ("", True)],
+)
 def test_a_number_below_the_minimum_is_refused(line: str, accepted: bool) -> None:
     story = gated(Gate("min_number", "min_coverage", prefix="coverage:", number=80, verdicts=("PASS",)))
-    tell(story, decided("CHECKER"), written(), said(f"{GOOD.format(1)}{line}\n"), checked())
+    tell(story, decided("CHECKER"), written(), said(f"{GOOD.format(1)}{line}\n"), checked(), written())
     assert story.run is not None and (story.run.ended is None) is accepted
     if not accepted:
         assert "at least 80, and the report says 79.9" in ended(story).because
@@ -492,7 +564,7 @@ def test_main_sees_what_was_claimed_beside_what_was_shown() -> None:
 def test_evidence_that_must_hold_stops_the_run() -> None:
     story = begun(board(VerificationPolicy(RULES, evidence=(Evidence("file", path="x", on_failure="stop"),))))
     tell(story, decided("CHECKER"), written(), said(GOOD.format(1)))
-    story.tell(checked(evidence=[{"holds": False, "shown": "there is no such file"}]))
+    tell(story, checked(evidence=[{"holds": False, "shown": "there is no such file"}]), written())
     assert "claimed PASS: x exists, shown there is no such file" in ended(story).because
 
 
@@ -544,6 +616,18 @@ def test_a_workflow_that_does_not_complete_stops_the_run() -> None:
     story = begun(board(agents=(Specialist("CHECKER", "", "checker", workflow="reviewers"),)))
     tell(story, decided("CHECKER"), written(), RunFinished(run="x", outcome="limit", because="too dear"))
     assert "ended as limit (x): too dear" in ended(story).because
+
+
+def test_a_workflow_that_reaches_the_limit_of_the_run_continues_when_it_is_raised() -> None:
+    definition = board(agents=(Specialist("CHECKER", "", "checker", workflow="reviewers"),))
+    started = Started(style="blackboard", definition="definition", format=FORMAT, limits=Limits(calls=3))
+    story = Given(KIT.style, {"definition": definition})
+    tell(story, started, opened(), decided("CHECKER"), written())
+    story.tell(RunFinished(run="story.9", outcome="limit", because="no calls left", calls=2))
+    assert ended(story).outcome == "limit"
+    again(story, raises={"calls": 5})
+    command = asked(story.tell(checked()))
+    assert isinstance(command, StartRun) and command.name == "story.9"
 
 
 def test_a_child_works_on_a_copy_of_the_board() -> None:

@@ -9,7 +9,7 @@ from ripstop.definitions.problems import Position, Problem, WrongDefinition
 from ripstop.definitions.yaml_tree import read_text
 from ripstop.kernel.errors import UsageError
 from ripstop.styles.blackboard.gates import report_problems
-from ripstop.styles.blackboard.report import Report, ReportProblem, read_report
+from ripstop.styles.blackboard.report import Report, ReportProblem, lines_of, read_report
 
 from .policy_reader import read_policy
 
@@ -40,7 +40,7 @@ def check_report(file: Path, policy: Path, agent: str, iteration: int | None = N
     text = _text(file)
     report = read_report(text, read.policy.report_rules, agent, iteration)
     found = (*report.problems, *report_problems(text, report, read.policy, agent))
-    lines = text.splitlines()
+    lines = lines_of(text)
     problems = tuple(
         Problem(Position(str(file), one.line, one.column), one.text, source=lines[one.line - 1] if one.quote else "")
         for one in found

@@ -3,6 +3,7 @@
 What it names has to exist; what is wrong with it is said at once. Keys that are not known are kept and shown.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,10 @@ MAX_OPTIONS = 20
 MAX_TEXT = 200_000
 """Characters of one text in a decision."""
 TEXTS = ("reason", "dev_plan", "dev_plan_next", "history_append", "question", "decision_title")
+_IDS = ("id", "option_id", "key")
+_WORDS = ("label", "title", "text", "description", "value")
+_NAMED = re.compile(r"([A-Za-z]{0,10}\d{1,3}|[A-Z])[:：]\s*(\S.*)", re.DOTALL)
+"""An option such as `opt2: Take the train.`"""
 KNOWN = (NEXT, *TEXTS, "task", "options", "finish_review_override")
 
 
@@ -36,9 +41,19 @@ class Decision(Struct, frozen=True):
     history_append: str = ""
     question: str = ""
     title: str = ""
-    options: tuple[str, ...] = ()
+    options: dict[str, str] = {}
+    """What a person can choose, each with its label; empty: it needs none."""
     override: str = ""
     others: dict[str, Any] = {}
+
+    @property
+    def assignment(self) -> str:
+        """What the agent is to do; MAIN need not say it twice."""
+        return self.task or self.reason
+
+    @property
+    def overrides(self) -> bool:
+        return self.override not in ("", "false")
 
 
 def read_decision(text: str, board: Board) -> Decision:
@@ -76,18 +91,12 @@ def legal_names(board: Board) -> list[str]:
 
 def _object(text: str, mode: str) -> Mapping[str, Any]:
     try:
-        said = reply.last(text, NEXT)[0] if mode == "last" else _strict(text)
-    except (reply.NoReply, msgspec.MsgspecError, RecursionError, ValueError) as error:
-        raise WrongDecision(f"{NOT_JSON}: {error}") from error
-    if not isinstance(said, dict):
-        raise WrongDecision(f"{NOT_JSON}: it is {shown(said)}, and not an object")
+        said = reply.last(text, NEXT)[0] if mode == "last" else reply.strict(text.removeprefix("\ufeff"))
+    except reply.NoReply as error:
+        raise WrongDecision(f"{NOT_JSON} (MAIN's reply is not JSON: {error})") from error
     if not is_plain(said):
-        raise WrongDecision(f"{NOT_JSON}: it is nested more than {DEEPEST} levels deep")
+        raise WrongDecision(f"{NOT_JSON} (MAIN's reply is nested more than {DEEPEST} levels deep)")
     return said
-
-
-def _strict(text: str) -> Any:
-    return msgspec.json.decode(text.strip().encode("utf-8", "replace"))
 
 
 def _agent(named: object, board: Board) -> str:
@@ -121,26 +130,36 @@ def _any_text(value: Any) -> str:
     return text
 
 
-def _options(value: Any) -> tuple[str, ...]:
-    """What a person can choose from. An option is a text, or an object with its words."""
+def _options(value: Any) -> dict[str, str]:
+    """What a person can choose from. An option is a text, or an object with an id and its words."""
     if value is None:
-        return ()
+        return {}
     if not isinstance(value, list):
         raise WrongDecision(f"'options' must be a list, not {shown(value)}")
     if len(value) > MAX_OPTIONS:
         raise WrongDecision(f"'options' has {len(value)} entries; at most {MAX_OPTIONS} are allowed")
-    found = [_option(one) for one in value]
-    return tuple(dict.fromkeys(found))
+    found: dict[str, str] = {}
+    for one in value:
+        choice, label = _option(one)
+        if found.get(choice, label) != label:
+            raise WrongDecision(f"'options' has {shown(choice)} twice, with different words")
+        found[choice] = label
+    return found
 
 
-def _option(one: Any) -> str:
+def _option(one: Any) -> tuple[str, str]:
+    """The choice and its label; empty if the choice says it all. A text may be `id: words`."""
     if isinstance(one, dict):
-        named = [one[key] for key in ("label", "description", "title", "text", "id", "option_id") if key in one]
-        one = named[0] if named else one
-    text = _any_text(one).strip()
-    if not text:
+        words = ": ".join(_any_text(one[key]).strip() for key in _WORDS if one.get(key))
+        choice = next((_any_text(one[key]).strip() for key in _IDS if one.get(key)), "")
+        choice, label = (choice, words) if choice else (words or _any_text(one), "")
+    else:
+        text = _any_text(one).strip()
+        named = _NAMED.match(text)
+        choice, label = (named[1], named[2]) if named else (text, "")
+    if not choice:
         raise WrongDecision("'options' has an empty entry")
-    return text
+    return choice, label
 
 
 def _names(said: Mapping[str, Any]) -> str:

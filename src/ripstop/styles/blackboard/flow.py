@@ -7,9 +7,11 @@
   by a person and counts. What changed during an agent's turn cannot be told from the agent's work: the run stops.
 """
 
+from collections.abc import Collection
 from itertools import pairwise
 
 from ripstop.kernel import progress
+from ripstop.kernel.budget import slice_for_child
 from ripstop.kernel.effects import (
     Answer,
     AskAgent,
@@ -73,7 +75,7 @@ def after_main(step: Step[BoardState], finished: FinishedTurn) -> None:
             return turns.correct(step, turn, finished, f"Your decision could not be used: {error}. Decide again.")
         said = f"record {finished.number}: {shown(finished.text.strip())}"
         raise Unworkable(f"{error} (MAIN, iteration {state.iteration}, {said})") from error
-    changes = (decision.next_agent, decision.task, decision.dev_plan, decision.dev_plan_next)
+    changes = (decision.next_agent, decision.assignment, decision.dev_plan, decision.dev_plan_next)
     step.record(
         MainDecided(
             agent=MAIN,
@@ -84,9 +86,12 @@ def after_main(step: Step[BoardState], finished: FinishedTurn) -> None:
             at=step.at,
         )
     )
+    plan, done = decision.dev_plan_next or state.known.plan, state.definition.policy.done_statuses
     for update in updates_in(decision.dev_plan):
-        if apply_update(step.state.known.plan, update) is None:
-            step.warn(f"the plan has no task {update.task!r} with a status, so {update.status!r} was only recorded")
+        updated = apply_update(plan, update, done)
+        if updated is None:
+            step.warn(f"the plan has no place for a status of {update.task!r}; {update.status!r} was only recorded")
+        plan = updated or plan
     for name in list(decision.others)[:MAX_SHOWN]:
         step.warn(f"MAIN's decision has {name!r}, which is kept and does nothing")
     write(step)
@@ -95,11 +100,11 @@ def after_main(step: Step[BoardState], finished: FinishedTurn) -> None:
 def _check_gates(state: BoardState, decision: Decision) -> None:
     policy, agent = state.definition.policy, decision.next_agent
     if agent == FINISH:
-        problem = "" if decision.override else finish_problem(policy, state.verdicts)
+        problem = "" if decision.overrides else finish_problem(policy, state.verdicts)
     elif agent == USER:
         problem = ""
     else:
-        words = f"{decision.task}\n{words_about(state.known.plan, decision.task or decision.reason)}"
+        words = f"{decision.assignment}\n{words_about(state.known.plan, decision.assignment)}"
         problem = call_problem(policy, agent, words, state.verdicts)
     if problem:
         raise WrongDecision(problem)
@@ -132,6 +137,8 @@ def after_writing(step: Step[BoardState], answer: Answer) -> None:
     match state.phase:
         case "decide":
             return _carry_out(step)
+        case "check":
+            return verify(step)
         case "sync" if state.agent is not None and state.report_number:
             return check(step)
         case "sync" if state.decision is not None:
@@ -161,7 +168,7 @@ def _carry_out(step: Step[BoardState]) -> None:
     if decision.next_agent == FINISH:
         return step.end("completed", decision.reason, result_of(state))
     if decision.next_agent == USER:
-        choices = dict.fromkeys(decision.options, "")
+        choices = dict(decision.options)
         if choices:
             choices[OTHER] = ""
         step.ask(
@@ -180,7 +187,7 @@ def _carry_out(step: Step[BoardState]) -> None:
         raise Unworkable(f"The board has no agent {decision.next_agent!r} any more (iteration {state.iteration}).")
     context = (1, state.decisions[-1].number)
     if agent.workflow:
-        step.ask(StartRun(workflow=agent.workflow, context=context))
+        step.ask(StartRun(workflow=agent.workflow, name=state.continued, context=context))
     else:
         step.ask(AskAgent(agent=agent.name, model=agent.model, context=context))
     return None
@@ -212,10 +219,17 @@ def after_workflow(step: Step[BoardState], answer: Answer) -> None:
     if not isinstance(answer, RunFinished):
         reason = answer.reason if isinstance(answer, Failed) else "its run has no end"
         raise Unworkable(f"The workflow of {agent} could not be run in iteration {state.iteration}: {reason}")
+    if answer.outcome == "limit" and isinstance(slice_for_child(step.run, _start_of(state)), GuardTripped):
+        return _carry_out(step)  # it is the limit of this run, so a guard says so
     if answer.outcome != "completed":
         ended = f"ended as {answer.outcome} ({answer.run}): {answer.because}"
         raise Unworkable(f"The workflow of {agent} in iteration {state.iteration} {ended}")
-    check(step)
+    return check(step)
+
+
+def _start_of(state: BoardState) -> StartRun:
+    assert state.agent is not None
+    return StartRun(workflow=state.agent.workflow)
 
 
 def check(step: Step[BoardState]) -> None:
@@ -249,20 +263,21 @@ def verify(step: Step[BoardState]) -> None:
     report = verification.read(state, text)
     wrong = verification.problems(state, text, report)
     if wrong:
-        told = "; ".join(f"{problem.field}: {problem}" for problem in wrong[:MAX_SHOWN])
-        raise Unworkable(f"{agent.report} of {agent.name} in iteration {state.iteration} is refused: {told}")
+        return _refuse(step, "; ".join(f"{problem.field}: {problem}" for problem in wrong[:MAX_SHOWN]))
     shown_now = verification.shown(state, text, report)
     for demanded, one in shown_now:
         if demanded and demanded.on_failure == "stop" and not one.holds:
-            told = f"claimed {one.claimed}, shown {one.shown}"
-            raise Unworkable(f"{agent.report} of {agent.name} in iteration {state.iteration} is refused: {told}")
+            return _refuse(step, f"claimed {one.claimed}, shown {one.shown}")
+    for _, one in shown_now:
+        if not one.holds:
+            step.warn(f"{agent.name} claims {one.claimed}, and that does not hold: {one.shown}")
     deeds = turns.deeds(state.turn) if state.turn else []
     decision = state.decision
     assert decision is not None
     step.record(
         ReportVerified(
             agent=agent.name,
-            digest=progress.digest(decision.task, report.verdict, report.open_blockers, deeds),
+            digest=progress.digest(decision.assignment, report.verdict, report.open_blockers, deeds),
             courteous=courteous(text, step.run.guards),
             end_marker=progress.has_end_marker(text, step.run.guards),
             iteration=state.iteration,
@@ -272,8 +287,17 @@ def verify(step: Step[BoardState]) -> None:
             at=step.at,
         )
     )
-    _check_flips(step, agent.name, decision.task)
-    write(step)
+    _check_flips(step, agent.name, decision.assignment)
+    return write(step)
+
+
+def _refuse(step: Step[BoardState], told: str) -> None:
+    """Stop the run; first put the report on the board, where a person can mend it."""
+    state, agent = step.state, step.state.agent
+    assert agent is not None
+    if not state.report_kept and state.rewrites < MAX_REWRITES:
+        return write(step)
+    raise Unworkable(f"{agent.report} of {agent.name} in iteration {state.iteration} is refused: {told}")
 
 
 def _check_flips(step: Step[BoardState], agent: str, task: str) -> None:
@@ -310,8 +334,8 @@ def tools_for(state: BoardState) -> tuple[str, ...]:
     return tools_of(state.agent) if state.agent and state.phase == "agent" else ()
 
 
-def with_updates(plan: str, decision: Decision) -> str:
+def with_updates(plan: str, decision: Decision, done: Collection[str]) -> str:
     """The plan with the statuses that a decision changes."""
     for update in updates_in(decision.dev_plan):
-        plan = apply_update(plan, update) or plan
+        plan = apply_update(plan, update, done) or plan
     return plan

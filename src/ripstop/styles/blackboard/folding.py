@@ -49,6 +49,8 @@ def evolve(state: BoardState, number: int, event: Event) -> BoardState:
             return _asked(state, number, event, command)
         case Answered(answer=PersonAnswered() as said) if state.phase == "user":
             return replace(state, found={"choice": said.choice, "text": said.text, "by": said.by}, found_at=number)
+        case Answered(answer=RunFinished() as finished):
+            return joined(state, number, finished, None)
         case Answered(answer=ToolReturned(value=value)) if not _is_turns(state, event):
             return _looked(state, number, value if isinstance(value, dict) else {})
         case Resumed(raises=raises, accept_edits=accepts):
@@ -69,7 +71,8 @@ def joined(state: BoardState, number: int, finished: Answer, result: Any) -> Boa
     prefix = state.definition.policy.report_rules.iteration_prefix
     if not any(lines_with(report.splitlines(), prefix)):  # a workflow knows nothing of iterations
         report = f"{prefix} {state.iteration}\n{report}"
-    return replace(state, report=report, report_number=number)
+    continued = finished.run if finished.outcome == "limit" else ""
+    return replace(state, report=report, report_number=number, continued=continued)
 
 
 # Commands
@@ -97,7 +100,7 @@ def _asked(state: BoardState, number: int, event: Asked, command: Command) -> Bo
 
 def _with_agent(state: BoardState, name: str) -> BoardState:
     agent = state.definition.agent(name)
-    return replace(state, phase="agent", agent=agent, report="", report_number=0, found={})
+    return replace(state, phase="agent", agent=agent, report="", report_number=0, report_kept=False, found={})
 
 
 def _with_report(state: BoardState) -> BoardState:
@@ -123,6 +126,8 @@ def _is_turns(state: BoardState, event: Answered) -> bool:
 
 
 def _looked(state: BoardState, number: int, value: dict[str, Any]) -> BoardState:
+    if state.phase == "check" and "edited" in value:
+        return _kept(state, value)
     state = replace(state, found=value, found_at=number)
     match state.phase:
         case "open":
@@ -130,6 +135,14 @@ def _looked(state: BoardState, number: int, value: dict[str, Any]) -> BoardState
         case "check":
             return _checked(state, number, value)
     return _written(state, value)
+
+
+def _kept(state: BoardState, value: dict[str, Any]) -> BoardState:
+    """A refused report was written to the board, or edits were found instead."""
+    state = replace(state, known=replace(state.known, digest=str(value.get("digest", ""))))
+    if value.get("edited"):
+        return replace(_with_edits(state, value), rewrites=state.rewrites + 1)
+    return replace(state, report_kept=True)
 
 
 def _opened(state: BoardState, value: dict[str, Any]) -> BoardState:
@@ -178,7 +191,7 @@ def _with_edits(state: BoardState, value: dict[str, Any]) -> BoardState:
     if isinstance(plan, str):
         known = replace(known, plan=plan)
         if writing.plan is not None and state.decision is not None:
-            updated = with_updates(plan, state.decision)
+            updated = with_updates(plan, state.decision, state.definition.policy.done_statuses)
             writing = replace(writing, plan=None if updated == plan else updated)
     return replace(state, known=known, writing=writing)
 
@@ -190,12 +203,12 @@ def _decided(state: BoardState, number: int, event: MainDecided) -> BoardState:
     assert state.turn is not None
     decision = read_decision(state.turn.exchanges[-1].reply.text, state.definition)
     before = state.known.plan
-    plan = with_updates(decision.dev_plan_next or before, decision)
+    plan = with_updates(decision.dev_plan_next or before, decision, state.definition.policy.done_statuses)
     entry = decision_entry(state.iteration, decision, event.at)
     ends = decision.next_agent == FINISH
     writing = Writing(append=_apart(entry), plan=None if plan == before else plan, close=ends)
     kept = (*state.decisions[1 - MIN_KEPT :], Decided(state.iteration, number, decision.next_agent, decision.reason))
-    return replace(state, phase="decide", turn=None, decision=decision, writing=writing, decisions=kept)
+    return replace(state, phase="decide", turn=None, decision=decision, writing=writing, decisions=kept, continued="")
 
 
 def _reported(state: BoardState, event: ReportVerified) -> BoardState:
@@ -216,7 +229,7 @@ def _reported(state: BoardState, event: ReportVerified) -> BoardState:
     )
     kept = max(policy.recent_reports, MIN_KEPT)
     entry = report_entry(state.iteration, agent.name, agent.report, event.verdict, report.open_blockers, event.at)
-    writing = Writing(append=_apart(entry), reports={agent.report: f"{state.report.rstrip()}\n"})
+    writing = Writing(append=_apart(entry), reports=report_file(state))
     return replace(
         state,
         phase="report",
@@ -224,7 +237,7 @@ def _reported(state: BoardState, event: ReportVerified) -> BoardState:
         writing=writing,
         reports=(*state.reports[1 - kept :], one),
         verdicts={**state.verdicts, agent.name.casefold(): event.verdict},
-        flips=_flips(state, flip_key(agent.name, state.decision.task), event.verdict),
+        flips=_flips(state, flip_key(agent.name, state.decision.assignment), event.verdict),
     )
 
 
@@ -248,6 +261,11 @@ def _apart(entry: str) -> str:
     return f"\n{entry}"
 
 
+def report_file(state: BoardState) -> dict[str, str]:
+    assert state.agent is not None
+    return {state.agent.report: f"{state.report.rstrip()}\n"}
+
+
 # Resuming
 
 
@@ -260,6 +278,6 @@ def _resumed(state: BoardState, more: int, accepts: bool) -> BoardState:
         case "check" if state.found.get("changed"):
             return replace(state, phase="sync", writing=Writing()) if accepts else state
         case "agent" | "check":
-            state = replace(state, report="", report_number=0, writing=Writing())
+            state = replace(state, report="", report_number=0, report_kept=False, writing=Writing())
             return replace(state, phase="sync") if accepts else replace(state, phase="agent")
     return replace(state, phase="sync", writing=Writing())

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from ripstop.kernel.plain import shown
 
 from .definition import FINISH, Gate, VerificationPolicy, includes
-from .report import Report, ReportProblem, lines_with
+from .report import Report, ReportProblem, lines_of, lines_with
 
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+_PERCENTAGE = re.compile(rf"({_NUMBER.pattern})\s*[%％]")
 MAX_SEARCHED = 200
 """Characters of a line in which a number is looked for."""
 
@@ -28,7 +29,7 @@ def report_problems(
             continue
         if not _applies(gate, policy, agent) or (gate.verdicts and report.verdict not in gate.verdicts):
             continue
-        lines = lines or text.splitlines()
+        lines = lines or lines_of(text)
         problem = _look(gate, lines)
         if problem:
             problems.append(problem)
@@ -66,9 +67,11 @@ def finish_problem(policy: VerificationPolicy, verdicts: Mapping[str, str]) -> s
 
 
 def number_in(text: str) -> float | None:
-    """The first number in a text, such as 83.5 in `83.5 %`."""
-    found = _NUMBER.search(text[:MAX_SEARCHED])
-    return float(found[0]) if found else None
+    """The first percentage in a text, else the first number: 60 in `90/150 (60 %)`, 2150 in `2,150 words`."""
+    part = text[:MAX_SEARCHED]
+    percentage = _PERCENTAGE.search(part)
+    found = percentage[1] if percentage else (number[0] if (number := _NUMBER.search(part)) else None)
+    return None if found is None else float(found.replace(",", ""))
 
 
 def _applies(gate: Gate, policy: VerificationPolicy, agent: str) -> bool:
@@ -76,7 +79,7 @@ def _applies(gate: Gate, policy: VerificationPolicy, agent: str) -> bool:
 
 
 def _look(gate: Gate, lines: Sequence[str]) -> ReportProblem | None:
-    found = list(lines_with(lines, gate.prefix))
+    found = list(lines_with(lines, gate.prefix, any_case=True))
     where = max(1, len(lines))
     if gate.gate == "forbid_line":
         if not found:

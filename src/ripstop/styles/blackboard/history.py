@@ -10,14 +10,15 @@ from msgspec import Struct
 
 from .decision import Decision
 
-ITERATION = r"^## Iteration (\d{1,9})\b"
+ITERATION = r"(?i)^\ufeff?#{2,4} (?:[^\n(]{0,60}\()?Iteration (\d{1,6})\b"
 """How the entry of an iteration begins, so that a new run on a used board knows where to go on."""
 TAIL = 200_000
 """Characters of an existing history that are read."""
 MAX_ENTRY = 4_000
 """Characters of an entry that MAIN is shown."""
 _HEADING = re.compile(r"^(?=#)", re.MULTILINE)
-_OWN_HEADING = re.compile(r"\A\s*## Iteration [^\n]*\n?")
+_OWN_HEADING = re.compile(r"\A\s*#{2,4} Iteration \d{0,9}[ \t:：]*([^\n]*)\n?", re.IGNORECASE)
+"""A heading that MAIN writes itself; what it says besides the number is kept."""
 
 
 class History(Struct, frozen=True):
@@ -51,9 +52,11 @@ def decision_entry(iteration: int, decision: Decision, at: int) -> str:
         ("dev_plan", decision.dev_plan),
         ("finish_review_override", decision.override),
         ("question", decision.question),
-        ("options", "; ".join(decision.options)),
+        ("options", "; ".join(f"{one}: {label}" if label else one for one, label in decision.options.items())),
+        ("title", decision.title),
     ]
-    added = _OWN_HEADING.sub("", decision.history_append).strip()
+    written = decision.history_append.replace("\r", "")  # before headings are looked for, which it could hide
+    added = _OWN_HEADING.sub(r"\1\n", written).strip()
     return _entry(f"Iteration {iteration}", at, rows, added)
 
 
@@ -70,7 +73,7 @@ def user_entry(iteration: int, question: str, choice: str, text: str, by: str, a
 def _entry(title: str, at: int, rows: list[tuple[str, str]], added: str = "") -> str:
     said = [f"{name}: {_inside(value)}" for name, value in [("at", time_of(at)), *rows] if value.strip()]
     text = "\n".join([f"## {title}", *said, *([_HEADING.sub(" ", added)] if added else [])])
-    return text.replace("\r", "") + "\n"
+    return f"{text}\n"
 
 
 def _inside(text: str) -> str:

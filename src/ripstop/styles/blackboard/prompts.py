@@ -40,7 +40,7 @@ def assignment(state: BoardState) -> str:
     assert decision is not None
     parts = [
         _section("Iteration", str(state.iteration)),
-        _section("Task", decision.task or decision.reason),
+        _section("Task", decision.assignment),
         _section("Why", decision.reason if decision.task else ""),
         _section("Goal", state.goal),
         _section(f"Plan ({state.definition.plan})", cut(state.known.plan, MAX_PLAN)),

@@ -5,10 +5,12 @@
 - The iteration is always needed. Verdict and blockers are checked in the reports of the agents that the rules apply to.
   Both have to be there if the rules require a verdict; otherwise they can be left out, but what is there must be valid.
   In the reports of other agents they are only read.
-- Lines that have the verdict's prefix and no allowed value do not count, unless no line has one.
+- Lines that have the prefix of the iteration or the verdict and no valid value do not count, unless no line has one:
+  logs and tables in a report may begin with the same word.
 - A problem says where it is and quotes the line.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -20,6 +22,7 @@ from .definition import ReportRules, includes
 MAX_BLOCKERS = 200
 MAX_DIGITS = 9
 LONGEST_QUOTE = 200
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 MISSING_ITERATION = "Report missing iteration (critical field)"
 
 
@@ -60,7 +63,7 @@ class Report(Struct, frozen=True):
 def read_report(text: str, rules: ReportRules, agent: str, iteration: int | None = None) -> Report:
     """What a report says. `iteration`: the one that it has to be of; none: any."""
     problems: list[ReportProblem] = []
-    lines = text.splitlines()
+    lines = lines_of(text)
     number = _iteration(lines, rules, iteration, problems)
     of_policy: list[ReportProblem] = []
     verdict = _verdict(lines, rules, rules.require_verdict, of_policy)
@@ -70,12 +73,18 @@ def read_report(text: str, rules: ReportRules, agent: str, iteration: int | None
     return Report(number, verdict, blockers, clear, tuple(problems))
 
 
-def lines_with(lines: Sequence[str], prefix: str) -> Iterator[FieldLine]:
+def lines_of(text: str) -> list[str]:
+    """The lines as editors count them; `str.splitlines` breaks at more characters."""
+    lines = _NEWLINE.split(text.removeprefix("\ufeff"))
+    return lines if lines[-1] else lines[:-1]
+
+
+def lines_with(lines: Sequence[str], prefix: str, any_case: bool = False) -> Iterator[FieldLine]:
     """The lines that begin with a prefix, each with what comes after it."""
-    wanted = one_colon(prefix.strip())
+    wanted = _comparable(prefix.strip(), any_case)
     for number, line in enumerate(lines, 1):
         bare = line.lstrip()
-        if one_colon(bare[: len(wanted)]) == wanted:
+        if _comparable(bare[: len(wanted)], any_case) == wanted:
             rest = bare[len(wanted) :]
             column = len(line) - len(rest.lstrip()) + 1
             yield FieldLine(number, column, rest.strip(), line.strip()[:LONGEST_QUOTE])
@@ -83,6 +92,10 @@ def lines_with(lines: Sequence[str], prefix: str) -> Iterator[FieldLine]:
 
 def one_colon(text: str) -> str:
     return text.replace("：", ":")
+
+
+def _comparable(text: str, any_case: bool) -> str:
+    return one_colon(text).lower() if any_case else one_colon(text)
 
 
 def _iteration(
@@ -94,16 +107,14 @@ def _iteration(
         return None
     numbers: dict[int, FieldLine] = {}
     for line in found:
-        if not (line.value.isascii() and line.value.isdigit() and len(line.value) <= MAX_DIGITS):
-            text = f"the iteration {shown(line.value)} is not a whole number"
-            problems.append(_at(line, "iteration", text))
-        else:
+        if line.value.isascii() and line.value.isdigit() and len(line.value) <= MAX_DIGITS:
             numbers.setdefault(int(line.value), line)
     if len(numbers) > 1:
-        named = " and ".join(map(str, numbers))
+        named = " and ".join(map(str, list(numbers)[:5])) + (" and others" if len(numbers) > 5 else "")
         problems.append(_at(list(numbers.values())[1], "iteration", f"the report names several iterations: {named}"))
         return None
     if not numbers:
+        problems.append(_at(found[0], "iteration", f"the iteration {shown(found[0].value)} is not a whole number"))
         return None
     number, line = next(iter(numbers.items()))
     if wanted is not None and number != wanted:
@@ -150,8 +161,8 @@ def _blockers(
     if len(found) > MAX_BLOCKERS:
         text = f"the report has {len(found)} lines of blockers; at most {MAX_BLOCKERS} are read"
         problems.append(_at(found[MAX_BLOCKERS], "blockers", text))
-    texts = tuple(line.value for line in found[:MAX_BLOCKERS] if line.value)
-    return texts, all(text == rules.blocker_clear_value for text in texts) if texts else None
+    texts = tuple(line.value for line in found[:MAX_BLOCKERS])
+    return texts, all(text == rules.blocker_clear_value for text in texts)
 
 
 def _at(line: FieldLine, field: str, text: str) -> ReportProblem:

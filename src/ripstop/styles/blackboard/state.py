@@ -87,6 +87,10 @@ class BoardState(Struct, frozen=True):
     """What the agent said last …"""
     report_number: int = 0
     """… and the record with it."""
+    report_kept: bool = False
+    """It was refused, and is on the board, where a person can mend it."""
+    continued: str = ""
+    """The workflow's run that reached the limit of this run, and continues if that is raised."""
     found: dict[str, Any] = {}
     """What the last look at the board found …"""
     found_at: int = 0

@@ -20,7 +20,7 @@ from . import flow, folding, verification, view
 from .definition import HISTORY, MAIN, PROMPTS, Board
 from .history import ITERATION, TAIL
 from .prompts import assignment, prompt_for_agent, prompt_for_main, report_format, tools_of
-from .state import BoardArguments, BoardState
+from .state import BoardArguments, BoardState, Writing
 
 OWN = (flow.OPEN, flow.CHECK, flow.WRITE)
 
@@ -86,7 +86,7 @@ class BlackboardStyle(TurnStyle[BoardState]):
             verdict = verification.read(state, text).verdict
             evidence = [look for _, look in verification.wanted(board, agent.name, text, verdict)]
             return {**common, "own": agent.report, "evidence": evidence}
-        writing = state.writing
+        writing = Writing(reports=folding.report_file(state)) if state.phase == "check" else state.writing
         return {
             **common,
             "plan_text": writing.plan,

@@ -5,7 +5,7 @@ from typing import Any
 
 from .definition import Board, Evidence, includes
 from .gates import report_problems
-from .report import Report, ReportProblem, lines_with, read_report
+from .report import Report, ReportProblem, lines_of, lines_with, read_report
 from .state import BoardState, Shown
 
 MAX_EVIDENCE = 50
@@ -27,7 +27,7 @@ def problems(state: BoardState, text: str, report: Report) -> list[ReportProblem
 def wanted(board: Board, agent: str, text: str, verdict: str | None) -> list[tuple[Evidence, dict[str, Any]]]:
     """The evidence that a report needs, each with what the tool has to look for."""
     found: list[tuple[Evidence, dict[str, Any]]] = []
-    lines = text.splitlines()
+    lines = lines_of(text)
     for one in board.policy.evidence:
         if not includes(one.agents or board.policy.report_rules.apply_to, agent):
             continue
@@ -50,7 +50,7 @@ def _looks(one: Evidence, agent: str, lines: Sequence[str]) -> list[dict[str, An
     }
     if not one.line:
         return [look]
-    named = [line.value.strip("`\"'“”") for line in lines_with(lines, one.line) if line.value]
+    named = [line.value.strip("`\"'“”") for line in lines_with(lines, one.line, any_case=True) if line.value]
     if one.evidence == "quote":
         return [{**look, "text": text} for text in named]
     return [{**look, "path": name} for name in named]

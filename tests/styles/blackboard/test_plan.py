@@ -1,0 +1,132 @@
+"""Plans as people and agents write them: an update changes the status of its task, and nothing else."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripstop.styles.blackboard.plan import MAX_UPDATES, Update, apply_update, tasks_of, updates_in
+
+DONE = ("DONE", "VERIFIED")
+
+
+def updated(plan: str, status: str = "DONE", task: str = "M1-T1") -> str | None:
+    return apply_update(plan, Update(task, status), DONE)
+
+
+@pytest.mark.req("S4-44")
+@pytest.mark.parametrize(
+    ("plan", "after"),
+    [
+        ("### M1-T1: Login\n- status: TODO\n- evidence: none", "### M1-T1: Login\n- status: DONE\n- evidence: none"),
+        ("### M1-T1：登录\n- 状态：TODO  \n", "### M1-T1：登录\n- 状态：DONE  \n"),
+        ("### [M1-T1] Login\nstatus: TODO", "### [M1-T1] Login\nstatus: DONE"),
+        ("### Task M1-T1: Login\n- **Status:** TODO", "### Task M1-T1: Login\n- **Status:** DONE"),
+        ("## M1-T1\n* status: **TODO** (since May)", "## M1-T1\n* status: **DONE** (since May)"),
+        ("## M1-T1\n- status: IN PROGRESS", "## M1-T1\n- status: DONE"),
+        ("## M1-T1\n- status: TODO → DOING", "## M1-T1\n- status: DONE"),
+        ("## M1-T1\n- status:", "## M1-T1\n- status: DONE"),
+        ("## M1-T1\r\n- status: TODO\r\nmore\r\n", "## M1-T1\r\n- status: DONE\r\nmore\r\n"),
+        ("- M1-T1: Login (status: TODO)", "- M1-T1: Login (status: DONE)"),
+        ("- M1-T1: Login\n  - status: TODO\n- M1-T2: x", "- M1-T1: Login\n  - status: DONE\n- M1-T2: x"),
+        ("- [ ] M1-T1: Login", "- [x] M1-T1: Login"),
+        ("| ID | Task | Status | Owner |\n|---|---|---|---|\n| M1-T1 | Login | TODO | DEV |",
+         "| ID | Task | Status | Owner |\n|---|---|---|---|\n| M1-T1 | Login | DONE | DEV |"),
+        ("| ID | 状态 | 任务 |\n|---|:-:|---|\n| M1-T1 | **TODO** | 登录 |",
+         "| ID | 状态 | 任务 |\n|---|:-:|---|\n| M1-T1 | **DONE** | 登录 |"),
+        ("| ID | Task | Status |\n|---|---|---|\n| M1-T1 | Login |  |",
+         "| ID | Task | Status |\n|---|---|---|\n| M1-T1 | Login | DONE |"),
+        ("### M1-T2: b\n- depends_on:\n  - M1-T1\n- status: TODO\n### M1-T1: a\n- status: TODO",
+         "### M1-T2: b\n- depends_on:\n  - M1-T1\n- status: TODO\n### M1-T1: a\n- status: DONE"),
+        ("### M1-T1: HTTP status: 400 comes back\n- accepts {status: approved|rejected}\n- status: TODO",
+         "### M1-T1: HTTP status: 400 comes back\n- accepts {status: approved|rejected}\n- status: DONE"),
+        ("```\n### M1-T1: template\n- status: TODO\n```\n### M1-T1: real\n- status: TODO",
+         "```\n### M1-T1: template\n- status: TODO\n```\n### M1-T1: real\n- status: DONE"),
+    ],
+)  # fmt: skip
+def test_an_update_changes_the_status_and_nothing_else(plan: str, after: str) -> None:
+    assert updated(plan) == after.replace("|  |", "| DONE |")
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "# Plan\nM1-T1 is mentioned here, status: TODO",
+        "| ID | Task |\n|---|---|\n| M1-T1 | Login page |",
+        "| M1-T1 | Login | TODO |",
+        "### M1-T1: no status",
+        "### M1-T2: b\n- M1-T1 comes first\n- status: TODO",
+        "",
+    ],
+)
+def test_a_plan_without_a_place_for_the_status_stays_as_it_is(plan: str) -> None:
+    assert updated(plan) is None
+
+
+@pytest.mark.parametrize(
+    ("box", "status", "after"), [(" ", "VERIFIED", "x"), ("x", "DOING", " "), ("x", "TODO", " "), (" ", "TODO", " ")]
+)
+def test_a_box_is_ticked_only_for_what_is_done(box: str, status: str, after: str) -> None:
+    assert updated(f"- [{box}] M1-T1: a", status) == f"- [{after}] M1-T1: a"
+
+
+def test_a_clear_box_cannot_say_that_a_task_is_under_way() -> None:
+    assert updated("- [ ] M1-T1: a", "IN_PROGRESS") is None
+
+
+def test_tasks_are_listed_once_with_title_and_status() -> None:
+    plan = (
+        "# Plan\n- M1-T1: overview\n\n## M1: Foundations\n### M1-T1: Login (rendered + reviewed)\n- status: DOING\n"
+        "- acceptance:\n  - E2E tests pass\n  - Python3 works\n## 1.1 Numbered\n- status: TODO\n## 2. Notes\n"
+        "### 第1章：雾\n- 状态：TODO\n"
+    )
+    assert [(one.id, one.title, one.status) for one in tasks_of(plan)] == [
+        ("M1-T1", "Login (rendered + reviewed)", "DOING"),
+        ("M1", "Foundations", ""),
+        ("1.1", "Numbered", "TODO"),
+        ("第1章", "雾", "TODO"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "updates"),
+    [
+        ("update M1-T1 status to DONE, then rest", [("M1-T1", "DONE")]),
+        ("update `M1-T1` status to 'IN PROGRESS'.", [("M1-T1", "IN PROGRESS")]),
+        ("update M1-T1 status to DONE并派发DEV", [("M1-T1", "DONE")]),
+        ("Update 第1章 status to 完成", [("第1章", "完成")]),
+        ("do not update M1-T1 status to DONE yet", []),
+        ("M1-T1 is done", []),
+    ],
+)
+def test_updates_are_recognised_in_free_words(said: str, updates: list[Any]) -> None:
+    assert [(one.task, one.status) for one in updates_in(said)] == updates
+
+
+HOSTILE = [
+    f"# P\n| a1 | x{' ' * 3000}| |\n",
+    "- a1 status: X\n" * 100_000,
+    "- a1 x\n" * 140_000,
+    "#" * 100_000,
+    "| " * 100_000 + "\n|-|\n",
+    "".join(f"{' ' * (number % 1000)}- a{number}: x\n" for number in range(5_000)),
+    "- [ ] a1" + "(status: " * 20_000,
+]
+
+
+@pytest.mark.parametrize("plan", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_plan_is_read_before_anybody_notices(plan: str) -> None:
+    """Some of these once took minutes; a test that hangs says so better than a bound in seconds."""
+    tasks_of(plan)
+    apply_update(plan, Update("a1", "DONE"), DONE)
+    assert len(updates_in("update a9 status to D " * 9_000)) == MAX_UPDATES
+
+
+@given(st.lists(st.sampled_from(["#", "- ", "M1-T1", ": ", "status: ", "TODO", "|", "\n", "[ ] ", "```", "(", ")"])))
+def test_any_plan_keeps_all_but_one_line(pieces: list[str]) -> None:
+    plan = "".join(pieces)
+    after = updated(plan)
+    if after is not None:
+        changed = [one for one, other in zip(plan.split("\n"), after.split("\n"), strict=True) if one != other]
+        assert len(changed) <= 1
