@@ -158,6 +158,12 @@ def _named_models(style: Style[Any], definition: Any, settings: Settings, source
     return named or {models.default: ""}
 
 
+def model_meant(model: str, settings: Settings) -> str:
+    """The model behind a name such as `strong`; any other is itself."""
+    strong = settings.models.strong or settings.models.default
+    return {"default": settings.models.default, "strong": strong}.get(model, model)
+
+
 def tools_of(style: Style[Any], definition: Any) -> list[str]:
     """The tools that a definition gives its agents."""
     return list(dict.fromkeys(tool for agent in style.agents(definition) for tool in agent.tools))

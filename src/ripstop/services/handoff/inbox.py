@@ -166,7 +166,7 @@ class Mailroom:
         return "an answer to nothing that is open here: filed, nothing is started" if said.answers else ""
 
     def _guards(self) -> Guards:
-        return HandoffStyle().guards(Policy(), self._documents.app.settings.guards)
+        return HandoffStyle().guards(Policy(guards=self._documents.rules.guards), self._documents.app.settings.guards)
 
     def _learn(self, document: DocumentView) -> None:
         if self._ids is not None:

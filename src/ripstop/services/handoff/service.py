@@ -9,7 +9,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ripstop.app import App, now
+from ripstop.definitions.handoff.reader import FolderRules, read_rules
 from ripstop.definitions.problems import did_you_mean, with_stop
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
@@ -47,7 +47,9 @@ from ripstop.styles.handoff.texts import timestamp
 
 from .folder_runs import FolderRuns
 from .identity import identity_of
+from .local_time import local_time, stamp, utc_offset
 from .reconcile import Reconciliation
+from .rules import first_owner, in_force
 from .run_names import prefix_for, run_of
 from .view import DocumentView, Trouble, Verdict
 
@@ -56,11 +58,16 @@ STALE = 3.0
 """Seconds after which this process writes a file that another process should have written: that one may be dead."""
 
 
-async def open_documents(app: App, root: Path, tell: Callable[[Trouble], None]) -> "HandoffService":
-    """The documents of a folder. To look at a folder creates nothing in it; an id that it has lost is put back."""
+async def open_documents(
+    app: App, root: Path, tell: Callable[[Trouble], None], rules: FolderRules | None = None
+) -> "HandoffService":
+    """The documents of a folder. To look at a folder creates nothing in it; an id that it has lost is put back.
+
+    `rules`: those of the folder, if they were read already. Raises `WrongDefinition` if they cannot be.
+    """
     folder = _folder_at(root)
     identity = await identity_of(app.engine, folder)
-    documents = HandoffService(app, root, tell, identity.id or drawn_id())
+    documents = HandoffService(app, root, tell, identity.id or drawn_id(), rules)
     if identity.lost and folder.is_there():
         await documents.identify()
         lost = f"{OURS}/ was gone; the journal knows this folder, so its documents are the same ones as before"
@@ -69,10 +76,19 @@ async def open_documents(app: App, root: Path, tell: Callable[[Trouble], None]) 
 
 
 class HandoffService:
-    def __init__(self, app: App, root: Path, tell: Callable[[Trouble], None], folder_id: str = "") -> None:
+    def __init__(
+        self,
+        app: App,
+        root: Path,
+        tell: Callable[[Trouble], None],
+        folder_id: str = "",
+        rules: FolderRules | None = None,
+    ) -> None:
         """`folder_id`: the one that the folder gets when something is written into it; empty: it gets one now."""
         self.app = app
         self.folder = _folder_at(root)
+        self.rules = read_rules(root) if rules is None else rules
+        self._docs = in_force(app.settings.docs, self.rules)
         self._tell = tell
         self._id = folder_id or self.folder.id
         self._identified = not folder_id
@@ -165,11 +181,15 @@ class HandoffService:
         conditions: tuple[str, ...] = (),
         max_interactions: int | None = None,
     ) -> DocumentView:
-        """Make a document and its file. The file comes first, whole and under its own name; so if this process
-        dies before the run is begun, the next process to read the folder takes the document in."""
-        owner, creator = checked_name(owner), checked_name(creator)
-        at, language, named = _local_time(), self._language(task), as_id(named)
-        limit = max_interactions or self.app.settings.docs.max_interactions
+        """Make a document and its file; without an owner it is for the folder's first role.
+
+        The file comes first, whole and under its own name; so if this process dies before the run is begun, the next
+        process to read the folder takes the document in.
+        """
+        owner = checked_name(owner or first_owner(self.folder.root, self.rules))
+        creator = checked_name(creator)
+        at, language, named = local_time(), self._language(task), as_id(named)
+        limit = max_interactions or self._docs.max_interactions
         await self.identify()
         if named and await self._exists(named):
             raise _taken(named)
@@ -179,7 +199,7 @@ class HandoffService:
             document = named or stem.removeprefix("workflow_")
             return write(draft(document, creator, owner, task, at, next_action, conditions, language, limit))
 
-        name = await asyncio.to_thread(self.folder.create, kind, _stamp(at), text)
+        name = await asyncio.to_thread(self.folder.create, kind, stamp(at), text)
         written = text(name.removesuffix(".md"))
         document = await self.adopt(name, written, read(written), limit)
         if document.file != name:  # another process has made one with this id in the meantime
@@ -189,8 +209,8 @@ class HandoffService:
 
     def task(self, document: str, creator: str, owner: str, task: str) -> str:
         """The text of a document that a message asks for."""
-        limit = self.app.settings.docs.max_interactions
-        return write(draft(document, creator, owner, task, _local_time(), language=self._language(task), limit=limit))
+        limit = self._docs.max_interactions
+        return write(draft(document, creator, owner, task, local_time(), language=self._language(task), limit=limit))
 
     async def take(self, text: str, kind: str, sender: str) -> DocumentView:
         """Take in a document that came in a message. Raises `Malformed`.
@@ -198,7 +218,7 @@ class HandoffService:
         The run comes first and the file is written from it, under a unique name if `kind` is unique. So it is known
         from the beginning who is to get a reply.
         """
-        name = f"workflow_{safe(kind)}_{_stamp(_local_time())}.md"
+        name = f"workflow_{safe(kind)}_{stamp(local_time())}.md"
         return await self.adopt(name, text, read(text), sender=sender)
 
     async def adopt(
@@ -207,13 +227,15 @@ class HandoffService:
         """Begin the run of a document; `sender`: who sent it in. Raises `Malformed` for names that cannot be."""
         check_names(paper)
         await self.identify()
-        docs, root = self.app.settings.docs, self.folder.root
-        most = max_interactions or docs.max_interactions
+        docs, root = self._docs, self.folder.root
         policy = Policy(
-            max_interactions=most, attempts=docs.attempts, language=self._language(paper.task, paper.next_action)
+            max_interactions=max_interactions or docs.max_interactions,
+            attempts=docs.attempts,
+            language=self._language(paper.task, paper.next_action),
+            guards=self.rules.guards,
         )
         arguments = HandoffArguments(
-            is_document=True, file=name, utc_offset=_utc_offset(), reply_to=sender if docs.replies else ""
+            is_document=True, file=name, utc_offset=utc_offset(), reply_to=sender if docs.replies else ""
         )
         settings = in_folder(RunSettings(model=self.app.settings.models.default), root)
         run_id = run_of(self.prefix, paper.id)
@@ -337,7 +359,7 @@ class HandoffService:
         if paper.status != TERMINATED:
             return False
         if TIMESTAMP.fullmatch(paper.updated):
-            return paper.updated < timestamp(before, _utc_offset())
+            return paper.updated < timestamp(before, utc_offset())
         return run.began < before
 
     async def restore(self) -> list[DocumentView]:
@@ -359,7 +381,7 @@ class HandoffService:
         return True
 
     def _language(self, *texts: str) -> Literal["en", "zh"]:
-        return self.app.settings.docs.language or language_of(*texts)
+        return self._docs.language or language_of(*texts)
 
 
 def _folder_at(root: Path) -> Folder:
@@ -375,16 +397,3 @@ def _id_of(found: FoundFile) -> str:
         return read(found.text).id if found.text is not None else ""
     except Malformed:
         return ""
-
-
-def _stamp(at: str) -> str:
-    """A document's time as file names have it."""
-    return at.replace("-", "").replace(":", "").replace(" ", "_")
-
-
-def _utc_offset() -> int:
-    return time.localtime().tm_gmtoff
-
-
-def _local_time() -> str:
-    return timestamp(now(), _utc_offset())

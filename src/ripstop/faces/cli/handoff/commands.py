@@ -41,7 +41,7 @@ def docs() -> None:
 
 @docs.command(short_help="Make a document for somebody.")
 @click.argument("task")
-@click.option("--to", "owner", required=True, metavar="NAME", help="Who should do it.")
+@click.option("--to", "owner", metavar="NAME", help="Who should do it. Default: the folder's first role.")
 @click.option("--from", "creator", default="", metavar="NAME", help="Who asks for it. Default: you.")
 @click.option(
     "--type", "kind", default="task", metavar="WORD", help="What kind of task it is; part of the file's name."
@@ -51,26 +51,26 @@ def docs() -> None:
 @click.option(
     "--max-interactions",
     type=number_type("docs", "max_interactions"),
-    help="How often it may change hands. Default: 10.",
+    help="How often it may change hands. Default: as handoff.yaml or [docs] says, or 10.",
 )
 @_next
 @folder_option
 @shared_options
 @click.pass_obj
-def new(options: Options, /, task: str, folder: Path, owner: str, creator: str, **given: Any) -> None:
-    """Make a document and give it to somebody.
+def new(options: Options, /, task: str, folder: Path, owner: str | None, creator: str, **given: Any) -> None:
+    """Make a document and give it to somebody: to the role that handoff.yaml names first, if you name nobody.
 
     \b
     Example:
       ripstop docs new "Write add(a, b) and test it" --to programmer --type code
     """
-    if not task.strip() or not owner.strip():
+    if not task.strip() or (owner is not None and not owner.strip()):
         raise click.UsageError("A document needs a task and an owner: ripstop docs new TASK --to NAME.")
     from getpass import getuser
 
-    _plain_text(task, owner, creator, given["kind"], given["named"], given["next_action"], *given["conditions"])
+    _plain_text(task, owner or "", creator, given["kind"], given["named"], given["next_action"], *given["conditions"])
     by = creator or getuser()
-    document, _ = with_documents(options, folder, lambda docs: docs.new(task, owner, by, **given), create=True)
+    document, _ = with_documents(options, folder, lambda docs: docs.new(task, owner or "", by, **given), create=True)
     _show_one(options, document, f"{document.id}  {document.paper.status}, for {document.paper.owner}")
 
 
@@ -314,9 +314,10 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
 def watch(options: Options, /, folder: Path, once: bool, only: tuple[str, ...], **most: Any) -> None:
     """Let agents work on the documents they own: workflows first, the inbox second.
 
-    A role is a file roles/NAME.md that says how it works; [docs.models] in ripstop.toml may give it its own
-    model. The command continues until it is interrupted (Ctrl-C loses nothing), or, with --once, until nothing is left
-    to do; then the exit code is 4 if a person is asked (ripstop desk), and 3 if a guard stopped something.
+    A role is a file roles/NAME.md that says how it works; `models` in handoff.yaml, or [docs.models] in ripstop.toml,
+    may give it its own model. The command continues until it is interrupted (Ctrl-C loses nothing), or, with --once,
+    until nothing is left to do; then the exit code is 4 if a person is asked (ripstop desk), and 3 if a guard stopped
+    something.
 
     --max-… is what all agents together may spend while this command runs. It stops as soon as that is spent, with
     exit code 3; a call that is under way then is cancelled, and made again by the next watch.

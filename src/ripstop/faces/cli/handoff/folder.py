@@ -37,6 +37,7 @@ def with_documents(
     does not exist, and without a name the result is an empty list.
     """
     from ripstop.app import App
+    from ripstop.definitions.handoff.reader import read_rules
     from ripstop.kernel.errors import UsageError
     from ripstop.runtime.ports import NOTHING
     from ripstop.services.handoff.service import open_documents
@@ -44,6 +45,7 @@ def with_documents(
 
     troubles: list[Trouble] = []
     settings = options.settings()
+    rules = read_rules(folder)  # before a journal is made
     takes_in = _is_used(folder)
     create = create or (settings.store == DEFAULT_STORE and takes_in)
     if not create and not takes_in and settings.store == DEFAULT_STORE and not store_path(settings.store).exists():
@@ -54,7 +56,7 @@ def with_documents(
     async def go() -> Any:
         # agents work under `docs watch`, not when a command only reads documents
         async with App(without_tools(settings), create=create, scope=NOTHING) as app:
-            return await work(await open_documents(app, folder, troubles.append))
+            return await work(await open_documents(app, folder, troubles.append, rules))
 
     try:
         return asyncio.run(go()), troubles

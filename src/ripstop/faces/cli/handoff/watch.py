@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ripstop.app import App
+    from ripstop.definitions.handoff.reader import FolderRules
     from ripstop.definitions.handoff.roles import Role
     from ripstop.faces.cli.options import Options
     from ripstop.services.handoff.agent_loop import Mail
@@ -97,17 +98,20 @@ async def watch_documents(
     options: "Options", folder: Path, once: bool, only: tuple[str, ...], limits: dict[str, float]
 ) -> int:
     from ripstop.app import App
+    from ripstop.checks.start import model_meant
+    from ripstop.definitions.handoff.reader import read_rules
     from ripstop.runtime.ports import Prefixed
     from ripstop.services.handoff.agent_loop import Watch
 
     settings = options.settings()
-    roles = _roles(options, settings, folder, only)
+    rules = read_rules(folder)
+    roles = _roles(options, settings, folder, rules, only)
     async with App(without_tools(settings), scope=None) as app:  # what the worker works on follows from the folder's id
-        prefix = (await _identified(app, folder, lambda _: None)).prefix
+        prefix = (await _identified(app, folder, rules, lambda _: None)).prefix
     async with options.app(settings, scope=Prefixed(prefix)) as app:
-        app.trust.check_models(role.model for role in roles.values())
+        app.trust.check_models(model_meant(role.model, settings) for role in roles.values())
         lines = DocumentLines()
-        documents = await _identified(app, folder, lines.trouble)
+        documents = await _identified(app, folder, rules, lines.trouble)
         spending = _Spending(limits, documents.runs)
         lines.runs = documents.runs
         stops = (app.live.watch(lines.see), app.live.watch(spending.see))
@@ -141,11 +145,13 @@ async def watch_documents(
     return _result(options, stock, lines.stopped)
 
 
-async def _identified(app: "App", folder: Path, tell: "Callable[[Trouble], None]") -> "HandoffService":
+async def _identified(
+    app: "App", folder: Path, rules: "FolderRules", tell: "Callable[[Trouble], None]"
+) -> "HandoffService":
     """The documents of a folder, which gets an id if it is there."""
     from ripstop.services.handoff.service import open_documents
 
-    documents = await open_documents(app, folder, tell)
+    documents = await open_documents(app, folder, tell, rules)
     if not await _is_missing(documents):
         await documents.identify()
     return documents
@@ -156,14 +162,18 @@ async def _is_missing(documents: "HandoffService") -> bool:
     return not await asyncio.to_thread(documents.folder.is_there) and bool(await documents.ids())
 
 
-def _roles(options: "Options", settings: "Settings", folder: Path, only: tuple[str, ...]) -> "dict[str, Role]":
+def _roles(
+    options: "Options", settings: "Settings", folder: Path, rules: "FolderRules", only: tuple[str, ...]
+) -> "dict[str, Role]":
     """The roles that are to be played, each with a model that can be used."""
-    from ripstop.checks.start import check_model
+    from ripstop.checks.start import check_model, model_meant
     from ripstop.continuing import absolute_script
+    from ripstop.definitions.handoff.reader import FILE
     from ripstop.definitions.handoff.roles import read_roles
+    from ripstop.services.handoff.rules import in_force
 
     # a model that is named for this call is meant for all roles
-    models = {} if options.model else settings.docs.models
+    models = {} if options.model else in_force(settings.docs, rules).models
     roles = read_roles(folder, models, "[docs.models]", absolute_script(settings.models.default))
     unknown = [name for name in only if name not in roles]
     if unknown or not roles:
@@ -173,7 +183,9 @@ def _roles(options: "Options", settings: "Settings", folder: Path, only: tuple[s
         raise click.UsageError(f"{wanted}: write {file}.{have}")
     chosen = {name: role for name, role in roles.items() if not only or name in only}
     for role in chosen.values():
-        check_model(role.model, base_url=settings.models.base_url)
+        from_file = role.name in rules.models and not options.model
+        where = f"{folder / FILE}: the model of {role.name!r}: " if from_file else ""
+        check_model(model_meant(role.model, settings), where, settings.models.base_url)
     return chosen
 
 
