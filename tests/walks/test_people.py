@@ -1,11 +1,13 @@
 """What people do with runs from the command line: look at questions, answer them, and act."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from ripstop.kernel.effects import AskPerson, Field
+from ripstop.testing.commands import command
 from tests.walks import foreign_style
 from tests.walks.test_command_line import HAIKU, log_of, ripstop, succeed
 
@@ -105,6 +107,19 @@ def test_act_writes_the_file_of_a_document_at_once(tmp_path: Path) -> None:
     assert "Status: in_progress" in file.read_text(encoding="utf-8") and "interrupted" not in done
     succeed("act", made["run"], "pass", "--as", "ann", "--field", "to=bob", cwd=tmp_path)
     assert "Current_Owner: bob" in file.read_text(encoding="utf-8")
+
+
+def test_the_commands_that_show_prints_work_as_they_are_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = json.loads(command("docs", "new", "Write a poem", "--to", "Ann Lee", "--json").out)["run"]
+    for action in ("accept", "pass"):
+        [line] = [one for one in command("show", run).out.splitlines() if f"ripstop act {run} {action}" in one]
+        typed = shlex.split(line.partition("ripstop ")[2])
+        assert typed[3:5] == ["--as", "Ann Lee"], line
+        done = command(*typed)
+        assert done.code == 0, done.err
+    anyone = {action["name"]: action["by"] for action in json.loads(command("show", run, "--json").out)["actions"]}
+    assert anyone == {"assign": "", "accept": "…", "terminate": ""}
 
 
 @pytest.mark.long

@@ -74,6 +74,8 @@ class Action(Struct, frozen=True):
     fields: dict[str, Field] = {}
     confirm: str = ""
     """A question to ask before it is done; empty where it does no harm."""
+    by: str = ""
+    """The only one who may do it; empty: anyone."""
 
 
 class Child(Struct, frozen=True):

@@ -52,6 +52,19 @@ def test_the_actions_are_the_transitions_that_are_legal_now() -> None:
     assert names(story) == []
 
 
+def test_an_action_names_the_owner_if_nobody_else_may_do_it() -> None:
+    story = document()
+    assert {action.name: action.by for action in STYLE.actions(run_of(story))} == {
+        "assign": "",
+        "accept": "ann",
+        "terminate": "",
+    }
+    act(story, "accept")
+    act(story, "pass", to="bob")
+    [accept] = [action for action in STYLE.actions(run_of(story)) if action.name == "accept"]
+    assert accept.by == "bob"
+
+
 def test_every_rule_has_an_action_whose_fields_its_fact_has() -> None:
     assert [*TRANSITIONS] == [*RULES]
     for action in TRANSITIONS.values():

@@ -14,7 +14,7 @@ from ripstop.visible_text import visible_line
 from .options import Options, shared_options
 from .reasons import why_lines
 from .terminal import console_for, say, say_json
-from .words import COLOURS, field_options, first_line, local_time, one_of, shown_path, shown_status
+from .words import COLOURS, action_words, first_line, local_time, one_of, shown_path, shown_status
 
 if TYPE_CHECKING:
     from ripstop.kernel.run import Run
@@ -146,8 +146,8 @@ def show(options: Options, named: str) -> None:
             print_labelled(console, f"{name:8}", text, "dim")
     show_parts(console, parts)
     for action in actions:
-        fields = field_options(action.fields)
-        print_labelled(console, "can     ", f"{action.label}  → ripstop act {view.run.id} {action.name}{fields}", "dim")
+        typed = f"ripstop act {view.run.id} {action_words(action)}"
+        print_labelled(console, "can     ", f"{action.label}  → {typed}", "dim")
 
 
 def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLeft]") -> list[tuple[str, str]]:

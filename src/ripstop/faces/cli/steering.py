@@ -164,14 +164,15 @@ def _said(ask: Any, words: str, text: str, content: str | None, fields: dict[str
 @shared_options
 @click.pass_obj
 def act(options: Options, run_id: str, name: str, fields: tuple[str, ...], by: str | None) -> None:
-    """Do what a run's style lets people do with it now; `ripstop show RUN` lists the actions.
+    """Do what a run's style lets people do with it now; `ripstop show RUN` lists the actions, and says in whose name
+    they are done where only one may do them.
 
     The file of a hand-off document is written at once, unless an agent has to work on it or its folder is not one that
     you have named: then `ripstop resume` writes it.
 
     \b
     Example:
-      ripstop act report-k3f9x pass --field to=reviewer
+      ripstop act report-k3f9x pass --as writer --field to=reviewer
     """
     from ripstop.app import App
     from ripstop.runtime.following import until_settled

@@ -9,6 +9,7 @@ from ripstop.visible_text import visible_line
 
 if TYPE_CHECKING:
     from ripstop.kernel.effects import Field
+    from ripstop.kernel.style import Action
 
 COLOURS = {
     "completed": "green",
@@ -76,6 +77,12 @@ def field_words(field: "Field") -> str:
 def field_options(fields: "Mapping[str, Field]") -> str:
     """The options that give fields of an answer or an action, as they are typed."""
     return "".join(f" --field {shlex.quote(name)}=…" for name in fields)
+
+
+def action_words(action: "Action") -> str:
+    """An action as it is typed after `ripstop act RUN`, in the name of the one who may do it."""
+    name = f" --as {shlex.quote(action.by)}" if action.by else ""
+    return f"{action.name}{name}{field_options(action.fields)}"
 
 
 def seconds(elapsed: float) -> str:

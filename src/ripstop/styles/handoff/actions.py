@@ -6,6 +6,8 @@ An action becomes the same fact that the commands for documents record, so there
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from ripstop.kernel.effects import Field
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Fact, ResumeRequested
@@ -38,14 +40,18 @@ TRANSITIONS = {
         "terminate", "Terminate", {"message": Field(label="Reason")}, "Terminate it before it is completed?"
     ),
 }
-"""One for each rule, in the order of the rules."""
+"""One for each rule, in the order of the rules; who may do it depends on the document."""
 
 
 def actions(run: Run[HandoffState]) -> tuple[Action, ...]:
     if run.ended:
         return (_reopen(run),) if run.verdict else ()
-    status = run.state.paper.status
-    return tuple(TRANSITIONS[name] for name, rule in RULES.items() if status in rule.before)
+    paper = run.state.paper
+    return tuple(
+        replace(TRANSITIONS[name], by=paper.owner if rule.by_owner else "")
+        for name, rule in RULES.items()
+        if paper.status in rule.before
+    )
 
 
 def _reopen(run: Run[HandoffState]) -> Action:
