@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 STATUSES = ("pending", "in_progress", "completed", "terminated")
 
-_as = click.option("--as", "by", default="", metavar="NAME", help="Who does it. Default: the document's owner.")
+_as = click.option(
+    "--as", "by", default="", metavar="NAME", help="Whose name the history records. Default: the document's owner."
+)
 _message = click.option("-m", "--message", default="", metavar="TEXT", help="What to say with it.")
 _next = click.option("--next", "next_action", default="", metavar="TEXT", help="What should be done next.")
 
@@ -193,7 +195,7 @@ def _act(options: Options, folder: Path, named: str, action: str, by: str, **giv
 @shared_options
 @click.pass_obj
 def accept(options: Options, document: str, by: str, folder: Path) -> None:
-    """Accept a pending document: its owner works on it now.
+    """Accept a pending document: its owner works on it now, and the history says that the owner accepted it.
 
     \b
     Example:
@@ -215,6 +217,9 @@ def accept(options: Options, document: str, by: str, folder: Path) -> None:
 def pass_(options: Options, /, document: str, folder: Path, by: str, **given: str) -> None:
     """Hand a document that is in progress to somebody else; a pending one is assigned to them.
 
+    The history records it as done by the document's owner, unless --as names somebody else. Only the owner may hand
+    over what is in progress; anybody may assign what is pending, so give your own name there.
+
     \b
     Example:
       ripstop docs pass task_20261116_093000 --to tester --next "Test add(2, 2)"
@@ -231,7 +236,7 @@ def pass_(options: Options, /, document: str, folder: Path, by: str, **given: st
 @shared_options
 @click.pass_obj
 def complete(options: Options, /, document: str, folder: Path, by: str, **given: str) -> None:
-    """Complete a document that is in progress.
+    """Complete a document that is in progress. Only its owner may, and the history says that the owner did.
 
     \b
     Example:
@@ -249,6 +254,9 @@ def complete(options: Options, /, document: str, folder: Path, by: str, **given:
 @click.pass_obj
 def terminate(options: Options, document: str, folder: Path, by: str, message: str) -> None:
     """Terminate a document that is not finished.
+
+    The history records it as done by the document's owner, unless --as names somebody else. Anybody may, so give
+    your own name.
 
     \b
     Example:
