@@ -108,15 +108,18 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
     Example:
       ripstop docs list --owner programmer
     """
+    from ripstop.definitions.handoff.roles import role_files
+    from ripstop.services.handoff.owners import unknown_owners
     from ripstop.services.handoff.view import plain
 
     found, troubles = with_documents(options, folder, lambda docs: docs.take_stock(with_unread=True))
+    unknown = unknown_owners(found, [path.stem for path in role_files(folder)])
     shown = [d for d in found if owner in ("", d.paper.owner) and status in (None, d.paper.status)]
     shown.sort(key=lambda document: (document.paper.created, document.id))
     if options.as_json:
         listed = {
             "documents": [plain(document) for document in shown],
-            "problems": [{"file": trouble.file, "text": trouble.text} for trouble in troubles],
+            "problems": [{"file": trouble.file, "text": trouble.text} for trouble in (*troubles, *unknown)],
         }
         return say_json(listed)
     if not shown:
@@ -127,6 +130,8 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
     from .tables import show_documents
 
     show_documents(shown)
+    for trouble in unknown:
+        say((trouble.text, "yellow"), err=True)
     refused = sum(len(document.refused) for document in shown)
     if refused:
         kept = "1 refused edit is" if refused == 1 else f"{refused} refused edits are"

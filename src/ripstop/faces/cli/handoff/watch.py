@@ -100,8 +100,10 @@ async def watch_documents(
     from ripstop.app import App
     from ripstop.checks.start import model_meant
     from ripstop.definitions.handoff.reader import read_rules
+    from ripstop.definitions.handoff.roles import role_files
     from ripstop.runtime.ports import Prefixed
     from ripstop.services.handoff.agent_loop import Watch
+    from ripstop.services.handoff.owners import unknown_owners
 
     settings = options.settings()
     rules = read_rules(folder)
@@ -140,8 +142,12 @@ async def watch_documents(
         finally:
             for stop in stops:
                 stop()
+    unknown = {trouble.file: trouble for trouble in unknown_owners(stock, [path.stem for path in role_files(folder)])}
     for document in watch.strangers(stock):
-        lines.stranger(document.id, document.paper.owner)
+        if document.file in unknown:
+            lines.trouble(unknown[document.file])
+        else:
+            lines.stranger(document.id, document.paper.owner)
     return _result(options, stock, lines.stopped)
 
 
