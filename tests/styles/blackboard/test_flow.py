@@ -269,7 +269,8 @@ def test_a_whole_new_plan_replaces_the_old_one() -> None:
 def test_a_run_without_tasks_is_told_apart_by_its_reasons() -> None:
     story = begun()
     for number in range(1, 9):
-        iteration(story, GOOD.replace("PASS", ("FAIL", "PASS")[number % 2]).format(number), "CHECKER", reason=f"M{number}")
+        report = GOOD.replace("PASS", ("FAIL", "PASS")[number % 2]).format(number)
+        iteration(story, report, "CHECKER", reason=f"M{number}")
     assert story.run is not None and story.run.ended is None
 
 
@@ -622,7 +623,8 @@ def test_a_workflow_that_reaches_the_limit_of_the_run_continues_when_it_is_raise
     definition = board(agents=(Specialist("CHECKER", "", "checker", workflow="reviewers"),))
     started = Started(style="blackboard", definition="definition", format=FORMAT, limits=Limits(calls=3))
     story = Given(KIT.style, {"definition": definition})
-    tell(story, started, opened(), decided("CHECKER"), written())
+    story.tell(started)
+    tell(story, opened(), decided("CHECKER"), written())
     story.tell(RunFinished(run="story.9", outcome="limit", because="no calls left", calls=2))
     assert ended(story).outcome == "limit"
     again(story, raises={"calls": 5})
