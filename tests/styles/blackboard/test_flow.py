@@ -169,6 +169,25 @@ def test_a_prompt_and_the_state_stay_bounded_however_long_the_run() -> None:
     assert story.run is not None and len(story.run.state.reports) <= 12 and len(story.run.state.decisions) <= 12
 
 
+def test_what_was_said_last_is_shown_as_said() -> None:
+    story = begun()
+
+    def last() -> str:
+        assert story.run is not None
+        return KIT.style.picture(story.run).document
+
+    iteration(story, "iteration: 1\nMade.")
+    assert last() == "iteration: 1\nMade."
+    tell(story, decided("CHECKER", "it is made"), written())
+    assert last() == "CHECKER: it is made"
+    tell(story, said("no fields"), checked(), written())
+    assert ended(story).outcome == "failed" and last() == "no fields"
+    story = begun()
+    iteration(story, "iteration: 1\nMade.")
+    story.tell(said("not JSON"))
+    assert ended(story).outcome == "failed" and last() == "not JSON"
+
+
 # What MAIN says
 
 

@@ -34,8 +34,13 @@ def where(state: BoardState) -> str:
 
 
 def _said_last(state: BoardState) -> str:
+    """The words of whoever spoke last: a decision, once it is read; a report, even if it is refused."""
+    if state.phase == "main" and state.turn and state.turn.exchanges:
+        return state.turn.exchanges[-1].reply.text
+    if state.phase in ("agent", "check") and state.report_number:
+        return state.report
     decision = state.decision
-    if decision and state.phase == "decide" and not state.finished:
+    if decision and state.phase in ("decide", "agent", "user") and not state.finished:
         return f"{decision.next_agent}: {decision.reason}"
     return state.reports[-1].text if state.reports else ""
 
