@@ -44,7 +44,8 @@ def test_a_style_from_another_package_is_listed_and_worked_on(tmp_path: Path, en
 def test_the_desk_shows_one_question_with_the_text_behind_it(tmp_path: Path, env: dict[str, str]) -> None:
     question = asked(tmp_path)
     told = ripstop("desk", question, cwd=tmp_path, env=env).stdout
-    assert "draft.md" in told and "record 1" in told and f"ripstop answer {question} pass|edit|feedback" in told
+    assert "draft.md" in told and "record 1" in told
+    assert f"  ripstop answer {question} CHOICE --field score=…\n  CHOICE: pass, edit or feedback\n" in told
     (item,) = json.loads(ripstop("desk", question, "--json", cwd=tmp_path, env=env).stdout)
     assert (item["choices"], item["labels"]["pass"]) == (["pass", "edit", "feedback"], "It is good")
     assert item["fields"]["score"]["type"] == "integer" and item["evidence"][0]["number"] == 1

@@ -54,7 +54,7 @@ def test_why_names_the_command_that_answers_an_open_question(tmp_path: Path) -> 
     (question,) = json.loads(succeed("desk", "--json", cwd=tmp_path))
     run = question["id"].partition("/")[0]
     told = succeed("why", run, cwd=tmp_path)
-    assert f"ripstop answer {question['id']} continue|stop" in told
+    assert f"ripstop answer {question['id']} CHOICE" in told and "CHOICE: continue or stop" in told
     assert "limit 2  value 2" in told, "whole numbers are shown as such"
     succeed("answer", question["id"], "stop", cwd=tmp_path)
     assert "ripstop answer" not in succeed("why", run, cwd=tmp_path)

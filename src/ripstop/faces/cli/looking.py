@@ -14,7 +14,16 @@ from ripstop.visible_text import visible_line
 from .options import Options, shared_options
 from .reasons import why_lines
 from .terminal import console_for, say, say_json
-from .words import COLOURS, action_words, first_line, local_time, one_of, shown_path, shown_status
+from .words import (
+    COLOURS,
+    action_words,
+    answer_command,
+    choices_line,
+    first_line,
+    local_time,
+    shown_path,
+    shown_status,
+)
 
 if TYPE_CHECKING:
     from ripstop.kernel.run import Run
@@ -162,7 +171,9 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
         ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
         ("last", first_line(picture.document, 400)),
     ]
-    lines += [("waits", f"{q['question']}  → ripstop answer {q['id']} …") for q in result["waiting"]]
+    lines += [
+        ("waits", f"{q['question']}  → ripstop {answer_command(q['id'], q['choices'])}") for q in result["waiting"]
+    ]
     if view.status == "stuck":
         lines.append(
             ("stuck", f"nothing can move this run any more; `ripstop fork {view.run.id} --at N` continues from it")
@@ -331,11 +342,13 @@ def _to_answer(run: "Run[Any]", within: set[int] | None) -> list[str]:
     """How to answer the questions that are still open: of the whole run, or only those in some records."""
     from ripstop.kernel.effects import AskPerson
 
-    return [
-        f"answer    ripstop answer {run.id}/{number} {one_of(opened.command.choices)}"
-        for number, opened in run.open.items()
-        if isinstance(opened.command, AskPerson) and (within is None or number in within)
-    ]
+    lines = []
+    for number, opened in run.open.items():
+        if isinstance(opened.command, AskPerson) and (within is None or number in within):
+            choices = opened.command.choices
+            lines.append(f"answer    ripstop {answer_command(f'{run.id}/{number}', choices)}")
+            lines += [f"          {line}" for line in choices_line(choices)]
+    return lines
 
 
 @click.command(short_help="Check that the journal is what was written.")

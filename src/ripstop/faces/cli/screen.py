@@ -22,7 +22,7 @@ from .live_words import UnfinishedWords
 from .paragraphs import LABEL, print_indented, print_labelled, print_line
 from .signals import STOPPING, interruption, undisturbed
 from .terminal import Part, console_for, line_of, live_line, text_of
-from .words import COLOURS, command_for, first_line, one_of, seconds, shown_path
+from .words import COLOURS, answer_command, choices_line, command_for, first_line, seconds, shown_path
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -217,8 +217,9 @@ class Screen:
             print_labelled(out, "warning ", f"{more}: {self._command()} log {run_id}", "yellow")
         for question in result["waiting"]:
             print_labelled(out, "waits", question["question"], "magenta")
-            choices = one_of(question["choices"])
-            out.print(line_of(f"        {self._command()} answer {question['id']} {choices}"))
+            choices = question["choices"]
+            for line in (f"{self._command()} {answer_command(question['id'], choices)}", *choices_line(choices)):
+                out.print(line_of(f"        {line}"))
         ways = result.get("ways_on") or result.get("guard", {}).get("ways_on", ())
         for way in ways if not result["waiting"] else ():
             out.print(line_of(f"next    {way.replace('ripstop', self._command(), 1)}"))

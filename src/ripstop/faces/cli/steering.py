@@ -3,13 +3,27 @@
 import asyncio
 import getpass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .options import FolderPath, Options, pairs, shared_options, without_tools
 from .terminal import console_for, say, say_json, say_text
-from .words import command_for, field_options, field_words, local_time, one_of, shown_status
+from .words import (
+    CHOICE,
+    TEXT,
+    answer_command,
+    choices_line,
+    command_for,
+    field_options,
+    field_words,
+    local_time,
+    one_of,
+    shown_status,
+)
+
+if TYPE_CHECKING:
+    from ripstop.views import DeskItem
 
 MAX_ANSWER = 4_000_000
 """Bytes of a file with an answer."""
@@ -41,7 +55,6 @@ def desk(options: Options, item: str | None, to: str | None) -> None:
     from ripstop.views import desk_item
 
     from .pages import all_questions
-    from .paragraphs import print_indented
 
     async def look() -> Any:
         async with open_engine(options.settings(), or_empty=True) as engine:
@@ -57,25 +70,33 @@ def desk(options: Options, item: str | None, to: str | None) -> None:
         return say_json([_plain(one) for _, one in questions])
     if not questions:
         return say("Nothing waits for you.")
-    console = console_for()
     for question, one in questions:
-        title = f"  {one.title}" if one.title else ""
-        say((one.id, "bold"), f"  {local_time(question.at)}{title}")
-        if len(one.family) > 1:
-            say((f"  {' ← '.join(one.family)}", "dim"))
-        print_indented(console, 2, one.question)
-        if item:
-            for record in one.evidence:
-                print_indented(console, 4, (f"record {record.number}  ", "dim"), record.text)
-            if one.document is not None:
-                say_text(one.document)
-        if item:
-            for name, field in one.fields.items():
-                print_indented(console, 2, (f"field {name}  ", "dim"), field_words(field))
-        needed = {name: field for name, field in one.fields.items() if item or field.required}
-        say((f"  ripstop answer {one.id} {one_of(one.choices)}{field_options(needed)}", "dim"))
-        say()
+        _show_question(one, question.at, whole=item is not None)
     return None
+
+
+def _show_question(one: "DeskItem", at: int, whole: bool) -> None:
+    """Show a question and how to answer it; `whole`: with the text behind it, and all fields."""
+    from .paragraphs import print_indented
+
+    console = console_for()
+    title = f"  {one.title}" if one.title else ""
+    say((one.id, "bold"), f"  {local_time(at)}{title}")
+    if len(one.family) > 1:
+        say((f"  {' ← '.join(one.family)}", "dim"))
+    print_indented(console, 2, one.question)
+    if whole:
+        for record in one.evidence:
+            print_indented(console, 4, (f"record {record.number}  ", "dim"), record.text)
+        if one.document is not None:
+            say_text(one.document)
+        for name, field in one.fields.items():
+            print_indented(console, 2, (f"field {name}  ", "dim"), field_words(field))
+    needed = {name: field for name, field in one.fields.items() if whole or field.required}
+    say((f"  ripstop {answer_command(one.id, one.choices, field_options(needed))}", "dim"))
+    for line in choices_line(one.choices):
+        say((f"  {line}", "dim"))
+    say()
 
 
 def _plain(item: Any) -> dict[str, Any]:
@@ -147,6 +168,8 @@ def answer(
 def _said(ask: Any, words: str, text: str, content: str | None, fields: dict[str, str]) -> dict[str, Any]:
     """What the arguments mean: a choice with a text or a document, or words alone."""
     choices, edit = getattr(ask, "choices", {}), getattr(ask, "edit", "")
+    if words in (CHOICE, TEXT) and words not in choices:  # a suggested command, with nothing replaced in it
+        raise click.UsageError(f"Replace {words} with your answer{f': {one_of(choices)}' if choices else ''}.")
     if words in choices or text or not choices:
         if not choices:
             return {"words": content if content is not None else f"{words} {text}".rstrip(), "fields": fields}

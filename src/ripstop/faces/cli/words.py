@@ -1,7 +1,7 @@
 """How the command line says things."""
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -55,9 +55,24 @@ def first_line(text: str, most: int = 200) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def one_of(choices: Iterable[str]) -> str:
+CHOICE, TEXT = "CHOICE", "TEXT"
+"""What a person replaces in a command that answers a question."""
+
+
+def answer_command(question: str, choices: Collection[str], fields: str = "") -> str:
+    """The command that answers a question. A shell makes nothing else of it, even if nothing is replaced in it."""
+    return f"answer {question} {CHOICE if choices else TEXT}{fields}"
+
+
+def choices_line(choices: Collection[str]) -> list[str]:
+    """The line below that command, which says what can be typed; none for a question without choices."""
+    return [f"{CHOICE}: {one_of(choices)}"] if choices else []
+
+
+def one_of(choices: Collection[str]) -> str:
     """The answers that a question takes, as they are typed."""
-    return "|".join(shlex.quote(choice) for choice in choices) or "TEXT"
+    *others, last = map(shlex.quote, choices)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def field_words(field: "Field") -> str:
