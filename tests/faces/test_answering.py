@@ -52,3 +52,22 @@ def test_a_question_without_choices_takes_a_text(tmp_path: Path) -> None:
     question, summary = asked(tmp_path, {"next_agent": "USER", "reason": "a name", "question": "Which soup?"})
     assert f"ripstop answer {question} TEXT\n" in summary and "CHOICE" not in summary
     assert "Replace TEXT with your answer." in command("answer", question, "TEXT").err
+
+
+@pytest.mark.parametrize(
+    ("words", "recorded"),
+    [
+        (("maybe",), 'something else ("maybe")'),
+        (("yes",), "yes"),
+        (("no", "not again"), 'no ("not again")'),
+        (("x" * 500,), f'something else ("{"x" * 79}…")'),
+    ],
+)
+def test_what_was_recorded_as_the_answer_is_said(tmp_path: Path, words: tuple[str, ...], recorded: str) -> None:
+    question, _ = asked(tmp_path)
+    assert command("answer", question, *words).out.startswith(f"Answered: {recorded}. kitchen-")
+
+
+def test_an_answer_without_choices_is_said_in_its_words(tmp_path: Path) -> None:
+    question, _ = asked(tmp_path, {"next_agent": "USER", "reason": "a name", "question": "Which soup?"})
+    assert command("answer", question, "tomato").out.startswith('Answered: "tomato". kitchen-')

@@ -17,14 +17,18 @@ from .words import (
     command_for,
     field_options,
     field_words,
+    first_line,
     local_time,
     one_of,
     shown_status,
 )
 
 if TYPE_CHECKING:
+    from ripstop.runtime.engine import Engine
     from ripstop.views import DeskItem
 
+SHOWN = 80
+"""Characters of an answer's text that are repeated."""
 MAX_ANSWER = 4_000_000
 """Bytes of a file with an answer."""
 
@@ -156,13 +160,14 @@ def answer(
             ask = opened.command if opened else None
             said = _said(ask, words, text, content, pairs(fields, "--field"))
             await engine.answer(run_id, int(number), by=_me() if by is None else by, **said)
-            return (await engine.look(run_id)).status, await engine.has_workers()
+            recorded = await _recorded(engine, run_id, int(number))
+            return recorded, shown_status((await engine.look(run_id)).status, await engine.has_workers())
 
-    status = shown_status(*asyncio.run(tell()))
+    recorded, status = asyncio.run(tell())
     if options.as_json:
         return say_json({"run": run_id, "status": status})
     resume = f"  Resume it:  ripstop resume {run_id}" if status == "interrupted" else ""
-    return say(f"Answered. {run_id} is {status}.{resume}")
+    return say(f"Answered: {recorded}. {run_id} is {status}.{resume}")
 
 
 def _said(ask: Any, words: str, text: str, content: str | None, fields: dict[str, str]) -> dict[str, Any]:
@@ -177,6 +182,20 @@ def _said(ask: Any, words: str, text: str, content: str | None, fields: dict[str
             return {"words": text, "choice": words, "document": content, "fields": fields}
         return {"words": text if content is None else content, "choice": words, "fields": fields}
     return {"words": words if content is None else content, "fields": fields}
+
+
+async def _recorded(engine: "Engine", run_id: str, number: int) -> str:
+    """What was recorded as the answer to a question: words that are not a choice can count as one."""
+    from ripstop.kernel.effects import PersonAnswered
+    from ripstop.kernel.events import Answered
+
+    events = [record.event for record in await engine.journal.read(run_id, after=number)]
+    answers = (event.answer for event in events if isinstance(event, Answered) and event.to == number)
+    said = next(one for one in answers if isinstance(one, PersonAnswered))
+    text = f'"{first_line(said.text, SHOWN)}"' if said.text.strip() else ""
+    fields = ", ".join(f"{name}={value}" for name, value in said.fields.items())
+    note = ", ".join(filter(None, (text, fields)))
+    return f"{said.choice} ({note})" if said.choice and note else said.choice or note
 
 
 @click.command(short_help="Perform an action that a run's style offers.")
