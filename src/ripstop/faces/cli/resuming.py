@@ -1,4 +1,4 @@
-"""`resume --all`: every interrupted run at once, in one process."""
+"""What `resume` finds to do: the latest run that can be resumed or, with `--all`, every interrupted one at once."""
 
 import asyncio
 from contextlib import suppress
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .output import keep_working_without_readers
 from .signals import STOPPING, interruption, resume_with, stop_requested, undisturbed
-from .summary import EXIT, GRACE, WAITING, exit_code, summary
+from .summary import EXIT, GRACE, WAITING, exit_code, summary, way_command
 from .terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .options import Options
 
+ENDED_EARLY = ("limit", "stopped", "failed", "restart")
 WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
 
 
@@ -69,6 +70,49 @@ async def resume_all(options: "Options") -> int:
         return 128 + interrupted.result()
     codes = {exit_code(view.status) for view in views}
     return next((code for code in WORST_FIRST if code in codes), 0)
+
+
+def can_be_resumed(app: "App", run: "Run[Any]") -> bool:
+    """Whether a run that has ended can be resumed."""
+    return run.verdict is not None or app.engine.style(run).resumable(run.state)
+
+
+async def latest_unfinished(app: "App") -> str:
+    """Work that was interrupted goes before what waits for a person, and that before what has ended and can be resumed.
+
+    A run that only listens is not interrupted. Raises `UsageError` if there is none, or if it reached a limit.
+    """
+    from ripstop.kernel.errors import UsageError
+    from ripstop.runtime.ports import RunQuery
+
+    from .pages import all_runs
+
+    tops = await all_runs(app.engine, RunQuery(statuses=("working", "waiting"), parent=""))
+    if tops:
+        return max(tops, key=lambda info: (info.status == "working", info.updated)).run_id
+    ended = await all_runs(app.engine, RunQuery(statuses=ENDED_EARLY, parent=""))
+    known = [info for info in ended if info.style in app.engine.registry.kits]
+    for info in sorted(known, key=lambda info: info.updated, reverse=True):
+        run = (await app.engine.look(info.run_id)).run
+        if can_be_resumed(app, run):
+            _check_limit(app, run)
+            return run.id
+    raise UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
+
+
+def _check_limit(app: "App", run: "Run[Any]") -> None:
+    """Raise `UsageError`, with the command that continues it, if a run has reached a limit."""
+    from ripstop.kernel.errors import UsageError
+    from ripstop.kernel.resuming import limit_of, ways_on
+    from ripstop.views import way
+
+    from .words import command_for
+
+    limit = limit_of(run.verdict) if run.verdict else ""
+    if run.verdict and limit:
+        command = way_command(run.id, way(ways_on(run.verdict)[0]))
+        command = command.replace("ripstop", command_for(app.settings.store), 1)
+        raise UsageError(f"{run.id} has reached its limit of {limit}. Raise it to continue:\n{command}")
 
 
 def tell_missing_tools(app: "App", run: "Run[Any]") -> None:

@@ -9,7 +9,7 @@ import click
 
 from .options import FolderPath, Options, number_type, pairs, shared_options
 from .output import keep_working_without_readers
-from .resuming import tell_missing_tools
+from .resuming import can_be_resumed, latest_unfinished, tell_missing_tools
 from .signals import resume_with, stop_requested
 from .summary import GRACE, exit_code, summary
 from .terminal import say, say_json
@@ -141,7 +141,8 @@ def resume(
     workspace: Path | None,
     accept_edits: bool,
 ) -> None:
-    """Resume an interrupted run; without RUN, the latest that is interrupted, or else waits.
+    """Resume an interrupted run; without RUN, the latest that is interrupted, or else waits, or else has ended and can
+    be resumed.
 
     This also resumes a run that a guard stopped. If it reached a limit, raise it: turns, calls, tokens, money,
     seconds, depth, patience, interactions or iterations. For a run that has ended otherwise, say how it ended and how
@@ -197,34 +198,22 @@ async def _resumed(
     from .consenting import check_or_ask
 
     app.check_roles()
-    found = run_id or await _latest_unfinished(app)
+    found = run_id or await latest_unfinished(app)
     app.attach(Path.cwd())
     if workspace:
         await app.use_workspace(found, workspace)
     await check_or_ask(options, app, found)
     run = (await app.engine.look(found)).run
-    goes_on = run.verdict is not None or app.engine.style(run).resumable(run.state)
+    goes_on = can_be_resumed(app, run)
     if goes_on or not run.ended:
         app.check_tools(run)
         tell_missing_tools(app, run)
         app.check_usable(run, options.model or "", options.base_url or "")
     if (options.model or options.base_url) and (goes_on or not run.ended):
         await app.use_model(found, options.model or "", options.base_url or "")
-    if run_id and (raised or (run.ended and goes_on)):
-        await app.engine.resume(run_id, raised, accept_edits=accept_edits)
+    if raised or (run.ended and goes_on):
+        await app.engine.resume(found, raised, accept_edits=accept_edits)
     return Followed(found, ended_before=bool(run.ended) and not goes_on and not raised)
-
-
-async def _latest_unfinished(app: "App") -> str:
-    """Work that was interrupted goes before what waits for a person. A run that only listens is not interrupted."""
-    from ripstop.runtime.ports import RunQuery
-
-    from .pages import all_runs
-
-    tops = await all_runs(app.engine, RunQuery(statuses=("working", "waiting"), parent=""))
-    if not tops:
-        raise click.UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
-    return max(tops, key=lambda info: (info.status == "working", info.updated)).run_id
 
 
 def _amounts(values: tuple[str, ...]) -> dict[str, float]:
