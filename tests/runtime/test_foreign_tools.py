@@ -134,6 +134,17 @@ def test_show_and_why_name_the_tool_that_a_run_waits_for(shop: Path) -> None:
     assert "for the tool" not in command("show", run_id).out
 
 
+def test_a_run_that_waits_for_a_tool_is_interrupted_wherever_it_is_shown(shop: Path) -> None:
+    done = command("run", "shop.yaml", "--model", "script:s.jsonl")
+    assert done.code == 4 and "\ninterrupted  it waits for the tool 'pay'\n" in done.out, done
+    (listed,) = json.loads(command("runs", "--json").out)
+    assert listed["status"] == "interrupted"
+    assert command("work", "--until-idle").out == "1 interrupted\n"
+    assert json.loads(command("work", "--until-idle", "--json").out) == {"counts": {"interrupted": 1}}
+    told = json.loads(command("run", "shop.yaml", "--model", "script:s.jsonl", "--json").out)
+    assert (told["outcome"], told["needs"]) == ("interrupted", ["tool:pay"])
+
+
 def test_an_exception_of_a_tool_shows_its_traceback_only_when_asked(shop: Path) -> None:
     (shop / "till_broken.py").write_text(
         "import ripstop\n\n@ripstop.tool('pure')\ndef pay() -> str:\n    raise ValueError('the till is stuck')\n"

@@ -236,7 +236,7 @@ async def _follow(
     from ripstop.runtime.ports import Tree
 
     from .screen import Screen
-    from .words import command_for
+    from .words import command_for, shown_status
 
     interrupted = stop_requested()
     keep_working_without_readers()
@@ -267,7 +267,7 @@ async def _follow(
         if ended_before:
             result = {**result, "resumed": False, "ways_on": _forks(app.engine, view)}
         if view.needs:
-            result = {**result, "needs": list(view.needs)}
+            result = {**result, "outcome": shown_status(view.status, has_workers=False), "needs": list(view.needs)}
         if options.as_json:
             say_json(result)
         else:

@@ -201,7 +201,8 @@ class Screen:
         if not result.get("resumed", True):
             print_line(self._err, f"{run_id} had already ended, so nothing was resumed.")
         out.print()
-        print_labelled(out, f"{view.status} ", _because(result), f"{COLOURS[view.status]} bold")
+        outcome = result["outcome"]
+        print_labelled(out, f"{outcome} ", _because(result), f"{COLOURS[outcome]} bold")
         if result["path"]:
             print_labelled(out, "path", shown_path(result["path"]))
         tokens = f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
@@ -240,6 +241,9 @@ class Screen:
 def _because(result: dict[str, Any]) -> str:
     """Why a run ended or, if it waits, for what."""
     waiting = len(result["waiting"])
+    if "needs" in result:
+        needs = (one.partition(":") for one in result["needs"])
+        return f"it waits for {' and '.join(f'the {kind} {name!r}' for kind, _, name in needs)}"
     return result["because"] or (f"for {'an answer' if waiting == 1 else f'{waiting} answers'}" if waiting else "")
 
 

@@ -69,12 +69,20 @@ async def _work(options: Options, until_idle: bool) -> int:
             if interrupted.done():
                 say(STOPPING, err=True)
                 await worker.stop(GRACE)
-        counts = await app.engine.journal.counts()
+        counts = await _shown_counts(app)
         if options.as_json:
             say_json({"counts": counts})
         else:
             say(", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "No runs.")
     return 128 + interrupted.result() if interrupted.done() else 0
+
+
+async def _shown_counts(app: "App") -> dict[str, int]:
+    """How many runs there are of each status, as `ripstop runs` shows it."""
+    from .words import shown_status
+
+    has_workers = await app.engine.has_workers()
+    return {shown_status(status, has_workers): n for status, n in (await app.engine.journal.counts()).items()}
 
 
 async def _readmit(app: "App") -> None:
