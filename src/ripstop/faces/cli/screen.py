@@ -18,7 +18,7 @@ from ripstop.kernel.style import Picture
 from ripstop.runtime.live import Appended, Began, LiveEvent, Retrying, Token
 from ripstop.settings.default_limits import describe_limits, how_to_raise
 
-from .live_words import UnfinishedWords
+from .live_words import CallUnderWay, UnfinishedWords
 from .paragraphs import LABEL, print_indented, print_labelled, print_line
 from .signals import STOPPING, interruption, undisturbed
 from .terminal import Part, console_for, line_of, live_line, text_of
@@ -136,12 +136,8 @@ class Screen:
         if self._status is None:
             return
         began, who = self._began[run_id, number]
-        reply = self._replies.get((run_id, number))
-        tokens, tail = (reply.tokens, reply.tail) if reply else (0, "")
-        spent = f"{count(tokens, 'token')}, " if tokens else ""
-        place = self._place(run_id, number, who)
-        effort = f"{spent}{seconds(time.monotonic() - began)}  {tail}"
-        self._status.update(line_of((self._child(run_id), "dim"), place, f" {who}  ", (effort.rstrip(), "dim")))
+        head: list[Part] = [(self._child(run_id), "dim"), self._place(run_id, number, who), f" {who}  "]
+        self._status.update(CallUnderWay(head, began, self._replies.get((run_id, number))))
 
     def _place(self, run_id: str, number: int, who: str) -> Part:
         """Where the run was when an agent was asked; nothing if that is the agent itself."""
