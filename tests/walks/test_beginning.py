@@ -83,3 +83,15 @@ def commands(group: click.Group, names: tuple[str, ...] = ()) -> Iterator[tuple[
 def test_the_help_of_a_command_has_an_example(names: tuple[str, ...]) -> None:
     shown = CliRunner().invoke(cli, [*names, "--help"]).output
     assert f"ripstop {' '.join(names)}" in shown.partition("Example")[2], shown
+
+
+@pytest.mark.parametrize("name", ["run", "resume", "show", "work", "docs", "board"])
+def test_the_help_of_a_command_names_the_options_that_all_commands_share(name: str) -> None:
+    shown = CliRunner().invoke(cli, [name, "--help"]).output
+    (line,) = (line for line in shown.splitlines() if "--store" in line and "--model" in line)
+    shared = line.strip().split(", ")
+    assert "`ripstop --help`" in shown
+    whole = CliRunner().invoke(cli, ["--help"]).output
+    assert all(f"{option} " in whole or f"{option}," in whole for option in shared), whole
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None and {*shared} <= {option for one in command.params for option in one.opts}

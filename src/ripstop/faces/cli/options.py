@@ -147,6 +147,13 @@ def _takes(command: click.Command, option: str) -> bool:
     return any(option in parameter.opts for parameter in command.params)
 
 
+class _SharedOptions(click.Option):
+    """The first of the shared options: in the help of a command one line is for all of them."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        return "--store, --model, --base-url, --json, --tools, -v", "As for all commands; see `ripstop --help`."
+
+
 def shared_options(command: Any) -> Any:
     """Allow `--store`, `--model`, `--base-url`, `--json` and `-v` also after the command (or a family's name)."""
 
@@ -156,7 +163,7 @@ def shared_options(command: Any) -> Any:
         return value
 
     for option in (
-        click.option("--store", hidden=True, expose_value=False, callback=take),
+        click.option("--store", cls=_SharedOptions, expose_value=False, callback=take),
         click.option("--model", hidden=True, expose_value=False, callback=take),
         click.option("--base-url", hidden=True, expose_value=False, callback=take),
         click.option("--json", "as_json", is_flag=True, hidden=True, expose_value=False, callback=take),
