@@ -102,14 +102,20 @@ class Screen:
                 self._now(run_id, number)
             case Retrying(run_id=run_id, reason=reason, seconds=wait):
                 self._note(run_id, f"again in {wait:.1f} s:", "yellow", first_line(reason))
-            case Appended(run_id=run_id, records=records, picture=picture):
-                for record in records:
-                    if isinstance(record.event, GuardTripped):
-                        self._turn_is_over(run_id, picture)
-                    if not self._is_late(run_id, record.event):
-                        self._tell(run_id, record, picture)
-                if any(_ends_turn(record.event) for record in records):
-                    self._turn_is_over(run_id, picture)
+            case Appended():
+                self._take_step(event)
+
+    def _take_step(self, step: Appended) -> None:
+        run_id, turn_is_over = step.run_id, any(_ends_turn(record.event) for record in step.records)
+        for record in step.records:
+            if self._is_late(run_id, record.event):
+                continue
+            if _is_remark(record.event):  # on what was said, so that comes first
+                is_whole = turn_is_over or isinstance(record.event, GuardTripped)
+                self._show_spoken(run_id, step.picture.document if is_whole else "")
+            self._tell(run_id, record, step.picture)
+        if turn_is_over:
+            self._show_spoken(run_id, step.picture.document)
 
     def _is_late(self, run_id: str, event: object) -> bool:
         """Whether this is the end of a call that the run had withdrawn; that it came to nothing is not a failure."""
@@ -162,8 +168,9 @@ class Screen:
                 tools = ", ".join(call.tool for call in reply.calls)
                 said = reply.text.strip() or (f"calls {tools}" if tools else "")
                 self._spoken.setdefault(run_id, []).append((head, said))
-            case Answered(answer=Failed(reason=reason)):
-                self._note(run_id, "●", "red", first_line(reason))
+            case Answered(to=to, answer=Failed(reason=reason)):
+                _, who = self._began.pop((run_id, to), (0.0, ""))
+                self._note(run_id, "●", "red", f"{f'{who}: ' if who else ''}{first_line(reason)}")
             case Warned(text=text):
                 self._note(run_id, "warning:", "yellow", text)
             case GuardTripped(guard=guard, text=text):
@@ -172,12 +179,12 @@ class Screen:
     def _note(self, run_id: str, label: str, colour: str, text: str) -> None:
         print_indented(self._err, 2, (self._child(run_id), "dim"), (label, colour), f" {text}")
 
-    def _turn_is_over(self, run_id: str, picture: Picture) -> None:
-        """Show what was said in the run's turn. Only now do we know what it came to."""
+    def _show_spoken(self, run_id: str, document: str) -> None:
+        """Show what was said in the run's turn; `document`: what it came to, if that is known by now."""
         spoken = self._spoken.pop(run_id, [])
         for index, (head, text) in enumerate(spoken):
             last = index == len(spoken) - 1
-            said = picture.document if last and picture.document else text
+            said = document if last and document else text
             print_line(self._err, *head)
             if said:
                 print_indented(self._err, 4, first_line(said, 160))
@@ -241,6 +248,12 @@ def _because(result: dict[str, Any]) -> str:
         needs = (one.partition(":") for one in result["needs"])
         return f"it waits for {' and '.join(f'the {kind} {name!r}' for kind, _, name in needs)}"
     return result["because"] or (f"for {'an answer' if waiting == 1 else f'{waiting} answers'}" if waiting else "")
+
+
+def _is_remark(event: object) -> bool:
+    """Whether something is wrong with what was said: a warning, a guard's verdict, or a call that failed."""
+    has_failed = isinstance(event, Answered) and isinstance(event.answer, Failed)
+    return has_failed or isinstance(event, Warned | GuardTripped)
 
 
 def _ends_turn(event: object) -> bool:

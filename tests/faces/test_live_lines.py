@@ -1,0 +1,57 @@
+"""The lines that a person sees while a run is under way: what each is about, and in which order they come."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripstop.testing.commands import command
+
+WORKFLOW = """\
+name: ask
+initial_message: Write it.
+agents: [{name: ada, type: coder}]
+states:
+  - name: work
+    agent: ada
+    prompt: "{{COLLABORATION_GUIDE}} {{initial_message}}"
+    transitions: [{to: END, condition: ready}]
+"""
+READY = {"reply": '{"content": "It is written.", "decisions": {"ready": true}}'}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ask.yaml").write_text(WORKFLOW, encoding="utf-8")
+
+
+def lines(folder: Path, *replies: dict[str, Any], options: tuple[str, ...] = ()) -> list[str]:
+    (folder / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in replies), encoding="utf-8")
+    return command("run", "ask.yaml", "--model", "script:script.jsonl", *options).err.splitlines()
+
+
+def where(told: list[str], beginning: str) -> int:
+    found = [number for number, line in enumerate(told) if line.startswith(beginning)]
+    assert len(found) == 1, (beginning, told)
+    return found[0]
+
+
+def test_a_call_that_was_cut_off_is_named(tmp_path: Path) -> None:
+    told = lines(tmp_path, {**READY, "delay": 20}, options=("--max-seconds", "0.3"))
+    assert "  ● ada: It was cut off, because it was no longer needed." in told
+
+
+def test_a_tool_that_failed_is_named_below_the_reply_that_called_it(tmp_path: Path) -> None:
+    call = {"calls": [{"tool": "read_file", "args": {"path": "missing.md"}}]}
+    told = lines(tmp_path, call, READY)
+    called, failed, written = (where(told, text) for text in ("    calls", "  ● ada · read_file: ", "    It is"))
+    assert called < failed < written, told
+    assert told[called] == "    calls read_file" and told[written] == "    It is written."
+
+
+def test_a_warning_is_below_the_reply_that_it_is_about(tmp_path: Path) -> None:
+    told = lines(tmp_path, {"reply": '{"content": "Half of it.", "decisions": {"ready": false}}'})
+    reply, warning = where(told, "  ● work ada"), where(told, "  warning: ")
+    assert reply < warning and told[reply + 1] == "    Half of it.", told
