@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .meant_run import run_meant
 from .options import Options, shared_options
 from .terminal import say, say_json, say_text
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 def graph(options: Options, what: str, format: str | None, output: Path | None) -> None:
     """Draw a workflow (a file, a folder, or a name found in workflows/), or a run with the path it took.
 
-    A hand-off document (its file, or its run) is drawn with its owners, and a folder with roles/ or .workflows/ as the
-    rules that its documents follow.
+    A hand-off document (its file, its id, or its run) is drawn with its owners, and a folder with roles/ or .workflows/
+    as the rules that its documents follow.
 
     \b
     Examples:
@@ -99,14 +100,14 @@ def _diagram(settings: "Settings", what: str) -> "Diagram":
     return kit.draw_definition(plugins.registry.load(workflow.style, workflow.content))  # type: ignore[no-any-return]
 
 
-async def _of_run(settings: "Settings", run_id: str) -> "Diagram":
+async def _of_run(settings: "Settings", named: str) -> "Diagram":
     from ripstop.drawings.chapters import Chapter
     from ripstop.kernel.errors import UsageError
     from ripstop.opening import open_engine
     from ripstop.runtime.timeline import timeline
 
     async with open_engine(settings) as engine:
-        story = await timeline(engine, run_id)
+        story = await timeline(engine, await run_meant(engine, named))
         run = story[-1].run
         chapters = [Chapter(told.record.event, told.before, told.run) for told in story]
         draw = engine.kit(run).draw_run

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from ripstop.kernel.counting import count
 from ripstop.visible_text import visible_line
 
+from .meant_run import run_meant
 from .options import Options, shared_options
 from .reasons import why_lines
 from .terminal import console_for, say, say_json
@@ -91,23 +91,6 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
         say((f"… {len(matching) - len(infos):,} more; leave out --last to list all of them.", "dim"))
 
 
-async def _meant(engine: "Engine", named: str) -> str:
-    """The run with that id, or of a style's own file in this folder. Raises `RunNotFound` or `UnknownStyle`."""
-    from ripstop.kernel.errors import RunNotFound, UnknownStyle
-    from ripstop.plugins import installed
-
-    info = await engine.journal.run(named)
-    if info is not None:
-        if info.style not in engine.registry.kits:  # said before its records are found to be unreadable
-            raise UnknownStyle(named, info.style, ", ".join(sorted(engine.registry.kits)))
-        return named
-    for service in installed().services:
-        run_id = service.run_named(named, Path())
-        if run_id and await engine.journal.run(run_id) is not None:
-            return run_id
-    raise RunNotFound(named)
-
-
 @click.command(short_help="Show the state of a run.")
 @click.argument("named", metavar="RUN")
 @shared_options
@@ -133,7 +116,7 @@ def show(options: Options, named: str) -> None:
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
-            view = await engine.look(await _meant(engine, named))
+            view = await engine.look(await run_meant(engine, named))
             result = await summary(engine, view)
             style = engine.style(view.run)
             outcome = shown_status(view.status, await engine.has_workers())
@@ -210,7 +193,7 @@ def log(options: Options, named: str, follow: bool, family: bool) -> None:
     async def tell() -> None:
         async with open_engine(options.settings()) as engine:
             told: set[tuple[str, int]] = set()
-            run_id = await _meant(engine, named)
+            run_id = await run_meant(engine, named)
             while True:
                 story = await (family_timeline if family else timeline)(engine, run_id)
                 for one in story:
@@ -294,7 +277,7 @@ def why(options: Options, where: str) -> None:
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
-            run_id = await _meant(engine, named)
+            run_id = await run_meant(engine, named)
             story = await timeline(engine, run_id)
             number = int(wanted) if wanted else last_word(story)
             if not 1 <= number <= len(story):
