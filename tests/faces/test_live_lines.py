@@ -55,3 +55,18 @@ def test_a_warning_is_below_the_reply_that_it_is_about(tmp_path: Path) -> None:
     told = lines(tmp_path, {"reply": '{"content": "Half of it.", "decisions": {"ready": false}}'})
     reply, warning = where(told, "  ● work ada"), where(told, "  warning: ")
     assert reply < warning and told[reply + 1] == "    Half of it.", told
+
+
+def test_the_summary_shows_the_time_at_work_of_the_run_and_not_of_the_process(tmp_path: Path) -> None:
+    lines(tmp_path, {**READY, "delay": 1.2})
+    (listed,) = json.loads(command("runs", "--json").out)
+    looked = command("resume", listed["run"]).out
+    (spent,) = (line for line in looked.splitlines() if line.startswith("spent "))
+    assert spent.endswith(" s at work") and float(spent.split()[-4]) >= 1.2, "it had ended; this process did nothing"
+
+
+def test_the_summary_shows_no_time_where_none_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "script.jsonl").write_text(json.dumps(READY), encoding="utf-8")
+    told = command("run", "ask.yaml", "--model", "script:script.jsonl", "--no-default-limits").out
+    (spent,) = (line for line in told.splitlines() if line.startswith("spent "))
+    assert spent.endswith(" tokens"), told

@@ -15,6 +15,7 @@ from ripstop.kernel.counting import count
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, StartRun
 from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, Warned, Withdrawn
 from ripstop.kernel.style import Picture
+from ripstop.kernel.work_time import SECOND
 from ripstop.runtime.live import Appended, Began, LiveEvent, Retrying, Token
 from ripstop.settings.default_limits import describe_limits, how_to_raise
 
@@ -26,6 +27,7 @@ from .words import COLOURS, answer_command, choices_line, command_for, first_lin
 
 if TYPE_CHECKING:
     from ripstop.app import App
+    from ripstop.kernel.run import Run
     from ripstop.runtime.engine import View
 
 WARNINGS_SHOWN = 10
@@ -50,7 +52,6 @@ class Screen:
         self._withdrawn: set[tuple[str, int]] = set()
         self._spoken: dict[str, list[tuple[list[Part], str]]] = {}
         """By run, the replies of the turn under way: the line to print before them, and their text."""
-        self._start = time.monotonic()
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -200,7 +201,6 @@ class Screen:
 
     def result(self, view: "View", result: dict[str, Any]) -> None:
         run_id, usage, out = result["run"], result["usage"], self._out
-        took = seconds(time.monotonic() - self._start)
         if not result.get("resumed", True):
             print_line(self._err, f"{run_id} had already ended, so nothing was resumed.")
         out.print()
@@ -211,7 +211,7 @@ class Screen:
         tokens = f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
         money = f", {usage['money']:.4f} spent" if usage["money"] else ""
         turns, calls = count(result["turns"], "turn"), count(usage["calls"], "call")
-        print_labelled(out, "spent", f"{turns}, {calls}, {tokens}{money}, {took}")
+        print_labelled(out, "spent", f"{turns}, {calls}, {tokens}{money}{_time_at_work(view.run)}")
         if view.picture.document:
             print_labelled(out, "last", first_line(view.picture.document, 300))
         for warning in result["warnings"][:WARNINGS_SHOWN]:
@@ -239,6 +239,11 @@ class Screen:
 
     def _command(self) -> str:
         return command_for(self._app.settings.store)
+
+
+def _time_at_work(run: "Run[Any]") -> str:
+    """How long a run has been at work, in all processes; it is counted only where that is limited."""
+    return "" if run.limits.seconds is None else f", {seconds(run.work.counted / SECOND)} at work"
 
 
 def _because(result: dict[str, Any]) -> str:
