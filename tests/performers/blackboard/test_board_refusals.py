@@ -1,6 +1,8 @@
 """What does not belong on a board is refused by name, and nothing outside of it is touched."""
 
 import errno
+import hashlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from ripstop.performers.blackboard import contents
+from ripstop.performers.blackboard.folders import opened
 from ripstop.runtime.performers import Refused, TryAgain
 from tests.performers.blackboard.boards import HISTORY, PLAN, REPORT, BoardDesk
 
@@ -212,3 +215,32 @@ def test_what_the_disk_refuses_is_put_into_words(
     assert not [path for path in (desk.folder / ".ripstop/board").iterdir() if path.name.startswith(".")]
     assert desk.call("board_write", again=True, digest=desk.digest, append="x\n")["edited"] == []
     assert desk.text(HISTORY) == "# Project History\nx\n"
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "path", ["../elsewhere/secret", "reports/../../elsewhere/secret", "memory/prompts/x.md", "", "/", "reports/", ".."]
+)
+@pytest.mark.parametrize("old", ["", "forged"])
+def test_a_forged_note_about_a_write_touches_no_other_file(
+    desk: BoardDesk, elsewhere: Path, path: str, old: str
+) -> None:
+    desk.edit("memory/prompts/x.md", "secret")
+    desk.open()
+    (desk.folder / ".ripstop/board/copies" / sha(old)).write_text(old)
+    desk.edit(PLAN, "edited\n")
+    files = {PLAN: [sha("x"), sha("y")], path: [sha(old) if old else "", sha("secret")]}
+    desk.edit(".ripstop/board/pending.json", json.dumps({"key": f"r/{desk.number + 1}", "files": files}))
+    before = desk.files()
+    assert [one["path"] for one in desk.write(append="- entry\n")["edited"]] == [PLAN]
+    assert (elsewhere / "secret").read_text() == "secret"
+    assert desk.files() == before
+
+
+@pytest.mark.parametrize("part", ["", ".", "..", "a/b", "/", "a\0b"])
+def test_a_folder_is_opened_by_names_alone(desk: BoardDesk, part: str) -> None:
+    with pytest.raises(Refused, match="in it is not a name"), opened(desk.folder, ("memory", part), create=True):
+        pytest.fail("it was opened")

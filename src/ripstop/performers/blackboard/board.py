@@ -23,7 +23,7 @@ from ripstop.runtime.performers import Refused, TryAgain
 from .bookkeeping import INDEX, KEPT, Bookkeeping, Pending
 from .contents import Files, as_data, as_text, digest_of, read, scan, sha_of
 from .differences import Change, changes
-from .folders import REPORTS, PathMissing, check_memory_path, check_report_path, opened
+from .folders import REPORTS, PathMissing, check_memory_path, check_report_path, is_report_path, opened
 from .past import HEADER, appended, past_of
 
 Result = TypeVar("Result")
@@ -131,7 +131,7 @@ class BoardFiles:
     # Writing
 
     def _write(self, key: str, wanted: Wanted, accepted: str) -> dict[str, Any]:
-        now, pending = scan(self.root), self._book.pending(key)
+        now, pending = scan(self.root), self._pending(key)
         known = _before(pending, now)
         if digest_of(known) != wanted.digest:
             return self._edited(pending, wanted, accepted)
@@ -150,6 +150,12 @@ class BoardFiles:
             self._take(after, known)
             failpoint("board.after_write")
         return {"edited": [], "digest": digest_of(after), "plan": None, "history": None}
+
+    def _pending(self, key: str) -> Pending:
+        """What a killed attempt noted; nothing if the note names a file that we never write, so it is not ours."""
+        pending = self._book.pending(key)
+        is_ours = all(path in (self._plan, self._history) or is_report_path(path) for path in pending.files)
+        return pending if is_ours else Pending()
 
     def _todo(self, wanted: Wanted, now: Files, pending: Pending) -> dict[str, bytes]:
         """The files that are to be written still, in order."""

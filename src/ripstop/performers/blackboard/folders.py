@@ -25,6 +25,11 @@ class PathMissing(Refused):
 @contextmanager
 def opened(root: Path, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
     """A descriptor of a folder below the root. Raises `PathMissing`, `Refused` and `TryAgain`, never `OSError`."""
+    for part in parts:
+        if part in ("", ".", "..") or "/" in part or "\0" in part:
+            raise Refused(
+                f"{'/'.join(parts)[:MAX_PATH]!r} cannot be used as a path: {part[:MAX_PATH]!r} in it is not a name."
+            )
     place = root.joinpath(*parts)
     try:
         current = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -67,6 +72,10 @@ def check_memory_path(path: str) -> None:
 
 def check_report_path(path: str) -> None:
     """Raise `Refused` unless it is `reports/report_<name>.md`."""
-    parts = parts_of(path)
-    if len(parts) != 2 or parts[0] != REPORTS or "/".join(parts) != path or not _REPORT.fullmatch(parts[1]):
+    if not is_report_path(path):
         raise Refused(f"{path!r} cannot be a report; a report is {REPORTS}/report_<name>.md.", "definition")
+
+
+def is_report_path(path: str) -> bool:
+    folder, _, name = path.partition("/")
+    return folder == REPORTS and len(path) <= MAX_PATH and is_name(name) and bool(_REPORT.fullmatch(name))
