@@ -175,3 +175,23 @@ def test_a_pinned_policy_that_no_file_has_is_refused(tmp_path: Path) -> None:
     assert refused(replace(good, policy=replace(good.policy, gates=(Gate("min_number"),))))
     assert refused(replace(good, policy=replace(good.policy, report_rules=replace(rules, verdict_prefix=" "))))
     assert refused(replace(good, policy=replace(good.policy, report_rules=replace(rules, apply_to=("GONE",)))))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "memory",
+        "memory/prompts",
+        "memory/verification_policy.json",
+        "memory/prompts/subagent_prompt_cook.md",
+        "memory/prompts/subagent_prompt_main.md",
+        "memory/dev_plan.md",
+    ],
+)
+def test_a_part_of_the_definition_behind_a_link_is_refused_by_name(tmp_path: Path, part: str) -> None:
+    root = board(tmp_path / "kitchen")
+    (root / part).rename(tmp_path / "elsewhere")
+    (root / part).symlink_to(tmp_path / "elsewhere")
+    name = Path(part).name
+    assert f"{root / part}:1:1: error: {name!r} is a symbolic link" in wrong(root)
+    assert [problem.text for problem in checked(root) if "symbolic link" in problem.text]

@@ -69,7 +69,7 @@ def test_an_overlay_wins_key_by_key_and_replaces_lists(tmp_path: Path) -> None:
     middle = {"extends": "b.json", "settings": {"max_iterations": 6, "recent_reports": 1}}
     written(tmp_path / "shared", middle, "m.json")
     found = read(
-        tmp_path / "here",
+        tmp_path / "memory",
         {"extends": "../shared/m.json", "report_rules": {"apply_to": ["TASTER"]}, "max_iterations": 7, "gates": []},
     )
     assert found.policy.report_rules.apply_to == ("TASTER",) and found.policy.report_rules.verdict_prefix == "Verdict:"
@@ -95,13 +95,38 @@ def test_an_error_in_another_file_is_told_there(tmp_path: Path) -> None:
         ("/etc/hosts", "relative to its own folder"),
         ("c0.json", "more than 10 policies extend one another"),
         ("../", "cannot be extended"),
+        ("x\0.json", "1:13: error: 'extends' has a character"),
+        ("loop.json", "cannot be extended"),
     ],
 )
 def test_what_cannot_be_extended_is_told_at_its_place(tmp_path: Path, extends: Any, said: str) -> None:
     written(tmp_path, {"extends": "p.json"}, "round.json")
+    (tmp_path / "loop.json").symlink_to("loop.json")
     for number in range(12):
         written(tmp_path, {"extends": f"c{number + 1}.json"}, f"c{number}.json")
     assert said in wrong(tmp_path, {"extends": extends, **policy()})
+
+
+@pytest.mark.parametrize(
+    "extends", ["../secret.json", "../../secret.json", "link.json", "deep/link.json", "folder/secret.json"]
+)
+def test_a_policy_extends_no_file_outside_of_the_boards_folder(tmp_path: Path, extends: str) -> None:
+    secret = policy(description="secret")
+    written(tmp_path, secret, "secret.json")
+    for folder in (tmp_path / "policies", tmp_path / "board" / "memory"):
+        (folder / "deep").mkdir(parents=True)
+        (folder / "folder").symlink_to(tmp_path)
+        for link in ("link.json", "deep/link.json"):
+            (folder / link).symlink_to(tmp_path / "secret.json")
+    if extends != "../secret.json":  # a board's policy may extend files beside memory/
+        assert_refused(tmp_path / "board" / "memory", extends, tmp_path / "board")
+    assert_refused(tmp_path / "policies", extends, tmp_path / "policies")
+
+
+def assert_refused(folder: Path, extends: str, within: Path) -> None:
+    said = wrong(folder, {"extends": extends, **SHORT})
+    assert f"p.json:1:13: error: {extends!r} is outside of the folder {str(within)!r}" in said
+    assert "description" not in said
 
 
 # Rules

@@ -1,11 +1,13 @@
 """A policy and the policies that it extends, as one tree.
 
-- `extends` names a policy that ripstop ships, or a file relative to the policy's own folder.
+- `extends` names a policy that ripstop ships, or a file relative to the policy's own folder. That file has to be in the
+  board's folder: MAIN sees it, and a board from elsewhere could name any file of the user.
 - An overlay wins. Sections are merged key by key; everything else, lists too, is replaced.
 - Settings can be written at the top or in a section `settings`, and `verdict_pick` at the top or in `report_rules`.
   Both forms are one before policies are merged, so an overlay need not know which form the other file has.
 """
 
+import os
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
@@ -15,6 +17,8 @@ from msgspec import Struct
 from ripstop.definitions.json_tree import JsonValue, parse_json
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry, read_text
+
+from .layout import MEMORY, leads_out, refuse_link
 
 EXTENDS, SETTINGS, RULES, RULE_KEYS = "extends", "settings", "report_rules", "rule_keys"
 MAX_BYTES = 1_000_000
@@ -37,16 +41,23 @@ class PolicyTree(Struct, frozen=True):
 
 def read_tree(path: Path) -> PolicyTree:
     """A policy with all that it extends. Raises `WrongDefinition` for a file that cannot be read at all."""
-    chain = _Chain()
+    refuse_link(path)
+    chain = _Chain(_folder_of(path))
     text = read_text(path, str(path), MAX_BYTES)
     entries, place = chain.read(text, str(path), path)
     return PolicyTree(JsonValue(entries, place), text, tuple(chain.files), chain.count > 1, chain.problems)
 
 
+def _folder_of(policy: Path) -> Path:
+    """The folder whose files a policy can extend: the board's, or that of a policy which is on no board."""
+    folder = Path(os.path.realpath(policy.parent))
+    return folder.parent if folder.name == MEMORY else folder
+
+
 @cache
 def shipped_rule_keys() -> Entries:
     """What keys of rules mean if a policy does not say it. Not to be changed: it is read once."""
-    entries, _ = _Chain().read(_shipped_text(VOCABULARY), VOCABULARY, None)
+    entries, _ = _Chain(None).read(_shipped_text(VOCABULARY), VOCABULARY, None)
     found: Entries = entries[RULE_KEYS].value.value
     return found
 
@@ -62,7 +73,9 @@ def _shipped_text(name: str) -> str:
 
 
 class _Chain:
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None) -> None:
+        """`folder`: where files that are extended have to be."""
+        self._folder = folder
         self.problems: list[Problem] = []
         self.files: list[Path] = []
         self._seen: list[str] = []
@@ -73,7 +86,7 @@ class _Chain:
 
     def read(self, text: str, shown: str, path: Path | None) -> tuple[Entries, Position]:
         """The entries of a policy over those that it extends. `path`: none for one that is shipped."""
-        self._seen.append(str(path.resolve()) if path else shown)
+        self._seen.append(os.path.realpath(path) if path else shown)
         if path:
             self.files.append(path)
         tree, problems = parse_json(text, shown)
@@ -90,6 +103,8 @@ class _Chain:
         if not isinstance(named.value, str) or not named.value.strip():
             return self._wrong(named, f"'extends' must be the name of a policy or a file, but this is {named.kind}")
         name = named.value
+        if not name.isprintable():
+            return self._wrong(named, f"'extends' has a character that no file's name should have: {name[:80]!r}")
         is_file = "/" in name or name.endswith(SUFFIX)
         path = beside.parent / name if is_file and beside else None
         if not is_file and name not in shipped():
@@ -97,7 +112,10 @@ class _Chain:
             return self._wrong(named, f"there is no shipped policy {name!r}", f"{hint} (a file ends with {SUFFIX})")
         if (path is None and is_file) or Path(name).is_absolute():
             return self._wrong(named, "a policy can only extend a file relative to its own folder")
-        if (str(path.resolve()) if path else name) in self._seen:
+        if path and self._folder and leads_out(path, self._folder):
+            text = f"{name!r} is outside of the folder {str(self._folder)!r}, so it cannot be extended"
+            return self._wrong(named, text, "copy it into that folder")
+        if (os.path.realpath(path) if path else name) in self._seen:
             return self._wrong(named, f"the policy extends itself, by way of {name!r}")
         if self.count >= MAX_CHAIN:
             return self._wrong(named, f"more than {MAX_CHAIN} policies extend one another")

@@ -16,7 +16,7 @@ from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefini
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text
 from ripstop.styles.blackboard.definition import FINISH, MAIN, USER, Specialist
 
-from .layout import PROMPTS, prompt_of
+from .layout import PROMPTS, prompt_of, refuse_link
 
 MAX_AGENTS = 100
 MAX_TOOLS = 200
@@ -100,6 +100,7 @@ class _FrontMatter(Reader):
         self.warnings.append(Problem(place, text, did_you_mean(key, known), WARNING))
 
     def prompt(self, path: Path, name: str) -> PromptFile:
+        refuse_link(path)
         text = read_text(path, str(path))
         fields: dict[str, YamlEntry] = {}
         if _FENCE.match(text):

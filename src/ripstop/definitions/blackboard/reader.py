@@ -15,7 +15,7 @@ from ripstop.definitions.yaml_tree import read_text
 from ripstop.styles.blackboard.definition import HISTORY, MAIN, PLAN, REPORTS, Board, Evidence, Gate, includes
 
 from .checks import Placed
-from .layout import POLICY, PROMPTS, in_folder, prompt_of
+from .layout import MEMORY, POLICY, PROMPTS, in_folder, prompt_of, refuse_link
 from .policy_files import read_tree
 from .policy_reader import PolicyRead, policy_of
 from .prompts import PromptFile, Prompts, read_prompts
@@ -31,6 +31,8 @@ class BoardRead(Struct, frozen=True):
 
 def read_board(folder: Path) -> BoardRead:
     """The board that a folder is. Raises `WrongDefinition` with everything that is wrong."""
+    for part in (MEMORY, PROMPTS):
+        refuse_link(folder / part)
     problems: list[Problem] = []
     policy = _policy(folder, problems)
     prompts = _prompts(folder, problems)
@@ -109,6 +111,7 @@ def _plan_problems(folder: Path, plan: str, place: Position) -> Iterator[Problem
         yield Problem(place, f"{plan!r} cannot be the plan: it is another part of the board")
         return
     try:
+        refuse_link(folder / plan)
         read_text(folder / plan, str(folder / plan), MAX_PLAN_BYTES)
     except WrongDefinition as error:
         for problem in error.problems:
