@@ -69,9 +69,14 @@ def own_workspace(run_id: str) -> Path:
 
 
 def workspace_for(style: Style[Any], definition: Any, run_id: str, chosen: Path | None) -> Path:
-    """Where the agents of a run put their files: as its user chose, as its style says, or in a folder of its own."""
+    """Where the agents of a run put their files: as its user chose, as its style says, or in a folder of its own.
+
+    Raises `UsageError` if a link leads elsewhere, unless the user chose it.
+    """
+    if chosen:
+        return chosen.resolve()
     named = style.workspace(definition)
-    return (chosen or (Path(named) if named else own_workspace(run_id))).resolve()
+    return (without_links(Path(named), "--workspace DIR") if named else own_workspace(run_id)).resolve()
 
 
 def check_workspace(workspace: Path) -> None:
@@ -82,7 +87,7 @@ def check_workspace(workspace: Path) -> None:
 
 
 def without_links(path: Path, option: str) -> Path:
-    """One of ripstop's paths in the current folder. Raises `UsageError` if a link on the way leads elsewhere."""
+    """A path that the user has not chosen. Raises `UsageError` if a link on the way leads elsewhere."""
     try:
         link = link_on_the_way(path)
     except OSError as error:

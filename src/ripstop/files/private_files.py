@@ -34,7 +34,7 @@ def make_folder(path: Path) -> None:
 
 
 def link_on_the_way(path: Path) -> Path | None:
-    """The first part of a relative path that is a symbolic link. A project can ship one, and so lead us elsewhere."""
+    """The first part of a path that is a symbolic link. A project can ship one, and so lead us elsewhere."""
     return next((part for part in (*reversed(path.parents), path) if part.is_symlink()), None)
 
 

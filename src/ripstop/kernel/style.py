@@ -233,7 +233,10 @@ class Style(Generic[S]):
         return NO_POLICY
 
     def workspace(self, definition: Any) -> str:
-        """Where its agents put their files, as an absolute path; empty: in a folder of the run's own."""
+        """Where its agents put their files; empty: in a folder of the run's own.
+
+        An absolute path: one with a symbolic link in it is refused, because a project can ship one.
+        """
         return ""
 
     def folders(self, definition: Any) -> Sequence[str]:

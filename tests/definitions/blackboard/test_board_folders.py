@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ripstop.checks.start import workspace_for
 from ripstop.definitions.blackboard.files import READER
 from ripstop.definitions.loading import find
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import Environment, ModelProblem
+from ripstop.kernel.errors import UsageError
 from ripstop.plugins import BUILT_IN, Plugins
+from ripstop.styles.blackboard import KIT
 from ripstop.styles.blackboard.definition import Board, Gate, Specialist
 from tests.definitions.blackboard.boards import board, checked, policy, read, wrong
 
@@ -195,3 +198,13 @@ def test_a_part_of_the_definition_behind_a_link_is_refused_by_name(tmp_path: Pat
     name = Path(part).name
     assert f"{root / part}:1:1: error: {name!r} is a symbolic link" in wrong(root)
     assert [problem.text for problem in checked(root) if "symbolic link" in problem.text]
+
+
+def test_a_workspace_behind_a_link_is_used_only_if_the_user_names_it(tmp_path: Path) -> None:
+    root, elsewhere = board(tmp_path / "kitchen"), tmp_path / "elsewhere"
+    assert workspace_for(KIT.style, read(root), "r", None) == root / "workspace"
+    elsewhere.mkdir()
+    (root / "workspace").symlink_to(elsewhere)
+    with pytest.raises(UsageError, match=r"workspace is a symbolic link to .*--workspace DIR"):
+        workspace_for(KIT.style, read(root), "r", None)
+    assert workspace_for(KIT.style, read(root), "r", root / "workspace") == elsewhere
