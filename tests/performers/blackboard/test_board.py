@@ -6,9 +6,11 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ripstop.performers.blackboard import board as board_module
+from ripstop.performers.blackboard import bookkeeping, contents
 from ripstop.performers.blackboard.tools import own_tools
 from ripstop.runtime.performers import Kind, Refused
 from tests.performers.blackboard.boards import HISTORY, PLAN, REPORT, BoardDesk
@@ -171,14 +173,42 @@ def test_many_changes_have_bounded_differences_together(desk: BoardDesk) -> None
     assert sum(len(one["diff"]) for one in changed) < 70_000
 
 
-def test_lost_notes_are_told_as_a_change(desk: BoardDesk) -> None:
+@pytest.mark.parametrize(
+    "note",
+    [b"\xff{", b'{"x":' + b"[" * 100_000],
+    ids=["damaged", "too deep"],
+)
+def test_lost_notes_are_told_as_a_change(desk: BoardDesk, note: bytes) -> None:
     desk.open()
-    desk.edit(".ripstop/board/index.json", b"\xff{")
+    desk.edit(".ripstop/board/index.json", note)
     assert desk.check(REPORT)["changed"] == []
     desk.edit(REPORT, "x")
     found = desk.check(REPORT)
     assert [one["path"] for one in found["changed"]] == [".ripstop/board/index.json"]
     assert "not known any more" in found["changed"][0]["diff"]
+
+
+def test_a_note_that_is_too_large_is_not_read(desk: BoardDesk) -> None:
+    desk.open()
+    note = ".ripstop/board/index.json"
+    desk.edit(note, desk.text(note) + " " * bookkeeping.MAX_NOTE)
+    desk.edit(REPORT, "x")
+    assert [one["path"] for one in desk.check(REPORT)["changed"]] == [note]
+
+
+@pytest.mark.parametrize("name", ["index.json", "pending.json"])
+def test_a_pipe_in_place_of_a_note_is_replaced(desk: BoardDesk, name: str) -> None:
+    desk.open()
+    note = desk.folder / ".ripstop/board" / name
+    note.unlink(missing_ok=True)
+    os.mkfifo(note)
+    assert desk.write(append="x\n")["edited"] == []
+    assert note.is_file()
+
+
+def test_the_largest_board_has_notes_that_are_read() -> None:
+    files = {f"memory/{number:05}{'x' * 280}": "f" * 64 for number in range(contents.MAX_FILES)}
+    assert len(msgspec.json.encode(bookkeeping.Index(files, files))) < bookkeeping.MAX_NOTE
 
 
 # Writing

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,9 +164,36 @@ def test_a_link_in_place_of_our_notes_is_not_followed(desk: BoardDesk, elsewhere
     note.unlink(missing_ok=True)
     note.symlink_to(elsewhere / "secret")
     other = BoardDesk(desk.folder)
-    with pytest.raises(Refused, match="symbolic link"):
+    with pytest.raises(Refused, match=f"{re.escape(str(note))}.*symbolic link"):
         open_and_write(other)
     assert (elsewhere / "secret").read_text() == "secret"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("name", ["lock", "mutex"])
+def test_what_cannot_be_locked_is_refused_by_its_path(desk: BoardDesk, name: str, make: Callable[[Path], None]) -> None:
+    desk.open()
+    lock = desk.folder / ".ripstop/board" / name
+    lock.unlink()
+    make(lock)
+    for _ in range(2):
+        with pytest.raises(Refused, match=f"{re.escape(str(lock))}.*ove it away"):
+            BoardDesk(desk.folder).open()
+
+
+def test_a_folder_in_place_of_a_note_is_refused_by_its_path(desk: BoardDesk) -> None:
+    note = desk.folder / ".ripstop/board/index.json"
+    note.mkdir(parents=True)
+    with pytest.raises(Refused, match=f"{re.escape(str(note))}.*move it away"):
+        desk.open()
+
+
+def test_a_folder_among_the_copies_stops_nothing(desk: BoardDesk) -> None:
+    desk.open()
+    (desk.folder / ".ripstop/board/copies/folder").mkdir()
+    (desk.folder / ".ripstop/board/.unfinished-folder").mkdir()
+    desk.write(append="x\n", plan_text="new\n")
+    assert desk.text(PLAN) == "new\n"
 
 
 def test_a_pipe_on_the_board_is_refused(desk: BoardDesk) -> None:

@@ -14,8 +14,10 @@
 
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -26,13 +28,17 @@ from ripstop.performers.regular_files import complete_file, mode_of, read_file
 from ripstop.runtime.failpoints import failpoint
 from ripstop.runtime.performers import Refused
 
-from .contents import MAX_BYTES, MAX_TEXT, Files, digest_of, sha_of
+from .contents import MAX_TEXT, Files, digest_of, sha_of
 from .differences import Change, unified
 from .folders import opened
+
+Note = TypeVar("Note", bound=Struct)
 
 KEPT = (OURS, "board")
 COPIES = (*KEPT, "copies")
 INDEX, PENDING = "index.json", "pending.json"
+MAX_NOTE = 4_000_000
+"""Bytes of a note: twice as many files as a board can have, with paths of some 300 bytes."""
 KEPT_TAIL = 65_536
 """Bytes of the history that are kept."""
 NEW_FILE = 0o644
@@ -88,11 +94,7 @@ class Bookkeeping:
         return next((files for files in (index.files, index.before) if digest_of(files) == digest), None)
 
     def _index(self) -> Index:
-        data = self._note(INDEX)
-        try:
-            return msgspec.json.decode(data, type=Index) if data else Index()
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return Index()  # its digest is not the one that is wanted
+        return self._note(INDEX, Index) or Index()  # without its files, its digest is not the one that is wanted
 
     def take(self, now: Files, before: Files | None) -> None:
         """From now on the files are known as they are now."""
@@ -104,29 +106,26 @@ class Bookkeeping:
 
     def pending(self, key: str) -> Pending:
         """What an attempt at this command was about to write; nothing if there was none."""
-        data = self._note(PENDING)
-        try:
-            found = msgspec.json.decode(data, type=Pending) if data else Pending()
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return Pending()  # it is renamed when complete, so somebody else wrote it
-        return found if found.key == key else Pending()
+        found = self._note(PENDING, Pending)
+        return found if found and found.key == key else Pending()
 
     def announce(self, pending: Pending) -> None:
         failpoint("board.before_pending")
         self._put(PENDING, msgspec.json.encode(pending), sync=True)
         failpoint("board.after_pending")
 
-    def _note(self, name: str) -> bytes | None:
-        with opened(self._root, KEPT) as above:
+    def _note(self, name: str, kind: type[Note]) -> Note | None:
+        """A note; `None` if there is none, or one that we have not written: ours are renamed when complete."""
+        with opened(self._root, KEPT) as above, _words_about(self._root.joinpath(*KEPT, name)):
             try:
-                return read_file(above, name, MAX_BYTES)[0]
-            except FileNotFoundError:
+                return _decoded(read_file(above, name, MAX_NOTE)[0], kind)
+            except (FileNotFoundError, Refused):
                 return None
 
     # Files
 
     def _put(self, name: str, data: bytes, sync: bool) -> None:
-        with opened(self._root, KEPT) as ours:
+        with opened(self._root, KEPT) as ours, _words_about(self._root.joinpath(*KEPT, name)):
             unfinished = _temporary_name()
             with complete_file(ours, unfinished, data, sync=sync):
                 os.rename(unfinished, name, src_dir_fd=ours, dst_dir_fd=ours)
@@ -202,14 +201,28 @@ class Bookkeeping:
         kept = self._copy(before + _END)
         if kept is None:
             return ""
-        try:
-            tail = msgspec.json.decode(kept, type=_Tail)
-        except msgspec.DecodeError:
+        tail = _decoded(kept, _Tail)
+        if tail is None:
             return ""
         if sha_of(data[: tail.skipped]) == tail.head:
             return unified(self._history, tail.text, data[tail.skipped :].decode(errors="replace"))
         end = data[-len(tail.text.encode()) :].decode(errors="replace")
         return f"(more than the last {KEPT_TAIL:,} bytes has changed)\n{unified(self._history, tail.text, end)}"
+
+
+@contextmanager
+def _words_about(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise in_words(place, error) from error
+
+
+def _decoded(data: bytes, kind: type[Note]) -> Note | None:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _temporary_name() -> str:
@@ -225,5 +238,5 @@ def _tail(data: bytes) -> bytes:
 
 def _remove(folder: int, names: list[str]) -> None:
     for name in names:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, IsADirectoryError, PermissionError):  # a folder is not ours; Macs say the last
             os.unlink(name, dir_fd=folder)

@@ -12,11 +12,13 @@
 
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ripstop.performers.file_errors import in_words
 from ripstop.runtime.performers import Refused, TryAgain
 
 from .bookkeeping import KEPT
@@ -73,7 +75,7 @@ class BoardLocks:
             descriptor = self._held.get(root, -1)
             is_new = descriptor < 0 or not _is_there(descriptor, ours)
             if is_new:
-                descriptor = os.open(LOCK, _OPENING, 0o600, dir_fd=ours)
+                descriptor = _opened_lock(root, ours, LOCK)
             try:
                 is_free = _lock(descriptor) and is_new
                 holder = os.pread(descriptor, MAX_ID, 0).decode(errors="replace")
@@ -91,6 +93,18 @@ class BoardLocks:
             self._held[root] = descriptor
 
 
+def _opened_lock(root: Path, ours: int, name: str) -> int:
+    place = root.joinpath(*KEPT, name)
+    try:
+        descriptor = os.open(name, _OPENING, 0o600, dir_fd=ours)
+    except OSError as error:
+        raise in_words(place, error) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Refused(f"{str(place)!r} is not a regular file, so it cannot be locked. Move it away.")
+    return descriptor
+
+
 def _is_there(descriptor: int, folder: int) -> bool:
     """Whether an open lock file still is the one in the folder: a person may have deleted ours."""
     try:
@@ -102,7 +116,7 @@ def _is_there(descriptor: int, folder: int) -> bool:
 @contextmanager
 def _alone(root: Path) -> Iterator[None]:
     with opened(root, KEPT) as ours:
-        descriptor = os.open(MUTEX, _OPENING, 0o600, dir_fd=ours)
+        descriptor = _opened_lock(root, ours, MUTEX)
         try:
             end = time.monotonic() + LONGEST_WAIT
             while not _lock(descriptor):
