@@ -173,3 +173,22 @@ def test_one_of_two_processes_works_on_a_board_and_the_other_says_so(tmp_path: P
     finally:
         first.kill()
         first.communicate()
+
+
+@pytest.mark.parametrize("another_plan", [False, True])
+def test_a_definition_that_is_mended_before_the_board_was_opened_is_used(tmp_path: Path, another_plan: bool) -> None:
+    root = board(tmp_path / "kitchen", agents=("main", "cook", "taster"))
+    (root / "memory/link").symlink_to("dev_plan.md")
+    code, stopped = run(script(tmp_path, ("MAIN", COOK), ("BAKER", GOOD), ("MAIN", FINISH)))
+    assert (code, stopped["outcome"]) == (1, "failed") and "symbolic link" in stopped["because"]
+    (root / "memory/link").unlink()
+    plan = "memory/menu.md" if another_plan else "memory/dev_plan.md"
+    (root / "memory/dev_plan.md").rename(root / plan)
+    board(root, policy(plan=plan, report_rules={**RULES, "apply_to": ["BAKER"]}), ("baker",), Path(plan).name)
+    script(tmp_path, ("MAIN", COOK.replace("COOK", "BAKER")), ("BAKER", GOOD), ("MAIN", FINISH))
+    succeed("resume", stopped["run"])
+    assert (root / "reports/report_baker.md").read_text().startswith(GOOD)
+    log = log_of(stopped["run"])
+    assert [one["type"] for one in log].count("redefined") == 1
+    opened = [one["answer"]["value"] for one in log if "digest" in (one.get("answer", {}).get("value") or {})]
+    assert opened[0]["plan"] == "# Plan\n" and opened[0]["iteration"] == 0

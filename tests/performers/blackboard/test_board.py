@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from ripstop.kernel.events import Record, Resumed
 from ripstop.performers.blackboard import board as board_module
 from ripstop.performers.blackboard import bookkeeping, contents
 from ripstop.performers.blackboard.tools import own_tools
-from ripstop.runtime.performers import Kind, Refused
+from ripstop.runtime.performers import Kind, Refused, TryAgain
 from tests.performers.blackboard.boards import HISTORY, PLAN, REPORT, BoardDesk
 
 
@@ -302,6 +303,19 @@ def reread(calls: list[str], refusal: str = "") -> Any:
         return True
 
     return read
+
+
+def test_only_a_resumed_run_reads_its_definition_again_before_it_opens_the_board(desk: BoardDesk) -> None:
+    rereads: list[str] = []
+    desk.open(of={"reread": reread(rereads)})
+    assert rereads == []
+    resumed = [Record(1, 0, Resumed())]
+    with pytest.raises(TryAgain, match="was mended"):
+        desk.open(of={"reread": reread(rereads), "records": resumed})
+    with pytest.raises(Refused, match="still wrong"):
+        desk.open(of={"reread": reread(rereads, "still wrong"), "records": resumed})
+    assert len(rereads) == 2
+    assert desk.open(of={"records": resumed})["plan"] == "- T1 TODO\n", "it has not changed"
 
 
 def test_an_edit_without_known_files_gives_plan_and_history(desk: BoardDesk) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
+from ripstop.kernel.events import Resumed
 from ripstop.performers.own_thread import start_thread
 from ripstop.performers.tools.context import workspace_of
 from ripstop.runtime.performers import Kind, Performer, Refused, Request, TryAgain
@@ -92,6 +93,8 @@ class Boards:
 
     async def open(self, request: Request) -> dict[str, Any]:
         wanted = _arguments(OPEN, request, BoardCall)
+        if not wanted.copy and await _is_resumed(request) and await request.reread(request.run_id):
+            raise TryAgain("The definition of the board was mended, so the board is opened as it says now.")
         return await self._work(request, wanted, lambda board: board.open(), create=True)
 
     async def check(self, request: Request) -> dict[str, Any]:
@@ -145,6 +148,11 @@ class Boards:
                 if taken.holder in over or not await request.is_over(taken.holder):
                     raise
                 over |= {taken.holder}
+
+
+async def _is_resumed(request: Request) -> bool:
+    """Whether the run stopped before it could open the board: its user may have mended the definition since."""
+    return any(isinstance(record.event, Resumed) for record in await request.history())
 
 
 def _arguments(tool: str, request: Request, kind: type[Call]) -> Call:

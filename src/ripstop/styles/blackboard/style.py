@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Guards, Limits, StartRun
-from ripstop.kernel.events import Answered, Event, Resumed, Started
+from ripstop.kernel.events import Answered, Event, Redefined, Resumed, Started
 from ripstop.kernel.parts import Part
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.run import Run
@@ -53,6 +53,8 @@ class BlackboardStyle(TurnStyle[BoardState]):
                 step.ask(CallTool(tool=flow.OPEN))
             case Resumed():
                 _resume(step)
+            case Redefined() if step.state.phase == "open":
+                _open_again(step)
             case Settled(command=CallTool(tool=tool, agent=""), answer=answer) if tool in OWN:
                 after = {flow.OPEN: flow.after_opening, flow.CHECK: flow.after_check, flow.WRITE: flow.after_writing}
                 after[tool](step, answer)
@@ -147,3 +149,11 @@ def _resume(step: Step[BoardState]) -> None:
         flow.check(step)
     else:
         flow.write(step)
+
+
+def _open_again(step: Step[BoardState]) -> None:
+    """The definition was read again before the board was opened, so the plan may be another."""
+    for number, opened in list(step.run.open.items()):
+        if isinstance(opened.command, CallTool) and opened.command.tool == flow.OPEN:
+            step.withdraw(number, "the definition was mended")
+    step.ask(CallTool(tool=flow.OPEN))
