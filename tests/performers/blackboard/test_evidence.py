@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ripstop.performers import regular_files
 from ripstop.performers.blackboard import evidence
 from ripstop.performers.blackboard.evidence import EvidenceCheck, shown
 from tests.performers.blackboard.boards import BoardDesk
@@ -26,6 +27,11 @@ def claim(kind: str, path: str = "collab/a.txt", **more: Any) -> EvidenceCheck:
     return msgspec.convert({"evidence": kind, "path": path, **more}, EvidenceCheck)
 
 
+def shown_of(workspace: Path, one: EvidenceCheck) -> dict[str, Any]:
+    [found] = shown(workspace, [one])
+    return found
+
+
 @pytest.mark.parametrize(
     ("one", "told"),
     [
@@ -38,16 +44,16 @@ def claim(kind: str, path: str = "collab/a.txt", **more: Any) -> EvidenceCheck:
     ],
 )
 def test_what_is_there_is_shown(workspace: Path, one: EvidenceCheck, told: str) -> None:
-    assert shown(workspace, one) == {"holds": True, "shown": told}
+    assert shown_of(workspace, one) == {"holds": True, "shown": told}
 
 
 def test_a_file_is_shown_with_size_and_hash(workspace: Path) -> None:
     (workspace / "big.bin").write_bytes(b"\xff" * 1234)
     sha = hashlib.sha256(b"\xff" * 1234).hexdigest()
     told = f"1,234 bytes, sha256 {sha[:12]}…"
-    assert shown(workspace, claim("file", "big.bin")) == {"holds": True, "shown": told}
-    assert shown(workspace, claim("file", "big.bin", sha256=sha.upper())) == {"holds": True, "shown": told}
-    other = shown(workspace, claim("file", "big.bin", sha256="0" * 64))
+    assert shown_of(workspace, claim("file", "big.bin")) == {"holds": True, "shown": told}
+    assert shown_of(workspace, claim("file", "big.bin", sha256=sha.upper())) == {"holds": True, "shown": told}
+    other = shown_of(workspace, claim("file", "big.bin", sha256="0" * 64))
     assert other == {"holds": False, "shown": f"{told}, not 000000000000…"}
 
 
@@ -71,7 +77,7 @@ def test_a_file_is_shown_with_size_and_hash(workspace: Path) -> None:
     ],
 )
 def test_what_is_not_there_does_not_hold(workspace: Path, one: EvidenceCheck, words: str) -> None:
-    found = shown(workspace, one)
+    found = shown_of(workspace, one)
     assert not found["holds"]
     assert words in found["shown"]
 
@@ -82,23 +88,39 @@ def test_links_and_pipes_are_not_evidence(workspace: Path) -> None:
     os.mkfifo(workspace / "pipe")
     for path, words in (("link", "symbolic link"), ("folder/a.txt", "symbolic link"), ("pipe", "regular file")):
         for kind in ("file", "number", "quote"):
-            found = shown(workspace, claim(kind, path, text="x"))
+            found = shown_of(workspace, claim(kind, path, text="x"))
             assert not found["holds"]
             assert words in found["shown"]
 
 
 def test_what_cannot_be_read_does_not_hold(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (workspace / "binary").write_bytes(b"\xff1")
-    assert "not UTF-8" in shown(workspace, claim("number", "binary"))["shown"]
+    assert "not UTF-8" in shown_of(workspace, claim("number", "binary"))["shown"]
     monkeypatch.setattr(evidence, "MAX_TEXT", 3)
     monkeypatch.setattr(evidence, "MAX_BYTES", 3)
     for kind in ("file", "number", "quote"):
-        found = shown(workspace, claim(kind, text="x"))
+        found = shown_of(workspace, claim(kind, text="x"))
         assert (found["holds"], "too large" in found["shown"]) == (False, True)
 
 
 def test_evidence_without_a_workspace_does_not_hold(tmp_path: Path) -> None:
-    assert not shown(tmp_path / "none", claim("file"))["holds"]
+    assert not shown_of(tmp_path / "none", claim("file"))["holds"]
+
+
+def test_a_file_is_read_once_however_many_claims_are_about_it(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workspace / "b.txt").write_text("other words")
+    opened: list[str] = []
+    real = regular_files.opened_file
+
+    def opened_file(above: int, name: str) -> Any:
+        opened.append(name)
+        return real(above, name)
+
+    monkeypatch.setattr(regular_files, "opened_file", opened_file)
+    quotes = [claim("quote", path, text="quick brown") for path in ("collab/a.txt", "b.txt", "./collab//a.txt")]
+    found = shown(workspace, [*quotes, claim("number", prefix="first"), *quotes])
+    assert [one["holds"] for one in found] == [True, False, True, True, True, False, True]
+    assert opened == ["a.txt", "b.txt"]
 
 
 def test_a_check_shows_evidence_in_order(tmp_path: Path) -> None:
@@ -131,7 +153,7 @@ def test_no_claim_raises(
     folder.mkdir(exist_ok=True)
     (folder / "a.txt").write_bytes(data)
     one = claim(kind, path, prefix=words, text=words, sha256=words, at_least=bound)
-    found = shown(folder, one)
+    found = shown_of(folder, one)
     assert isinstance(found["holds"], bool)
     assert found["shown"]
 
@@ -147,4 +169,4 @@ def test_a_quote_from_the_file_is_found(
     folder.mkdir(exist_ok=True)
     (folder / "a.txt").write_text("".join(pieces))
     quote = "".join(pieces[start : start + length])
-    assert shown(folder, claim("quote", "a.txt", text=quote))["holds"] == bool(quote.split())
+    assert shown_of(folder, claim("quote", "a.txt", text=quote))["holds"] == bool(quote.split())

@@ -4,14 +4,17 @@
 - `number`: the first number on a line that begins with a prefix (without one: in the file) is within its bounds. The
   full-width colon and the ASCII one are the same.
 - `quote`: the words occur in the file; line breaks and other white space between them do not matter.
+
+A file is read once, however many claims are about it, and forgotten before the next one.
 """
 
 import errno
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,37 +46,96 @@ class _DoesNotHold(Exception):
     """With what is shown instead."""
 
 
-def shown(workspace: Path, claim: EvidenceCheck) -> dict[str, Any]:
-    """Whether a claim holds, and what there is to see."""
+class _Looked:
+    """A file, each view of which is made once. Raises `_DoesNotHold` and `Refused`."""
+
+    def __init__(self, above: int, parts: tuple[str, ...]) -> None:
+        self._above = above
+        self._name = parts[-1]
+        self.path = "/".join(parts)
+
+    @cached_property
+    def length_and_hash(self) -> tuple[int, str]:
+        whole, length = hashlib.sha256(), 0
+        with _readable(self.path), opened_file(self._above, self._name) as (descriptor, status):
+            _check_size(self.path, status.st_size, MAX_BYTES)
+            while piece := os.read(descriptor, _CHUNK):
+                whole.update(piece)
+                length += len(piece)
+                _check_size(self.path, length, MAX_BYTES)
+        return length, whole.hexdigest()
+
+    @cached_property
+    def lines(self) -> list[str]:
+        with _readable(self.path):
+            data, _ = read_file(self._above, self._name, MAX_TEXT)
+        _check_size(self.path, len(data), MAX_TEXT)
+        try:
+            return data.decode().splitlines()
+        except UnicodeDecodeError as error:
+            raise _DoesNotHold(f"{self.path!r} is not UTF-8 text: byte {error.start} is wrong") from error
+
+    @cached_property
+    def joined(self) -> tuple[str, list[int]]:
+        """The text with one space between two words, and the line that each word is on."""
+        words: list[str] = []
+        places: list[int] = []
+        for number, line in enumerate(self.lines, 1):
+            found = line.split()
+            words += found
+            places += [number] * len(found)
+        return " ".join(words), places
+
+
+def shown(workspace: Path, claims: Sequence[EvidenceCheck]) -> list[dict[str, Any]]:
+    """Whether each claim holds, and what there is to see."""
+    found: list[dict[str, Any]] = [{} for _ in claims]
+    by_file: dict[tuple[str, ...], list[int]] = {}
+    for position, claim in enumerate(claims):
+        try:
+            by_file.setdefault(parts_of(claim.path), []).append(position)
+        except Refused as refusal:
+            found[position] = _not_held(str(refusal))
+    for parts, positions in by_file.items():
+        answers = _shown_of_file(workspace, parts, [claims[position] for position in positions])
+        for position, answer in zip(positions, answers, strict=True):
+            found[position] = answer
+    return found
+
+
+def _shown_of_file(workspace: Path, parts: tuple[str, ...], claims: list[EvidenceCheck]) -> list[dict[str, Any]]:
     try:
-        parts = parts_of(claim.path)
         with opened(workspace, parts[:-1]) as above:
-            return {"holds": True, "shown": _CHECKS[claim.evidence](above, parts[-1], claim)}
+            file = _Looked(above, parts)
+            return [_shown(file, claim) for claim in claims]
     except PathMissing:
-        return {"holds": False, "shown": f"there is no file {claim.path!r}"}
-    except _DoesNotHold as found:
-        return {"holds": False, "shown": str(found)}
+        return [_not_held(f"there is no file {'/'.join(parts)!r}")] * len(claims)
     except (Refused, TryAgain) as trouble:
-        return {"holds": False, "shown": str(trouble)}
+        return [_not_held(str(trouble))] * len(claims)
 
 
-def _file(above: int, name: str, claim: EvidenceCheck) -> str:
-    whole, length = hashlib.sha256(), 0
-    with _readable(claim.path), opened_file(above, name) as (descriptor, _):
-        while piece := os.read(descriptor, _CHUNK):
-            whole.update(piece)
-            length += len(piece)
-            if length > MAX_BYTES:
-                raise _DoesNotHold(f"{claim.path!r} is too large: more than {MAX_BYTES:,} bytes")
-    found = f"{length:,} bytes, sha256 {whole.hexdigest()[:12]}…"
-    if claim.sha256 and claim.sha256.strip().lower() != whole.hexdigest():
+def _shown(file: _Looked, claim: EvidenceCheck) -> dict[str, Any]:
+    try:
+        return {"holds": True, "shown": _CHECKS[claim.evidence](file, claim)}
+    except (_DoesNotHold, Refused) as found:
+        return _not_held(str(found))
+
+
+def _not_held(why: str) -> dict[str, Any]:
+    return {"holds": False, "shown": why}
+
+
+def _file(file: _Looked, claim: EvidenceCheck) -> str:
+    length, sha = file.length_and_hash
+    found = f"{length:,} bytes, sha256 {sha[:12]}…"
+    if claim.sha256 and claim.sha256.strip().lower() != sha:
         raise _DoesNotHold(f"{found}, not {claim.sha256.strip()[:12]}…")
     return found
 
 
-def _number(above: int, name: str, claim: EvidenceCheck) -> str:
+def _number(file: _Looked, claim: EvidenceCheck) -> str:
     wanted = _one_colon(claim.prefix.strip())
-    for position, line in enumerate(_text(above, name, claim).splitlines(), 1):
+    for position, line in enumerate(file.lines, 1):
         bare = line.lstrip()
         if _one_colon(bare[: len(wanted)]) != wanted:
             continue
@@ -87,41 +149,23 @@ def _number(above: int, name: str, claim: EvidenceCheck) -> str:
         if claim.at_most is not None and number > claim.at_most:
             raise _DoesNotHold(f"{told}, which is more than {claim.at_most:g}")
         return told
-    raise _DoesNotHold(f"{claim.path!r} has no number{f' after {claim.prefix!r}' if wanted else ''}")
+    raise _DoesNotHold(f"{file.path!r} has no number{f' after {claim.prefix!r}' if wanted else ''}")
 
 
-def _quote(above: int, name: str, claim: EvidenceCheck) -> str:
-    text = _text(above, name, claim)
+def _quote(file: _Looked, claim: EvidenceCheck) -> str:
+    joined, places = file.joined
     words = claim.text.split()
     if not words:
         raise _DoesNotHold("the quote is empty")
-    joined, lines = _joined(text)
     at = joined.find(" ".join(words))
     if at < 0:
-        raise _DoesNotHold(f"{claim.path!r} does not have these words")
-    return f"line {lines[joined.count(' ', 0, at)]}"
+        raise _DoesNotHold(f"{file.path!r} does not have these words")
+    return f"line {places[joined.count(' ', 0, at)]}"
 
 
-def _joined(text: str) -> tuple[str, list[int]]:
-    """A text with one space between two words, and the line that each word is on."""
-    words: list[str] = []
-    lines: list[int] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        found = line.split()
-        words += found
-        lines += [number] * len(found)
-    return " ".join(words), lines
-
-
-def _text(above: int, name: str, claim: EvidenceCheck) -> str:
-    with _readable(claim.path):
-        data, _ = read_file(above, name, MAX_TEXT)
-    if len(data) > MAX_TEXT:
-        raise _DoesNotHold(f"{claim.path!r} is too large: more than {MAX_TEXT:,} bytes")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise _DoesNotHold(f"{claim.path!r} is not UTF-8 text: byte {error.start} is wrong") from error
+def _check_size(path: str, length: int, most: int) -> None:
+    if length > most:
+        raise _DoesNotHold(f"{path!r} is too large: more than {most:,} bytes")
 
 
 @contextmanager

@@ -104,7 +104,7 @@ class Boards:
 
         def work(board: BoardFiles) -> dict[str, Any]:
             found, workspace = board.check(wanted.digest, wanted.own), workspace_of(request)
-            return {**found, "evidence": [shown(workspace, claim) for claim in wanted.evidence]}
+            return {**found, "evidence": shown(workspace, wanted.evidence)}
 
         return await self._work(request, wanted, work)
 
