@@ -272,3 +272,14 @@ def test_a_forged_note_about_a_write_touches_no_other_file(
 def test_a_folder_is_opened_by_names_alone(desk: BoardDesk, part: str) -> None:
     with pytest.raises(Refused, match="in it is not a name"), opened(desk.folder, ("memory", part), create=True):
         pytest.fail("it was opened")
+
+
+@pytest.mark.parametrize("named", ["../../../../elsewhere/tail", "a\0b"])
+def test_a_forged_hash_names_no_file(desk: BoardDesk, elsewhere: Path, named: str) -> None:
+    (elsewhere / "tail.end").write_text(json.dumps({"skipped": 0, "head": "", "text": "secret"}))
+    desk.open()
+    files = {PLAN: named, HISTORY: named}
+    desk.edit(".ripstop/board/index.json", json.dumps({"files": files, "before": {}}))
+    desk.digest = contents.digest_of(files)
+    changed = desk.check()["changed"]
+    assert [(one["path"], one["diff"]) for one in changed] == [(PLAN, ""), (HISTORY, "")]

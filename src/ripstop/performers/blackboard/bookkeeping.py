@@ -13,6 +13,7 @@
 """
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,6 +44,7 @@ KEPT_TAIL = 65_536
 """Bytes of the history that are kept."""
 NEW_FILE = 0o644
 _UNFINISHED, _END = ".unfinished-", ".end"
+_SHA = re.compile(r"[0-9a-f]{64}")
 
 
 class Index(Struct, frozen=True):
@@ -179,10 +181,12 @@ class Bookkeeping:
         data = self._copy(sha)
         return data if data is not None and sha_of(data) == sha else None
 
-    def _copy(self, name: str) -> bytes | None:
+    def _copy(self, sha: str, end: str = "") -> bytes | None:
+        if not _SHA.fullmatch(sha):
+            return None  # a forged note could name any file
         with opened(self._root, COPIES) as copies:
             try:
-                return read_file(copies, name, MAX_TEXT)[0]
+                return read_file(copies, sha + end, MAX_TEXT)[0]
             except (FileNotFoundError, Refused):
                 return None
 
@@ -198,7 +202,7 @@ class Bookkeeping:
             return ""
 
     def _difference_of_history(self, before: str, data: bytes) -> str:
-        kept = self._copy(before + _END)
+        kept = self._copy(before, _END)
         if kept is None:
             return ""
         tail = _decoded(kept, _Tail)
