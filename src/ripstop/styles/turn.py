@@ -50,7 +50,12 @@ class Turn(Struct, frozen=True, gc=False):
     ask: AskAgent
     exchanges: tuple[Exchange, ...] = ()
     pending: dict[int, tuple[int, int]] = {}
-    """Open tool commands → (exchange, index of the operation)."""
+    """Tool commands without an answer → (exchange, index of the operation). A stop of the run cuts them off."""
+
+    @property
+    def has_operations(self) -> bool:
+        """Whether a tool was called, or is to be. Such a turn is continued: begun again, it could do things twice."""
+        return any(exchange.reply.calls or exchange.last >= 0 for exchange in self.exchanges)
 
 
 class FinishedTurn(Struct, frozen=True, gc=False):
@@ -112,8 +117,10 @@ def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
             return Turn(number, command)
         if type(command) is CallTool and turn is not None and command.source is not None:
             reply, index = command.source
-            turn = _with_exchange(turn, reply, last=index)
-            return replace(turn, pending={**turn.pending, number: command.source})
+            others = {asked: source for asked, source in turn.pending.items() if source != command.source}
+            if len(others) == len(turn.pending):  # else it was cut off, and is asked for again
+                turn = _with_exchange(turn, reply, last=index)
+            return replace(turn, pending={**others, number: command.source})
     elif turn is None:
         return None
     elif type(event) is Answered:
@@ -175,6 +182,22 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
         return FinishedTurn(0, failure=Failed(reason=problem, fault="agent"))
     if not answer.calls and not deliveries(answer.text):  # the usual case
         return _finished(turn, tools)
+    return _carry_on(step, turn, tools)
+
+
+def resume(step: Step[S], turn: Turn, tools: tuple[str, ...]) -> FinishedTurn | None:
+    """Continue a turn that was broken off after its first reply. Only what was cut off is asked for again.
+
+    Returns the turn if its last reply was already complete.
+    """
+    for number, index in turn.pending.values():
+        tool = operation(_exchange(turn, number), index).tool
+        step.ask(CallTool(tool=tool, agent=turn.ask.agent, source=(number, index)))
+    if turn.pending:
+        return None
+    if turn.exchanges[-1].correction:
+        ask_on(step, turn)
+        return None
     return _carry_on(step, turn, tools)
 
 

@@ -55,8 +55,19 @@ def refuse_undeclared(state: GraphState) -> None:
         raise Unworkable(f"The workflow declares no value {unknown[0]!r}; it declares: {have}.")
 
 
+def resume_turn(step: Step[GraphState]) -> None:
+    """Continue a run that was stopped somewhere. A turn in which tools were called goes on, any other begins again."""
+    state = step.state
+    if state.turn is None or state.agent is None or not state.turn.has_operations:
+        return give_turn_again(step)
+    finished = turns.resume(step, state.turn, state.agent.may_call)
+    if finished:  # its last reply was an error, or the turn would be over
+        turns.correct(step, state.turn, finished, _what_was_wrong(finished))
+    return None
+
+
 def give_turn_again(step: Step[GraphState]) -> None:
-    """Continue a run that was stopped somewhere: a turn that was under way there begins again."""
+    """Begin a turn again that was under way when the run was stopped or forked."""
     if step.state.turn is not None:
         step.restart_turn(step.state.turn.number)
     give_turn(step)
@@ -171,6 +182,17 @@ def _finish_turn(
             end_marker=turn is not None and progress.has_end_marker(word.content, guards),
         )
     )
+
+
+def _what_was_wrong(finished: FinishedTurn) -> str:
+    """What an agent is told about a reply that made the run fail."""
+    try:
+        reply.decided(finished.text)
+    except reply.NoReply as problem:
+        return _correction(str(problem)) + finished.about_files()
+    if finished.must_be_repeated:
+        return finished.about_files() + _JSON_AGAIN
+    return _correction("a decision is missing")
 
 
 def _undecided(dead_end: DeadEnd) -> str:

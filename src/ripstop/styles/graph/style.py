@@ -37,7 +37,16 @@ from .children import child_of, joined, values_of
 from .definition import END, Graph
 from .events import Saved, TurnFinished
 from .explanation import explain_turn
-from .next_turn import after_child, after_turn, end_run, give_turn, give_turn_again, need_values, refuse_undeclared
+from .next_turn import (
+    after_child,
+    after_turn,
+    end_run,
+    give_turn,
+    give_turn_again,
+    need_values,
+    refuse_undeclared,
+    resume_turn,
+)
 from .position import VALUES, GraphArguments, GraphState, Known, Word
 from .roles import instructions_for
 from .view import graph_parts
@@ -150,7 +159,7 @@ class GraphStyle(TurnStyle[GraphState]):
                 if type(news) is Forked:
                     give_turn_again(step)
             case Resumed():
-                give_turn_again(step)
+                resume_turn(step)
         return None
 
     def cancelled(self, step: Step[GraphState], because: str) -> None:
@@ -222,11 +231,12 @@ def _with_child(state: GraphState, number: int) -> GraphState:
 
 def _resumed(state: GraphState, raises: Mapping[str, float]) -> GraphState:
     more = int(raises.get("turns", 0))
-    if not state.saved:  # a turn that a guard broke off is taken again
+    if not state.saved:  # a turn that a guard broke off is continued, or taken again
         return replace(state, allowance=state.most_turns + more, joined=None)
     allowance = state.turns + (more or state.definition.max_turns)
     # what failed was a turn all the same
-    return replace(state, saved=False, turn=None, child=0, joined=None, continued="", allowance=allowance)
+    turn = state.turn if state.turn and state.turn.has_operations else None
+    return replace(state, saved=False, turn=turn, child=0, joined=None, continued="", allowance=allowance)
 
 
 def _word(turn: Turn, number: int) -> Word:
