@@ -37,6 +37,7 @@ REPLY = AgentReplied(text="x" * 500, usage=Usage(500, 100))
 MOST_RATIO = 1.1
 BOUNDS = {"runs": 5.0, "runs, page 100": 5.0, "desk": 5.0, "desk, page 100": 5.0, "runs, one status": 30.0,
           "runs, with a text": 30.0, "runs, with both": 30.0, "desk, filtered": 30.0, "counts": 80.0,
+          "left waiting": 80.0,
           "one run's texts": 50.0}  # fmt: skip
 """Milliseconds."""
 
@@ -117,6 +118,7 @@ async def pages(journal: Journal) -> dict[str, float]:
         "runs, with both": await warm(lambda: journal.runs(RunQuery(text="7777", statuses=("waiting",)))),
         "desk, filtered": await warm(lambda: journal.desk(DeskQuery(to="role7"))),
         "counts": await warm(journal.counts),
+        "left waiting": await warm(lambda: journal.left_waiting(NOW)),
         "desk count": await warm(journal.desk_count),
         "one run": await warm(lambda: journal.run("waiting-7")),
         "one run's texts": await warm(lambda: journal.read("waiting-7")),

@@ -40,6 +40,10 @@ class RunLists:
         """Whether a worker of any process is at work on the journal. Without one, a run that is at work is not."""
         return any(alive for _, alive in await self.journal.workers(self.clock()))
 
+    async def left_waiting(self) -> set[str]:
+        """The runs that wait, but only for a worker to go on; none while one is alive."""
+        return set() if await self.has_workers() else await self.journal.left_waiting(self.clock())
+
     async def desk(self, query: DeskQuery = DeskQuery()) -> Page[Question]:
         """What waits for a person, over all runs."""
         return await self.journal.desk(query)

@@ -292,6 +292,10 @@ class Journal(Protocol):
     async def held(self, run_id: str) -> set[int]:
         """The commands of a run that workers hold."""
 
+    async def left_waiting(self, now: int) -> set[str]:
+        """The runs with the status `waiting` of which any worker could take a command now, if none that is alive has
+        it: a child is to be started, or has ended."""
+
     async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
         """When the next unclaimed command that needs one of `offers` is due."""
 

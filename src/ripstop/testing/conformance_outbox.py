@@ -1,6 +1,16 @@
 """What every journal must do with commands that are not simply done: doubtful, superseded, parked, in a queue."""
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, PersonAnswered, RunFinished, Said, Say, StartRun
+from ripstop.kernel.effects import (
+    AgentReplied,
+    AskAgent,
+    AskPerson,
+    PersonAnswered,
+    RunFinished,
+    Said,
+    Say,
+    SetTimer,
+    StartRun,
+)
 from ripstop.kernel.errors import LeaseLost, NotNeeded
 from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Heard, Repeated, Withdrawn
 from ripstop.runtime.ports import ALL, Journal
@@ -136,6 +146,25 @@ class OutboxConformance(JournalStories):
             False,
             1,
         )
+
+    @story
+    async def test_knows_which_runs_wait_for_a_worker_alone(self, journal: Journal, scribe: Scribe) -> None:
+        await journal.append(scribe.start("unstarted", CHILD))
+        await journal.append(scribe.start("asks", AskPerson(question="?")))
+        await journal.append(scribe.start("sleeps", SetTimer(name="t", after=60.0)))
+        await journal.append(scribe.start("works", AskAgent(agent="ada")))
+        await journal.append(scribe.start("aside", CHILD))
+        await journal.set_aside("aside", "its style is not known")
+        assert await journal.left_waiting(NOW) == {"unstarted"}
+        holder = await journal.enrol(NOW)
+        (command,) = [one for one in await claim(journal, holder, NOW) if one.run_id == "unstarted"]
+        assert await journal.left_waiting(NOW) == {"unstarted"}, "whoever holds it may have died"
+        await journal.append(scribe.start("unstarted.2", parent=("unstarted", 2)))
+        await journal.park(command, holder, NOW)
+        assert await journal.left_waiting(NOW) == set(), "its child is at work"
+        await journal.append(scribe.end("unstarted.2", after=1, at=NOW))
+        assert await journal.left_waiting(NOW) == {"unstarted"}, "its child has ended"
+        assert await journal.left_waiting(NOW + 60 * SECOND) == {"unstarted", "sleeps"}
 
     @story
     async def test_does_not_park_a_parent_whose_child_ended_meanwhile(self, journal: Journal, scribe: Scribe) -> None:

@@ -66,10 +66,13 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
     async def look() -> Any:
         async with open_engine(options.settings(), or_empty=True) as engine:
             query = RunQuery(styles=(style,) if style else (), text=match)
-            return await all_runs(engine, query), await engine.has_workers()
+            return await all_runs(engine, query), await engine.has_workers(), await engine.left_waiting()
 
-    everything, has_workers = asyncio.run(look())
-    known = [replace(info, status=shown_status(info.status, has_workers)) for info in reversed(everything)]
+    everything, has_workers, left = asyncio.run(look())
+    known = [
+        replace(info, status=shown_status(info.status, has_workers, info.run_id in left))
+        for info in reversed(everything)
+    ]
     matching = [info for info in known if status in (None, info.status)]
     kept = set(sorted((info.updated, info.run_id) for info in matching)[-last:]) if last else set()
     infos = [info for info in matching if not last or (info.updated, info.run_id) in kept]
@@ -112,14 +115,14 @@ def show(options: Options, named: str) -> None:
 
     from .paragraphs import print_labelled
     from .parts import show_parts
-    from .summary import summary
+    from .summary import seen_status, summary
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
             view = await engine.look(await run_meant(engine, named))
             result = await summary(engine, view)
             style = engine.style(view.run)
-            outcome = shown_status(view.status, await engine.has_workers())
+            outcome = await seen_status(engine, view.run.id, view.status)
             missing = await _missing_tools(engine, view.run.id)
             return view, {**result, "outcome": outcome}, style.parts(view.run), style.actions(view.run), missing
 

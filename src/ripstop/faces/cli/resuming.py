@@ -89,7 +89,8 @@ async def latest_unfinished(app: "App") -> str:
 
     tops = await all_runs(app.engine, RunQuery(statuses=("working", "waiting"), parent=""))
     if tops:
-        return max(tops, key=lambda info: (info.status == "working", info.updated)).run_id
+        left = await app.engine.left_waiting()
+        return max(tops, key=lambda info: (info.status == "working" or info.run_id in left, info.updated)).run_id
     ended = await all_runs(app.engine, RunQuery(statuses=ENDED_EARLY, parent=""))
     known = [info for info in ended if info.style in app.engine.registry.kits]
     for info in sorted(known, key=lambda info: info.updated, reverse=True):
@@ -150,8 +151,10 @@ async def _unfinished(app: "App") -> list[str]:
 
     from .pages import all_runs
 
-    working = await all_runs(app.engine, RunQuery(statuses=("working",)))
-    return list(dict.fromkeys(info.root for info in reversed(working)))
+    journal = app.engine.journal
+    due = await all_runs(app.engine, RunQuery(statuses=("working",)))
+    due += [info for name in await journal.left_waiting(app.engine.clock()) if (info := await journal.run(name))]
+    return list(dict.fromkeys(info.root for info in sorted(due, key=lambda info: (info.created, info.run_id))))
 
 
 async def _settled(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import FolderPath, Options, pairs, shared_options, without_tools
+from .summary import seen_status
 from .terminal import console_for, say, say_json, say_text
 from .words import (
     CHOICE,
@@ -20,7 +21,6 @@ from .words import (
     first_line,
     local_time,
     one_of,
-    shown_status,
 )
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def answer(
             said = _said(ask, words, text, content, pairs(fields, "--field"))
             await engine.answer(run_id, int(number), by=_me() if by is None else by, **said)
             recorded = await _recorded(engine, run_id, int(number))
-            return recorded, shown_status((await engine.look(run_id)).status, await engine.has_workers())
+            return recorded, await seen_status(engine, run_id, (await engine.look(run_id)).status)
 
     recorded, status = asyncio.run(tell())
     if options.as_json:
@@ -227,9 +227,9 @@ def act(options: Options, run_id: str, name: str, fields: tuple[str, ...], by: s
             if await app.is_own_work(run):
                 async with app.working(Tree(run_id)) as worker:
                     await until_settled(app.engine, worker, run_id)
-            return (await app.engine.look(run_id)).status, await app.engine.has_workers()
+            return await seen_status(app.engine, run_id, (await app.engine.look(run_id)).status)
 
-    status = shown_status(*asyncio.run(tell()))
+    status = asyncio.run(tell())
     if options.as_json:
         return say_json({"run": run_id, "status": status})
     resume = f"  Resume it:  ripstop resume {run_id}" if status == "interrupted" else ""
@@ -303,7 +303,7 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None, 
     async def tell() -> Any:
         async with open_engine(settings) as engine:
             run = await fork_run(engine, plugins, run_id, at, found, workspace)
-            status = shown_status((await engine.look(run.id)).status, await engine.has_workers())
+            status = await seen_status(engine, run.id, (await engine.look(run.id)).status)
             return run, status, await forked_at(engine, run.id)
 
     run, status, number = asyncio.run(tell())

@@ -16,6 +16,13 @@ def exit_code(status: str) -> int:
     return WAITING if status in ("waiting", "listening", "working") else EXIT[status]
 
 
+async def seen_status(engine: "Engine", run_id: str, status: str) -> str:
+    """The status of a run as people see it, with regard to whether anybody works on it."""
+    from .words import shown_status
+
+    return shown_status(status, await engine.has_workers(), run_id in await engine.left_waiting())
+
+
 async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
     """How a run is, as `--json` prints it: with its ways to continue as commands, too."""
     from ripstop.views import run_document

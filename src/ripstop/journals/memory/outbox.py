@@ -137,6 +137,15 @@ class MemoryOutbox(Store):
         stored = self._runs.get(run_id)
         return {number for number, item in stored.outbox.items() if item.holder is not None} if stored else set()
 
+    async def left_waiting(self, now: int) -> set[str]:
+        return {
+            run_id
+            for run_id, stored in self._runs.items()
+            if stored.status == "waiting" and not stored.set_aside
+            for item in stored.outbox.values()
+            if not item.needs and _can_be_taken(item, now)
+        }
+
     async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
         return min((item.due for _, _, item in self._free(scope, offers) if item.due is not None), default=None)
 
@@ -185,3 +194,10 @@ class MemoryOutbox(Store):
             again = item.woken != task.woken or (item.state == SUPERSEDED and not task.superseded)
             item.due, item.holder, item.attempt = now if again else None, None, 0
             item.state = item.state if item.state == SUPERSEDED else NOT_BEGUN
+
+
+def _can_be_taken(item: Item, now: int) -> bool:
+    """Whether a worker may take a command, if none that is alive holds it."""
+    if item.state == SUPERSEDED and item.holder is not None:
+        return True
+    return item.due is not None and item.due <= now

@@ -327,6 +327,12 @@ class SqliteJournal:
         with Explained(self._path):
             return {number for (number,) in self._reading.rows(self._sql["held"], (run_id,))}
 
+    async def left_waiting(self, now: int) -> set[str]:
+        with Explained(self._path):
+            found = {run_id for (run_id,) in self._reading.rows(self._sql["left_waiting"], (now,))}
+        self._expect(all(isinstance(run_id, str) for run_id in found), "the name of a run")
+        return found
+
     async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
         if isinstance(scope, Nothing):
             return None

@@ -304,6 +304,12 @@ SELECT min(outbox.due) FROM runs JOIN outbox ON outbox.run = runs.key
 WHERE runs.id >= :first AND runs.id < :behind AND runs.set_aside IS NULL
 AND outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs IN (SELECT value FROM json_each(:offers));
 
+-- name: left_waiting
+-- One pass over the outbox: what a worker holds that died is in no index.
+SELECT DISTINCT runs.id FROM outbox JOIN runs ON runs.key = outbox.run
+WHERE (outbox.due <= ? OR (outbox.state = 4 AND outbox.holder IS NOT NULL)) AND outbox.needs = ''
+AND runs.status = 'waiting' AND runs.set_aside IS NULL;
+
 -- name: is_busy
 -- Whether a worker has a command of a run in hand, or a child that it started has not ended.
 SELECT 1 FROM outbox WHERE run = :key AND (holder IS NOT NULL OR waits = 'run') LIMIT 1;
