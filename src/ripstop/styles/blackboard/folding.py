@@ -278,6 +278,6 @@ def _resumed(state: BoardState, more: int, accepts: bool) -> BoardState:
         case "check" if state.found.get("changed"):
             return replace(state, phase="sync", writing=Writing()) if accepts else state
         case "agent" | "check":
-            state = replace(state, report="", report_number=0, report_kept=False, writing=Writing())
+            state = replace(state, report="", report_number=0, writing=Writing())
             return replace(state, phase="sync") if accepts else replace(state, phase="agent")
     return replace(state, phase="sync", writing=Writing())

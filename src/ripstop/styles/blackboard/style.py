@@ -16,7 +16,7 @@ from ripstop.kernel.style import AgentUse, Child, Explanation, News, Picture, Se
 
 from .. import turn as turns
 from ..turn import TurnStyle
-from . import flow, folding, verification, view
+from . import flow, folding, resuming, verification, view
 from .definition import HISTORY, MAIN, PROMPTS, Board
 from .history import ITERATION, TAIL
 from .prompts import assignment, prompt_for_agent, prompt_for_main, report_format, tools_of
@@ -40,7 +40,7 @@ class BlackboardStyle(TurnStyle[BoardState]):
         return BoardState(definition, started.input, most, is_child=started.parent is not None)
 
     def evolve(self, state: BoardState, number: int, event: Event) -> BoardState:
-        return folding.evolve(state, number, event)
+        return resuming.in_turn(folding.evolve(state, number, event), event)
 
     def joined(self, state: BoardState, number: int, event: Answered, result: Any) -> BoardState:
         return folding.joined(state, number, event.answer, result)
@@ -52,11 +52,15 @@ class BlackboardStyle(TurnStyle[BoardState]):
             case Started():
                 step.ask(CallTool(tool=flow.OPEN))
             case Resumed():
-                _resume(step)
+                resuming.resume(step)
             case Redefined() if step.state.phase == "open":
-                _open_again(step)
+                resuming.open_again(step)
             case Settled(command=CallTool(tool=tool, agent=""), answer=answer) if tool in OWN:
-                after = {flow.OPEN: flow.after_opening, flow.CHECK: flow.after_check, flow.WRITE: flow.after_writing}
+                after = {
+                    flow.OPEN: flow.after_opening,
+                    flow.CHECK: resuming.after_check,
+                    flow.WRITE: resuming.after_writing,
+                }
                 after[tool](step, answer)
             case Settled(command=AskPerson(), answer=answer):
                 flow.after_person(step, answer)
@@ -137,23 +141,3 @@ class BlackboardStyle(TurnStyle[BoardState]):
 
     def explain(self, before: BoardState, event: Event) -> Explanation:
         return view.explain(before, event)
-
-
-def _resume(step: Step[BoardState]) -> None:
-    state = step.state
-    if state.turn is not None and not state.report_number:
-        step.restart_turn(state.turn.number)
-    if state.phase == "open":
-        step.ask(CallTool(tool=flow.OPEN))
-    elif state.phase in ("agent", "check"):  # whatever changed meanwhile, the agent may have done it
-        flow.check(step)
-    else:
-        flow.write(step)
-
-
-def _open_again(step: Step[BoardState]) -> None:
-    """The definition was read again before the board was opened, so the plan may be another."""
-    for number, opened in list(step.run.open.items()):
-        if isinstance(opened.command, CallTool) and opened.command.tool == flow.OPEN:
-            step.withdraw(number, "the definition was mended")
-    step.ask(CallTool(tool=flow.OPEN))
