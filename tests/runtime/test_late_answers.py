@@ -83,6 +83,26 @@ def test_a_superseded_call_whose_worker_died_fails_late(tmp_path: Path, kind: Ki
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("kind", [Kind.PURE, Kind.KEYED, Kind.UNSAFE])
+def test_an_agents_call_that_is_cut_off_is_uncertain_unless_it_is_pure(tmp_path: Path, kind: Kind) -> None:
+    async def story() -> None:
+        async def for_ever(request: Request) -> None:
+            await asyncio.Event().wait()
+
+        tool = Does(for_ever, kind=kind)
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({CallTool: tool})
+            await world.start("r", (CallTool(tool="pay", agent="ada", arguments={}),))
+            await until(lambda: bool(tool.asked))
+            await world.engine.cancel("r")
+            await world.until("r", lambda view: not view.run.late)
+            (late,) = answers(await world.events("r"))
+            assert isinstance(late.answer, Failed)
+            assert late.answer.uncertain is (kind is not Kind.PURE), "asked for again, it would have another key"
+
+    asyncio.run(story())
+
+
 def test_a_waiting_call_is_reported_without_being_made(tmp_path: Path) -> None:
     async def story() -> None:
         free = asyncio.Event()

@@ -10,7 +10,7 @@ import logging
 
 import msgspec
 
-from ripstop.kernel.effects import Answer, CallTool, Failed, ToolReturned, Usage
+from ripstop.kernel.effects import Answer, CallTool, Command, Failed, ToolReturned, Usage
 from ripstop.kernel.errors import JournalError, Unwritable
 from ripstop.kernel.events import Doubted
 
@@ -33,6 +33,14 @@ def worker_died(job: Job, request: Request) -> Doubted:
 def call_broke(job: Job, request: Request, reason: str) -> Doubted:
     """The doubt about a call of this worker that broke off; `reason` says how."""
     return _doubted(job, request, job.attempt, f"It broke off: {_bounded(reason, MAX_REASON)}")
+
+
+def may_recur(command: Command, kind: Kind) -> bool:
+    """Whether a call that was begun could take effect a second time, if a resumed run asks for it once more.
+
+    Its number is another one then, and so is the key of a keyed call. What a style does itself is made to be repeated.
+    """
+    return not kind.repeatable or (kind is Kind.KEYED and type(command) is CallTool and bool(command.agent))
 
 
 def not_needed(reason: str, uncertain: bool, usage: Usage = Usage()) -> Failed:

@@ -28,7 +28,7 @@ from ripstop.kernel.style import CallPolicy
 
 from .asking import withdraw_questions
 from .call_progress import CallProgress, Retries
-from .doubts import call_broke, cancelled_by_us, describe, not_needed, probe, unreadable_answer, worker_died
+from .doubts import call_broke, cancelled_by_us, describe, may_recur, not_needed, probe, unreadable_answer, worker_died
 from .engine import Engine
 from .failpoints import failpoint
 from .jobs import Job
@@ -283,7 +283,7 @@ class Hands:
 
     async def _cut_off(self, job: Job, progress: CallProgress) -> Answered:
         """The call was in progress when it was withdrawn: what it cost is the answer."""
-        uncertain = not self.kind(job.opened.command).repeatable
+        uncertain = may_recur(job.opened.command, self.kind(job.opened.command))
         await withdraw_questions(self._engine, job)
         reason = "It was cut off, because it was no longer needed."
         return self._answered(job, not_needed(reason, uncertain, progress.usage(cut_off=True)))
@@ -291,7 +291,7 @@ class Hands:
     async def _report_unneeded(self, job: Job) -> Answered:
         """A command that is no longer needed, and that is not at work here: its questions to people go with it."""
         await withdraw_questions(self._engine, job)
-        uncertain = job.doubtful and not self.kind(job.opened.command).repeatable
+        uncertain = job.doubtful and may_recur(job.opened.command, self.kind(job.opened.command))
         reason = "It was no longer needed." + (" A worker had begun it and recorded no answer." if uncertain else "")
         return self._answered(job, not_needed(reason, uncertain))
 
