@@ -311,10 +311,17 @@ class App(Continuing):
         channel: str = "",
         attachments: Sequence[Attachment] = (),
     ) -> Run[Any]:
-        """Send a message to a run. Repeating the same id changes nothing."""
+        """Send a message to a run. Repeating the same id changes nothing.
+
+        Raises `UsageError` if runs of its style never listen.
+        """
         words, name = arguments.text("text", text), arguments.text("by", by)
         where, named = arguments.text("channel", channel), arguments.text("id", id)
-        return await self.engine.hear(_id(run), words, name, where, named, arguments.attachments(attachments))
+        attached = arguments.attachments(attachments)
+        style = self.engine.style((await self.engine.look(_id(run))).run)
+        if not style.may_listen:
+            raise UsageError(f"{_id(run)} does not listen: no run of the style {style.name!r} does.")
+        return await self.engine.hear(_id(run), words, name, where, named, attached)
 
     async def desk(self, query: DeskQuery = DeskQuery()) -> list[Question]:
         """What waits for a person."""

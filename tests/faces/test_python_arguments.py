@@ -9,6 +9,7 @@ import pytest
 
 import ripstop
 from ripstop import App, Limits, UsageError
+from ripstop.settings.settings_file import Settings
 
 HAIKU = Path(__file__).parents[2] / "examples" / "haiku"
 SCRIPT = f"script:{HAIKU / 'script.jsonl'}"
@@ -86,5 +87,16 @@ def test_calls_of_an_open_app_name_what_they_expect() -> None:
             for call, said in calls:
                 with pytest.raises(UsageError, match=said):
                     await call()
+
+    asyncio.run(story())
+
+
+def test_a_message_to_a_run_whose_style_never_listens_is_refused() -> None:
+    async def story() -> None:
+        async with App(Settings(model_for_all=SCRIPT), scope=None) as app:
+            run = await app.start(HAIKU, "rain")
+            with pytest.raises(UsageError, match=rf"{run.id} does not listen: no run of the style 'graph' does"):
+                await app.send(run, "hello?")
+            assert (await app.engine.look(run.id)).run.length == run.length, "nothing is recorded"
 
     asyncio.run(story())

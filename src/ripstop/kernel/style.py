@@ -199,6 +199,11 @@ class Style(Generic[S]):
         """Whether a message to the run can change anything."""
         return False
 
+    @property
+    def may_listen(self) -> bool:
+        """Whether runs of this style can listen at all, now or later."""
+        return type(self).listens is not Style.listens
+
     def resumable(self, state: S) -> bool:
         """Whether a run that ended without a verdict can be resumed."""
         return False
