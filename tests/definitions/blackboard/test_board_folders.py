@@ -127,6 +127,14 @@ def test_a_plan_elsewhere_is_refused(tmp_path: Path, plan: str) -> None:
     assert "plan" in wrong(board(tmp_path, policy(plan=plan)))
 
 
+def test_a_misspelt_key_is_named_beside_the_one_that_is_missing(tmp_path: Path) -> None:
+    rules = {**policy()["report_rules"], "blockers_clear_value": "none"}
+    del rules["blocker_clear_value"]
+    told = wrong(board(tmp_path, policy(report_rules=rules)))
+    assert "'report_rules' has no 'blocker_clear_value'" in told
+    assert "warning: 'report_rules' has no field 'blockers_clear_value', so it is ignored; did you mean" in told
+
+
 def test_what_prompts_name_is_looked_up(tmp_path: Path) -> None:
     root = board(tmp_path)
     prompts = root / PROMPTS
@@ -137,8 +145,9 @@ def test_what_prompts_name_is_looked_up(tmp_path: Path) -> None:
         about_workflow=lambda name: f"There is no workflow {name!r}",
         tools=("read_file",),
     )
-    assert [str(one).partition("prompt_")[2] for one in checked(root, environment)] == [
+    assert [str(one).partition("prompt_")[2].partition(";")[0] for one in checked(root, environment)] == [
         "cook.md:2:8: error: there is no model nope",
+        "cook.md:3:20: warning: ripstop has no tool 'fry'",
         "taster.md:2:11: error: There is no workflow 'tasting'",
     ]
     found = checked(root, replace(environment, about_model=None, about_workflow=None))

@@ -97,6 +97,11 @@ def test_gates_are_checked_as_well(tmp_path: Path) -> None:
     assert document["problems"][0]["line"] == 5
 
 
+def test_people_are_told_that_the_rules_do_not_apply_to_an_agent(tmp_path: Path) -> None:
+    done = report(tmp_path, GOOD, policy(report_rules={**RULES, "apply_to": ["TASTER"]}))
+    assert done.exit_code == 0 and "'cook' is not in 'apply_to', so only the iteration is needed." in done.stderr
+
+
 def test_people_get_place_and_caret(tmp_path: Path) -> None:
     done = report(tmp_path, GOOD.replace("GOOD", "FINE"))
     file = tmp_path / "report_cook.md"

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ripstop.definitions.folders import files_named
-from ripstop.definitions.problems import ERROR, Problem, WrongDefinition
+from ripstop.definitions.problems import Problem, WrongDefinition
 from ripstop.definitions.reader import Environment
 from ripstop.styles.blackboard.definition import Board
 
@@ -49,9 +49,7 @@ class BoardFolders:
             read = read_board(path)
         except WrongDefinition as error:
             return error.problems
-        named = list(check_references(read, environment))
-        errors = [problem for problem in named if problem.severity == ERROR]
-        return errors or [*read.warnings, *named]
+        return [*read.warnings, *check_references(read, environment)]
 
     def check_pinned(self, definition: Board) -> None:
         from .pinned import check_pinned

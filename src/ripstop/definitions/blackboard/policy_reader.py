@@ -48,7 +48,7 @@ def read_policy(path: Path) -> PolicyRead:
     found = read_tree(path)
     read, problems = policy_of(found)
     if problems:
-        raise WrongDefinition(problems)
+        raise WrongDefinition([*problems, *read.warnings])
     return read
 
 

@@ -30,7 +30,8 @@ class BoardRead(Struct, frozen=True):
 
 
 def read_board(folder: Path) -> BoardRead:
-    """The board that a folder is. Raises `WrongDefinition` with everything that is wrong."""
+    """The board that a folder is. Raises `WrongDefinition` with everything that is wrong, warnings included: a key that
+    is not known may be the one that is missing."""
     for part in (MEMORY, PROMPTS):
         refuse_link(folder / part)
     problems: list[Problem] = []
@@ -41,15 +42,16 @@ def read_board(folder: Path) -> BoardRead:
         place = Position(str(folder / PROMPTS))
         problems.append(Problem(place, f"{MAIN} has nobody to call", f"write {prompt_of('NAME')} for an agent"))
     if policy:
+        warnings += policy.warnings
         problems += _plan_problems(folder, policy.plan, policy.plan_place)
         if prompts:
             found = [*_verdict_problems(policy), *_agent_problems(policy, prompts)]
             problems += [one for one in found if one.severity == ERROR]
-            warnings += [*policy.warnings, *(one for one in found if one.severity == WARNING)]
+            warnings += [one for one in found if one.severity == WARNING]
     elif not os.path.lexists(folder / PLAN):
         problems += _plan_problems(folder, PLAN, Position(str(folder / POLICY)))
     if problems:
-        raise WrongDefinition(_in_order(problems))
+        raise WrongDefinition(_in_order([*problems, *warnings]))
     assert policy and prompts and prompts.main, "nothing is missing"
     all_prompts = (prompts.main, *prompts.agents)
     files = (in_folder(path, folder) for path in (*policy.files, *(one.path for one in all_prompts)))

@@ -8,6 +8,7 @@ from msgspec import Struct
 from ripstop.definitions.problems import Position, Problem, WrongDefinition
 from ripstop.definitions.yaml_tree import read_text
 from ripstop.kernel.errors import UsageError
+from ripstop.styles.blackboard.definition import includes
 from ripstop.styles.blackboard.gates import report_problems
 from ripstop.styles.blackboard.report import Report, ReportProblem, lines_of, read_report
 
@@ -23,6 +24,8 @@ class CheckedReport(Struct, frozen=True):
     """The same, with the file and its lines."""
     warnings: tuple[Problem, ...]
     """About the policy."""
+    is_covered: bool
+    """Whether the report rules apply to the agent."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -45,7 +48,7 @@ def check_report(file: Path, policy: Path, agent: str, iteration: int | None = N
         Problem(Position(str(file), one.line, one.column), one.text, source=lines[one.line - 1] if one.quote else "")
         for one in found
     )
-    return CheckedReport(report, found, problems, read.warnings)
+    return CheckedReport(report, found, problems, read.warnings, includes(read.policy.report_rules.apply_to, agent))
 
 
 def _text(file: Path) -> str:

@@ -2,7 +2,7 @@
 
 - A decision is in the history before it is carried out, `FINISH` too.
 - Whatever is wrong with a decision, a report or the board stops the run at once, and says where it is. What was said so
-  far stays on record; `resume` begins the turn again that went wrong.
+  far stays on record. A refused report is put on the board first. How a run continues is in `resuming.py`.
 - MAIN cannot touch files, so what changed during its turn, or while the run was stopped between two turns, was edited
   by a person and counts. What changed during an agent's turn cannot be told from the agent's work: the run stops.
 """

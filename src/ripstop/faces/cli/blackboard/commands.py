@@ -49,13 +49,15 @@ def report(options: Options, file: Path, policy: Path, agent: str, iteration: in
     if options.as_json:
         say_json(checked.as_json())
     else:
-        _tell(file, checked)
+        _tell(file, agent.strip(), checked)
     sys.exit(REFUSED if checked.problems else 0)
 
 
-def _tell(file: Path, checked: "CheckedReport") -> None:
+def _tell(file: Path, agent: str, checked: "CheckedReport") -> None:
     for warning in checked.warnings:
         say((str(warning), "yellow"), err=True)
+    if not checked.is_covered:
+        say((f"{agent!r} is not in 'apply_to', so only the iteration is needed.", "yellow"), err=True)
     read = checked.report
     say(("iteration  ", "dim"), "none" if read.iteration is None else str(read.iteration))
     say(("verdict    ", "dim"), read.verdict or "none")
