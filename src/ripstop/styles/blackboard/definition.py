@@ -93,7 +93,7 @@ class VerificationPolicy(Struct, frozen=True):
     max_report_chars: int = 20_000
     main_json: Literal["strict", "last"] = "strict"
     main_retries: int = 0
-    done_statuses: tuple[str, ...] = ("DONE", "VERIFIED", "COMPLETED", "CLOSED")
+    done_statuses: tuple[str, ...] = ("DONE", "VERIFIED", "COMPLETED", "CLOSED", "完成", "已完成", "已验证")
     """Statuses of a task in the plan that mean that it is done."""
 
 

@@ -36,7 +36,7 @@ from .decision import Decision, WrongDecision, read_decision
 from .definition import FINISH, MAIN, USER
 from .events import BoardEdited, MainDecided, ReportVerified, UserDecided
 from .gates import call_problem, finish_problem
-from .plan import apply_update, updates_in, words_about
+from .plan import MAX_UPDATES, apply_update, updates_in, words_about
 from .prompts import tools_of
 from .state import BoardState
 
@@ -87,7 +87,10 @@ def after_main(step: Step[BoardState], finished: FinishedTurn) -> None:
         )
     )
     plan, done = decision.dev_plan_next or state.known.plan, state.definition.policy.done_statuses
-    for update in updates_in(decision.dev_plan):
+    updates = updates_in(decision.dev_plan)
+    if len(updates) == MAX_UPDATES:
+        step.warn(f"of the updates to the plan at most {MAX_UPDATES} are carried out")
+    for update in updates:
         updated = apply_update(plan, update, done)
         if updated is None:
             step.warn(f"the plan has no place for a status of {update.task!r}; {update.status!r} was only recorded")
