@@ -8,6 +8,8 @@ import pytest
 
 from tests.settings.test_trust import ripstop
 
+pytestmark = pytest.mark.long  # every story is a dozen processes, one after the other
+
 TOOLS = """\
 import asyncio
 from pathlib import Path

@@ -17,6 +17,8 @@ from ripstop.performers.handoff.publisher import key_of
 from ripstop.testing.commands import command
 from tests.walks.test_command_line import EXAMPLES, ripstop, succeed
 
+pytestmark = pytest.mark.long  # every story is a dozen processes, one after the other
+
 HANDOFF = EXAMPLES / "handoff"
 
 

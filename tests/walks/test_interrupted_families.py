@@ -11,6 +11,8 @@ from tests.walks.test_family_lines import CHILD, PARENT
 from tests.walks.test_family_lines import SCRIPT as UNDONE
 from tests.walks.test_unfinished_runs import listed
 
+pytestmark = pytest.mark.long  # every story is a dozen processes, one after the other
+
 SCRIPT = UNDONE.replace("false", "true")
 
 
