@@ -11,6 +11,6 @@ pytestmark = pytest.mark.long
 
 
 def test_a_run_that_is_killed_anywhere_leaves_the_same_board(tmp_path: Path) -> None:
-    tally = crash(kills=6, seed=5, root=tmp_path, say=lambda _: None, points=BOARD_FAILPOINTS)
+    tally = crash(kills=3, seed=5, root=tmp_path, say=lambda _: None, points=BOARD_FAILPOINTS)
     assert not tally.trouble, table(tally)
-    assert tally.kills[AT_RANDOM] >= 6 and {*BOARD_FAILPOINTS} <= {*tally.kills}
+    assert tally.kills[AT_RANDOM] >= 3 and {*BOARD_FAILPOINTS} <= {*tally.kills}

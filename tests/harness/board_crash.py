@@ -205,7 +205,7 @@ def crash(
 
     with ThreadPoolExecutor(CHAINS) as pool:
         named = [pool.submit(chain, root, f"at-{point}", wanted, at_point(point), tally) for point in points]
-        chains = range(max(1, kills // 8) if kills else 0)
+        chains = range(kills)  # more than are needed: those that are left are cancelled
         waiting = [pool.submit(chain, root, f"random-{number}", wanted, at_random, tally) for number in chains]
         for one in (*named, *waiting):
             one.result()
