@@ -173,7 +173,7 @@ def _carry_out(step: Step[BoardState]) -> None:
     if decision.next_agent == USER:
         choices = dict(decision.options)
         if choices:
-            choices[OTHER] = ""
+            choices.setdefault(OTHER, "")  # MAIN may offer it itself, with words of its own
         step.ask(
             AskPerson(
                 question=decision.question or decision.reason,
