@@ -26,10 +26,10 @@ CIRCLING = frozenset({"no_progress", "circle"})
 """Those of them that patience puts off."""
 AMOUNTS = ("turns", "calls", "tokens", "money", "seconds", "depth")
 FRACTIONS = ("money", "seconds")
-RAISABLE = (*AMOUNTS, "patience", "interactions", "iterations")
+RAISABLE = (*AMOUNTS, "patience", "interactions", "iterations", "reviews")
 MOST = 2**53
 """A raise above it would not be exact, and two of them could be more than a journal can hold."""
-_LIMIT_OF = {"max_turns": "turns", "max_iterations": "iterations"}
+_LIMIT_OF = {"max_turns": "turns", "max_iterations": "iterations", "max_reviews": "reviews"}
 """Which limit a verdict is about, where the guard has another name."""
 
 

@@ -102,6 +102,11 @@ class CallPolicy(Struct, frozen=True):
     """Seconds between two calls to one provider."""
     retry: Literal["all", "rate_limit"] = "all"
     """Which failures that may pass are tried again."""
+    exempt: tuple[str, ...] = ()
+    """Providers whose calls need not wait, such as `script`."""
+
+    def interval_for(self, provider: str) -> float:
+        return 0.0 if provider in self.exempt else self.interval
 
 
 NO_POLICY = CallPolicy()

@@ -240,10 +240,10 @@ class Hands:
         key = (job.run_id, job.number)
         if kind is not StartRun:
             self._progress[key] = progress
-        began = time.monotonic_ns()
+        began, live = time.monotonic_ns(), self._engine.live
         try:
             provider = performer.provider(request)
-            if provider and await self._rate_limit.wait(provider, self._policy(run).interval):
+            if provider and await self._rate_limit.wait(provider, self._policy(run).interval_for(provider), live, key):
                 began = time.monotonic_ns()
             fact = await self._perform(job, run, performer, request, provider)
         except asyncio.CancelledError:

@@ -43,6 +43,16 @@ class Retrying(Struct, frozen=True):
     seconds: float
 
 
+class RateLimited(Struct, frozen=True):
+    """A call waits, because the provider's rate limit does not allow it yet."""
+
+    run_id: str
+    number: int
+    provider: str
+    seconds: float
+    """Until the next call may go out, if no other call is first."""
+
+
 class Appended(Struct, frozen=True):
     """A step is durable."""
 
@@ -52,7 +62,7 @@ class Appended(Struct, frozen=True):
     """The run right after it."""
 
 
-LiveEvent = Began | Token | Retrying | Appended
+LiveEvent = Began | Token | Retrying | RateLimited | Appended
 Watcher = Callable[[LiveEvent], None]
 
 

@@ -8,6 +8,11 @@ import math
 import time
 from collections.abc import Callable, Mapping
 
+from .live import Live, RateLimited
+
+A_MOMENT = 0.2
+"""Seconds. Shorter waits are not worth telling."""
+
 
 class RateLimit:
     def __init__(self, gaps: Mapping[str, float] | None = None, now: Callable[[], float] = time.monotonic) -> None:
@@ -19,11 +24,14 @@ class RateLimit:
         """Whether a call to this provider may have to wait, or counts."""
         return provider in self._gaps or provider in self._free
 
-    async def wait(self, provider: str, interval: float = 0.0) -> bool:
+    async def wait(
+        self, provider: str, interval: float = 0.0, live: Live | None = None, command: tuple[str, int] = ("", 0)
+    ) -> bool:
         """Return when the next call may go out, and count it; false if there is no limit at all.
 
         Args:
             interval: Seconds that a run wants between two calls; the longest interval wins.
+            live: Shows that the command (run and number) waits, if it is for longer than a moment.
         """
         if not interval and not self.limits(provider):
             return False
@@ -31,6 +39,8 @@ class RateLimit:
             wait = self._free.get(provider, 0.0) - self._now()
             if wait <= 0:
                 break
+            if live and live.watched and wait >= A_MOMENT:
+                live.show(RateLimited(*command, provider, wait))
             await asyncio.sleep(wait)
         gap = max(self._gaps.get(provider, 0.0), interval)
         if gap:

@@ -2,7 +2,7 @@
 
 from ripstop.kernel.effects import AskAgent, AskPerson
 from ripstop.kernel.events import Asked, GuardTripped, Warned
-from ripstop.runtime.live import Appended, Began, LiveEvent, Retrying
+from ripstop.runtime.live import Appended, Began, LiveEvent, RateLimited, Retrying
 
 from .terminal import say
 
@@ -28,6 +28,8 @@ class ProgressLines:
                 self.line(name, f"{agent} is at work")
             case Retrying(reason=reason, seconds=wait):
                 self.line(name, f"again in {wait:.1f} s: {reason}", "yellow")
+            case RateLimited(provider=provider, seconds=wait):
+                self.line(name, f"waits {wait:.1f} s for the rate limit of {provider}", "dim")
             case Appended(records=records, picture=picture):
                 for record in records:
                     self._tell(name, record.event)

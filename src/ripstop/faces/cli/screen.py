@@ -16,7 +16,7 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, 
 from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, Warned, Withdrawn
 from ripstop.kernel.style import Picture
 from ripstop.kernel.work_time import SECOND
-from ripstop.runtime.live import Appended, Began, LiveEvent, Retrying, Token
+from ripstop.runtime.live import Appended, Began, LiveEvent, RateLimited, Retrying, Token
 from ripstop.settings.default_limits import describe_limits, how_to_raise
 
 from .live_words import CallUnderWay, UnfinishedWords
@@ -52,6 +52,7 @@ class Screen:
         self._withdrawn: set[tuple[str, int]] = set()
         self._spoken: dict[str, list[tuple[list[Part], str]]] = {}
         """By run, the replies of the turn under way: the line to print before them, and their text."""
+        self._wait_told = False
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -103,6 +104,8 @@ class Screen:
                 self._now(run_id, number)
             case Retrying(run_id=run_id, reason=reason, seconds=wait):
                 self._note(run_id, f"again in {wait:.1f} s:", "yellow", first_line(reason))
+            case RateLimited(run_id=run_id, provider=provider, seconds=wait):
+                self._wait(run_id, f"waits {wait:.1f} s for the rate limit of {provider}")
             case Appended():
                 self._take_step(event)
 
@@ -145,6 +148,14 @@ class Screen:
         began, who = self._began[run_id, number]
         head: list[Part] = [(self._child(run_id), "dim"), self._place(run_id, number, who), f" {who}  "]
         self._status.update(CallUnderWay(head, began, self._replies.get((run_id, number))))
+
+    def _wait(self, run_id: str, text: str) -> None:
+        """Say what a run waits for: on the live line, where there is one; it would fill a log with such lines."""
+        if self._status is not None:
+            self._status.update(text_of(f"{self._child(run_id)}{text}"))
+        elif not self._wait_told:
+            self._wait_told = True
+            self._note(run_id, "rate limit:", "dim", text)
 
     def _place(self, run_id: str, number: int, who: str) -> Part:
         """Where the run was when an agent was asked; nothing if that is the agent itself."""

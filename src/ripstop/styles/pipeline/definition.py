@@ -84,6 +84,8 @@ class Pipeline(Struct, frozen=True):
     auto_goto: bool = False
     """Jump by itself where a stage asks for it, at most `MAX_GOTOS` times."""
     guards: dict[str, Any] = {}
+    source: str = ""
+    """The file that it was read from, as an absolute path; empty: the flow that is shipped."""
 
     def stage(self, name: str) -> PipelineStage | None:
         return next((stage for stage in self.stages if stage.name == name), None)
@@ -94,5 +96,5 @@ class Pipeline(Struct, frozen=True):
 
     @property
     def restartable(self) -> tuple[str, ...]:
-        """The stages that a person can restart at: those that make something, but the first, which only has the idea."""
+        """The stages that a person can restart at: those that make something, except the first, which has the idea."""
         return tuple(stage.name for stage in self.stages[1:] if stage.kind == "work")

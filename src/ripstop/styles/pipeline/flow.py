@@ -1,0 +1,404 @@
+"""One stage after the other: inputs → draft → review → formal output → critic → finished.
+
+- The engine writes the files of a project, from what agents say and tools do; whether an output is there and valid is
+  looked up, not believed.
+- Every tool of the style can be repeated, so a run that was stopped takes its last step again (`resuming.py`).
+- What is wrong with a formal output goes back to the actor, at most `MAX_CORRECTIONS` times. Any other failure fails
+  the stage; the run can be resumed from there.
+"""
+
+from typing import Any
+
+from ripstop.kernel import progress
+from ripstop.kernel.budget import slice_for_child
+from ripstop.kernel.effects import (
+    Answer,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Failed,
+    Field,
+    PersonAnswered,
+    RunFinished,
+    StartRun,
+)
+from ripstop.kernel.errors import Unworkable
+from ripstop.kernel.events import GuardTripped
+from ripstop.kernel.step import Step
+
+from .. import turn as turns
+from ..turn import FinishedTurn, Turn
+from .definition import MAX_GOTOS, PipelineStage
+from .drafts import draft_in
+from .events import (
+    CriticFinished,
+    DraftFinished,
+    DraftReviewed,
+    GotoRequested,
+    OutputFinished,
+    StageBegan,
+    StageFinished,
+)
+from .state import PipelineState
+from .tool_calls import BEGIN, CHECK, CLOSE, FINISH, OPEN, WRITE, cost_of
+
+MAX_CORRECTIONS = 2
+"""How often an actor is told what is wrong with one formal output."""
+MAX_SHOWN = 10
+"""Problems that are named."""
+NO_CODE = (
+    "❌ Project incomplete: No code files found. Nothing was delivered: finished tasks alone are not a product. "
+    "Restart at the stage that writes the code."
+)
+REVIEW = "review."
+PASS, EDIT, FEEDBACK = "pass", "edit", "feedback"
+CHOICES = {PASS: "Take it as it is", EDIT: "Take my edited text", FEEDBACK: "Write it again, with what I say"}
+FIELDS = {
+    "type": Field("Kind of feedback", "one_of", ("build_error", "quality_issue", "missing_requirement", "suggestion")),
+    "severity": Field("Severity", "one_of", ("critical", "major", "minor")),
+}
+GRAVE = ("critical", "major")
+
+
+# A stage begins
+
+
+def begin_stage(step: Step[PipelineState], name: str, iteration: int = 1) -> None:
+    step.record(StageBegan(stage=name, iteration=iteration))
+    step.ask(CallTool(tool=BEGIN))
+
+
+def after_opening(step: Step[PipelineState], answer: Answer) -> None:
+    _check_tool(step.state, answer)
+    begin_stage(step, step.state.first)
+
+
+def after_beginning(step: Step[PipelineState], answer: Answer) -> None:
+    _check_tool(step.state, answer)
+    if step.state.here.kind != "work":
+        step.ask(CallTool(tool=CHECK))
+    else:
+        _begin_work(step)
+
+
+def after_facts(step: Step[PipelineState], answer: Answer) -> None:
+    state = step.state
+    _check_tool(state, answer)
+    facts = state.found.get("facts") or {}
+    if state.here.kind == "delivery" and not facts.get("code_files"):
+        raise Unworkable(NO_CODE)
+    _begin_work(step)
+
+
+def _begin_work(step: Step[PipelineState]) -> None:
+    if step.state.here.draft:
+        ask_actor(step)
+    else:
+        make_output(step)
+
+
+def _check_tool(state: PipelineState, answer: Answer) -> None:
+    if isinstance(answer, Failed):
+        where = f"The stage {state.stage!r}" if state.stage else "The project"
+        raise Unworkable(f"{where} cannot go on: {answer.reason}")
+
+
+# The draft
+
+
+def turn_phase(state: PipelineState) -> str:
+    """What an agent that is asked now works on."""
+    review = state.last_review
+    match state.phase:
+        case "draft" | "critic":
+            return state.phase
+        case "begin" | "facts":
+            return "draft" if state.here.draft else "formal"
+        case "answer" if review is not None and review.choice == FEEDBACK:
+            return "draft"
+    return "formal"
+
+
+def tools_for(state: PipelineState) -> tuple[str, ...]:
+    """What the agent whose turn it is may call."""
+    stage, phase = state.here, turn_phase(state)
+    if phase == "critic":
+        return stage.critic.tools if stage.critic else ()
+    return stage.draft_tools if phase == "draft" else stage.tools
+
+
+def ask_actor(step: Step[PipelineState]) -> None:
+    state, stage = step.state, step.state.here
+    review = state.last_review
+    context = (1, state.given.number, state.draft_number, review.number if review else 0)
+    step.ask(AskAgent(agent=stage.agent, model=stage.model, context=_context(context)))
+
+
+def _context(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted({number for number in numbers if number}))
+
+
+def after_draft(step: Step[PipelineState], turn: Turn, finished: FinishedTurn) -> None:
+    stage, text = step.state.here, draft_in(finished.text)
+    if not text.strip():
+        if finished.corrections < MAX_CORRECTIONS and not finished.recorded:
+            return turns.correct(step, turn, finished, "Your draft is empty. Reply with the whole draft.")
+        raise Unworkable(f"The stage {stage.name!r} failed: the draft of {stage.agent!r} is empty.")
+    digest = progress.digest(stage.name, step.state.reviews, text)
+    step.record(DraftFinished(agent=stage.agent, digest=digest, stage=stage.name, reply=finished.number))
+    return write(step, "draft")
+
+
+def write(step: Step[PipelineState], what: str) -> None:
+    """Write to the project: the `draft`, a person's `answer` to a review, or nothing but a `reset` of old output."""
+    step.ask(CallTool(tool=WRITE, arguments={"what": what}))
+
+
+def after_writing(step: Step[PipelineState], answer: Answer) -> None:
+    state = step.state
+    _check_tool(state, answer)
+    match state.phase:
+        case "write_draft" if state.here.review:
+            ask_review(step)
+        case "reset":
+            _work(step)
+        case "answer" if turn_phase(state) == "draft":
+            ask_actor(step)
+        case _:
+            make_output(step)
+
+
+# The review
+
+
+def ask_review(step: Step[PipelineState]) -> None:
+    state, stage = step.state, step.state.here
+    if state.reviews >= state.most_reviews:
+        text = f"The stage {stage.name!r} was reviewed {state.reviews} times, which is all that max_reviews allows."
+        most = state.most_reviews
+        step.stop(GuardTripped(guard="max_reviews", limit=most, value=most, text=text))
+    step.ask(
+        AskPerson(
+            question=f"Review the draft of the stage {stage.shown!r}.",
+            purpose=f"{REVIEW}{stage.name}",
+            title=stage.draft,
+            document=state.draft_number,
+            choices=CHOICES,
+            other=FEEDBACK,
+            empty=PASS,
+            edit=EDIT,
+            fields=FIELDS,
+        )
+    )
+
+
+def after_review(step: Step[PipelineState], answer: Answer) -> None:
+    if not isinstance(answer, PersonAnswered):
+        raise Unworkable(f"The review of the stage {step.state.stage!r} was not answered.")
+    reviewed = DraftReviewed(stage=step.state.stage, answer=step.number, choice=answer.choice, at=step.at)
+    step.record(reviewed)
+    take_answer(step)
+
+
+def take_answer(step: Step[PipelineState]) -> None:
+    review = step.state.last_review
+    if review is not None and review.choice in (EDIT, FEEDBACK):
+        write(step, "answer")
+    else:
+        make_output(step)
+
+
+# The formal output
+
+
+def make_output(step: Step[PipelineState]) -> None:
+    stage = step.state.here
+    if not stage.is_formal:
+        finish_stage(step)
+    elif stage.outputs and not stage.writes_code and stage.kind == "work":
+        write(step, "reset")
+    else:
+        _work(step)
+
+
+def _work(step: Step[PipelineState]) -> None:
+    if step.state.here.workflow:
+        start_workflow(step)
+    else:
+        ask_actor(step)
+
+
+def start_workflow(step: Step[PipelineState]) -> None:
+    state = step.state
+    context = _context((1, state.given.number, state.draft_number))
+    step.ask(StartRun(workflow=state.here.workflow, name=state.child, context=context))
+
+
+def after_workflow(step: Step[PipelineState], answer: Answer) -> None:
+    stage = step.state.here
+    if not isinstance(answer, RunFinished):
+        reason = answer.reason if isinstance(answer, Failed) else "its run has no end"
+        raise Unworkable(f"The workflow of the stage {stage.name!r} could not be run: {reason}")
+    start = StartRun(workflow=stage.workflow)
+    if answer.outcome == "limit" and isinstance(slice_for_child(step.run, start), GuardTripped):
+        return start_workflow(step)  # it is the limit of this run, so a guard says so
+    if answer.outcome != "completed":
+        ended = f"ended as {answer.outcome} ({answer.run}): {answer.because}"
+        raise Unworkable(f"The workflow of the stage {stage.name!r} {ended}")
+    return verify(step)
+
+
+def after_output(step: Step[PipelineState], turn: Turn, finished: FinishedTurn) -> None:
+    if finished.must_be_repeated and finished.corrections < MAX_CORRECTIONS:
+        return turns.correct(step, turn, finished, finished.about_files())
+    if finished.must_be_repeated:
+        raise Unworkable(f"The stage {step.state.stage!r} failed: {finished.why_incomplete(turn.ask.agent)}")
+    turns.warn_about_files(step, finished)
+    return verify(step)
+
+
+def verify(step: Step[PipelineState]) -> None:
+    """Have the engine look at what was made; a stage whose product is code is judged by critic, check and delivery."""
+    if step.state.here.outputs and step.state.here.kind == "work":
+        step.ask(CallTool(tool=CHECK))
+    else:
+        accept_output(step)
+
+
+def after_verifying(step: Step[PipelineState], answer: Answer) -> None:
+    state, turn = step.state, step.state.turn
+    _check_tool(state, answer)
+    problems = [str(one) for one in state.found.get("problems") or ()]
+    if not problems:
+        return accept_output(step)
+    told = "\n".join(f"- {one}" for one in problems[:MAX_SHOWN])
+    if turn is not None and turn.exchanges and not turn.exchanges[-1].reply.recorded:
+        last = turn.exchanges[-1]
+        corrections = sum(bool(one.correction) for one in turn.exchanges)
+        if corrections < MAX_CORRECTIONS or last.number < step.run.resumed:
+            wrong = f"Your output is not complete or not valid:\n{told}\nPut it right with your tools."
+            return turns.correct(step, turn, FinishedTurn(last.number), wrong)
+    raise Unworkable(f"The output of the stage {state.stage!r} is not valid:\n{told}")
+
+
+def accept_output(step: Step[PipelineState]) -> None:
+    state, stage, turn = step.state, step.state.here, step.state.turn
+    deeds = turns.deeds(turn) if turn else []
+    reply = turn.exchanges[-1].number if turn else state.output_number
+    digest = progress.digest(stage.name, state.iteration, deeds)
+    step.record(OutputFinished(agent=stage.agent if turn else "", digest=digest, stage=stage.name, reply=reply))
+    wanted = _goto_in(deeds)
+    if wanted:
+        _note_goto(step, *wanted)
+    if stage.critic:
+        ask_critic(step)
+    else:
+        finish_stage(step)
+
+
+# The critic
+
+
+def ask_critic(step: Step[PipelineState]) -> None:
+    state, critic = step.state, step.state.here.critic
+    assert critic is not None
+    context = _context((1, state.given.number, state.draft_number, state.output_number))
+    step.ask(AskAgent(agent=critic.agent, model=critic.model, context=context))
+
+
+def after_critic(step: Step[PipelineState], turn: Turn, finished: FinishedTurn) -> None:
+    stage = step.state.here
+    deeds = turns.deeds(turn)
+    grave = [arguments for tool, arguments in deeds if tool == "provide_feedback" and _is_grave(arguments)]
+    step.record(
+        CriticFinished(
+            agent=turn.ask.agent,
+            digest=progress.digest(stage.name, step.state.iteration, deeds),
+            stage=stage.name,
+            reply=finished.number,
+            findings=len(grave),
+        )
+    )
+    if grave and step.state.iteration < stage.max_iterations:
+        return begin_stage(step, stage.name, step.state.iteration + 1)
+    for one in grave[:MAX_SHOWN]:
+        step.warn(f"{turn.ask.agent} found a {one.get('severity')} problem that is still open: {one.get('details')}")
+    return finish_stage(step)
+
+
+def _is_grave(arguments: dict[str, Any]) -> bool:
+    return arguments.get("severity") in GRAVE
+
+
+def after_turn(step: Step[PipelineState], finished: FinishedTurn) -> None:
+    state, turn = step.state, step.state.turn
+    assert turn is not None
+    if finished.failure:
+        corrected = turn.exchanges[-1].correction if turn.exchanges else ""
+        before = f" It had been told: {corrected}" if corrected else ""
+        raise Unworkable(f"The stage {state.stage!r} failed: {finished.failure.reason}{before}")
+    after = {"draft": after_draft, "formal": after_output, "critic": after_critic}
+    after[turn_phase(state)](step, turn, finished)
+
+
+# A stage ends
+
+
+def finish_stage(step: Step[PipelineState]) -> None:
+    step.ask(CallTool(tool=FINISH, arguments=report_cost(step)))
+
+
+def report_cost(step: Step[PipelineState]) -> dict[str, Any] | None:
+    """What a stage with a report has to know besides its state."""
+    return {"cost": cost_of(step.run)} if step.state.here.kind != "work" else None
+
+
+def after_finishing(step: Step[PipelineState], answer: Answer) -> None:
+    state = step.state
+    _check_tool(state, answer)
+    if state.goto:
+        if state.first == state.goto:  # this run goes there itself
+            step.ask(CallTool(tool=OPEN))
+        else:
+            step.ask(CallTool(tool=CLOSE))
+        return
+    step.record(StageFinished(stage=state.stage))
+    following = following_stage(step.state)
+    if following:
+        begin_stage(step, following.name)
+    else:
+        step.ask(CallTool(tool=CLOSE))
+
+
+def following_stage(state: PipelineState) -> PipelineStage | None:
+    stages = state.definition.stages
+    after = state.definition.index(state.stage) + 1
+    return stages[after] if after < len(stages) else None
+
+
+def after_closing(step: Step[PipelineState], answer: Answer) -> None:
+    state = step.state
+    _check_tool(state, answer)
+    if state.goto:
+        because = f"The stage {state.stage!r} asks for a restart at {state.goto!r}: {state.goto_reason}"
+        return step.end("restart", because, {"goto": state.goto, "reason": state.goto_reason})
+    return step.end("completed", "All stages are finished.", result_of(state))
+
+
+def result_of(state: PipelineState) -> dict[str, Any]:
+    return {"content": state.prose, "stages": list(state.finished)}
+
+
+def _goto_in(deeds: list[tuple[str, Any]]) -> tuple[str, str] | None:
+    """The stage that an agent asked for last, and why."""
+    calls = [arguments for tool, arguments in deeds if tool == "goto_stage"]
+    return (str(calls[-1].get("stage", "")), str(calls[-1].get("reason", ""))) if calls else None
+
+
+def _note_goto(step: Step[PipelineState], goto: str, reason: str) -> None:
+    state = step.state
+    pipeline = state.definition
+    if goto not in pipeline.restartable or pipeline.index(goto) >= pipeline.index(state.stage):
+        return step.warn(f"{state.stage!r} asked for a restart at {goto!r}, which is not an earlier stage")
+    jumps = pipeline.auto_goto and state.gotos < MAX_GOTOS
+    return step.record(GotoRequested(stage=state.stage, goto=goto, reason=reason, jumps=jumps))

@@ -1,0 +1,108 @@
+"""What the agents of a stage are told. A prompt is bounded: what is read from files is cut where it is read."""
+
+import json
+from typing import Any
+
+from ripstop.kernel.prompt import Message, Prompt
+
+from .flow import EDIT, FEEDBACK, tools_for, turn_phase
+from .state import PipelineState
+
+MAX_DRAFT = 60_000
+"""Characters of a draft that are shown."""
+MAX_FILES = 200
+MAX_FEEDBACK = 20
+MAX_DETAILS = 2000
+"""Characters of one piece of feedback."""
+
+_DRAFT = (
+    "You write a draft now, in Markdown. Reply with the whole draft and nothing else: your reply is what a person "
+    "reviews. Do not make the formal output yet."
+)
+_IDEA = "Reply with the whole document in Markdown, and nothing else: your reply is the document."
+_FORMAL = (
+    "The draft is accepted. Make the formal output from it now, with your tools; do not add what is not in the draft. "
+    "When everything is there, reply with one short sentence."
+)
+_WORK = "Do your work with your tools. When it is done, reply with a short summary of what you found."
+_CRITIC = (
+    "You check what was made. Report every problem with provide_feedback (feedback_type, severity, details): critical "
+    "or major only if it has to be put right. If all is well, say so in one sentence."
+)
+
+
+def prompt_for(state: PipelineState) -> Prompt:
+    """The first prompt of the turn that is asked for now."""
+    stage, phase = state.here, turn_phase(state)
+    if phase == "critic":
+        assert stage.critic is not None
+        told = (stage.critic.instructions, _CRITIC)
+    elif phase == "draft":
+        told = (stage.instructions, _DRAFT if stage.is_formal or stage.review else _IDEA)
+    else:
+        told = (stage.instructions, _FORMAL if stage.draft else _WORK)
+    system = "\n\n".join(part.strip() for part in told if part.strip())
+    return Prompt((Message("system", system), Message("user", _task(state, phase))), tools_for(state))
+
+
+def workflow_input(state: PipelineState) -> str:
+    """What a workflow gets that works in the actor's place."""
+    task = "The draft is accepted. Do what it says." if state.draft else ""
+    return "\n\n".join(filter(None, (state.here.instructions.strip(), task, _task(state, "formal"))))
+
+
+def _task(state: PipelineState, phase: str) -> str:
+    facts = state.found.get("facts") if state.here.kind != "work" else None
+    parts = [
+        _section("Idea", state.idea),
+        _section("Change that is wanted", state.arguments.change),
+        _section("Why the project went back to this stage", state.goto_reason),
+        *(_section(f"File .cowork/{path}", text) for path, text in state.given.texts.items()),
+        _section("Files of the project", _files(state)),
+        _section("What the engine found", _json(facts)),
+        _section("Feedback so far", _feedback(state)),
+        _section("Draft", _cut(state.draft, MAX_DRAFT)),
+        _section(*_review(state, phase)),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _review(state: PipelineState, phase: str) -> tuple[str, str]:
+    """What a person said about the draft that is shown."""
+    review = state.last_review
+    if phase == "draft" and review is not None and review.choice == FEEDBACK:
+        kind = " ".join(str(value) for value in review.fields.values())
+        about = f" ({kind})" if kind else ""
+        title = f"Feedback of the person who reviewed this draft{about}"
+        return title, f"{review.text}\n\nRevise the draft accordingly."
+    if phase == "formal" and review is not None and review.choice == EDIT:
+        return "About this draft", "A person has edited it. It is exactly what is wanted."
+    return "", ""
+
+
+def _files(state: PipelineState) -> str:
+    files = state.given.files
+    lines = [f"{one.get('path')} ({one.get('size')} bytes)" for one in files[:MAX_FILES] if isinstance(one, dict)]
+    more = f"… and {len(files) - MAX_FILES} more" if len(files) > MAX_FILES else ""
+    return "\n".join(filter(None, (*lines, more)))
+
+
+def _feedback(state: PipelineState) -> str:
+    lines = []
+    for one in state.given.feedback[-MAX_FEEDBACK:]:
+        who = one.get("by") or one.get("source") or "someone"
+        about = f"{one.get('stage', '')}, {one.get('severity', '')} {one.get('feedback_type', '')}"
+        lines.append(f"- [{about}] {who}: {_cut(str(one.get('details', '')), MAX_DETAILS)}")
+    return "\n".join(lines)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) if value else ""
+
+
+def _section(title: str, text: str) -> str:
+    return f"# {title}\n{text.strip()}" if text.strip() else ""
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n[cut: the first {most:,} of {len(text):,} characters]"

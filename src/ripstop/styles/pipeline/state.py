@@ -1,0 +1,110 @@
+"""Where a pipeline is. What the stages made is in files; here is only what the next prompt needs."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ..turn import Turn
+from .definition import Pipeline, PipelineStage
+
+Phase = Literal[
+    "open",  # the project is opened
+    "begin",  # the inputs of a stage are read
+    "facts",  # facts are looked for
+    "draft",  # the actor writes a draft
+    "write_draft",  # the draft is written to its file
+    "review",  # a person reviews it
+    "answer",  # the answer is written
+    "reset",  # old output is removed
+    "formal",  # the actor, or a workflow, makes the formal output
+    "verify",  # it is verified
+    "critic",  # the critic checks it
+    "finish",  # the stage is marked as finished
+    "close",  # the project is released
+]
+"""What the run waits for."""
+
+
+class PipelineArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    mode: Literal["new", "continue", "modify"] = "new"
+    """`continue`: in a project that is there. `modify`: also remove what the stage and later ones have made."""
+    stage: str = ""
+    """The first one of this run; empty: the pipeline's first."""
+    change: str = ""
+    """What the person wants changed."""
+
+
+class StageInput(Struct, frozen=True):
+    """What a stage has to work with, as it was read when the stage began."""
+
+    number: int = 0
+    """The record with it."""
+    texts: dict[str, str] = {}
+    feedback: tuple[dict[str, Any], ...] = ()
+    files: tuple[Any, ...] = ()
+    """Files of the project, each with its size."""
+
+
+class Review(Struct, frozen=True):
+    """A person's answer to a review."""
+
+    stage: str
+    choice: str
+    number: int
+    at: int = 0
+    by: str = ""
+    text: str = ""
+    fields: dict[str, Any] = {}
+
+
+class PipelineState(Struct, frozen=True):
+    definition: Pipeline
+    arguments: PipelineArguments
+    idea: str
+    first: str
+    """The stage that the project is opened at: the first one of this run, or the one that it jumps to."""
+    phase: Phase = "open"
+    stage: str = ""
+    """Empty until the first one has begun."""
+    iteration: int = 1
+    reviews: int = 0
+    """Reviews of this stage in this run …"""
+    most_reviews: int = 0
+    """… and how many it may have."""
+    given: StageInput = StageInput()
+    turn: Turn | None = None
+    draft: str = ""
+    draft_number: int = 0
+    """The record with the draft: the actor's reply, or the person's edit."""
+    reviewed: tuple[Review, ...] = ()
+    """Every review of this run."""
+    found: dict[str, Any] = {}
+    """What the engine found when it looked last."""
+    output_number: int = 0
+    """The record that the formal output of this stage ended with."""
+    findings: int = 0
+    """Critical or major ones of the critic, in this iteration."""
+    prose: str = ""
+    """The words for a report."""
+    child: str = ""
+    """The workflow's run that reached the limit of this run, and continues if that is raised."""
+    goto: str = ""
+    goto_reason: str = ""
+    gotos: int = 0
+    finished: tuple[str, ...] = ()
+    """Stages that this run has finished, or found finished."""
+    closed: bool = False
+    """The project is released: the run is over."""
+    cancelled: bool = False
+
+    @property
+    def here(self) -> PipelineStage:
+        found = self.definition.stage(self.stage)
+        assert found is not None, self.stage
+        return found
+
+    @property
+    def last_review(self) -> Review | None:
+        """The last one of this stage since it began."""
+        last = self.reviewed[-1] if self.reviewed else None
+        return last if last and last.stage == self.stage and self.reviews else None

@@ -1,0 +1,141 @@
+"""The pipeline style: from an idea to delivered files, stage by stage, with a person's review.
+
+The flow is in `flow.py`, the folding of records in `folding.py`, what the style's own tools get in `tool_calls.py`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Guards, Limits, PersonAnswered, StartRun
+from ripstop.kernel.errors import Unworkable
+from ripstop.kernel.events import Answered, Event, Record, Resumed, Started
+from ripstop.kernel.parts import Part
+from ripstop.kernel.prompt import Prompt
+from ripstop.kernel.run import Run
+from ripstop.kernel.step import Step
+from ripstop.kernel.style import AgentUse, CallPolicy, Child, Explanation, News, Picture, Settled
+
+from .. import turn as turns
+from ..turn import FinishedTurn, TurnStyle
+from . import flow, folding, resuming, tool_calls, view
+from .definition import RATE_LIMIT, Pipeline
+from .drafts import draft_in
+from .prompts import prompt_for, workflow_input
+from .state import PipelineArguments, PipelineState
+
+AFTER = {
+    tool_calls.OPEN: flow.after_opening,
+    tool_calls.BEGIN: flow.after_beginning,
+    tool_calls.WRITE: flow.after_writing,
+    tool_calls.FINISH: flow.after_finishing,
+    tool_calls.CLOSE: flow.after_closing,
+}
+
+
+class PipelineStyle(TurnStyle[PipelineState]):
+    name = "pipeline"
+    unforkable = "A project has one set of files, so its run cannot be forked. Restart it at a stage instead."
+    default_guards = Guards(courtesy="ignore")
+    default_limits = Limits(calls=500, seconds=14400.0)
+    arguments_type = PipelineArguments
+
+    # Folding
+
+    def begin(self, definition: Pipeline, started: Started) -> PipelineState:
+        given: PipelineArguments = self.start_arguments(started)
+        return PipelineState(definition, given, started.input, given.stage or definition.stages[0].name)
+
+    def evolve(self, state: PipelineState, number: int, event: Event) -> PipelineState:
+        return folding.evolve(state, number, event)
+
+    def joined(self, state: PipelineState, number: int, event: Answered, result: Any) -> PipelineState:
+        return folding.joined(state, number, event.answer, result)
+
+    # Deciding
+
+    def decide(self, step: Step[PipelineState], news: News) -> None:
+        match news:
+            case Started():
+                if step.state.definition.stage(step.state.first) is None:
+                    raise Unworkable(f"Unknown stage {step.state.first!r}.")
+                step.ask(CallTool(tool=tool_calls.OPEN))
+            case Resumed():
+                resuming.resume(step)
+            case Settled(command=CallTool(tool=tool_calls.CHECK, agent=""), answer=answer):
+                (flow.after_facts if step.state.phase == "facts" else flow.after_verifying)(step, answer)
+            case Settled(command=CallTool(tool=tool, agent=""), answer=answer):
+                AFTER[tool](step, answer)
+            case Settled(command=AskPerson(), answer=answer):
+                flow.after_review(step, answer)
+            case Settled(command=StartRun(), answer=answer):
+                flow.after_workflow(step, answer)
+            case Settled():
+                finished = self._finished(step, news)
+                if finished:
+                    flow.after_turn(step, finished)
+
+    def _finished(self, step: Step[PipelineState], news: Settled) -> FinishedTurn | None:
+        state, answer = step.state, news.answer
+        if state.phase == "draft" and type(answer) is AgentReplied and not answer.calls:
+            # files in the text of a draft are part of the draft, and are not written
+            assert state.turn is not None
+            corrections = sum(bool(one.correction) for one in state.turn.exchanges)
+            return FinishedTurn(step.number, answer.text, None, corrections, recorded=answer.recorded)
+        return turns.decide(step, state.turn, news, flow.tools_for(state))
+
+    # What commands say
+
+    def render(self, state: PipelineState, command: AskAgent) -> Prompt:
+        return turns.render(state.turn, command, prompt_for(state))
+
+    def arguments(self, state: PipelineState, command: CallTool) -> dict[str, Any]:
+        return super().arguments(state, command) if command.agent else tool_calls.arguments(state, command)
+
+    def document(self, record: Record) -> str:
+        text = super().document(record)
+        answer = getattr(record.event, "answer", None)
+        return text if type(answer) is PersonAnswered else draft_in(text)
+
+    def children(self, definition: Pipeline) -> Mapping[str, str]:
+        return {stage.workflow: "" for stage in definition.stages if stage.workflow}
+
+    def start_child(self, state: PipelineState, command: StartRun) -> Child:
+        return Child(input=workflow_input(state))
+
+    # What it depends on
+
+    def agents(self, definition: Pipeline) -> tuple[AgentUse, ...]:
+        found: dict[str, AgentUse] = {}
+        for stage in definition.stages:
+            used = [(stage.agent, stage.model, (*stage.draft_tools, *stage.tools))] if stage.agent else []
+            used += [(stage.critic.agent, stage.critic.model, stage.critic.tools)] if stage.critic else []
+            for name, model, tools in used:
+                before = found[name].tools if name in found else ()
+                found[name] = AgentUse(name, model, tuple(dict.fromkeys((*before, *tools))))
+        return tuple(found.values())
+
+    def calls(self, definition: Pipeline) -> CallPolicy:
+        chosen = definition.rate_limit
+        if chosen is None:
+            return CallPolicy(RATE_LIMIT, "rate_limit", exempt=("script",))
+        return CallPolicy(chosen, "rate_limit")
+
+    def shares_workspace(self, definition: Pipeline) -> bool:
+        return True
+
+    # Looking
+
+    def resumable(self, state: PipelineState) -> bool:
+        return not (state.closed or state.cancelled)
+
+    def picture(self, run: Run[PipelineState]) -> Picture:
+        return view.picture(run)
+
+    def gist(self, run: Run[PipelineState]) -> str:
+        return view.gist(run)
+
+    def parts(self, run: Run[PipelineState]) -> tuple[Part, ...]:
+        return view.parts(run)
+
+    def explain(self, before: PipelineState, event: Event) -> Explanation:
+        return view.explain(before, event)
