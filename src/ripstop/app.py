@@ -19,6 +19,7 @@ from ripstop.checks import arguments
 from ripstop.checks.start import (
     check_documents,
     check_start,
+    inside,
     is_local,
     workspace_for,
 )
@@ -254,13 +255,7 @@ class App(Continuing):
         chosen = self.with_prices(chosen, models)
         pinned = pin_with_folders(self.plugins, workflow, self.folders)
         self.folders.remember(folder)
-        settings = RunSettings(
-            model=absolute_script(self.settings.models.default),
-            model_for_all=absolute_script(self.settings.model_for_all),
-            base_url=self.settings.models.base_url,
-            workspace=str(folder),
-            small_model=all(map(is_local, models)),
-        )
+        settings = self._run_settings(folder, style.shares_workspace(definition), workflow.path, models)
         run = await self.engine.start(
             run_id,
             workflow.style,
@@ -277,6 +272,17 @@ class App(Continuing):
         if any(one.startswith("openai:") for one in models):
             self.trust.remember_choice()
         return run
+
+    def _run_settings(self, workspace: Path, is_shared: bool, definition: Path, models: list[str]) -> RunSettings:
+        return RunSettings(
+            model=absolute_script(self.settings.models.default),
+            model_for_all=absolute_script(self.settings.model_for_all),
+            base_url=self.settings.models.base_url,
+            workspace=str(workspace),
+            shared_workspace=is_shared,
+            read_only=inside(workspace, definition) if is_shared else (),
+            small_model=all(map(is_local, models)),
+        )
 
     async def wait(self, run: Run[Any] | str) -> View:
         """The run, once it is settled: it has ended, or waits for a person or a timer.

@@ -53,7 +53,10 @@ def check_start(
     check_agent_models(workflow, style.agents(definition), used=not settings.model_for_all)
     check_trust(models)
     check_models(style, definition, settings, str(workflow.path))
-    check_folders(workflow, style.agents(definition), workspace)
+    if style.shares_workspace(definition):
+        check_shared(workspace)
+    else:
+        check_folders(workflow, style.agents(definition), workspace)
     return models
 
 
@@ -109,6 +112,22 @@ def check_folders(workflow: Workflow, agents: Sequence[AgentUse], workspace: Pat
         check_agents(project, workspace, [agent.name for agent in agents])
     except Refused as error:
         raise UsageError(str(error)) from error
+
+
+def check_shared(workspace: Path) -> None:
+    """Refuse a workspace that all agents share if it is more than a project: the home folder, or one above it."""
+    home = Path.home().resolve()
+    if workspace == home or workspace in home.parents:
+        raise UsageError(
+            f"All agents would work in {workspace} itself, which is or holds your home folder. Choose the folder of "
+            "one project: --workspace DIR."
+        )
+
+
+def inside(workspace: Path, path: Path) -> tuple[str, ...]:
+    """A path, if it is in a workspace; agents that share the workspace must not write it."""
+    found = path.resolve()
+    return (str(found),) if workspace in found.parents else ()
 
 
 def check_documents(workflow: Workflow, folders: Sequence[str], is_known: Callable[[Path], bool]) -> list[Path]:

@@ -48,6 +48,10 @@ class RunSettings(Effect, frozen=True):
     base_url: str = ""
     workspace: str = ""
     """The folder that agents work in."""
+    shared_workspace: bool = False
+    """All agents work in the workspace itself, not in folders of their own."""
+    read_only: tuple[str, ...] = ()
+    """Absolute paths in a shared workspace that agents must not write, such as the definition."""
     folder: str = ""
     """The folder of documents that the run belongs to."""
     small_model: bool = False

@@ -249,6 +249,10 @@ class Style(Generic[S]):
         """
         return ""
 
+    def shares_workspace(self, definition: Any) -> bool:
+        """Whether all agents work in the workspace itself, such as a project's folder, not in folders of their own."""
+        return False
+
     def folders(self, definition: Any) -> Sequence[str]:
         """The folders that its runs keep documents in besides their workspace, as absolute paths."""
         return ()

@@ -13,6 +13,7 @@ from ripstop.runtime.performers import Kind, Request
 
 from .context import workspace_of
 from .files import Files
+from .shared_workspace import SharedWorkspace
 from .spec import ToolSpec
 from .toolbox import Tool, Toolbox, tool
 
@@ -45,24 +46,25 @@ class FileTools:
 
 def _toolbox(request: Request) -> Toolbox:
     assert isinstance(request.command, CallTool)
-    agent = request.command.agent
-    return _toolbox_of(workspace_of(request), agent)
+    settings = request.settings
+    shared = SharedWorkspace(workspace_of(request), settings.read_only) if settings.shared_workspace else None
+    return _toolbox_of(workspace_of(request), request.command.agent, shared)
 
 
 @lru_cache(maxsize=256)
-def _toolbox_of(workspace: Path, agent: str) -> Toolbox:
-    return Toolbox(_tools(Files(workspace, agent)))
+def _toolbox_of(workspace: Path, agent: str, shared: SharedWorkspace | None) -> Toolbox:
+    return Toolbox(_tools(Files(workspace, agent, shared)))
 
 
 def _tools(files: Files) -> list[Tool]:
     @tool("pure")
     def read_file(path: str) -> str:
-        """Read a text file: one of yours, or a shared one (collab/…)."""
+        """Read a text file: one of yours, or a shared one (collab/…, unless all of you work in one folder)."""
         return files.read(path)
 
     @tool("pure")
     def write_file(path: str, content: str) -> dict[str, Any]:
-        """Create a text file or replace all of it. Put what others need under collab/."""
+        """Create a text file or replace all of it. For others: collab/…, unless you all work in one folder."""
         return files.write(path, content)
 
     @tool("probeable", probe=files.was_edited)

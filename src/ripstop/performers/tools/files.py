@@ -25,7 +25,8 @@ from ripstop.runtime.performers import Refused
 
 from .editing import NotOnce, Undecidable, edited, is_edited
 from .project import Project
-from .roots import MAX_PARTS, RESERVED, RootedPath, Roots, enter, is_name
+from .roots import MAX_PARTS, RESERVED, RootedPath, Roots, enter
+from .shared_workspace import SharedWorkspace
 
 MAX_READ = 1_000_000
 """Bytes, as all sizes here."""
@@ -50,7 +51,11 @@ class _Entry(Struct, frozen=True):
 
 
 class Files:
-    def __init__(self, workspace: Path, agent: str) -> None:
+    def __init__(self, workspace: Path, agent: str, shared: SharedWorkspace | None = None) -> None:
+        """`shared`: the folder that all agents work in; left out: the agent has its own, and `collab`."""
+        if shared:
+            self._roots: Roots | SharedWorkspace = shared
+            return
         if agent.startswith("."):
             raise Refused(
                 f"The agent {agent!r} can have no folder of its own: its name begins with a dot.", "definition"
@@ -62,21 +67,21 @@ class Files:
     def read(self, path: str) -> str:
         """The text of a file."""
         place = self._file(path)
-        with _told(place), self._roots.folder(place.root, place.parts[:-1]) as above:
+        with self._told(place), self._roots.folder(place.root, place.parts[:-1]) as above:
             return _text(_content(above, place, MAX_READ), place)
 
     def write(self, path: str, content: str) -> dict[str, Any]:
         """Create a file, or replace all of it."""
-        place, data = self._file(path), _data(content)
-        with _told(place), self._writing(place) as above:
+        place, data = self._file(path, writing=True), _data(content)
+        with self._told(place), self._writing(place) as above:
             return _replace(above, place, data, _mode(above, place))
 
     def edit(self, path: str, search: str, replace: str) -> dict[str, Any]:
         """Replace a piece of a file that occurs in it exactly once; with nothing to search, make a new file."""
-        place = self._file(path)
+        place = self._file(path, writing=True)
         if search and not self._is_there(place):
-            raise Refused(_missing(place), "agent")
-        with _told(place), self._writing(place) as above:
+            raise Refused(self._roots.missing(place), "agent")
+        with self._told(place), self._writing(place) as above:
             mode = _mode(above, place)
             before = "" if mode is None else _text(_content(above, place, MAX_WRITE), place)
             return _replace(above, place, _data(_after_edit(place, before, search, replace)), mode)
@@ -86,7 +91,7 @@ class Files:
         place = self._file(path)
         if not self._is_there(place):
             return None
-        with _told(place), self._roots.folder(place.root, place.parts[:-1]) as above:
+        with self._told(place), self._roots.folder(place.root, place.parts[:-1]) as above:
             data = _content(above, place, MAX_WRITE)
         text = _text(data, place)
         try:
@@ -130,21 +135,35 @@ class Files:
 
     # Paths
 
-    def _file(self, path: str) -> RootedPath:
-        place = self._roots.locate(path)
+    def _file(self, path: str, writing: bool = False) -> RootedPath:
+        place = self._roots.locate(path, writing)
         if not place.parts or path.endswith("/"):
             raise Refused(f"{path!r} is a folder; name a file in it.", "agent")
         return place
 
     def _is_there(self, place: RootedPath) -> bool:
         """Only spares the creation of folders for nothing; what is done is decided by what is opened then."""
-        with _told(place):
+        with self._told(place):
             try:
                 with self._roots.folder(place.root, place.parts[:-1]) as above:
                     os.stat(place.parts[-1], dir_fd=above, follow_symlinks=False)
             except FileNotFoundError:
                 return False
         return True
+
+    @contextmanager
+    def _told(self, place: RootedPath) -> Iterator[None]:
+        """What the system says about a path, in words for an agent."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise Refused(self._roots.missing(place), "agent") from error
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise Refused(f"{place.shown!r} is a symbolic link, and links are not followed.", "agent") from error
+            if error.errno in (errno.EISDIR, errno.ENXIO):
+                raise Refused(f"{place.shown!r} is not a regular file.", "agent") from error
+            raise Refused(f"{place.shown!r}: {os.strerror(error.errno or 0)}.") from error
 
     @contextmanager
     def _writing(self, place: RootedPath) -> Iterator[int]:
@@ -164,7 +183,7 @@ class Files:
         starts = [(root, ()) for root in self._roots.names] if everything else [(place.root, place.parts)]
         for root, parts in starts:
             start = self._roots.place(root, parts)
-            with _told(start):
+            with self._told(start):
                 yield from self._walk_from(start)
 
     def _walk_from(self, start: RootedPath) -> Iterator[_Entry]:
@@ -181,7 +200,7 @@ class Files:
                 raise
 
     def _below(self, folder: int, place: RootedPath) -> Iterator[_Entry]:
-        for name in sorted(filter(is_name, os.listdir(folder))):
+        for name in sorted(filter(self._roots.is_met, os.listdir(folder))):
             found = self._roots.place(place.root, (*place.parts, name))
             with suppress(FileNotFoundError, PermissionError, Refused):  # gone or changed meanwhile, or not for us
                 mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
@@ -300,25 +319,3 @@ def _cut(line: str, text: str) -> str:
     start = max(0, line.find(text) - MAX_LINE // 3) if len(line) > MAX_LINE else 0
     cut = line[start : start + MAX_LINE].rstrip("\r")
     return ("…" if start else "") + cut + ("…" if start + MAX_LINE < len(line) else "")
-
-
-# Troubles
-
-
-def _missing(place: RootedPath) -> str:
-    return f"There is no {place.shown!r}. Look with list_files what there is."
-
-
-@contextmanager
-def _told(place: RootedPath) -> Iterator[None]:
-    """What the system says about a path, in words for an agent."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise Refused(_missing(place), "agent") from error
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise Refused(f"{place.shown!r} is a symbolic link, and links are not followed.", "agent") from error
-        if error.errno in (errno.EISDIR, errno.ENXIO):
-            raise Refused(f"{place.shown!r} is not a regular file.", "agent") from error
-        raise Refused(f"{place.shown!r}: {os.strerror(error.errno or 0)}.") from error

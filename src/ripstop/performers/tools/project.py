@@ -35,10 +35,15 @@ MOST_LOOKED_AT = 10_000
 Identity = tuple[int, int]
 
 
-def is_off_limits(name: str) -> bool:
-    """Whether a name means git's folder or ours, as any file system would read it."""
+def plain_name(name: str) -> str:
+    """A name as any file system would read it: without case, invisible letters and dots or spaces at its end."""
     shown = "".join(letter for letter in unicodedata.normalize("NFKC", name) if unicodedata.category(letter) != "Cf")
-    return shown.casefold().rstrip(" .") in _NOT_FOR_AGENTS
+    return shown.casefold().rstrip(" .")
+
+
+def is_off_limits(name: str) -> bool:
+    """Whether a name means git's folder or ours."""
+    return plain_name(name) in _NOT_FOR_AGENTS
 
 
 class Project:

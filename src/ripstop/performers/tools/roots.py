@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,9 +64,9 @@ class Roots:
         """Of the roots, the agent's own first."""
         return tuple(dict.fromkeys((self._agent, SHARED)))
 
-    def locate(self, path: str) -> RootedPath:
+    def locate(self, path: str, writing: bool = False) -> RootedPath:
         """What a path means. Raises `Refused`."""
-        parts = _parts(path)
+        parts = parts_of(path)
         if parts[:1] == [ABOVE] and parts[2:3] and parts[2] in self.names:
             parts = parts[2:]
         if parts[:1] == [SHARED]:
@@ -83,20 +83,39 @@ class Roots:
     @contextmanager
     def folder(self, root: str, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
         """A descriptor of a folder below a root. Raises `FileNotFoundError` if there is none, and `Refused`."""
-        if create:
-            make_folder(self._workspace)
-        # here a link may be followed: the user has chosen the workspace
-        current = os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for part in (root, *parts):
-                deeper = enter(current, part, create)
-                os.close(current)
-                current = deeper
-                if self._project and part == root:
-                    self._project.check(current, root)
-            yield current
-        finally:
+        check = self._project.check if self._project else None
+        with descend(self._workspace, (root, *parts), create, check) as folder:
+            yield folder
+
+    def is_met(self, name: str) -> bool:
+        """Whether a walk through folders stops at this name."""
+        return is_name(name)
+
+    def missing(self, place: RootedPath) -> str:
+        return f"There is no {place.shown!r}. Look with list_files what there is."
+
+
+Check = Callable[[int, str], None]
+"""Raises `Refused` for an open folder, the first below a workspace, and its name."""
+
+
+@contextmanager
+def descend(workspace: Path, parts: tuple[str, ...], create: bool, check: Check | None) -> Iterator[int]:
+    """Open a folder of a workspace, one by one from the workspace on."""
+    if create:
+        make_folder(workspace)
+    # here a link may be followed: the user has chosen the workspace
+    current = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for depth, part in enumerate(parts):
+            deeper = enter(current, part, create)
             os.close(current)
+            current = deeper
+            if check and depth == 0:
+                check(current, part)
+        yield current
+    finally:
+        os.close(current)
 
 
 def enter(above: int, name: str, create: bool = False) -> int:
@@ -124,10 +143,10 @@ def _what_is(above: int, name: str) -> str:
     return "a symbolic link, and links are not followed" if stat.S_ISLNK(mode) else "a file"
 
 
-def _parts(path: str) -> list[str]:
-    """The names in a path, or `Refused` with what is wrong with it."""
+def parts_of(path: str, example: str = f"'name' or '{SHARED}/name'") -> list[str]:
+    """The names in a path, or `Refused` with what is wrong with it and an example of what is right."""
     if not path.strip():
-        raise Refused("The path is empty; name a file, such as 'notes.md' or 'collab/plan.md'.", "agent")
+        raise Refused(f"The path is empty. Use {example}.", "agent")
     if len(path) > MAX_PATH:
         raise Refused(f"The path {path[:40]!r}… is too long: {len(path)} characters, at most {MAX_PATH}.", "agent")
     parts = [part for part in path.split("/") if part not in ("", ".")]
@@ -141,7 +160,7 @@ def _parts(path: str) -> list[str]:
     elif len(parts) > MAX_PARTS:
         wrong = f"{len(parts)} names; at most {MAX_PARTS} are allowed"
     if wrong:
-        raise Refused(f"The path {path!r} has {wrong}. Use 'name' or '{SHARED}/name'.", "agent")
+        raise Refused(f"The path {path!r} has {wrong}. Use {example}.", "agent")
     return parts
 
 
