@@ -43,20 +43,40 @@ FORM = AskPerson(
 @pytest.mark.req("S3-30", "S3-31")
 @pytest.mark.parametrize(
     ("words", "choice"),
-    [("pass", "pass"), (" pass\n", "pass"), ("Looks good", "pass"), ("feedback", "feedback"), ("", "pass")],
+    [
+        ("pass", "pass"),
+        (" pass\n", "pass"),
+        ("PASS", "pass"),
+        ("Looks good", "pass"),
+        ("looks Good ", "pass"),
+        ("Feedback", "feedback"),
+        ("", "pass"),
+    ],
 )
 def test_words_are_a_choice_if_all_of_them_are_it_or_its_label(words: str, choice: str) -> None:
     assert read_answer(REVIEW, words) == PersonAnswered(choice=choice)
 
 
 @pytest.mark.req("S3-32")
-@pytest.mark.parametrize("words", ["pass it on to bob", " Pass", "looks good", "The word pass.\n\n  Indented.  ", "1"])
+@pytest.mark.parametrize(
+    "words",
+    ["pass it on to bob", "pass the tests first", "Pass.", "looks  good", "The word pass.\n\n  Indented.  ", "1"],
+)
 def test_any_other_text_is_the_other_choice_word_for_word(words: str) -> None:
     assert read_answer(REVIEW, words) == PersonAnswered(choice="feedback", text=words)
 
 
 def test_a_choice_wins_over_a_label_of_the_same_words() -> None:
     assert read_answer(STRICT, "b").choice == "b"
+
+
+@pytest.mark.parametrize(
+    ("words", "choice"),
+    [("go", "go"), ("GO", "GO"), ("Go", "go"), ("STOP", "halt"), ("stop", "go"), ("Straße", "way")],
+)
+def test_the_exact_words_go_before_those_of_another_case(words: str, choice: str) -> None:
+    ask = AskPerson(question="?", choices={"go": "stop", "GO": "", "halt": "STOP", "way": "STRASSE"})
+    assert read_answer(ask, words).choice == choice
 
 
 @pytest.mark.parametrize("words", ["c", "a b", "", "   ", "x" * 5000])

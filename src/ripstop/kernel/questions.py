@@ -1,7 +1,7 @@
 """What a person's words mean as the answer to a question: the one place where words become an answer.
 
-- Words alone are a choice only if all of them are the choice or its label. Anything else is the question's `other`
-  choice, word for word; without one it is refused.
+- Words alone are a choice only if all of them are the choice or its label, whatever their case. Anything else is the
+  question's `other` choice, word for word; without one it is refused.
 - Words next to a choice are allowed only if the choice was made explicitly.
 - Fields are converted to their types. An empty one counts as not given, because forms also send empty fields.
 """
@@ -58,12 +58,20 @@ def _meant(ask: AskPerson, text: str) -> tuple[str, str]:
     whole = text.strip()
     if not whole:
         return ask.empty, ""
-    if whole in ask.choices:
-        return whole, ""
-    for choice, label in ask.choices.items():
-        if whole == label:
-            return choice, ""
-    return ask.other, text
+    choice = choice_named(ask.choices, whole)
+    return (choice, "") if choice else (ask.other, text)
+
+
+def choice_named(choices: Mapping[str, str], words: str) -> str:
+    """The choice that words are or whose label they are, the case ignored; empty if they are neither.
+
+    The exact ones go first, because two choices can differ in case alone. Then a choice goes before a label.
+    """
+    whole, folded = words.strip(), words.strip().casefold()
+    named = [*((choice, choice) for choice in choices), *((label, choice) for choice, label in choices.items())]
+    exact = (choice for name, choice in named if name == whole)
+    alike = (choice for name, choice in named if name.casefold() == folded)
+    return next(exact, "") or next(alike, "") if whole else ""
 
 
 def _options(ask: AskPerson) -> str:
