@@ -357,7 +357,7 @@ def after_finishing(step: Step[PipelineState], answer: Answer) -> None:
     state = step.state
     _check_tool(state, answer)
     if state.goto:
-        if state.first == state.goto:  # this run goes there itself
+        if state.jumps:
             step.ask(CallTool(tool=OPEN))
         else:
             step.ask(CallTool(tool=CLOSE))

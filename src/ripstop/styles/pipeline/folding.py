@@ -136,9 +136,8 @@ def _decided(state: PipelineState, event: Event) -> PipelineState:
         case CriticFinished(findings=findings):
             return replace(state, phase="finish", turn=None, findings=findings)
         case GotoRequested(goto=goto, reason=reason, jumps=jumps):
-            first = goto if jumps else state.first
-            jumped = state.gotos + 1 if jumps else state.gotos
-            return replace(state, goto=goto, goto_reason=reason, first=first, gotos=jumped)
+            first, gotos = (goto, state.gotos + 1) if jumps else (state.first, state.gotos)
+            return replace(state, goto=goto, goto_reason=reason, jumps=jumps, first=first, gotos=gotos)
         case StageFinished(stage=stage):
             return replace(state, finished=(*(one for one in state.finished if one != stage), stage))
     return state

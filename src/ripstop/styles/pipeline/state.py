@@ -90,6 +90,8 @@ class PipelineState(Struct, frozen=True):
     """The workflow's run that reached the limit of this run, and continues if that is raised."""
     goto: str = ""
     goto_reason: str = ""
+    jumps: bool = False
+    """Whether this run goes to the stage `goto` itself."""
     gotos: int = 0
     finished: tuple[str, ...] = ()
     """Stages that this run has finished, or found finished."""
