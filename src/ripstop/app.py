@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ripstop.checks import arguments
+from ripstop.checks.commands import command_rules
 from ripstop.checks.start import (
     check_documents,
     check_start,
@@ -39,6 +40,7 @@ from ripstop.performers.children import Children
 from ripstop.performers.messages import Deliver, Messages
 from ripstop.performers.relocation import Relocated
 from ripstop.performers.timers import TimerPerformer
+from ripstop.performers.tools.commands.runner import CommandRunner
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.modules import load_tools as load_tools
 from ripstop.performers.tools.toolbox import Tool, Toolbox
@@ -116,7 +118,8 @@ class App(Continuing):
         self.trust = Trust(self.settings)
         """The addresses that may get prompts and keys."""
         brought = {tool.name: tool for tool in (*self._tools_of_settings(), *arguments.tools(tools))}
-        self.toolbox = Toolbox(brought.values(), files=FileTools(), own=self.plugins.own_tools())
+        runner = CommandRunner(command_rules(self.settings))
+        self.toolbox = Toolbox(brought.values(), files=FileTools(runner), own=self.plugins.own_tools(runner))
         """The tools that this process has: of the modules that the settings name, and those that it was given."""
         self._channels = arguments.channels(channels)
         self._scope = arguments.scope(scope)

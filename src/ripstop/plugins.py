@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ripstop.drawings.diagram import Diagram
     from ripstop.kernel.registry import Registry
     from ripstop.kernel.style import StyleKit
+    from ripstop.performers.tools.commands.runner import CommandRunner
     from ripstop.runtime.performers import Performer
 
 GROUP = "ripstop.styles"
@@ -62,7 +63,10 @@ class Plugin(NamedTuple):
     reader: str = ""
     """`module:NAME` of a `DefinitionReader`."""
     tools: str = ""
-    """`module:NAME` of a function that makes the style's own performers, by the names of their tools."""
+    """`module:NAME` of a function that makes the style's own performers, by the names of their tools.
+
+    One with a parameter `runner` gets what runs commands in their sandbox (`CommandRunner`).
+    """
     service: str = ""
     """`module:NAME` of a `StyleService`."""
     commands: tuple[PluginCommand, ...] = ()
@@ -184,14 +188,15 @@ class Plugins:
         found: tuple[StyleService, ...] = self._imported("service", ("attach", "run_named", "draw"))
         return found
 
-    def own_tools(self) -> "dict[str, Performer]":
+    def own_tools(self, runner: "CommandRunner | None" = None) -> "dict[str, Performer]":
         """The performers that only styles call, by tool."""
         found: dict[str, Performer] = {}
         for plugin in self.all:
             if not plugin.tools or plugin.name not in self.kits_of:
                 continue
             try:
-                made: Mapping[str, Performer] = imported(plugin.tools)()
+                make = imported(plugin.tools)
+                made: Mapping[str, Performer] = make(runner=runner) if _takes_runner(make) else make()
                 for name in made:
                     if name in found:
                         raise ValueError(f"another style has a tool {name!r} of its own")
@@ -262,6 +267,11 @@ def _reason(error: BaseException) -> str:
     """What went wrong in third-party code, in a line."""
     text = " ".join(str(error).split())[:300].rstrip(".")
     return text if isinstance(error, ValueError | UsageError) else f"{type(error).__name__}: {text}"
+
+
+def _takes_runner(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and "runner" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def find(named: str, goal: str = "", any_name: bool = False) -> "Workflow":

@@ -43,8 +43,16 @@ def test_both_ends_of_a_range_are_accepted(tmp_path: Path, keys: tuple[str, ...]
     found = range_of(*keys)
     assert found is not None
     for value in (found.most, found.least + found.above):
-        (tmp_path / "ripstop.toml").write_text(f"{setting(keys)} = {value}\n")
-        read_settings(tmp_path, {})
+        # some are the user's alone, so the file is the user's own
+        (tmp_path / "ripstop").mkdir(exist_ok=True)
+        (tmp_path / "ripstop" / "ripstop.toml").write_text(f"{setting(keys)} = {value}\n")
+        read_settings(tmp_path / "project", {"XDG_CONFIG_HOME": str(tmp_path)})
+
+
+def test_a_project_cannot_choose_what_agents_run(tmp_path: Path) -> None:
+    (tmp_path / "ripstop.toml").write_text("[commands]\nunconfined = true\n")
+    with pytest.raises(UsageError, match="a project must not choose what agents run"):
+        read_settings(tmp_path, {"XDG_CONFIG_HOME": str(tmp_path / "config")})
 
 
 def test_settings_made_in_python_are_checked_too() -> None:

@@ -34,6 +34,13 @@ module of tools before it is imported, and a store must be inside the project's 
     [tools]
     modules = ["shop.tools"]    # Python modules whose tools agents may call
 
+    [commands]                  # what agents run with run_command; in the user's own file only
+    allow = ["python3", "git"]  # instead of the built-in list
+    also = ["terraform"]        # more than the built-in list
+    seconds = 120               # the longest that a command can take
+    read = ["~/.cargo"]         # more folders that commands can read
+    unconfined = false          # true: run commands without a sandbox where there is none
+
     [rate_limits]               # seconds between two calls, per provider
     openai = 2.0
 
@@ -104,6 +111,20 @@ class ToolSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Python modules whose tools agents may call."""
 
 
+class Commands(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What agents may run with `run_command`. Only the user's own file has it."""
+
+    allow: tuple[str, ...] | None = None
+    """The programs, instead of the built-in list."""
+    also: tuple[str, ...] = ()
+    """More programs."""
+    seconds: float = 120.0
+    read: tuple[str, ...] = ()
+    """More folders that commands can read."""
+    unconfined: bool = False
+    """Whether commands run without a sandbox where there is none."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: str = DEFAULT_STORE
     concurrency: int = 32
@@ -115,6 +136,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guards: dict[str, Any] = {}
     docs: Docs = Docs()
     tools: ToolSettings = ToolSettings()
+    commands: Commands = Commands()
     rate_limits: dict[str, float] = {}
     prices: dict[str, Price] = {}
     model_for_all: str = ""
@@ -157,6 +179,11 @@ def read_settings(
     own = config_folder(variables)
     users = _from_file(own / FILE) if own else {}
     projects = _from_file(folder / FILE)
+    if "commands" in projects and not (own and (folder / FILE).resolve() == (own / FILE).resolve()):
+        raise UsageError(
+            f"{folder / FILE}: `commands`: a project must not choose what agents run on your machine. Only your own "
+            f"settings file has this table: {own / FILE if own else 'ripstop.toml in your configuration folder'}."
+        )
     found = msgspec.convert(_merged(users, projects), Settings)
     chosen_store = store or variables.get("RIPSTOP_STORE")
     if chosen_store:

@@ -69,7 +69,7 @@ def test_agents_are_told_about_the_tools_they_have() -> None:
 
 @pytest.mark.parametrize("name", FileTools.names)
 def test_says_what_a_crash_in_the_middle_means(name: str) -> None:
-    wanted = Kind.PROBEABLE if name == "edit_file" else Kind.PURE
+    wanted = {"edit_file": Kind.PROBEABLE, "run_command": Kind.UNSAFE}.get(name, Kind.PURE)
     assert BOX.kind(CallTool(tool=name)) is wanted
 
 

@@ -11,6 +11,10 @@ from typing import Any
 from ripstop.kernel.effects import Answer, CallTool, Command
 from ripstop.runtime.performers import Kind, Request
 
+from .commands.allow_list import as_list
+from .commands.runner import CommandRunner
+from .commands.tool import NAME as COMMAND
+from .commands.tool import command_tool
 from .context import workspace_of
 from .files import Files
 from .shared_workspace import SharedWorkspace
@@ -22,11 +26,15 @@ WRITING = ("write_file", "edit_file")
 
 
 class FileTools:
-    names: tuple[str, ...] = (*READING, *WRITING)
+    """The tools that every process has: those for files, and `run_command`."""
 
-    def __init__(self) -> None:
+    names: tuple[str, ...] = (*READING, *WRITING, COMMAND)
+
+    def __init__(self, runner: CommandRunner | None = None) -> None:
+        """`runner`: runs commands; left out: by the default rules."""
+        self._runner = runner or CommandRunner()
         # says what the tools are like; it is never used to carry one out
-        self._pattern = Toolbox(_tools(Files(Path(), "agent")))
+        self._pattern = Toolbox(_tools(Files(Path(), "agent"), self._runner))
 
     def handles(self, name: str) -> bool:
         return name in self.names
@@ -38,25 +46,27 @@ class FileTools:
         return self._pattern.kind(command)
 
     async def perform(self, request: Request) -> Answer | None:
-        return await _toolbox(request).perform(request)
+        assert isinstance(request.command, CallTool)
+        if request.command.tool == COMMAND and (problem := as_list(request.arguments.get("command"))):
+            raise problem
+        return await self._toolbox(request).perform(request)
 
     async def probe(self, request: Request) -> Answer | None:
-        return await _toolbox(request).probe(request)
+        return await self._toolbox(request).probe(request)
 
-
-def _toolbox(request: Request) -> Toolbox:
-    assert isinstance(request.command, CallTool)
-    settings = request.settings
-    shared = SharedWorkspace(workspace_of(request), settings.read_only) if settings.shared_workspace else None
-    return _toolbox_of(workspace_of(request), request.command.agent, shared)
+    def _toolbox(self, request: Request) -> Toolbox:
+        assert isinstance(request.command, CallTool)
+        settings = request.settings
+        shared = SharedWorkspace(workspace_of(request), settings.read_only) if settings.shared_workspace else None
+        return _toolbox_of(workspace_of(request), request.command.agent, shared, self._runner)
 
 
 @lru_cache(maxsize=256)
-def _toolbox_of(workspace: Path, agent: str, shared: SharedWorkspace | None) -> Toolbox:
-    return Toolbox(_tools(Files(workspace, agent, shared)))
+def _toolbox_of(workspace: Path, agent: str, shared: SharedWorkspace | None, runner: CommandRunner) -> Toolbox:
+    return Toolbox(_tools(Files(workspace, agent, shared), runner))
 
 
-def _tools(files: Files) -> list[Tool]:
+def _tools(files: Files, runner: CommandRunner) -> list[Tool]:
     @tool("pure")
     def read_file(path: str) -> str:
         """Read a text file: one of yours, or a shared one (collab/…, unless all of you work in one folder)."""
@@ -82,4 +92,4 @@ def _tools(files: Files) -> list[Tool]:
         """Find the lines that contain a text, letter by letter, in a file or in all files of a folder."""
         return files.search(text, path)
 
-    return [read_file, write_file, edit_file, list_files, search_files]
+    return [read_file, write_file, edit_file, list_files, search_files, command_tool(files, runner)]

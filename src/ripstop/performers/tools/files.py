@@ -53,6 +53,8 @@ class _Entry(Struct, frozen=True):
 class Files:
     def __init__(self, workspace: Path, agent: str, shared: SharedWorkspace | None = None) -> None:
         """`shared`: the folder that all agents work in; left out: the agent has its own, and `collab`."""
+        self._workspace = workspace
+        self.shared = shared
         if shared:
             self._roots: Roots | SharedWorkspace = shared
             return
@@ -132,6 +134,17 @@ class Files:
             if left < 0:
                 return {"hits": hits, "more": True}
         return {"hits": hits, "more": False}
+
+    def command_folders(self, path: str) -> tuple[tuple[Path, ...], Path]:
+        """The folders that a command of the agent can write, the agent's own first, and the one where it begins."""
+        place, workspace = self._roots.locate(path), Path(os.path.realpath(self._workspace))
+        with self._told(place):
+            for root in self._roots.names:
+                with self._roots.folder(root, (), create=True):
+                    pass
+            with self._roots.folder(place.root, place.parts):
+                pass
+        return tuple(workspace / root for root in self._roots.names), workspace.joinpath(place.root, *place.parts)
 
     # Paths
 

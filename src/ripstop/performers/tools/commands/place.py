@@ -1,0 +1,168 @@
+"""Where a command works: the folders that it writes, and what in them it must not write or see.
+
+- Agents with folders of their own: the agent's folder and `collab`. Agents that share a workspace: the workspace,
+  without what the project is run by (`shared_workspace.py`).
+- `.git` is read-only, because git needs to read it; `.ripstop` and `.env` files are hidden. That holds at any depth, as
+  far as `MOST_LOOKED_AT` entries go.
+- Where the workspace lacks one of the names that are not for agents, an empty placeholder takes its place while
+  commands run; otherwise a command could make it. A `.git` that a command made deeper down is renamed afterwards.
+"""
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from ripstop.files.private_files import OURS
+from ripstop.performers.tools.project import is_off_limits, plain_name
+from ripstop.performers.tools.shared_workspace import SharedWorkspace, is_secret
+from ripstop.runtime.performers import Refused
+
+MOST_LOOKED_AT = 200_000
+"""Entries among which protected ones are looked for."""
+RENAMED = "made-by-a-command"
+_FILES = ("ripstop.toml",)
+
+
+class CommandPlace(Struct, frozen=True, kw_only=True):
+    folder: Path
+    """Where the command begins."""
+    root: Path
+    """The folder of the agent, or of all agents."""
+    writable: tuple[Path, ...]
+    read_only: tuple[Path, ...] = ()
+    """Of what is writable."""
+    hidden: tuple[Path, ...] = ()
+    known: dict[Path, int] = {}
+    """The inodes of what is protected: another one in its place was made by the command."""
+
+
+class CommandFolders(Struct, frozen=True, kw_only=True):
+    """Folders that exist, before anything in them is looked at."""
+
+    folder: Path
+    """Where the command begins."""
+    writable: tuple[Path, ...]
+    """The folder of the agent, or of all agents, first."""
+    shared: SharedWorkspace | None = None
+
+    @property
+    def root(self) -> Path:
+        return self.writable[0]
+
+
+def command_place(folders: CommandFolders) -> CommandPlace:
+    """The place of a command; `release` it after the command. Raises `Refused`."""
+    shared, writable = folders.shared, folders.writable
+    if shared:
+        _make_placeholders(shared)
+    read_only = [path for path in shared.protected() if os.path.lexists(path)] if shared else []
+    hidden: list[Path] = []
+    for path in (one for root in writable for one in _protected(root)):
+        if plain_name(path.name) == OURS or is_secret(path.name):
+            hidden.append(path)
+        else:
+            read_only.append(path)
+    kept = [path for path in dict.fromkeys(read_only) if path not in hidden]
+    for path in (*kept, *hidden):
+        if path.is_symlink():
+            release(folders)
+            raise Refused(
+                f"{path.name!r} is a symbolic link, so commands cannot be kept from it. Replace it by a copy."
+            )
+    return CommandPlace(
+        folder=folders.folder,
+        root=folders.root,
+        writable=writable,
+        read_only=tuple(kept),
+        hidden=tuple(hidden),
+        known={path: path.lstat().st_ino for path in (*kept, *hidden)},
+    )
+
+
+def rename_repositories(place: CommandPlace) -> list[str]:
+    """Rename what a command made and must not make, such as a repository whose hooks others would run."""
+    renamed = []
+    for path in (one for root in place.writable for one in _protected(root)):
+        with suppress(OSError):
+            if is_secret(path.name) or path.lstat().st_ino == place.known.get(path):
+                continue
+            path.rename(_free_name(path))
+            renamed.append(str(path.relative_to(place.root)) if place.root in path.parents else path.name)
+    return renamed
+
+
+def _free_name(path: Path) -> Path:
+    name = f"{path.name.lstrip('.')}-{RENAMED}"
+    return next(one for number in range(1, 10_000) if not os.path.lexists(one := path.with_name(f"{name}-{number}")))
+
+
+# Placeholders: several commands of this process can run in one workspace, and the last removes them
+
+_lock = threading.Lock()
+_commands: dict[Path, int] = {}
+_placeholders: dict[Path, list[Path]] = {}
+
+
+def _make_placeholders(shared: SharedWorkspace) -> None:
+    with _lock:
+        _commands[shared.workspace] = _commands.get(shared.workspace, 0) + 1
+        made = _placeholders.setdefault(shared.workspace, [])
+        for path in shared.protected():
+            if path.parent != shared.workspace or os.path.lexists(path):
+                continue
+            with suppress(FileExistsError):  # another process was first
+                if path.name in _FILES:
+                    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+                else:
+                    path.mkdir()
+                made.append(path)
+
+
+def release(folders: CommandFolders) -> None:
+    """A command has ended: remove what was made for it, if no other one needs it. Only what is empty is removed."""
+    if not folders.shared:
+        return
+    workspace = folders.shared.workspace
+    with _lock:
+        _commands[workspace] -= 1
+        if _commands[workspace]:
+            return
+        del _commands[workspace]
+        for path in _placeholders.pop(workspace):
+            with suppress(OSError):
+                if path.name not in _FILES:
+                    path.rmdir()
+                elif path.lstat().st_size == 0:
+                    path.unlink()
+
+
+def _protected(root: Path) -> Iterator[Path]:
+    """What is not for agents below a folder, without what is inside of it."""
+    waiting, looked_at = [root], 0
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        looked_at += len(entries)
+        if looked_at > MOST_LOOKED_AT:
+            return
+        for entry in entries:
+            if is_off_limits(entry.name) or (is_secret(entry.name) and entry.is_file(follow_symlinks=False)):
+                yield Path(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append(Path(entry.path))
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is a folder, and not a link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False

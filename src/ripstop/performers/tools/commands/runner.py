@@ -1,0 +1,207 @@
+"""Runs one command in its sandbox, and says what came of it.
+
+The launcher (`launcher.py`) is a process of its own that starts and watches the command. We read what is printed, and
+close its standard input when the command is to end: because it prints too much, or because our call was cancelled. If
+we die, that closes as well. The launcher then kills everything, so nothing that a command started outlives it.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from ripstop.runtime.performers import InDoubt, Refused
+from ripstop.security.redaction import redacted, secrets_in
+
+from .allow_list import CommandRules, program, search_path
+from .bubblewrap import HOME, bubblewrap_arguments
+from .environment import command_environment
+from .landlock import SIGNALS_ABI, landlock_rules
+from .output import BoundedOutput
+from .place import CommandFolders, CommandPlace, command_place, release, rename_repositories
+from .sandbox import Sandboxes, SandboxKind, find_sandboxes
+from .syscall_filter import EVERYWHERE, OWN_NETWORK, SIGNALS, WITHOUT_NAMESPACES, filter_program, machine
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+PROCESSES = 256
+"""Processes of one command, with all that it starts."""
+MEMORY = 4 << 30
+"""Bytes, of all of them together."""
+GRACE = 30.0
+"""Seconds after its time limit in which the launcher must have ended everything."""
+RLIMITS = {"RLIMIT_CORE": 0, "RLIMIT_NOFILE": 4096, "RLIMIT_FSIZE": 1 << 30, "RLIMIT_DATA": MEMORY}
+_CHUNK = 1 << 16
+
+STOPPED = {
+    "time": "it took longer than its time limit",
+    "output": "it printed too much",
+    "processes": f"it started more than {PROCESSES} processes",
+    "memory": f"it used more than {MEMORY >> 30} GiB of memory",
+}
+
+
+class CommandResult(Struct, frozen=True, kw_only=True):
+    exit_code: int | None
+    """As a shell would say it: 128 and more for a signal. `None`: it was stopped."""
+    output: str
+    """What it printed, to both outputs in order; its middle is left out if it is long."""
+    seconds: float
+    stopped: str = ""
+    """Why it was stopped before its end."""
+    notes: tuple[str, ...] = ()
+
+
+class CommandRunner:
+    """What runs commands, by the user's rules and with the sandbox that there is."""
+
+    def __init__(self, rules: CommandRules = CommandRules(), sandboxes: Sandboxes | None = None) -> None:
+        self.rules = rules
+        self._sandboxes = sandboxes
+
+    @property
+    def kind(self) -> SandboxKind:
+        return self._found().kind
+
+    def check_sandbox(self) -> None:
+        """Raise `Refused` if commands would have no sandbox, and the user has not said that they need none."""
+        if self.kind == "none" and not self.rules.unconfined:
+            raise Refused(
+                "Commands cannot be run here: there is no sandbox for them (bubblewrap, or Landlock with seccomp). "
+                "`ripstop doctor` says what is missing."
+            )
+
+    def time_limit(self, seconds: float | None) -> float:
+        """Raises `Refused` for a time that is none."""
+        if seconds is None:
+            return self.rules.seconds
+        if not 0 < seconds < float("inf"):
+            raise Refused(f"`seconds` must be above 0 (at most {self.rules.seconds:g}), not {seconds!r}.", "agent")
+        return min(seconds, self.rules.seconds)
+
+    async def run(self, command: list[str], folders: CommandFolders, seconds: float | None = None) -> CommandResult:
+        """Run a command. Raises `Refused` if it was not started."""
+        self.check_sandbox()
+        limit = self.time_limit(seconds)
+        file = program(command, self.rules, folders.folder, folders.root)
+        making = asyncio.ensure_future(asyncio.to_thread(command_place, folders))
+        try:
+            place = await asyncio.shield(making)
+        except asyncio.CancelledError:
+            making.add_done_callback(lambda made: None if made.exception() else release(folders))
+            raise
+        home = Path(tempfile.mkdtemp(prefix="ripstop-command-"))
+        try:
+            return await self._run(self._spec(command, file, place, home, limit), place)
+        finally:
+            await asyncio.shield(asyncio.to_thread(_clean_up, folders, home))
+
+    def _found(self) -> Sandboxes:
+        if self._sandboxes is None:
+            self._sandboxes = find_sandboxes()
+        return self._sandboxes
+
+    def _spec(self, command: list[str], file: str, place: CommandPlace, home: Path, limit: float) -> dict[str, Any]:
+        found, kind = self._found(), self.kind
+        read = tuple(Path(folder).expanduser() for folder in self.rules.read)
+        bwrapped = kind == "bubblewrap"
+        spec: dict[str, Any] = {
+            "kind": kind,
+            "parent": os.getpid(),
+            "program": file,
+            "argv": command,
+            "folder": str(place.folder),
+            "environment": command_environment(search_path(self.rules), HOME if bwrapped else str(home), os.environ),
+            "seconds": limit,
+            "processes": PROCESSES,
+            "memory": MEMORY,
+            "rlimits": {**RLIMITS, "RLIMIT_CPU": int(limit * 4) + 1},
+        }
+        if bwrapped:
+            spec["argv"] = [*bubblewrap_arguments(found.bwrap, place, read), file, *command[1:]]
+            spec["program"] = found.bwrap
+            spec["seccomp"] = filter_program((*EVERYWHERE, *OWN_NETWORK), machine()).hex()
+        elif kind == "landlock":
+            denied = (*EVERYWHERE, *WITHOUT_NAMESPACES, *(SIGNALS if found.landlock < SIGNALS_ABI else ()))
+            spec["seccomp"] = filter_program(denied, machine()).hex()
+            spec["landlock"] = landlock_rules(place, home, read, found.landlock)
+        return spec
+
+    async def _run(self, spec: dict[str, Any], place: CommandPlace) -> CommandResult:
+        reading, writing = os.pipe()
+        try:
+            launcher = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", str(LAUNCHER)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+                start_new_session=True,
+                pass_fds=(writing,),
+            )
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        output = BoundedOutput()
+        try:
+            async with asyncio.timeout(spec["seconds"] + GRACE):
+                await _watch(launcher, {**spec, "status": writing}, output)
+        finally:
+            assert launcher.stdin is not None
+            launcher.stdin.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GRACE):
+                    await launcher.wait()
+            if launcher.returncode is None:
+                launcher.kill()
+                await launcher.wait()
+            told = os.read(reading, _CHUNK) if launcher.returncode is not None else b""
+            os.close(reading)
+        renamed = await asyncio.to_thread(rename_repositories, place)
+        return _result(told, output, spec, renamed)
+
+
+async def _watch(launcher: asyncio.subprocess.Process, spec: dict[str, Any], output: BoundedOutput) -> None:
+    assert launcher.stdin is not None and launcher.stdout is not None
+    launcher.stdin.write(json.dumps(spec).encode() + b"\n")
+    await launcher.stdin.drain()
+    while data := await launcher.stdout.read(_CHUNK):
+        output.add(data)
+        if output.is_too_much:
+            return
+    await launcher.wait()
+
+
+def _result(told: bytes, output: BoundedOutput, spec: dict[str, Any], renamed: list[str]) -> CommandResult:
+    if not told:
+        raise InDoubt("The process that watched the command was killed; what the command did is not known.")
+    said = json.loads(told)
+    if said["problem"]:
+        raise Refused(f"The command could not be started: {said['problem']}")
+    stopped = "output" if output.is_too_much else said["stopped"]
+    notes = [f"Renamed, because it is not for commands to make: {name}" for name in renamed[:20]]
+    if said["left"]:
+        notes.append(f"{said['left']} processes could not be ended.")
+    if spec["kind"] == "landlock" and said["code"]:
+        notes.append("In this sandbox nothing new can be made in the top folder of a project, only in folders below.")
+    code = said["code"]
+    return CommandResult(
+        exit_code=None if stopped else 128 - code if code < 0 else code,
+        output=redacted(output.text(), *secrets_in(os.environ)),
+        seconds=round(said["seconds"], 2),
+        stopped=STOPPED.get(stopped, stopped),
+        notes=tuple(notes),
+    )
+
+
+def _clean_up(folders: CommandFolders, home: Path) -> None:
+    release(folders)
+    shutil.rmtree(home, ignore_errors=True)

@@ -1,0 +1,92 @@
+"""Which sandbox this machine has for commands: bubblewrap, else Landlock with seccomp, else none.
+
+Bubblewrap is asked by running it, because a kernel or a container can forbid what it needs.
+"""
+
+import shutil
+import subprocess
+import sys
+from functools import cache
+from typing import Literal
+
+from msgspec import Struct
+
+from .allow_list import PATH
+from .landlock import LOWEST_ABI, landlock_abi
+from .syscall_filter import machine
+
+SandboxKind = Literal["bubblewrap", "landlock", "none"]
+_TIMEOUT = 10.0
+_TRIAL = (
+    *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--die-with-parent"),
+    *("--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true"),
+)
+
+
+class Sandboxes(Struct, frozen=True, kw_only=True):
+    """What was found."""
+
+    bwrap: str = ""
+    """The file of bubblewrap, if it works."""
+    bwrap_version: str = ""
+    bwrap_problem: str = ""
+    """Why bubblewrap cannot be used."""
+    landlock: int = 0
+    """The version of Landlock; 0: none."""
+    seccomp: bool = False
+    user_namespaces: bool = False
+
+    @property
+    def kind(self) -> SandboxKind:
+        """The one that is used."""
+        if self.bwrap and self.seccomp:
+            return "bubblewrap"
+        return "landlock" if self.has_landlock else "none"
+
+    @property
+    def has_landlock(self) -> bool:
+        return self.seccomp and self.landlock >= LOWEST_ABI
+
+
+@cache
+def find_sandboxes() -> Sandboxes:
+    """Look once in a process."""
+    if sys.platform != "linux":
+        return Sandboxes(bwrap_problem="it exists for Linux only")
+    bwrap = shutil.which("bwrap", path=":".join(PATH)) or ""
+    problem = _problem([bwrap, *_TRIAL]) if bwrap else "it is not installed"
+    namespaces = not problem or not _problem(
+        [sys.executable, "-I", "-c", "import ctypes,sys; sys.exit(ctypes.CDLL(None).unshare(0x10000000) and 1)"]
+    )
+    return Sandboxes(
+        bwrap="" if problem else bwrap,
+        bwrap_version=_said([bwrap, "--version"]).split()[-1] if bwrap and not problem else "",
+        bwrap_problem=problem,
+        landlock=landlock_abi(),
+        seccomp=bool(machine()) and _has_seccomp(),
+        user_namespaces=namespaces,
+    )
+
+
+def _has_seccomp() -> bool:
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        return any(line.startswith("Seccomp:") for line in file)
+
+
+def _problem(command: list[str]) -> str:
+    """Why a command did not end well; empty if it did."""
+    try:
+        done = subprocess.run(  # noqa: S603  # words of our own
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False, env={}
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"it cannot be run: {error}"
+    said = " ".join(done.stderr.decode(errors="replace").split())[:200]
+    return "" if done.returncode == 0 else said or f"it ended with {done.returncode}"
+
+
+def _said(command: list[str]) -> str:
+    done = subprocess.run(  # noqa: S603
+        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False, env={}
+    )
+    return done.stdout.decode(errors="replace").strip() or "?"
