@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers.blackboard import locks
+from ripstop.performers import folder_locks
+from ripstop.performers.blackboard.bookkeeping import KEPT
 from ripstop.runtime.performers import Refused, TryAgain
 from tests.performers.blackboard.boards import HISTORY, BoardDesk
 
@@ -154,8 +155,9 @@ def test_a_deleted_lock_file_is_made_again(desk: BoardDesk) -> None:
 
 def test_a_call_waits_for_the_one_before_it(desk: BoardDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.open()
-    monkeypatch.setattr(locks, "LONGEST_WAIT", 0.05)
-    with locks._alone(desk.folder), pytest.raises(TryAgain, match="in use by another process"):
+    monkeypatch.setattr(folder_locks, "LONGEST_WAIT", 0.05)
+    another = folder_locks.FolderLocks("board", KEPT)
+    with another.alone(desk.folder), pytest.raises(TryAgain, match="in use by another process"):
         desk.write(append="x\n")
     desk.write(append="x\n")
 

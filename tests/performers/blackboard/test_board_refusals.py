@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ripstop.performers.blackboard import contents
-from ripstop.performers.blackboard.folders import opened
+from ripstop.performers.folders import opened
 from ripstop.runtime.performers import Refused, TryAgain
 from tests.performers.blackboard.boards import HISTORY, PLAN, REPORT, BoardDesk
 

@@ -17,13 +17,14 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from ripstop.performers.folders import PathMissing, opened
 from ripstop.runtime.failpoints import failpoint
 from ripstop.runtime.performers import Refused, TryAgain
 
 from .bookkeeping import INDEX, KEPT, Bookkeeping, Pending
 from .contents import Files, as_data, as_text, digest_of, read, scan, sha_of
 from .differences import Change, changes
-from .folders import REPORTS, PathMissing, check_memory_path, check_report_path, is_report_path, opened
+from .folders import REPORTS, check_memory_path, check_report_path, is_report_path
 from .past import HEADER, appended, past_of
 
 Result = TypeVar("Result")

@@ -25,13 +25,13 @@ from msgspec import Struct
 
 from ripstop.files.private_files import OURS, make_folder
 from ripstop.performers.file_errors import in_words
+from ripstop.performers.folders import opened
 from ripstop.performers.regular_files import complete_file, mode_of, read_file
 from ripstop.runtime.failpoints import failpoint
 from ripstop.runtime.performers import Refused
 
 from .contents import MAX_TEXT, Files, digest_of, sha_of
 from .differences import Change, unified
-from .folders import opened
 
 Note = TypeVar("Note", bound=Struct)
 

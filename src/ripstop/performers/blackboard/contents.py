@@ -10,11 +10,12 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ripstop.performers.folders import PathMissing, opened
 from ripstop.performers.regular_files import opened_file, read_file
 from ripstop.performers.tools.roots import MAX_PARTS, enter
 from ripstop.runtime.performers import Refused
 
-from .folders import MEMORY, REPORTS, PathMissing, opened
+from .folders import MEMORY, REPORTS
 
 MAX_FILES = 5_000
 MAX_BYTES = 200_000_000

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from ripstop.files.private_files import make_folder
 from ripstop.performers.file_errors import in_words
+from ripstop.performers.folders import PathMissing, opened
 from ripstop.performers.regular_files import CREATING, opened_file
 from ripstop.performers.tools.roots import RESERVED
 from ripstop.runtime.performers import Refused
 
 from .contents import scan
-from .folders import REPORTS, PathMissing, opened
+from .folders import REPORTS
 
 BOARDS = "boards"
 

@@ -20,11 +20,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from ripstop.performers.folders import PathMissing, opened, parts_of
 from ripstop.performers.regular_files import opened_file, read_file
 from ripstop.runtime.performers import Refused, TryAgain
 
 from .contents import MAX_BYTES, MAX_TEXT
-from .folders import PathMissing, opened, parts_of
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _CHUNK = 1 << 20

@@ -1,66 +1,13 @@
-"""Folders of a board, opened one from the other, and the paths that may be used in them.
+"""The folders of a board, and the paths that may be used in them."""
 
-The root is the user's choice and may be behind a link. Below it no link is followed, so nothing that is swapped while
-we walk can lead out.
-"""
-
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
-from ripstop.performers.file_errors import in_words
-from ripstop.performers.tools.roots import MAX_PARTS, MAX_PATH, enter, is_name
+from ripstop.performers.folders import parts_of
+from ripstop.performers.tools.roots import MAX_PATH, is_name
 from ripstop.runtime.performers import Refused
 
 MEMORY, REPORTS = "memory", "reports"
 _REPORT = re.compile(r"report_[^/]+\.md")
-
-
-class PathMissing(Refused):
-    """There is no such folder or file."""
-
-
-@contextmanager
-def opened(root: Path, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
-    """A descriptor of a folder below the root. Raises `PathMissing`, `Refused` and `TryAgain`, never `OSError`."""
-    for part in parts:
-        if part in ("", ".", "..") or "/" in part or "\0" in part:
-            raise Refused(
-                f"{'/'.join(parts)[:MAX_PATH]!r} cannot be used as a path: {part[:MAX_PATH]!r} in it is not a name."
-            )
-    place = root.joinpath(*parts)
-    try:
-        current = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError as error:
-        raise PathMissing(f"There is no folder {str(root)!r}. Put it back, or choose another.") from error
-    except OSError as error:
-        raise in_words(root, error) from error
-    try:
-        for part in parts:
-            try:
-                deeper = enter(current, part, create)
-            except FileNotFoundError as error:
-                raise PathMissing(f"There is no folder {str(place)!r}. Put it back, or choose another.") from error
-            except Refused as refusal:
-                raise Refused(f"{str(place)!r} cannot be used: {refusal} Move away what is there.") from refusal
-            os.close(current)
-            current = deeper
-        yield current
-    except OSError as error:
-        raise in_words(place, error) from error
-    finally:
-        os.close(current)
-
-
-def parts_of(path: str) -> tuple[str, ...]:
-    """The names in a relative path. Raises `Refused`."""
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    is_wrong = ".." in parts or not all(map(is_name, parts)) or path.startswith("/")
-    if not parts or is_wrong or len(parts) > MAX_PARTS or len(path) > MAX_PATH:
-        raise Refused(f"{path[:MAX_PATH]!r} cannot be used as a path; give one that stays below its folder.")
-    return tuple(parts)
 
 
 def check_memory_path(path: str) -> None:

@@ -4,23 +4,22 @@ All of them can be repeated: an attempt that was killed leaves files that the ne
 value is the same.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.kernel.events import Resumed
-from ripstop.performers.own_thread import start_thread
+from ripstop.performers.folder_locks import FolderLocks, work_in_turn
+from ripstop.performers.own_tools import OwnTool, arguments_of
 from ripstop.performers.tools.context import workspace_of
-from ripstop.runtime.performers import Kind, Performer, Refused, Request, TryAgain
+from ripstop.runtime.performers import Performer, Refused, Request, TryAgain
 
 from .board import BoardFiles, DefinitionEdited, Wanted
+from .bookkeeping import KEPT
 from .copying import copied_board
 from .evidence import EvidenceCheck, shown
-from .locks import BoardLocks, BoardTaken
 from .past import ITERATION, TAIL
 
 OPEN, CHECK, WRITE = "board_open", "board_check", "board_write"
@@ -58,47 +57,20 @@ class WriteCall(BoardCall, frozen=True, kw_only=True):
     close: bool = False
 
 
-Call = TypeVar("Call", bound=BoardCall)
-
-
-class BoardTool:
-    """The performer of one of the tools."""
-
-    def __init__(self, tool: str, call: Callable[[Request], Awaitable[dict[str, Any]]]) -> None:
-        self._tool = tool
-        self._call = call
-
-    async def perform(self, request: Request) -> Answer | None:
-        assert isinstance(request.command, CallTool)
-        return ToolReturned(value=await self._call(request))
-
-    def kind(self, command: Command) -> Kind:
-        return Kind.PURE
-
-    def offers(self) -> tuple[str, ...]:
-        return (f"tool:{self._tool}",)
-
-    def provider(self, request: Request) -> str:
-        return ""
-
-    async def probe(self, request: Request) -> Answer | None:
-        return None
-
-
 class Boards:
     """The boards that runs of this process work on."""
 
     def __init__(self) -> None:
-        self._locks = BoardLocks()
+        self._locks = FolderLocks("board", KEPT)
 
     async def open(self, request: Request) -> dict[str, Any]:
-        wanted = _arguments(OPEN, request, BoardCall)
+        wanted = arguments_of(request, BoardCall)
         if not wanted.copy and await _is_resumed(request) and await request.reread(request.run_id):
             raise TryAgain("The definition of the board was mended, so the board is opened as it says now.")
         return await self._work(request, wanted, lambda board: board.open(), create=True)
 
     async def check(self, request: Request) -> dict[str, Any]:
-        wanted = _arguments(CHECK, request, CheckCall)
+        wanted = arguments_of(request, CheckCall)
         if len(wanted.evidence) > MAX_EVIDENCE:
             raise Refused(f"{len(wanted.evidence):,} pieces of evidence are too many; {MAX_EVIDENCE:,} are possible.")
 
@@ -109,7 +81,7 @@ class Boards:
         return await self._work(request, wanted, work)
 
     async def write(self, request: Request) -> dict[str, Any]:
-        wanted = _arguments(WRITE, request, WriteCall)
+        wanted = arguments_of(request, WriteCall)
         content = Wanted(wanted.digest, wanted.plan_text, wanted.append, wanted.reports, wanted.definition_files)
         accepted = ""
 
@@ -130,8 +102,6 @@ class Boards:
     async def _work(
         self, request: Request, wanted: BoardCall, work: Callable[[BoardFiles], dict[str, Any]], create: bool = False
     ) -> dict[str, Any]:
-        """Work on a board in a thread: the disk, or another process that has the board, can keep us waiting."""
-
         def work_locked(over: frozenset[str]) -> dict[str, Any]:
             root = _root(request, wanted, create)
             board = BoardFiles(root, wanted.plan, wanted.history, wanted.iteration_pattern, wanted.tail)
@@ -139,27 +109,12 @@ class Boards:
             with self._locks.working(root, request.run_id, over):
                 return work(board)
 
-        over: frozenset[str] = frozenset()
-        while True:
-            try:
-                done: dict[str, Any] = await start_thread(work_locked, over=over)
-                return done
-            except BoardTaken as taken:
-                if taken.holder in over or not await request.is_over(taken.holder):
-                    raise
-                over |= {taken.holder}
+        return await work_in_turn(request, work_locked)
 
 
 async def _is_resumed(request: Request) -> bool:
     """Whether the run stopped before it could open the board: its user may have mended the definition since."""
     return any(isinstance(record.event, Resumed) for record in await request.history())
-
-
-def _arguments(tool: str, request: Request, kind: type[Call]) -> Call:
-    try:
-        return msgspec.convert(dict(request.arguments), kind)
-    except msgspec.ValidationError as error:
-        raise Refused(f"{tool} was called wrongly: {error}.", "ours") from error
 
 
 def _root(request: Request, wanted: BoardCall, create: bool) -> Path:
@@ -176,4 +131,4 @@ def own_tools() -> dict[str, Performer]:
     """A performer for each, by the tool's name."""
     boards = Boards()
     calls = {OPEN: boards.open, CHECK: boards.check, WRITE: boards.write}
-    return {name: BoardTool(name, call) for name, call in calls.items()}
+    return {name: OwnTool(name, call) for name, call in calls.items()}

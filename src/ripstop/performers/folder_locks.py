@@ -1,0 +1,167 @@
+"""Who works in a folder, such as a board: one run at a time, and one call of it at a time.
+
+- A run holds `lock` from its first call until it releases the folder or its process ends. The file has the run's
+  id in it.
+- Another run is refused at once, unless the run that holds it is over: then the id in the file is replaced. A process
+  that holds the lock for a run whose id is not in the file any more has lost it.
+- The same run in another process continues: leases see to it that only one process performs a command, and the one that
+  holds the lock may be about to notice that it has lost its lease.
+- `mutex` is held for the time of one call. So a call that was thought lost does not write into the middle of another,
+  and the id in the file always belongs to the run that holds it.
+- Both files are `flock`ed and never deleted: whoever waits for a deleted file would hold a lock of its own.
+"""
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from ripstop.runtime.performers import Refused, Request, TryAgain
+
+from .file_errors import in_words
+from .folders import opened
+from .own_thread import start_thread
+
+Result = TypeVar("Result")
+
+LOCK, MUTEX = "lock", "mutex"
+LONGEST_WAIT, PAUSE = 20.0, 0.01
+"""Seconds until a call gives up waiting for another, and between two looks."""
+MAX_ID = 1_000
+_OPENING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class FolderTaken(Refused):
+    """Another run works in the folder."""
+
+    def __init__(self, what: str, root: Path, holder: str) -> None:
+        who = f"the run {holder}" if holder else "another run"
+        super().__init__(
+            f"The {what} {str(root)!r} is being worked on by {who}; wait until it has ended, or cancel it.", "tool"
+        )
+        self.holder = holder
+
+
+class FolderLocks:
+    """The locks that runs of this process hold."""
+
+    def __init__(self, what: str, kept: tuple[str, ...]) -> None:
+        """Args:
+        what: What a folder is, in messages: `board`.
+        kept: The folder below it that has the lock files. It must exist.
+        """
+        self._what = what
+        self._kept = kept
+        self._held: dict[Path, int] = {}
+        """Descriptors of the lock files, by the folder."""
+
+    @contextmanager
+    def working(self, root: Path, run_id: str, over: frozenset[str] = frozenset()) -> Iterator[None]:
+        """Work in a folder for a run, which then holds its lock.
+
+        Args:
+            over: Runs that have ended.
+
+        Raises:
+            FolderTaken: Another run holds it.
+        """
+        with self.alone(root):
+            self._claim(root, run_id, over)
+            yield
+
+    def release(self, root: Path) -> None:
+        """Give up the lock of a folder; the caller is `working` in it."""
+        descriptor = self._held.pop(root)
+        os.ftruncate(descriptor, 0)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing would not do if a forked child has it open as well
+        os.close(descriptor)
+
+    @contextmanager
+    def alone(self, root: Path) -> Iterator[None]:
+        """Have the folder for the time of one call, for whatever run. Raises `TryAgain` if others always have it."""
+        with opened(root, self._kept) as ours:
+            descriptor = self._opened_lock(root, ours, MUTEX)
+            try:
+                end = time.monotonic() + LONGEST_WAIT
+                while not _lock(descriptor):
+                    if time.monotonic() > end:
+                        raise TryAgain(f"The {self._what} {str(root)!r} is in use by another process all the time.")
+                    time.sleep(PAUSE)
+                try:
+                    yield
+                finally:
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)
+            finally:
+                os.close(descriptor)
+
+    def _claim(self, root: Path, run_id: str, over: frozenset[str]) -> None:
+        with opened(root, self._kept) as ours:
+            descriptor = self._held.get(root, -1)
+            is_new = descriptor < 0 or not _is_there(descriptor, ours)
+            if is_new:
+                descriptor = self._opened_lock(root, ours, LOCK)
+            try:
+                is_free = _lock(descriptor) and is_new
+                holder = os.pread(descriptor, MAX_ID, 0).decode(errors="replace")
+                if holder != run_id:
+                    if not is_free and holder not in over:
+                        raise FolderTaken(self._what, root, holder)
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, run_id.encode(), 0)
+            except BaseException:
+                if is_new:
+                    os.close(descriptor)
+                raise
+            if is_new and root in self._held:
+                os.close(self._held[root])
+            self._held[root] = descriptor
+
+    def _opened_lock(self, root: Path, ours: int, name: str) -> int:
+        place = root.joinpath(*self._kept, name)
+        try:
+            descriptor = os.open(name, _OPENING, 0o600, dir_fd=ours)
+        except OSError as error:
+            raise in_words(place, error) from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise Refused(f"{str(place)!r} is not a regular file, so it cannot be locked. Move it away.")
+        return descriptor
+
+
+async def work_in_turn(request: Request, work: Callable[[frozenset[str]], Result]) -> Result:
+    """Call `work` in a thread: the disk, or another process that has the folder, can keep us waiting.
+
+    Args:
+        work: Takes the runs that have ended; raises `FolderTaken` for one that holds the folder.
+
+    A run that holds the folder gives way if it is over.
+    """
+    over: frozenset[str] = frozenset()
+    while True:
+        try:
+            done: Result = await start_thread(work, over=over)
+            return done
+        except FolderTaken as taken:
+            if taken.holder in over or not await request.is_over(taken.holder):
+                raise
+            over |= {taken.holder}
+
+
+def _is_there(descriptor: int, folder: int) -> bool:
+    """Whether an open lock file still is the one in the folder: a person may have deleted ours."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(LOCK, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
