@@ -74,7 +74,17 @@ BOARD_FAILPOINTS = (
 )
 """Those of a blackboard, which only a process that writes to one gets to."""
 
-_KNOWN = FAILPOINTS + DOCUMENT_FAILPOINTS + BOARD_FAILPOINTS
+COWORK_FAILPOINTS = (
+    "cowork.before_rename",
+    "cowork.after_rename",
+    "cowork.before_remove",
+    "cowork.after_remove",
+    "cowork.before_log",
+    "cowork.after_log",
+)
+"""Those of a delivery project, which only a process that writes to one gets to."""
+
+_KNOWN = FAILPOINTS + DOCUMENT_FAILPOINTS + BOARD_FAILPOINTS + COWORK_FAILPOINTS
 
 _name, _, _count = os.environ.get("RIPSTOP_FAILPOINT", "").partition(":")
 _left = int(_count or 1)

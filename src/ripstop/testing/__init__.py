@@ -4,10 +4,11 @@
 - `Errands`, `ErrandStyle`: a style that gives the commands its definition lists, and nothing else
 - `JournalConformance`: what every store must do; subclass it
 - `FakeClock`: time that passes when the test says so
-- `FAILPOINTS`, `DOCUMENT_FAILPOINTS`, `BOARD_FAILPOINTS`, `failpoint`: named places where a test may kill the process
+- `FAILPOINTS`, `DOCUMENT_FAILPOINTS`, `BOARD_FAILPOINTS`, `COWORK_FAILPOINTS`, `failpoint`: named places where a test
+  may kill the process
 """
 
-from ripstop.runtime.failpoints import BOARD_FAILPOINTS, DOCUMENT_FAILPOINTS, FAILPOINTS, failpoint
+from ripstop.runtime.failpoints import BOARD_FAILPOINTS, COWORK_FAILPOINTS, DOCUMENT_FAILPOINTS, FAILPOINTS, failpoint
 
 from .clock import FakeClock
 from .conformance import JournalConformance
@@ -16,6 +17,7 @@ from .stub_style import ERRANDS, Errands, ErrandStyle
 
 __all__ = [
     "BOARD_FAILPOINTS",
+    "COWORK_FAILPOINTS",
     "DOCUMENT_FAILPOINTS",
     "ERRANDS",
     "FAILPOINTS",
