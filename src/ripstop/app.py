@@ -117,10 +117,11 @@ class App(Continuing):
         """Folders of documents that this process works in, by what the ids of their runs begin with."""
         self.trust = Trust(self.settings)
         """The addresses that may get prompts and keys."""
-        brought = {tool.name: tool for tool in (*self._tools_of_settings(), *arguments.tools(tools))}
+        of_styles = self.plugins.agent_tools()
+        brought = {tool.name: tool for tool in (*of_styles, *self._tools_of_settings(), *arguments.tools(tools))}
         runner = CommandRunner(command_rules(self.settings))
         self.toolbox = Toolbox(brought.values(), files=FileTools(runner), own=self.plugins.own_tools(runner))
-        """The tools that this process has: of the modules that the settings name, and those that it was given."""
+        """The tools that this process has: of styles, of modules in the settings, and those that it was given."""
         self._channels = arguments.channels(channels)
         self._scope = arguments.scope(scope)
         self._create = create

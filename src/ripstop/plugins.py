@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ripstop.kernel.registry import Registry
     from ripstop.kernel.style import StyleKit
     from ripstop.performers.tools.commands.runner import CommandRunner
+    from ripstop.performers.tools.toolbox import Tool
     from ripstop.runtime.performers import Performer
 
 GROUP = "ripstop.styles"
@@ -67,6 +68,8 @@ class Plugin(NamedTuple):
 
     One with a parameter `runner` gets what runs commands in their sandbox (`CommandRunner`).
     """
+    agent_tools: str = ""
+    """`module:NAME` of a function that makes a list of `Tool`s, which agents of any workflow can be given."""
     service: str = ""
     """`module:NAME` of a `StyleService`."""
     commands: tuple[PluginCommand, ...] = ()
@@ -205,6 +208,24 @@ class Plugins:
             else:
                 found |= made
         return found
+
+    def agent_tools(self) -> "list[Tool]":
+        """The tools that agents of any workflow can be given."""
+        found: dict[str, Tool] = {}
+        for plugin in self.all:
+            if not plugin.agent_tools or plugin.name not in self.kits_of:
+                continue
+            try:
+                made: Iterable[Tool] = imported(plugin.agent_tools)()
+                named = {tool.name: tool for tool in made}
+                for name in named:
+                    if name in found:
+                        raise ValueError(f"another style brings a tool {name!r}")
+            except (Exception, SystemExit) as error:  # third-party code
+                self._refuse(plugin, error)
+            else:
+                found |= named
+        return list(found.values())
 
     @property
     def commands(self) -> dict[str, PluginCommand]:

@@ -11,5 +11,6 @@ PLUGIN = Plugin(
     kits=("tests.toy_style.kit:KIT",),
     reader="tests.toy_style.reader:READER",
     tools="tests.toy_style.tools:own_tools",
+    agent_tools="tests.toy_style.tools:agent_tools",
     commands=(PluginCommand("chores", "tests.toy_style.commands:chores", "Show what is done of a list of chores."),),
 )

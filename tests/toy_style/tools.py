@@ -1,8 +1,10 @@
-"""The tool that only this style calls: it files a report in the run's workspace, once for each key."""
+"""The tool that only this style calls, which files a report in the run's workspace, and one for any agent."""
 
 import os
 from pathlib import Path
+from typing import Any
 
+from ripstop import tool
 from ripstop.kernel.effects import Answer, Command, ToolReturned
 from ripstop.runtime.performers import Kind, Performer, Refused, Request
 
@@ -44,3 +46,13 @@ class Filing:
 
 def own_tools() -> dict[str, Performer]:
     return {TOOL: Filing()}
+
+
+@tool("pure")
+def weather() -> str:
+    """Whether chores can be done outside."""
+    return "dry"
+
+
+def agent_tools() -> list[Any]:
+    return [weather]

@@ -274,7 +274,10 @@ def check_spec(model: str, where: str = "") -> None:
 
 
 def environment(goal: str = "", any_name: bool = False, tools: Sequence[str] = ()) -> Environment:
-    """What a definition may name: the models that can be, the tools that every run has, and those that are brought."""
+    """What a definition may name: the models that can be, the tools that every run has, and those that are brought.
+
+    `tools`: of styles (`Plugins.agent_tools`) and of modules.
+    """
 
     def about(model: str) -> ModelProblem | None:
         found = wrong(model) if model not in ROLES else None

@@ -62,7 +62,7 @@ def _checked(named: str, any_name: bool, tools: "Sequence[str]") -> "dict[str, l
     from ripstop.plugins import installed
 
     plugins = installed()
-    known = environment(any_name=any_name, tools=tools)
+    known = environment(any_name=any_name, tools=(*tools, *(tool.name for tool in plugins.agent_tools())))
     return check(plugins.readers, named, known, children=lambda found: children_of(plugins, found))
 
 

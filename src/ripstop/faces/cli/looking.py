@@ -314,7 +314,9 @@ async def _missing_tools(engine: "Engine", run_id: str) -> "list[ToolCallLeft]":
     from ripstop.plugins import installed
     from ripstop.views import tool_calls_left
 
-    return await tool_calls_left(engine, run_id, {*(environment().tools or ()), *installed().own_tools()})
+    of_styles = [tool.name for tool in installed().agent_tools()]
+    known = {*(environment(tools=of_styles).tools or ()), *installed().own_tools()}
+    return await tool_calls_left(engine, run_id, known)
 
 
 def _bring(run_id: str, left: "ToolCallLeft") -> str:

@@ -151,11 +151,11 @@ def load(folder: CoworkFolder, file: DataFile) -> DataDocument:
         raise invalid(file.path, error) from error
 
 
-def save(folder: CoworkFolder, document: DataDocument, stage: str = "") -> str:
+def save(folder: CoworkFolder, document: DataDocument, stage: str = "", by: str = "") -> str:
     """Write a document that was changed in place. Returns the file's hash."""
     if "updated_at" in document.content:
         document.content["updated_at"] = now()
-    return folder.write(document.file.path, as_json(document.content), stage)
+    return folder.write(document.file.path, as_json(document.content), stage, f"write by {by}" if by else "write")
 
 
 def problems_in(file: DataFile, data: bytes | None) -> list[str]:

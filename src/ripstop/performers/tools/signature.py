@@ -36,7 +36,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 def read_signature(function: Callable[..., Any]) -> Signature:
     """Raises `DefinitionError` for a function that cannot be a tool."""
-    hints = get_type_hints(function)
+    hints = get_type_hints(function, include_extras=True)
     fields: list[Any] = []
     contexts: list[str] = []
     takes_key = False

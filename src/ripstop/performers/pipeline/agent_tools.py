@@ -1,0 +1,288 @@
+"""The tools with which agents make a project's data: requirements, features, components, tasks.
+
+They know nothing but the files, so each call reads what is on disk now. What a call got wrong is said in its error.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ripstop.performers.tools.context import ToolContext
+from ripstop.performers.tools.toolbox import Tool, tool
+
+from . import items
+from .data_files import DESIGN, FEATURES, PLAN, REQUIREMENTS, DataFile, load
+from .models import CATEGORIES, PRIORITIES, STATUSES
+from .store import CoworkFolder
+
+TIMEOUT = 60.0
+"""Seconds that a call can take; it can have to wait for another one."""
+MAX_SHOWN = 2_000
+"""Characters of a text that `get_…` tools show."""
+
+Texts = list[str] | str
+Priority = Annotated[str, Meta(extra_json_schema={"enum": list(PRIORITIES)})]
+Category = Annotated[str, Meta(extra_json_schema={"enum": list(CATEGORIES)})]
+Status = Annotated[str, Meta(extra_json_schema={"enum": list(STATUSES)})]
+Interfaces = list[str | dict[str, Any]] | str
+NONE: list[Any] = []
+"""The default of a list; the values of each call are its own."""
+
+
+def _entries(context: ToolContext, file: DataFile) -> list[Any]:
+    entries: list[Any] = msgspec.to_builtins(load(CoworkFolder(context.workspace), file).entries)
+    return [_cut(entry) for entry in entries]
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > MAX_SHOWN:
+        return f"{value[:MAX_SHOWN]}… ({len(value) - MAX_SHOWN:,} more characters)"
+    if isinstance(value, list):
+        return [_cut(one) for one in value]
+    return {name: _cut(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+# Requirements
+
+
+def _requirement_created(context: ToolContext, **given: Any) -> dict[str, Any] | None:
+    return items.created(context, REQUIREMENTS, given)
+
+
+@tool("probeable", probe=_requirement_created, timeout=TIMEOUT)
+def create_requirement(
+    context: ToolContext,
+    title: str,
+    description: str,
+    priority: Priority = "medium",
+    category: Category = "functional",
+    acceptance_criteria: Texts = NONE,
+) -> dict[str, Any]:
+    """Add a requirement; the result has its id (REQ-001). Titles are unique."""
+    given = {"title": title, "description": description, "priority": priority, "category": category}
+    return items.create(context, REQUIREMENTS, {**given, "acceptance_criteria": acceptance_criteria})
+
+
+@tool("pure", timeout=TIMEOUT)
+def update_requirement(
+    context: ToolContext,
+    id: str,
+    title: str | None = None,
+    description: str | None = None,
+    priority: Priority | None = None,
+    category: Category | None = None,
+    acceptance_criteria: Texts | None = None,
+) -> dict[str, Any]:
+    """Change fields of a requirement; those that you leave out stay as they are."""
+    given = {"title": title, "description": description, "priority": priority, "category": category}
+    return items.update(context, REQUIREMENTS, id, {**given, "acceptance_criteria": acceptance_criteria})
+
+
+@tool("pure", timeout=TIMEOUT)
+def get_requirements(context: ToolContext) -> dict[str, Any]:
+    """All requirements and all features."""
+    return {"requirements": _entries(context, REQUIREMENTS), "features": _entries(context, FEATURES)}
+
+
+# Features
+
+
+def _feature_created(context: ToolContext, **given: Any) -> dict[str, Any] | None:
+    return items.created(context, FEATURES, given)
+
+
+@tool("probeable", probe=_feature_created, timeout=TIMEOUT)
+def create_feature(
+    context: ToolContext,
+    name: str,
+    description: str,
+    requirement_ids: Texts = NONE,
+    completion_criteria: Texts = NONE,
+) -> dict[str, Any]:
+    """Add a feature that meets some requirements; the result has its id (FEAT-001). Names are unique."""
+    return _new_feature(context, name, description, requirement_ids, completion_criteria)
+
+
+@tool("probeable", probe=_feature_created, timeout=TIMEOUT)
+def add_feature(
+    context: ToolContext,
+    name: str,
+    description: str,
+    requirement_ids: Texts = NONE,
+    completion_criteria: Texts = NONE,
+) -> dict[str, Any]:
+    """Add a feature; the same as create_feature."""
+    return _new_feature(context, name, description, requirement_ids, completion_criteria)
+
+
+def _new_feature(
+    context: ToolContext, name: str, description: str, requirement_ids: Texts, completion_criteria: Texts
+) -> dict[str, Any]:
+    given = {"name": name, "description": description, "requirement_ids": requirement_ids}
+    return items.create(context, FEATURES, {**given, "completion_criteria": completion_criteria})
+
+
+@tool("pure", timeout=TIMEOUT)
+def update_feature(
+    context: ToolContext,
+    id: str,
+    name: str | None = None,
+    description: str | None = None,
+    requirement_ids: Texts | None = None,
+    completion_criteria: Texts | None = None,
+    status: Status | None = None,
+) -> dict[str, Any]:
+    """Change fields of a feature; those that you leave out stay as they are."""
+    given = {"name": name, "description": description, "requirement_ids": requirement_ids, "status": status}
+    return items.update(context, FEATURES, id, {**given, "completion_criteria": completion_criteria})
+
+
+@tool("pure", timeout=TIMEOUT)
+def update_feature_status(context: ToolContext, feature_id: str, new_status: Status) -> dict[str, Any]:
+    """Set the status of a feature: pending, in_progress, completed or blocked."""
+    return items.update(context, FEATURES, feature_id, {"status": new_status})
+
+
+@tool("pure", timeout=TIMEOUT)
+def get_features(context: ToolContext) -> dict[str, Any]:
+    """All features."""
+    return {"features": _entries(context, FEATURES)}
+
+
+# Design
+
+
+def _component_created(context: ToolContext, **given: Any) -> dict[str, Any] | None:
+    return items.created(context, DESIGN, given)
+
+
+@tool("probeable", probe=_component_created, timeout=TIMEOUT)
+def create_component(
+    context: ToolContext,
+    name: str,
+    component_type: str,
+    responsibilities: Texts,
+    technology: str,
+    related_features: Texts = NONE,
+    interfaces: Interfaces = NONE,
+) -> dict[str, Any]:
+    """Add a component to the design, such as a frontend_component or a backend_service; the result has its id."""
+    return _new_component(context, name, component_type, responsibilities, technology, related_features, interfaces)
+
+
+@tool("probeable", probe=_component_created, timeout=TIMEOUT)
+def create_design_component(
+    context: ToolContext,
+    name: str,
+    component_type: str,
+    responsibilities: Texts,
+    technology: str,
+    related_features: Texts = NONE,
+    interfaces: Interfaces = NONE,
+) -> dict[str, Any]:
+    """Add a component to the design; the same as create_component."""
+    return _new_component(context, name, component_type, responsibilities, technology, related_features, interfaces)
+
+
+def _new_component(
+    context: ToolContext,
+    name: str,
+    component_type: str,
+    responsibilities: Texts,
+    technology: str,
+    related_features: Texts,
+    interfaces: Interfaces,
+) -> dict[str, Any]:
+    given = {"name": name, "component_type": component_type, "responsibilities": responsibilities}
+    more = {"technology": technology, "related_features": related_features, "interfaces": interfaces}
+    return items.create(context, DESIGN, {**given, **more})
+
+
+@tool("pure", timeout=TIMEOUT)
+def update_component(
+    context: ToolContext,
+    id: str,
+    name: str | None = None,
+    component_type: str | None = None,
+    responsibilities: Texts | None = None,
+    technology: str | None = None,
+    related_features: Texts | None = None,
+    interfaces: Interfaces | None = None,
+) -> dict[str, Any]:
+    """Change fields of a component; those that you leave out stay as they are."""
+    given = {"name": name, "component_type": component_type, "responsibilities": responsibilities}
+    more = {"technology": technology, "related_features": related_features, "interfaces": interfaces}
+    return items.update(context, DESIGN, id, {**given, **more})
+
+
+@tool("pure", timeout=TIMEOUT)
+def get_design(context: ToolContext) -> dict[str, Any]:
+    """All components of the design."""
+    return {"components": _entries(context, DESIGN)}
+
+
+# Plan
+
+
+def _task_created(context: ToolContext, **given: Any) -> dict[str, Any] | None:
+    return items.created(context, PLAN, given)
+
+
+@tool("probeable", probe=_task_created, timeout=TIMEOUT)
+def create_task(
+    context: ToolContext,
+    title: str,
+    description: str,
+    feature_id: str,
+    component_id: str,
+    dependencies: Texts = NONE,
+    files_to_create: Texts = NONE,
+    acceptance_criteria: Texts = NONE,
+) -> dict[str, Any]:
+    """Add a task for a feature and a component; the result has its id (TASK-001). Titles are unique.
+
+    dependencies: ids of tasks that must be completed first. files_to_create: paths below the project's folder.
+    """
+    given = {"title": title, "description": description, "feature_id": feature_id, "component_id": component_id}
+    more = {"dependencies": dependencies, "files_to_create": files_to_create}
+    return items.create(context, PLAN, {**given, **more, "acceptance_criteria": acceptance_criteria})
+
+
+@tool("pure", timeout=TIMEOUT)
+def update_task(
+    context: ToolContext,
+    id: str,
+    title: str | None = None,
+    description: str | None = None,
+    feature_id: str | None = None,
+    component_id: str | None = None,
+    dependencies: Texts | None = None,
+    files_to_create: Texts | None = None,
+    acceptance_criteria: Texts | None = None,
+    status: Status | None = None,
+) -> dict[str, Any]:
+    """Change fields of a task; those that you leave out stay as they are."""
+    given = {"title": title, "description": description, "feature_id": feature_id, "component_id": component_id}
+    more = {"dependencies": dependencies, "files_to_create": files_to_create, "status": status}
+    return items.update(context, PLAN, id, {**given, **more, "acceptance_criteria": acceptance_criteria})
+
+
+@tool("pure", timeout=TIMEOUT)
+def update_task_status(context: ToolContext, task_id: str, new_status: Status) -> dict[str, Any]:
+    """Set the status of a task: pending, in_progress, completed or blocked."""
+    return items.update(context, PLAN, task_id, {"status": new_status})
+
+
+@tool("pure", timeout=TIMEOUT)
+def get_plan(context: ToolContext) -> dict[str, Any]:
+    """All tasks of the plan."""
+    return {"tasks": _entries(context, PLAN)}
+
+
+def agent_tools() -> list[Tool]:
+    """All tools for agents, those that check and control included."""
+    from . import control_tools
+
+    here = (value for module in (globals(), vars(control_tools)) for value in module.values())
+    return list({one.name: one for one in here if isinstance(one, Tool)}.values())
