@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ripstop.kernel.errors import DefinitionError, UsageError
 
+from .folders import WORKFLOW_FILES
 from .loading import Located, locate_child
 from .reader import Readers
 
@@ -70,4 +71,4 @@ def _key(found: Located) -> Path:
 def _name(path: Path) -> str:
     """What a person calls the definition in a file: its folder, if the file has the same name as all others."""
     absolute = path.resolve()
-    return absolute.parent.name if absolute.stem == "workflow" else absolute.stem
+    return absolute.parent.name if absolute.name in WORKFLOW_FILES else absolute.stem

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, TypeVar
 
-from .problems import Position, Problem, did_you_mean
+from .problems import WARNING, Position, Problem, did_you_mean
 from .yaml_tree import Value, YamlEntry
 
 _YES_NO = dict.fromkeys(("yes", "on", "y", "true"), "true") | dict.fromkeys(("no", "off", "n", "false"), "false")
@@ -15,7 +15,7 @@ _WANTED = {str: "text", bool: "true or false", int: "a whole number", float: "a 
 
 
 class Reader:
-    """Reads one file's tree and adds what is wrong with it to `problems`."""
+    """Reads one file's tree and collects what is wrong with it, and what its author should know."""
 
     mapping_word = "a mapping"
     """What a mapping is called in files of this kind …"""
@@ -26,9 +26,13 @@ class Reader:
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
+        self.warnings: list[Problem] = []
 
     def problem(self, place: Position, text: str, hint: str = "", source: str = "") -> None:
         self.problems.append(Problem(place, text, hint, source=source))
+
+    def warn(self, place: Position, text: str, hint: str = "") -> None:
+        self.warnings.append(Problem(place, text, hint, WARNING))
 
     def mapping(self, value: Value, what: str, known: Collection[str]) -> dict[str, YamlEntry]:
         """The entries of a mapping; unknown keys are noted."""

@@ -72,3 +72,11 @@ class OptionReader(Reader):
                 self.problem(field.value.place, f"{name!r} must be above 0 and at most {MOST_LIMIT}")
             read[name] = amount
         return Limits(**read)
+
+
+class JsonOptionReader(OptionReader):
+    """The same for JSON, in JSON's words."""
+
+    mapping_word = "an object"
+    list_hint = "write [ … ]"
+    field_hint = 'add "{key}": …'

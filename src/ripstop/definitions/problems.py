@@ -72,8 +72,10 @@ class WrongDefinition(DefinitionError):
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Each problem once (what an alias repeats is one problem), in the order of the file."""
-    return sorted(dict.fromkeys(problems), key=lambda p: (p.place.line, p.place.column))
+    """Each problem once (what an alias repeats is one problem); those of one file together and in its order."""
+    once = list(dict.fromkeys(problems))
+    files = list(dict.fromkeys(problem.place.file for problem in once))
+    return sorted(once, key=lambda p: (files.index(p.place.file), p.place.line, p.place.column))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from ripstop.definitions.folders import inside
 from ripstop.definitions.problems import Position, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry
 from ripstop.styles.blackboard.definition import Evidence, Gate
 
-from .layout import inside
 from .schema import CANNOT_RUN, EVIDENCE, GATES, ON_FAILURE
 
 if TYPE_CHECKING:

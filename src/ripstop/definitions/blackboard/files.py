@@ -1,7 +1,7 @@
 """Boards as folders: what ripstop asks of them, as of the definitions of any style.
 
 A folder is one if it has `memory/verification_policy.json` or `memory/prompts/`, and is not a workflow of another style
-(`workflow.yaml`). The folder `memory` and the policy's file mean the folder that they are in.
+(`workflow.yaml`, `pipeline.yaml`). The folder `memory` and the policy's file mean the folder that they are in.
 """
 
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ripstop.definitions.folders import files_named
+from ripstop.definitions.folders import WORKFLOW_FILES, files_named
 from ripstop.definitions.problems import Problem, WrongDefinition
 from ripstop.definitions.reader import Environment
 from ripstop.styles.blackboard.definition import Board
@@ -18,8 +18,6 @@ from ripstop.styles.blackboard.definition import Board
 from .layout import MEMORY, POLICY, POLICY_FILE, PROMPTS
 from .reader import check_references, read_board
 from .schema import POLICY_SCHEMA
-
-OTHER = "workflow.yaml"
 
 
 class BoardFolders:
@@ -72,7 +70,7 @@ class BoardFolders:
 
 
 def _is_board(folder: Path) -> bool:
-    if os.path.lexists(folder / OTHER):
+    if any(os.path.lexists(folder / name) for name in WORKFLOW_FILES):
         return False
     return os.path.lexists(folder / POLICY) or os.path.isdir(folder / PROMPTS)
 

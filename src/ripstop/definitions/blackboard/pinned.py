@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
+from ripstop.definitions.folders import inside
 from ripstop.definitions.plain_tree import tree_of
 from ripstop.definitions.problems import Position, Problem, WrongDefinition
 from ripstop.kernel.effects import Guards
@@ -18,7 +19,7 @@ from ripstop.kernel.errors import UsageError
 from ripstop.kernel.resuming import override_guards
 from ripstop.styles.blackboard.definition import MAIN, Board, includes
 
-from .layout import POLICY, inside
+from .layout import POLICY
 from .policy_files import PolicyTree
 from .policy_reader import policy_of
 from .prompts import MAX_AGENTS, wrong_name

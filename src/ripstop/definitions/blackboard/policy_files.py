@@ -14,11 +14,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ripstop.definitions.folders import refuse_link
 from ripstop.definitions.json_tree import JsonValue, parse_json
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry, read_text
 
-from .layout import MEMORY, leads_out, refuse_link
+from .layout import MEMORY, leads_out
 
 EXTENDS, SETTINGS, RULES, RULE_KEYS = "extends", "settings", "report_rules", "rule_keys"
 MAX_BYTES = 1_000_000

@@ -11,15 +11,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from ripstop.definitions.folders import inside
 from ripstop.definitions.json_tree import plain
-from ripstop.definitions.options import OptionReader
-from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefinition, did_you_mean
+from ripstop.definitions.options import JsonOptionReader
+from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry
 from ripstop.styles.blackboard.definition import PLAN, Evidence, Gate, ReportRules, VerificationPolicy
 from ripstop.styles.blackboard.report import one_colon
 
 from .checks import CheckReader, Placed
-from .layout import inside
 from .policy_files import RULE_KEYS, RULES, PolicyTree, read_tree, shipped_rule_keys
 from .rules import NOT_RULES, RULES_SUFFIX, gates_of_rules
 from .schema import MAIN_JSON, NUMBERS, PICKS, POLICY_SCHEMA, REQUIRED_RULES
@@ -57,18 +57,7 @@ def policy_of(found: PolicyTree) -> tuple[PolicyRead, list[Problem]]:
     return reader.policy(found), reader.problems
 
 
-class PolicyReader(OptionReader):
-    mapping_word = "an object"
-    list_hint = "write [ … ]"
-    field_hint = 'add "{key}": …'
-
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__(problems)
-        self.warnings: list[Problem] = []
-
-    def warn(self, place: Position, text: str, hint: str = "") -> None:
-        self.warnings.append(Problem(place, text, hint, WARNING))
-
+class PolicyReader(JsonOptionReader):
     def unknown_key(self, place: Position, what: str, key: str, known: Collection[str]) -> None:
         self.warn(place, f"{what} has no field {key!r}, so it is ignored", did_you_mean(key, known))
 

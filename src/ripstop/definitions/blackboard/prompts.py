@@ -12,11 +12,12 @@ from typing import Any
 from msgspec import Struct
 
 from ripstop.definitions.fields import Reader
-from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefinition, did_you_mean
+from ripstop.definitions.folders import refuse_link
+from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text
 from ripstop.styles.blackboard.definition import FINISH, MAIN, USER, Specialist
 
-from .layout import PROMPTS, prompt_of, refuse_link
+from .layout import PROMPTS, prompt_of
 
 MAX_AGENTS = 100
 MAX_TOOLS = 200
@@ -91,13 +92,8 @@ def wrong_name(name: str) -> str:
 
 
 class _FrontMatter(Reader):
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__(problems)
-        self.warnings: list[Problem] = []
-
     def unknown_key(self, place: Position, what: str, key: str, known: Any) -> None:
-        text = f"{what} has no field {key!r}, so it is ignored"
-        self.warnings.append(Problem(place, text, did_you_mean(key, known), WARNING))
+        self.warn(place, f"{what} has no field {key!r}, so it is ignored", did_you_mean(key, known))
 
     def prompt(self, path: Path, name: str) -> PromptFile:
         refuse_link(path)
@@ -117,7 +113,7 @@ class _FrontMatter(Reader):
             self.problem(Position(str(path)), f"the prompt of {name} is empty", "say how it works")
         if workflow and ("model" in fields or "tools" in fields):
             key = fields.get("model") or fields["tools"]
-            self.warnings.append(Problem(key.key, "a workflow has its own models and tools", "leave it out", WARNING))
+            self.warn(key.key, "a workflow has its own models and tools", "leave it out")
         tools = self._tools(fields)
         agent = Specialist(
             name=name,

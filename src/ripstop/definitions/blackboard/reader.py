@@ -9,13 +9,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ripstop.definitions.problems import ERROR, WARNING, Position, Problem, WrongDefinition, did_you_mean
+from ripstop.definitions.folders import refuse_link
+from ripstop.definitions.problems import ERROR, WARNING, Position, Problem, WrongDefinition, did_you_mean, in_order
 from ripstop.definitions.reader import Environment
 from ripstop.definitions.yaml_tree import read_text
 from ripstop.styles.blackboard.definition import HISTORY, MAIN, PLAN, REPORTS, Board, Evidence, Gate, includes
 
 from .checks import Placed
-from .layout import MEMORY, POLICY, PROMPTS, in_folder, prompt_of, refuse_link
+from .layout import MEMORY, POLICY, PROMPTS, in_folder, prompt_of
 from .policy_files import read_tree
 from .policy_reader import PolicyRead, policy_of
 from .prompts import PromptFile, Prompts, read_prompts
@@ -51,7 +52,7 @@ def read_board(folder: Path) -> BoardRead:
     elif not os.path.lexists(folder / PLAN):
         problems += _plan_problems(folder, PLAN, Position(str(folder / POLICY)))
     if problems:
-        raise WrongDefinition(_in_order([*problems, *warnings]))
+        raise WrongDefinition(in_order([*problems, *warnings]))
     assert policy and prompts and prompts.main, "nothing is missing"
     all_prompts = (prompts.main, *prompts.agents)
     files = (in_folder(path, folder) for path in (*policy.files, *(one.path for one in all_prompts)))
@@ -67,7 +68,7 @@ def read_board(folder: Path) -> BoardRead:
         files=tuple(dict.fromkeys(filter(None, files))),
         guards=policy.guards,
     )
-    return BoardRead(board, all_prompts, tuple(_in_order([*warnings, *prompts.warnings])))
+    return BoardRead(board, all_prompts, tuple(in_order([*warnings, *prompts.warnings])))
 
 
 def check_references(read: BoardRead, environment: Environment) -> Iterator[Problem]:
@@ -166,9 +167,3 @@ def _verdict_problems(read: PolicyRead) -> Iterator[Problem]:
             if verdict not in allowed:
                 text = f"{check.it.name!r} is about the verdict {verdict!r}, which is not in 'verdict_allowed'"
                 yield Problem(check.place, text, did_you_mean(verdict, allowed), WARNING)
-
-
-def _in_order(problems: list[Problem]) -> list[Problem]:
-    """Each problem once, those of one file together and in its order."""
-    files = list(dict.fromkeys(one.place.file for one in problems))
-    return sorted(dict.fromkeys(problems), key=lambda p: (files.index(p.place.file), p.place.line, p.place.column))

@@ -1,7 +1,7 @@
 """Folders of hand-off documents as workflows: what ripstop asks of them, as of the definitions of any style.
 
 A folder is one if it has `handoff.yaml`, `roles/` or `.workflows/`, and is not a workflow of another style
-(`workflow.yaml`).
+(`workflow.yaml`, `pipeline.yaml`).
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ripstop.definitions.folders import files_named
+from ripstop.definitions.folders import WORKFLOW_FILES, files_named
 from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefinition
 from ripstop.definitions.reader import Environment
 from ripstop.definitions.yaml_tree import read_text
@@ -25,7 +25,6 @@ from .reader import FILE, read_policy
 from .roles import FOLDER
 from .schema import HANDOFF, MAX_ATTEMPTS, MAX_INTERACTIONS
 
-OTHER = "workflow.yaml"
 MAX_DOCUMENTS = 1000
 """Documents that a check looks at."""
 
@@ -39,7 +38,7 @@ class DocumentFolders:
         """A folder with roles, documents or a `handoff.yaml`; or that file."""
         if path.name == FILE and os.path.isfile(path):
             return path.parent
-        if os.path.lexists(path / OTHER):
+        if any(os.path.lexists(path / name) for name in WORKFLOW_FILES):
             return None
         is_one = os.path.isfile(path / FILE) or any(os.path.isdir(path / name) for name in (FOLDER, WORKFLOWS))
         return path if is_one else None
