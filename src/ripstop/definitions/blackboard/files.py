@@ -13,10 +13,11 @@ import msgspec
 from ripstop.definitions.folders import WORKFLOW_FILES, files_named
 from ripstop.definitions.problems import Problem, WrongDefinition
 from ripstop.definitions.reader import Environment
+from ripstop.definitions.references import check_references
 from ripstop.styles.blackboard.definition import Board
 
 from .layout import MEMORY, POLICY, POLICY_FILE, PROMPTS
-from .reader import check_references, read_board
+from .reader import read_board, references_of
 from .schema import POLICY_SCHEMA
 
 
@@ -47,7 +48,7 @@ class BoardFolders:
             read = read_board(path)
         except WrongDefinition as error:
             return error.problems
-        return [*read.warnings, *check_references(read, environment)]
+        return [*read.warnings, *check_references(references_of(read), environment)]
 
     def check_pinned(self, definition: Board) -> None:
         from .pinned import check_pinned

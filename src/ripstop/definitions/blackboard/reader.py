@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ripstop.definitions.folders import refuse_link
 from ripstop.definitions.problems import ERROR, WARNING, Position, Problem, WrongDefinition, did_you_mean, in_order
-from ripstop.definitions.reader import Environment
+from ripstop.definitions.references import Reference
 from ripstop.definitions.yaml_tree import read_text
 from ripstop.styles.blackboard.definition import HISTORY, MAIN, PLAN, REPORTS, Board, Evidence, Gate, includes
 
@@ -71,21 +71,15 @@ def read_board(folder: Path) -> BoardRead:
     return BoardRead(board, all_prompts, tuple(in_order([*warnings, *prompts.warnings])))
 
 
-def check_references(read: BoardRead, environment: Environment) -> Iterator[Problem]:
-    """What prompts name that is outside of the board: models, tools and workflows."""
+def references_of(read: BoardRead) -> Iterator[Reference]:
+    """What prompts name that is outside of the board."""
     for prompt in read.prompts:
-        if prompt.model and environment.about_model:
-            about = environment.about_model(prompt.agent.model)
-            if about:
-                yield Problem(prompt.model.place, about.text, about.hint, ERROR if about.certain else WARNING)
-        if prompt.workflow and environment.about_workflow:
-            missing = environment.about_workflow(prompt.agent.workflow)
-            if missing:
-                yield Problem(prompt.workflow.place, missing)
+        if prompt.model:
+            yield Reference("model", prompt.agent.model, prompt.model.place)
+        if prompt.workflow:
+            yield Reference("workflow", prompt.agent.workflow, prompt.workflow.place)
         for tool in prompt.tools:
-            if environment.tools is not None and tool.value not in environment.tools:
-                hint = f"{did_you_mean(tool.value, environment.tools)} (only a program that brings it can run this)"
-                yield Problem(tool.place, f"ripstop has no tool {tool.value!r}", hint, WARNING)
+            yield Reference("tool", tool.value, tool.place)
 
 
 def _policy(folder: Path, problems: list[Problem]) -> PolicyRead | None:

@@ -9,6 +9,7 @@ import msgspec
 from ripstop.definitions.folders import files_named
 from ripstop.definitions.problems import ERROR, Problem, WrongDefinition, in_order
 from ripstop.definitions.reader import Environment
+from ripstop.definitions.references import check_references
 from ripstop.styles.graph.definition import Graph
 
 from .reader import FILE, read_graph, read_written
@@ -37,13 +38,13 @@ class GraphFiles:
 
     def check(self, path: Path, environment: Environment) -> list[Problem]:
         from .lint import lint_graph
-        from .references import check_references
+        from .references import references_of
 
         try:
             written = read_written(path, environment.goal, environment.any_name)
         except WrongDefinition as error:
             return error.problems
-        named = list(check_references(written, environment))
+        named = list(check_references(references_of(written), environment))
         errors = [problem for problem in named if problem.severity == ERROR]
         return in_order(errors or [*named, *lint_graph(written)])
 

@@ -1,0 +1,48 @@
+"""What a definition names that is outside of it: models, tools and workflows. Only the caller knows which there are."""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from .problems import ERROR, WARNING, Position, Problem, nearest
+from .reader import Environment
+
+
+class Reference(Struct, frozen=True):
+    kind: Literal["model", "tool", "workflow"]
+    name: str
+    place: Position
+
+
+def check_references(references: Iterable[Reference], environment: Environment) -> Iterator[Problem]:
+    for one in references:
+        match one.kind:
+            case "model":
+                yield from _model(one, environment)
+            case "tool":
+                yield from _tool(one, environment)
+            case "workflow":
+                yield from _workflow(one, environment)
+
+
+def _model(named: Reference, environment: Environment) -> Iterator[Problem]:
+    found = environment.about_model(named.name) if environment.about_model else None
+    if found:
+        yield Problem(named.place, found.text, found.hint, ERROR if found.certain else WARNING)
+
+
+def _tool(named: Reference, environment: Environment) -> Iterator[Problem]:
+    if environment.tools is not None and named.name not in environment.tools:
+        near = nearest(named.name, environment.tools)
+        hint = f"did you mean {near!r}?" if near else "bring it with --tools MODULE, or from a program"
+        yield Problem(named.place, f"there is no tool {named.name!r} here", hint, WARNING)
+
+
+def _workflow(named: Reference, environment: Environment) -> Iterator[Problem]:
+    missing = environment.about_workflow(named.name) if environment.about_workflow else ""
+    if missing:
+        yield Problem(named.place, missing)
+    elif environment.cycle_through and (way := environment.cycle_through(named.name)):
+        text = f"the workflow {way[0]!r} reaches itself: {' → '.join(way)}"
+        yield Problem(named.place, text, "only its decisions and the limits (depth, calls) end that", WARNING)
