@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .options import FolderPath, Options, number_type, pairs, shared_options
+from .limit_options import WithLimits, limit_options
+from .options import FolderPath, Options, pairs, shared_options
 from .output import keep_working_without_readers
 from .resuming import can_be_resumed, latest_unfinished, tell_missing_tools
 from .signals import resume_with, stop_requested
@@ -40,19 +41,7 @@ class Followed(NamedTuple):
 @click.option("--workspace", type=FolderPath(), help="Where agents put their files.")
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="Set a declared value; can be repeated.")
 @click.option("--any-name", is_flag=True, help="The workflow need not have its folder's name.")
-@click.option(
-    "--max-tokens", type=number_type("limits", "tokens"), metavar="N", help="Stop before this many tokens are spent."
-)
-@click.option(
-    "--max-money", type=number_type("limits", "money"), metavar="AMOUNT", help="Stop before this much money is spent."
-)
-@click.option(
-    "--max-calls", type=number_type("limits", "calls"), metavar="N", help="Stop before more model calls than this."
-)
-@click.option(
-    "--max-seconds", type=number_type("limits", "seconds"), metavar="SECONDS", help="Stop after this long at work."
-)
-@click.option("--no-default-limits", is_flag=True, help="Apply only limits that are set explicitly.")
+@limit_options
 @shared_options
 @click.pass_obj
 def run(
@@ -62,11 +51,7 @@ def run(
     workspace: Path | None,
     values: tuple[str, ...],
     any_name: bool,
-    max_tokens: int | None,
-    max_money: float | None,
-    max_calls: int | None,
-    max_seconds: float | None,
-    no_default_limits: bool,
+    with_limits: WithLimits,
 ) -> None:
     """Run a workflow: a file, a folder, or a name found in workflows/.
 
@@ -77,20 +62,14 @@ def run(
     Example:
       ripstop run examples/haiku --input "rain on a tent" --max-calls 20
     """
-    from msgspec.structs import replace
-
     from ripstop.checks.start import check_start, workspace_for
     from ripstop.checks.trust import Trust
     from ripstop.definitions.loading import find
     from ripstop.definitions.reader import Environment
     from ripstop.plugins import installed
 
-    settings = options.settings()
-    if no_default_limits:
-        settings = replace(settings, default_limits=False)
-    given = {"tokens": max_tokens, "money": max_money, "calls": max_calls, "seconds": max_seconds}
+    settings = with_limits(options.settings())
     goal = _goal(given_goal)
-    limits = replace(settings.limits, **{name: value for name, value in given.items() if value is not None})
     plugins = installed()
     found = find(plugins.readers, workflow, Environment(goal=goal, any_name=any_name))
     style = plugins.registry.kits[found.style].style
@@ -98,7 +77,7 @@ def run(
     chosen = pairs(values)
 
     async def start(app: "App") -> Followed:
-        run = await app.start(found, goal, workspace=workspace, values=chosen, limits=limits)
+        run = await app.start(found, goal, workspace=workspace, values=chosen)
         tell_missing_tools(app, run)
         return Followed(run.id)
 
@@ -107,7 +86,7 @@ def run(
         folder = workspace_for(style, definition, found.name, workspace)
         check_start(settings, Trust(settings).check_models, style, definition, found, folder)
         style.arguments_from(definition, chosen)
-        return asyncio.run(_follow(options, settings, start, create=True))
+        return asyncio.run(follow_run(options, settings, start, create=True))
 
     sys.exit(with_consent(options, follow))
 
@@ -183,7 +162,7 @@ def resume(
     async def start(app: "App") -> Followed:
         return await _resumed(options, app, run_id, raised, workspace, accept_edits)
 
-    sys.exit(with_consent(options, lambda: asyncio.run(_follow(options, options.settings(), start))))
+    sys.exit(with_consent(options, lambda: asyncio.run(follow_run(options, options.settings(), start))))
 
 
 async def _resumed(
@@ -228,7 +207,7 @@ def _amounts(values: tuple[str, ...]) -> dict[str, float]:
     return amounts
 
 
-async def _follow(
+async def follow_run(
     options: Options, settings: "Settings", start: "Callable[[App], Awaitable[Followed]]", create: bool = False
 ) -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
