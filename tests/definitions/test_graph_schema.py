@@ -23,8 +23,8 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 }
 UNDERSTOOD = {
     "$schema", "$defs", "$ref", "title", "description", "default", "type", "enum", "const", "not", "properties",
-    "required", "additionalProperties", "items", "minItems", "uniqueItems", "minLength", "pattern", "minimum",
-    "maximum", "propertyNames", "maxProperties", "maxLength", "oneOf", "anyOf", "exclusiveMinimum",
+    "required", "additionalProperties", "items", "minItems", "maxItems", "uniqueItems", "minLength", "pattern",
+    "minimum", "maximum", "propertyNames", "maxProperties", "maxLength", "oneOf", "anyOf", "exclusiveMinimum",
 }  # fmt: skip
 
 
@@ -58,7 +58,8 @@ def accepts(schema: dict[str, Any] | bool, value: Any) -> bool:
         fits.append(schema.get("minimum", value) <= value <= schema.get("maximum", value))
     if isinstance(value, list):
         fits += [accepts(schema.get("items", {}), item) for item in value]
-        fits += [len(value) >= schema.get("minItems", 0), not schema.get("uniqueItems") or len({*value}) == len(value)]
+        fits.append(schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)))
+        fits.append(not schema.get("uniqueItems") or len({*value}) == len(value))
     if isinstance(value, dict):
         fits.append(value.keys() >= {*schema.get("required", ())})
         fits.append(len(value) <= schema.get("maxProperties", len(value)))

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import fields
+
 from .problems import Position
 from .yaml_positions import Span
 from .yaml_tree import Value, YamlEntry
@@ -15,3 +18,9 @@ def tree_of(thing: Any, place: Position) -> Value:
         return Value([tree_of(one, place) for one in thing], place)
     text = str(thing)
     return Value(thing, place, Span(text, 0, len(text), ""))
+
+
+def set_fields(thing: Struct, always: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What differs from its default, and what is `always` written."""
+    values = {field.name: (getattr(thing, field.name), field.default) for field in fields(thing)}
+    return {name: value for name, (value, default) in values.items() if name in always or value != default}

@@ -53,7 +53,7 @@ class DefinitionReader(Protocol):
     def find(self, path: Path) -> Path | None:
         """The file (or folder) with the definition that a path means; `None` if it is not one of this style.
 
-        Looks at names only, reads nothing, and never raises for odd files.
+        Looks at names, and into a file only where its name does not say what it is. Never raises for odd files.
         """
 
     def find_all(self, folder: Path) -> list[Path]:

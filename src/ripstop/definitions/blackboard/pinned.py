@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import fields
 
 from ripstop.definitions.folders import inside
-from ripstop.definitions.plain_tree import tree_of
+from ripstop.definitions.plain_tree import set_fields, tree_of
 from ripstop.definitions.problems import Position, Problem, WrongDefinition
 from ripstop.kernel.effects import Guards
 from ripstop.kernel.errors import UsageError
@@ -39,19 +37,13 @@ def _written(board: Board) -> dict[str, Any]:
     policy = board.policy
     return {
         "report_rules": msgspec.to_builtins(policy.report_rules),
-        "gates": [_set_fields(gate) for gate in policy.gates],
-        "evidence": [_set_fields(evidence) for evidence in policy.evidence],
+        "gates": [set_fields(gate, ("number",)) for gate in policy.gates],  # which can be wanted to be nought
+        "evidence": [set_fields(evidence) for evidence in policy.evidence],
         **{name: getattr(policy, name) for name in NUMBERS},
         "main_json": policy.main_json,
         "plan": board.plan,
         "guards": board.guards,
     }
-
-
-def _set_fields(check: Struct) -> dict[str, Any]:
-    """What differs from its default. A number can be wanted to be nought, which is its default as well."""
-    values = {field.name: (getattr(check, field.name), field.default) for field in fields(check)}
-    return {name: value for name, (value, default) in values.items() if name == "number" or value != default}
 
 
 def _wrong(board: Board) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""Reading pipelines: `pipeline.yaml`, and flows of stages in JSON."""
