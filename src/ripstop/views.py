@@ -173,7 +173,8 @@ def run_row(info: RunInfo) -> dict[str, Any]:
 
 def way(one: Way) -> dict[str, Any]:
     """A way to continue."""
-    return {"action": one.action, **({"raise": one.raises} if one.raises else {}), **({"at": one.at} if one.at else {})}
+    more = {"raise": one.raises, "at": one.at, "stage": one.stage}
+    return {"action": one.action, **{name: value for name, value in more.items() if value}}
 
 
 def _guard(run: Run[Any]) -> dict[str, Any]:

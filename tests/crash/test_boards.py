@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from ripstop.runtime.failpoints import BOARD_FAILPOINTS
-from tests.harness.board_crash import AT_RANDOM, crash, table
+from tests.harness.board_crash import BoardWork
+from tests.harness.killed_runs import AT_RANDOM, crash, table
 
 pytestmark = pytest.mark.long
 
 
 def test_a_run_that_is_killed_anywhere_leaves_the_same_board(tmp_path: Path) -> None:
-    tally = crash(kills=3, seed=5, root=tmp_path, say=lambda _: None, points=BOARD_FAILPOINTS)
+    tally = crash(BoardWork(), 3, 5, tmp_path, BOARD_FAILPOINTS, say=lambda _: None)
     assert not tally.trouble, table(tally)
     assert tally.kills[AT_RANDOM] >= 3 and {*BOARD_FAILPOINTS} <= {*tally.kills}

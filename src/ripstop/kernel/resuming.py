@@ -82,11 +82,13 @@ def question_about_verdict(verdict: GuardTripped) -> AskPerson:
 class Way(Struct, frozen=True):
     """A way to continue after a verdict; a face turns it into a command, a button or a link."""
 
-    action: Literal["resume", "fork"]
+    action: Literal["resume", "fork", "restart"]
     raises: dict[str, float] = {}
     """For `resume`: what to raise, by how much."""
     at: int = 0
     """For `fork`: the record to go back to; 0: the last one that can be decided again."""
+    stage: str = ""
+    """For `restart`: where a new run of the same work has to begin."""
 
 
 def ways_on(verdict: GuardTripped) -> list[Way]:

@@ -213,6 +213,10 @@ class Style(Generic[S]):
         """Whether a run that ended without a verdict can be resumed."""
         return False
 
+    def restart_at(self, state: S) -> str:
+        """Where a new run has to begin after the outcome `restart`; empty: it need not."""
+        return ""
+
     def actions(self, run: Run[S]) -> tuple[Action, ...]:
         """What a person may do with the run now."""
         return ()

@@ -166,6 +166,9 @@ def ways_after_end(engine: Engine, story: list[TimelineEntry]) -> list[Way]:
     run = story[-1].run
     style = engine.style(run)
     parked = run.ended is not None and run.verdict is None and style.resumable(run.state)
+    restart = style.restart_at(run.state) if run.ended is not None and run.ended.outcome == "restart" else ""
+    if restart:
+        return [Way("restart", stage=restart)]
     asks_again = question_before_failure([told.record for told in story]) and not style.unforkable
     return [*([Way("resume")] if parked else []), *([Way("fork")] if asks_again else [])]
 

@@ -128,6 +128,9 @@ class PipelineStyle(TurnStyle[PipelineState]):
     def resumable(self, state: PipelineState) -> bool:
         return not (state.closed or state.cancelled)
 
+    def restart_at(self, state: PipelineState) -> str:
+        return state.goto
+
     def picture(self, run: Run[PipelineState]) -> Picture:
         return view.picture(run)
 

@@ -1,0 +1,63 @@
+"""Kills the delivery of a project (`killed_runs`): seven stages with scripted agents and answers, then its files.
+
+    python -m tests.harness.project_crash --kills 500
+
+The person who reviews sends the first draft back twice, edits the next one, and passes the others.
+"""
+
+import json
+from pathlib import Path
+
+from ripstop.runtime.failpoints import COWORK_FAILPOINTS, FAILPOINTS
+from tests.harness.killed_runs import asked, main, masked
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "delivery" / "script.jsonl"
+UNREACHED = ("messages.", "worker.before_doubt", "worker.before_retry", "worker.after_retry")
+"""How the fail-points begin that no run of this project gets to."""
+POINTS = tuple(name for name in FAILPOINTS + COWORK_FAILPOINTS if not name.startswith(UNREACHED))
+EDITED = "# Design\n\nAs the person wrote it: 两个部分, to the last character.  \n\n\n"
+SKIPPED = (".ripstop", "state", ".cowork/logs", "script.jsonl", "edited.md")
+
+
+class ProjectWork:
+    def make(self, folder: Path) -> None:
+        lines = SCRIPT.read_text(encoding="utf-8").splitlines(keepends=True)
+        drafts = [number for number, line in enumerate(lines) if json.loads(line)["agent"] == "prd"]
+        lines.insert(drafts[1], lines[drafts[0]])  # the first draft once more, for the second feedback
+        (folder / "script.jsonl").write_text("".join(lines), encoding="utf-8")
+        (folder / "edited.md").write_text(EDITED, encoding="utf-8")
+
+    def command(self, folder: Path) -> list[str] | None:
+        runs = asked(folder, "runs") or []
+        if not runs:
+            return ["new", "a to-do list in the browser"]
+        if runs[0]["status"] == "completed":
+            return None
+        questions = asked(folder, "desk") or []
+        if not questions:
+            return ["resume"]
+        return ["answer", questions[0]["id"], *self._answer(questions[0]), "--as", "ann"]
+
+    def _answer(self, question: dict[str, object]) -> list[str]:
+        match question["purpose"]:
+            case "review.prd" if "export" in str(question["document"]):
+                return ["feedback", "Too many: leave out export and import.", "--field", "severity=major"]
+            case "review.design":
+                return ["edit", "--file", "edited.md"]
+        return ["pass"]
+
+    def files(self, folder: Path) -> dict[str, str]:
+        found = {}
+        for path in sorted(folder.rglob("*")):
+            name = str(path.relative_to(folder))
+            if path.is_file() and not name.startswith(SKIPPED):
+                found[name] = masked(path).replace(_run(folder), "RUN")
+        return found
+
+
+def _run(folder: Path) -> str:
+    return str((asked(folder, "runs") or [{}])[0].get("run", ""))
+
+
+if __name__ == "__main__":
+    main(ProjectWork(), POINTS, "Kill the delivery of a project.")
