@@ -192,3 +192,40 @@ def test_a_definition_that_is_mended_before_the_board_was_opened_is_used(tmp_pat
     assert [one["type"] for one in log].count("redefined") == 1
     opened = [one["answer"]["value"] for one in log if "digest" in (one.get("answer", {}).get("value") or {})]
     assert opened[0]["plan"] == "# Plan\n" and opened[0]["iteration"] == 0
+
+
+# A command as evidence
+
+
+def command_board(folder: Path, on_failure: str, code: str) -> str:
+    command = {"evidence": "command", "command": ["python3", "-c", code], "on_failure": on_failure}
+    board(folder, policy(evidence=[command]))
+    return script(folder, ("MAIN", COOK), ("COOK", GOOD), ("MAIN", FINISH))
+
+
+def test_a_command_that_disagrees_with_a_claim_stops_the_run(tmp_path: Path) -> None:
+    model = command_board(tmp_path / "kitchen", "stop", "print('2 tests failed'); raise SystemExit(1)")
+    code, done = run(model)
+    assert code == 1 and "exit code 1: 2 tests failed" in json.dumps(done)
+
+
+def test_a_command_that_disagrees_with_a_claim_is_told(tmp_path: Path) -> None:
+    model = command_board(tmp_path / "kitchen", "tell", "print('2 tests failed'); raise SystemExit(1)")
+    code, done = run(model)
+    assert code == 0
+    assert "exit code 1: 2 tests failed" in succeed("show", done["run"])
+
+
+def test_a_command_that_agrees_with_a_claim_lets_the_run_go_on(tmp_path: Path) -> None:
+    model = command_board(tmp_path / "kitchen", "stop", "print('0 tests failed')")
+    code, done = run(model)
+    assert code == 0
+    assert "exit code 0: 0 tests failed" in json.dumps(log_of(done["run"]))
+
+
+def test_a_command_reads_the_board_but_cannot_change_it(tmp_path: Path) -> None:
+    code = "print(open('kitchen/memory/dev_plan.md').read()); open('kitchen/memory/dev_plan.md', 'a').write('x')"
+    model = command_board(tmp_path / "kitchen", "stop", code)
+    done = ripstop("--json", "run", "kitchen", "--model", model, "--workspace", ".")
+    assert done.exit_code == 1 and "# Plan" in done.stdout and "Error" in done.stdout
+    assert (tmp_path / "kitchen/memory/dev_plan.md").read_text() == "# Plan\n"

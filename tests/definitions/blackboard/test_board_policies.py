@@ -86,7 +86,10 @@ def test_a_policy_without_report_rules_is_refused(tmp_path: Path, written: Any) 
             "'at_least' is more than 'at_most'",
         ),
         (policy(evidence=[{"evidence": "prayer"}]), "there is no evidence 'prayer'"),
-        (policy(evidence=[{"evidence": "command", "command": ["make"]}]), "this version cannot run commands"),
+        (policy(evidence=[{"evidence": "command"}]), "needs 'command'"),
+        (policy(evidence=[{"evidence": "command", "command": []}]), "needs 'command'"),
+        (policy(evidence=[{"evidence": "command", "command": "make"}]), "'command'"),
+        (policy(evidence=[{"evidence": "command", "command": ["make"], "exit_code": 256}]), "from 0 to 255"),
     ],
 )
 def test_wrong_values_are_errors(tmp_path: Path, written: Any, said: str) -> None:

@@ -11,13 +11,14 @@ from ripstop.definitions.problems import Position, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry
 from ripstop.styles.blackboard.definition import Evidence, Gate
 
-from .schema import CANNOT_RUN, EVIDENCE, GATES, ON_FAILURE
+from .schema import EVIDENCE, GATES, ON_FAILURE
 
 if TYPE_CHECKING:
     from .policy_reader import PolicyReader
 
 T = TypeVar("T")
 MAX_CHECKS = 500
+MAX_EXIT_CODE = 255
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -81,12 +82,13 @@ class CheckReader:
             prefix=reader.line_start(fields, "prefix"),
             at_least=self._number(fields, "at_least"),
             at_most=self._number(fields, "at_most"),
+            command=self._texts(fields, "command"),
+            exit_code=reader.field(fields, "exit_code", int, 0),
             on_failure=self._on_failure(fields, "tell"),
         )
-        if kind == CANNOT_RUN:
-            text = "this version cannot run commands, so no board can demand 'command' evidence yet"
-            reader.problem(fields["evidence"].value.place, text, "demand a file, a number or a quote")
-        elif not (read.path or read.line):
+        if not 0 <= read.exit_code <= MAX_EXIT_CODE:
+            reader.problem(fields["exit_code"].value.place, f"'exit_code' must be from 0 to {MAX_EXIT_CODE}")
+        if kind != "command" and not (read.path or read.line):
             reader.problem(item.place, f"evidence of a {kind} needs a 'path', or a 'line' that names the file")
         if read.path and not inside(read.path):
             place = fields["path"].value.place

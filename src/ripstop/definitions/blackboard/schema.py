@@ -18,10 +18,8 @@ EVIDENCE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "file": ((), ("path", "line", "sha256")),
     "number": ((), ("path", "line", "prefix", "at_least", "at_most")),
     "quote": (("line", "path"), ()),
-    "command": ((), ("command", "exit_code")),
+    "command": (("command",), ("exit_code",)),
 }
-CANNOT_RUN = "command"
-"""The kind of evidence that is declared, and that no board can demand yet."""
 ON_FAILURE = ("stop", "tell")
 PICKS = ("one", "last")
 MAIN_JSON = ("strict", "last")
@@ -68,10 +66,7 @@ _EVIDENCE: dict[str, Any] = {
     "type": "object",
     "required": ["evidence"],
     "properties": {
-        "evidence": {
-            "enum": list(EVIDENCE),
-            "description": f"{CANNOT_RUN!r} is reserved: this version cannot run commands yet.",
-        },
+        "evidence": {"enum": list(EVIDENCE)},
         "name": {"type": "string", "description": "What messages call it."},
         "agents": {**_TEXTS, "description": "Whose reports; left out: those of 'apply_to'."},
         "verdicts": {**_TEXTS, "description": "Only reports with one of these verdicts; left out: all."},
@@ -84,8 +79,8 @@ _EVIDENCE: dict[str, Any] = {
         "prefix": {**TEXT, "description": "How the line with the number begins."},
         "at_least": {"type": "number"},
         "at_most": {"type": "number"},
-        "command": {**_TEXTS, "description": "A program and its arguments."},
-        "exit_code": {"type": "integer", "default": 0},
+        "command": {**_TEXTS, "description": "A program and its arguments, run in the workspace; there is no shell."},
+        "exit_code": {"type": "integer", "minimum": 0, "maximum": 255, "default": 0},
         "on_failure": {"enum": list(ON_FAILURE), "default": "tell"},
     },
 }

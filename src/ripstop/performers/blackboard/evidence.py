@@ -33,13 +33,15 @@ MAX_SEARCHED = 200
 
 
 class EvidenceCheck(Struct, frozen=True):
-    evidence: Literal["file", "number", "quote"]
-    path: str
+    evidence: Literal["file", "number", "quote", "command"]
+    path: str = ""
     sha256: str = ""
     prefix: str = ""
     at_least: float | None = None
     at_most: float | None = None
     text: str = ""
+    command: tuple[str, ...] = ()
+    exit_code: int = 0
 
 
 class _DoesNotHold(Exception):
@@ -88,10 +90,12 @@ class _Looked:
 
 
 def shown(workspace: Path, claims: Sequence[EvidenceCheck]) -> list[dict[str, Any]]:
-    """Whether each claim holds, and what there is to see."""
+    """Whether each claim about files holds, and what there is to see; empty for those about commands."""
     found: list[dict[str, Any]] = [{} for _ in claims]
     by_file: dict[tuple[str, ...], list[int]] = {}
     for position, claim in enumerate(claims):
+        if claim.evidence == "command":
+            continue  # `command_evidence.py`
         try:
             by_file.setdefault(parts_of(claim.path), []).append(position)
         except Refused as refusal:

@@ -13,12 +13,14 @@ from msgspec import Struct
 from ripstop.kernel.events import Resumed
 from ripstop.performers.folder_locks import FolderLocks, work_in_turn
 from ripstop.performers.own_tools import OwnTool, arguments_of
+from ripstop.performers.tools.commands.runner import CommandRunner
 from ripstop.performers.tools.context import workspace_of
 from ripstop.runtime.performers import Performer, Refused, Request, TryAgain
 
 from .board import BoardFiles, DefinitionEdited, Wanted
 from .bookkeeping import KEPT
-from .copying import copied_board
+from .command_evidence import with_commands
+from .copying import BOARDS, copied_board
 from .evidence import EvidenceCheck, shown
 from .past import ITERATION, TAIL
 
@@ -60,8 +62,10 @@ class WriteCall(BoardCall, frozen=True, kw_only=True):
 class Boards:
     """The boards that runs of this process work on."""
 
-    def __init__(self) -> None:
+    def __init__(self, runner: CommandRunner | None = None) -> None:
+        """`runner`: runs the commands of policies; left out: by the default rules."""
         self._locks = FolderLocks("board", KEPT)
+        self._runner = runner or CommandRunner()
 
     async def open(self, request: Request) -> dict[str, Any]:
         wanted = arguments_of(request, BoardCall)
@@ -78,7 +82,12 @@ class Boards:
             found, workspace = board.check(wanted.digest, wanted.own), workspace_of(request)
             return {**found, "evidence": shown(workspace, wanted.evidence)}
 
-        return await self._work(request, wanted, work)
+        found = await self._work(request, wanted, work)
+        workspace, board = workspace_of(request), Path(request.settings.folder)
+        found["evidence"] = await with_commands(
+            self._runner, workspace, (board, workspace / BOARDS), wanted.evidence, found["evidence"]
+        )
+        return found
 
     async def write(self, request: Request) -> dict[str, Any]:
         wanted = arguments_of(request, WriteCall)
@@ -127,8 +136,8 @@ def _root(request: Request, wanted: BoardCall, create: bool) -> Path:
     return copied_board(folder, workspace_of(request), request.run_id, (wanted.plan, wanted.history), create)
 
 
-def own_tools() -> dict[str, Performer]:
+def own_tools(runner: CommandRunner | None = None) -> dict[str, Performer]:
     """A performer for each, by the tool's name."""
-    boards = Boards()
+    boards = Boards(runner)
     calls = {OPEN: boards.open, CHECK: boards.check, WRITE: boards.write}
     return {name: OwnTool(name, call) for name, call in calls.items()}

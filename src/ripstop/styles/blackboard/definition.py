@@ -80,6 +80,10 @@ class Evidence(Struct, frozen=True):
     """For a number in a file: how its line begins."""
     at_least: float | None = None
     at_most: float | None = None
+    command: tuple[str, ...] = ()
+    """A program and its arguments, run in the workspace after the turn."""
+    exit_code: int = 0
+    """The one that the command has to end with."""
     on_failure: Then = "tell"
 
 

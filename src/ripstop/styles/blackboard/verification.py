@@ -38,6 +38,8 @@ def wanted(board: Board, agent: str, text: str, verdict: str | None) -> list[tup
 
 
 def _looks(one: Evidence, agent: str, lines: Sequence[str]) -> list[dict[str, Any]]:
+    if one.evidence == "command":
+        return [{"evidence": "command", "command": list(one.command), "exit_code": one.exit_code}]
     path = one.path.replace("{agent}", agent)
     look = {
         "evidence": one.evidence,
@@ -77,9 +79,12 @@ def shown(state: BoardState, text: str, report: Report) -> list[tuple[Evidence |
 
 
 def _claim(one: Evidence, look: dict[str, Any], report: Report) -> str:
-    what = {
-        "file": f"{look['path']} exists",
-        "number": f"{one.prefix or 'the number'} in {look['path']}",
-        "quote": f"{look['text'][:100]!r} in {look['path']}",
-    }[one.evidence]
+    if one.evidence == "command":
+        what = f"`{' '.join(one.command)[:100]}` ends with {one.exit_code}"
+    else:
+        what = {
+            "file": f"{look['path']} exists",
+            "number": f"{one.prefix or 'the number'} in {look['path']}",
+            "quote": f"{look['text'][:100]!r} in {look['path']}",
+        }[one.evidence]
     return f"{report.verdict}: {what}" if report.verdict else what

@@ -60,7 +60,8 @@ def command_place(folders: CommandFolders) -> CommandPlace:
     shared, writable = folders.shared, folders.writable
     if shared:
         _make_placeholders(shared)
-    read_only = [path for path in shared.protected() if os.path.lexists(path)] if shared else []
+    named = shared.protected() if shared else []
+    read_only = [path for path in named if os.path.lexists(path) and set(writable) & {*path.parents}]
     hidden: list[Path] = []
     for path in (one for root in writable for one in _protected(root)):
         if plain_name(path.name) == OURS or is_secret(path.name):
