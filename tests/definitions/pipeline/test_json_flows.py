@@ -150,7 +150,7 @@ def test_a_flow_can_leave_stages_out(tmp_path: Path) -> None:
     stages = {one.name: one for one in read(path).stages}
     assert stages["coding"].inputs == ("artifacts/idea.md",)
     assert stages["delivery"].inputs == ("artifacts/idea.md", "data/code_metadata.json")
-    expected = "kept out: the input 'data/implementation_plan.json' of 'coding', which no stage before it makes"
+    expected = "kept out: inputs of 'coding' that no stage before it makes: data/implementation_plan.json"
     assert any(expected in one for one in warned(path))
 
 

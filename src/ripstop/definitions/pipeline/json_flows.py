@@ -196,9 +196,9 @@ class _FlowReader(JsonStageReader):
         made = [path for earlier in before for path in _makes(earlier)]
         wanted = [str(item.value) for item in stage["inputs"].value.value] if "inputs" in stage else []
         found = [path for path in wanted if path in made]
-        for path in wanted:
-            if path not in made:
-                self.warn(one.place, f"kept out: the input {path!r} of {one.name!r}, which no stage before it makes")
+        missing = ", ".join(path for path in wanted if path not in made)
+        if missing:
+            self.warn(one.place, f"kept out: inputs of {one.name!r} that no stage before it makes: {missing}")
         if not found and before:
             found = next((list(_makes(earlier)) for earlier in reversed(before) if _makes(earlier)), [])
         stage["inputs"] = entry(found, one.place)
