@@ -72,6 +72,8 @@ class Plugin(NamedTuple):
     """`module:NAME` of a function that makes a list of `Tool`s, which agents of any workflow can be given."""
     service: str = ""
     """`module:NAME` of a `StyleService`."""
+    projects: str = ""
+    """`module:NAME` of a `StyleProjects`."""
     commands: tuple[PluginCommand, ...] = ()
 
 
@@ -88,6 +90,23 @@ class StyleService(Protocol):
         """A drawing of one of its files or folders; none if it is not one."""
 
 
+class FoundWork(NamedTuple):
+    """The run that a folder's own work continues with."""
+
+    run_id: str
+    notes: tuple[str, ...] = ()
+    """What the person should know about it."""
+
+
+class StyleProjects(Protocol):
+    """Work that belongs to a folder rather than to a run: `ripstop resume` there means it."""
+
+    def is_project(self, folder: "Path") -> bool: ...
+
+    async def resume(self, app: "App", folder: "Path") -> FoundWork:
+        """Find the run that the project continues with; start one if there is none. Raises `UsageError`."""
+
+
 BUILT_IN = (
     Plugin(
         name="graph",
@@ -102,6 +121,20 @@ BUILT_IN = (
         reader="ripstop.definitions.blackboard.files:READER",
         tools="ripstop.performers.blackboard.tools:own_tools",
         commands=(PluginCommand("board", "ripstop.faces.cli.blackboard.commands:board", "Read reports by a policy."),),
+    ),
+    Plugin(
+        name="pipeline",
+        summary="From an idea to delivered files, stage by stage, with a person's review.",
+        kits=("ripstop.styles.pipeline:KIT",),
+        reader="ripstop.definitions.pipeline.files:READER",
+        tools="ripstop.performers.pipeline.tools:own_tools",
+        agent_tools="ripstop.performers.pipeline.agent_tools:agent_tools",
+        projects="ripstop.services.pipeline.runs:PROJECTS",
+        commands=(
+            PluginCommand("new", "ripstop.faces.cli.pipeline.commands:new", "Start a delivery project in this folder."),
+            PluginCommand("modify", "ripstop.faces.cli.pipeline.commands:modify", "Restart a project at a stage."),
+            PluginCommand("status", "ripstop.faces.cli.pipeline.commands:status", "Show how far a project is."),
+        ),
     ),
     Plugin(
         name="handoff",
@@ -190,6 +223,11 @@ class Plugins:
     def services(self) -> tuple[StyleService, ...]:
         found: tuple[StyleService, ...] = self._imported("service", ("attach", "run_named", "draw"))
         return found
+
+    def project_in(self, folder: "Path") -> StyleProjects | None:
+        """What knows the project that a folder is; none if it is not one."""
+        found: tuple[StyleProjects, ...] = self._imported("projects", ("is_project", "resume"))
+        return next((one for one in found if one.is_project(folder)), None)
 
     def own_tools(self, runner: "CommandRunner | None" = None) -> "dict[str, Performer]":
         """The performers that only styles call, by tool."""

@@ -77,6 +77,20 @@ def can_be_resumed(app: "App", run: "Run[Any]") -> bool:
     return run.verdict is not None or app.engine.style(run).resumable(run.state)
 
 
+async def work_here(app: "App") -> str:
+    """The run of the project in this folder; where there is none, the latest that can be resumed."""
+    projects = app.plugins.project_in(Path.cwd())
+    if projects is None:
+        return await latest_unfinished(app)
+    found = await projects.resume(app, Path.cwd())
+    for note in found.notes:
+        say(note, err=True)
+    run = (await app.engine.look(found.run_id)).run
+    if run.ended and run.verdict:
+        _check_limit(app, run)
+    return found.run_id
+
+
 async def latest_unfinished(app: "App") -> str:
     """Work that was interrupted goes before what waits for a person, and that before what has ended and can be resumed.
 

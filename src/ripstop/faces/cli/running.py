@@ -3,14 +3,14 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
 from .limit_options import WithLimits, limit_options
 from .options import FolderPath, Options, pairs, shared_options
 from .output import keep_working_without_readers
-from .resuming import can_be_resumed, latest_unfinished, tell_missing_tools
+from .resuming import can_be_resumed, tell_missing_tools, work_here
 from .signals import resume_with, stop_requested
 from .summary import GRACE, exit_code, summary
 from .terminal import say, say_json
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ripstop.app import App
+    from ripstop.definitions.loading import Workflow
     from ripstop.runtime.engine import Engine, View
     from ripstop.settings.settings_file import Settings
 
@@ -62,30 +63,42 @@ def run(
     Example:
       ripstop run examples/haiku --input "rain on a tent" --max-calls 20
     """
-    from ripstop.checks.start import check_start, workspace_for
-    from ripstop.checks.trust import Trust
     from ripstop.definitions.loading import find
     from ripstop.definitions.reader import Environment
     from ripstop.plugins import installed
 
     settings = with_limits(options.settings())
     goal = _goal(given_goal)
-    plugins = installed()
-    found = find(plugins.readers, workflow, Environment(goal=goal, any_name=any_name))
-    style = plugins.registry.kits[found.style].style
-    definition = plugins.registry.load(found.style, found.content)
-    chosen = pairs(values)
+    found = find(installed().readers, workflow, Environment(goal=goal, any_name=any_name))
+    start_and_follow(options, settings, found, goal, workspace, pairs(values))
+
+
+def start_and_follow(
+    options: Options,
+    settings: "Settings",
+    workflow: "Workflow",
+    goal: str,
+    workspace: Path | None,
+    values: dict[str, str],
+) -> NoReturn:
+    """Start a run of a workflow, follow it, and end the process with the exit code that says how it went."""
+    from ripstop.checks.start import check_start, workspace_for
+    from ripstop.checks.trust import Trust
+    from ripstop.plugins import installed
+
+    registry = installed().registry
+    style, definition = registry.kits[workflow.style].style, registry.load(workflow.style, workflow.content)
 
     async def start(app: "App") -> Followed:
-        run = await app.start(found, goal, workspace=workspace, values=chosen)
+        run = await app.start(workflow, goal, workspace=workspace, values=values)
         tell_missing_tools(app, run)
         return Followed(run.id)
 
     def follow() -> int:
         # also before there is a journal: a command that is wrong leaves nothing behind
-        folder = workspace_for(style, definition, found.name, workspace)
-        check_start(settings, Trust(settings).check_models, style, definition, found, folder)
-        style.arguments_from(definition, chosen)
+        folder = workspace_for(style, definition, workflow.name, workspace)
+        check_start(settings, Trust(settings).check_models, style, definition, workflow, folder)
+        style.arguments_from(definition, values)
         return asyncio.run(follow_run(options, settings, start, create=True))
 
     sys.exit(with_consent(options, follow))
@@ -120,8 +133,8 @@ def resume(
     workspace: Path | None,
     accept_edits: bool,
 ) -> None:
-    """Resume an interrupted run; without RUN, the latest that is interrupted, or else waits, or else has ended and can
-    be resumed.
+    """Resume an interrupted run; without RUN, the project in this folder (`ripstop new`), or else the latest run that
+    is interrupted, or else waits, or else has ended and can be resumed.
 
     This also resumes a run that a guard stopped. If it reached a limit, raise it: turns, calls, tokens, money,
     seconds, depth, patience, interactions or iterations. For a run that has ended otherwise, say how it ended and how
@@ -159,10 +172,14 @@ def resume(
 
         sys.exit(with_consent(options, lambda: asyncio.run(resume_all(options))))
 
+    from ripstop.plugins import installed
+
+    is_project = not run_id and installed().project_in(Path.cwd()) is not None
+
     async def start(app: "App") -> Followed:
         return await _resumed(options, app, run_id, raised, workspace, accept_edits)
 
-    sys.exit(with_consent(options, lambda: asyncio.run(follow_run(options, options.settings(), start))))
+    sys.exit(with_consent(options, lambda: asyncio.run(follow_run(options, options.settings(), start, is_project))))
 
 
 async def _resumed(
@@ -177,7 +194,7 @@ async def _resumed(
     from .consenting import check_or_ask
 
     app.check_roles()
-    found = run_id or await latest_unfinished(app)
+    found = run_id or await work_here(app)
     app.attach(Path.cwd())
     if workspace:
         await app.use_workspace(found, workspace)

@@ -9,14 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ripstop.drawings.chapters import Chapter, journey
 from ripstop.drawings.diagram import Diagram, Edge, Journey, Node
 
 from .definition import MAX_GOTOS, Pipeline, PipelineStage
+from .events import DraftReviewed, GotoRequested, StageBegan
+from .state import PipelineState
 
 GOTO = "goto_stage"
 """The tool that agents go back with."""
 END = "END"
 Why = Literal["next", "feedback", "finding", "goto"]
+NEXT: Why = "next"
 WORDS: dict[Why, str] = {"next": "", "feedback": "feedback", "finding": "finding", "goto": "goto"}
 
 
@@ -115,3 +119,27 @@ def _notes(pipeline: Pipeline) -> tuple[str, ...]:
         by_itself = f"A goto is made at once, at most {MAX_GOTOS} times in a run."
         found.append(by_itself if pipeline.auto_goto else "A goto ends the run, and a person restarts it there.")
     return tuple(found)
+
+
+def draw_run(pipeline: Pipeline, chapters: Sequence[Chapter]) -> Diagram:
+    """The pipeline with the way that a run took."""
+    now: PipelineState = chapters[-1].after.state
+    ended = chapters[-1].after.ended
+    at = END if ended and ended.outcome == "completed" else now.stage
+    return draw(pipeline, moves_of(chapters, at), at, journey(chapters))
+
+
+def moves_of(chapters: Sequence[Chapter], at: str) -> list[Move]:
+    moves: list[Move] = []
+    stage, why = "", NEXT
+    for one in chapters:
+        match one.event:
+            case StageBegan(stage=name, iteration=iteration):
+                if stage:
+                    moves.append(Move(stage, name, "finding" if iteration > 1 else why))
+                stage, why = name, NEXT
+            case DraftReviewed(choice="feedback"):
+                moves.append(Move(stage, stage, "feedback"))
+            case GotoRequested(jumps=True):
+                why = "goto"
+    return [*moves, Move(stage, END)] if at == END and stage else moves

@@ -1,0 +1,170 @@
+"""`new`, `modify` and `status`: the delivery project in the current folder. `resume` continues it, too."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ripstop.faces.cli.limit_options import WithLimits, limit_options
+from ripstop.faces.cli.options import Options, shared_options
+from ripstop.faces.cli.running import goal_given, start_and_follow
+from ripstop.faces.cli.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from ripstop.services.pipeline.modifying import ModifyPlan
+    from ripstop.services.pipeline.status import ProjectStatus
+
+flow_option = click.option(
+    "--flow", metavar="PATH", default="", help="A pipeline of your own. Default: the one the project was begun with."
+)
+
+
+@click.command(short_help="Start a delivery project in this folder.")
+@click.argument("idea")
+@click.option("--flow", metavar="PATH", default="", help="A pipeline of your own. Default: the seven stages.")
+@limit_options
+@shared_options
+@click.pass_obj
+def new(options: Options, idea: str, flow: str, with_limits: WithLimits) -> None:
+    """Start a delivery project in this folder: from an idea to delivered, checked files.
+
+    In a terminal you review the drafts as they come. Elsewhere the command ends with exit code 4 when a draft waits for
+    you; answer it (`ripstop desk`) and run `ripstop resume`. Everything that is made is in .cowork/ and in this folder.
+
+    \b
+    Examples:
+      ripstop new "a to-do list in the browser"
+      ripstop --model openai:NAME new "a to-do list in the browser" --max-money 2
+    """
+    from ripstop.plugins import installed
+    from ripstop.services.pipeline.project import check_is_new
+    from ripstop.services.pipeline.runs import ProjectFlow
+
+    wanted = goal_given(idea, "IDEA")
+    check_is_new(Path.cwd())
+    chosen = ProjectFlow(installed(), flow)
+    start_and_follow(options, with_limits(options.settings()), chosen.workflow, wanted, Path.cwd(), {"mode": "new"})
+
+
+@click.command(short_help="Restart a project at a stage.")
+@click.option("--from", "stage", metavar="STAGE", help="Where to restart: prd, design, plan or coding.")
+@click.argument("change", required=False, default="")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--undo", is_flag=True, help="Put back what the last `modify` removed.")
+@flow_option
+@limit_options
+@shared_options
+@click.pass_obj
+def modify(
+    options: Options, stage: str | None, change: str, yes: bool, undo: bool, flow: str, with_limits: WithLimits
+) -> None:
+    """Restart the project in this folder at a stage, with CHANGE as what you want changed.
+
+    What the stage and all later ones have made is removed and made again. It is listed first, and kept in
+    .cowork/backups: --undo puts it back. Code files stay; the coding stage changes them.
+
+    \b
+    Examples:
+      ripstop modify --from design "use one file only"
+      ripstop modify --undo
+    """
+    from ripstop.plugins import installed
+    from ripstop.services.pipeline.modifying import plan_modify
+    from ripstop.services.pipeline.runs import ProjectFlow, flow_of
+
+    if undo:
+        if stage or change:
+            raise click.UsageError("Give either --undo or --from STAGE.")
+        return _undo(options)
+    if not stage:
+        raise click.UsageError("Say where to restart: --from STAGE.")
+    here, plugins = Path.cwd(), installed()
+    chosen = ProjectFlow(plugins, flow or flow_of(here))
+    plan = plan_modify(here, chosen.pipeline, stage)
+    if not options.as_json:
+        _show_plan(plan)
+    if not yes and not _agrees():
+        raise click.UsageError("Nothing was changed. Add --yes to restart without being asked.")
+    values = {"mode": "modify", "stage": stage, **({"change": change} if change else {})}
+    return start_and_follow(options, with_limits(options.settings()), chosen.workflow, plan.idea, here, values)
+
+
+def _show_plan(plan: "ModifyPlan") -> None:
+    for path in plan.removes:
+        say(("removes  ", "yellow"), path, err=True)
+    for path in plan.keeps:
+        say(("keeps    ", "dim"), path, err=True)
+    say(("repeats  ", "green"), " → ".join(plan.repeats), err=True)
+
+
+def _agrees() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm("Restart there?", err=True)
+
+
+def _undo(options: Options) -> None:
+    from ripstop.services.pipeline.modifying import undo_modify
+
+    done = undo_modify(Path.cwd())
+    if options.as_json:
+        return say_json({"restored": list(done.restored), "kept": list(done.kept), "backup": done.backup})
+    for path in done.restored:
+        say(("restored  ", "green"), path)
+    for path in done.kept:
+        say(("kept      ", "dim"), path)
+    return say("Continue:  ripstop resume")
+
+
+@click.command(short_help="Show how far a project is.")
+@flow_option
+@shared_options
+@click.pass_obj
+def status(options: Options, flow: str) -> None:
+    """Show how far the project in this folder is: stages, requirements, features, tasks, cost.
+
+    \b
+    Example:
+      ripstop status
+    """
+    from ripstop.opening import open_engine
+    from ripstop.plugins import installed
+    from ripstop.services.pipeline.runs import ProjectFlow, flow_of
+    from ripstop.services.pipeline.status import project_status
+
+    here = Path.cwd()
+    chosen = ProjectFlow(installed(), flow or flow_of(here))
+
+    async def look() -> "ProjectStatus":
+        async with open_engine(options.settings(), or_empty=True) as engine:
+            return await project_status(engine, here, chosen.pipeline)
+
+    found = asyncio.run(look())
+    if options.as_json:
+        import msgspec
+
+        return say_json(msgspec.to_builtins(found))
+    return _show_status(found)
+
+
+def _show_status(found: "ProjectStatus") -> None:
+    from ripstop.faces.cli.parts import show_parts
+    from ripstop.faces.cli.terminal import console_for
+
+    show_parts(console_for(), found.parts)
+    rows: list[tuple[str, Any]] = [
+        ("requirements", found.requirements),
+        ("features", f"{found.features[0]}/{found.features[1]} completed"),
+        ("components", found.components),
+        ("tasks", f"{found.tasks[0]}/{found.tasks[1]} completed"),
+        ("cost so far", found.cost_line),
+        ("run", f"{found.run} ({found.run_status})" if found.run else ""),
+        ("restart", found.restart_reason),
+    ]
+    for name, value in rows:
+        if value not in ("", None):
+            say((f"{name:14}", "dim"), str(value))
+    for problem in found.problems:
+        say(("problem       ", "yellow"), problem)
+    if found.next:
+        say(("next          ", "dim"), found.next)
