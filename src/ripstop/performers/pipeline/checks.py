@@ -57,19 +57,24 @@ def coverage_problems(data: ProjectData, by: str) -> list[str]:
     return [f"{NOT_COVERED}: {', '.join(missing)} without {what}."]
 
 
+def size_problems(data: ProjectData) -> list[str]:
+    """Whether the design has too few or too many components."""
+    count = len(data.components)
+    if FEWEST_COMPONENTS <= count <= MOST_COMPONENTS:
+        return []
+    noun = "component" if count == 1 else "components"
+    return [f"The design has {count} {noun}; it must have {FEWEST_COMPONENTS} to {MOST_COMPONENTS}."]
+
+
 def component_problems(data: ProjectData) -> list[str]:
     """What is wrong with the design, seen with the features."""
-    count = len(data.components)
-    problems = []
-    if not FEWEST_COMPONENTS <= count <= MOST_COMPONENTS:
-        problems.append(
-            f"The design has {count} component{'' if count == 1 else 's'}; "
-            f"it must have {FEWEST_COMPONENTS} to {MOST_COMPONENTS}."
-        )
     known = [one.id for one in data.features]
-    for one in data.components:
-        problems += _unknown(one.id, "related_features", one.related_features, known, "features")
-    return problems
+    unknown = (
+        problem
+        for one in data.components
+        for problem in _unknown(one.id, "related_features", one.related_features, known, "features")
+    )
+    return [*size_problems(data), *unknown]
 
 
 def feature_problems(data: ProjectData) -> list[str]:

@@ -1,0 +1,163 @@
+"""Check and delivery reports: what an agent says, and around it what the engine has found.
+
+All tables come from files as they are now. An agent's text is only in the first section.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from . import checks
+from .evidence import Findings
+from .models import FeedbackEntry, Requirement
+from .prose import cell, code, embedded, table
+from .store import now
+
+CHECK_REPORT, DELIVERY_REPORT = "artifacts/check_report.md", "artifacts/delivery_report.md"
+NOTHING = "*Nothing was handed in.*"
+MAX_ROWS = 1_000
+SHORT_SHA = 12
+
+
+class ReportCall(Struct, frozen=True, kw_only=True):
+    path: str
+    prose: str = ""
+    title: str = ""
+    decisions: tuple[dict[str, Any], ...] = ()
+    """Of people: stage, choice, by, text, at."""
+    cost: dict[str, Any] = {}
+
+
+def report_text(report: ReportCall, found: Findings, feedback: Sequence[FeedbackEntry], run: str) -> str:
+    is_delivery = report.path == DELIVERY_REPORT
+    what = "Delivery report" if is_delivery else "Check report"
+    title = cell(report.title) or "Project"
+    sections = [
+        f"# {title}: {what.lower()}",
+        f"*{_summary(found)} Written {now()[:16].replace('T', ' ')} UTC by run {code(run)}.*",
+        f"## {'What was built' if is_delivery else 'What was found'}",
+        embedded(report.prose) or NOTHING,
+        *_files(found),
+        *_coverage(found),
+        "## Consistency",
+        _bullets(found.inconsistencies()) or "Requirements, features, components, tasks and files fit together.",
+        *_decisions(feedback, report.decisions),
+        "## What could not be checked",
+        _bullets(found.unchecked),
+        *_cost(report.cost),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _summary(found: Findings) -> str:
+    facts = found.facts
+    (features_done, features), (tasks_done, tasks) = facts["features"], facts["tasks"]
+    return (
+        f"{facts['code_files']} code file{'' if facts['code_files'] == 1 else 's'}, "
+        f"{facts['requirements']} requirement{'' if facts['requirements'] == 1 else 's'}, "
+        f"{features_done} of {features} features and {tasks_done} of {tasks} tasks completed."
+    )
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    shown = [f"- {cell(line)}" for line in lines[:MAX_ROWS]]
+    return "\n".join([*shown, *_rest(lines)])
+
+
+def _rest(lines: Sequence[Any]) -> list[str]:
+    return [f"- and {len(lines) - MAX_ROWS:,} more"] if len(lines) > MAX_ROWS else []
+
+
+# Files
+
+
+def _files(found: Findings) -> list[str]:
+    if not found.code.files:
+        return ["## Files", "There are no code files."]
+    rows = [
+        (code(one.path), f"{one.size:,}", code(one.sha256[:SHORT_SHA]) if one.sha256 else "–", one.task_id or "–")
+        for one in found.code.files[:MAX_ROWS]
+    ]
+    size = sum(one.size for one in found.code.files)
+    total = f"{len(found.code.files):,} files, {size:,} bytes."
+    return ["## Files", table(("File", "Bytes", "SHA-256", "Task"), [(*row[:3], cell(row[3])) for row in rows]), total]
+
+
+# Coverage
+
+
+def _coverage(found: Findings) -> list[str]:
+    data = found.data
+    rows = [_requirement_row(found, one) for one in data.requirements]
+    known = {one.id for one in data.requirements}
+    loose = [one.id for one in data.features if not known & {*one.requirement_ids}]
+    if loose:
+        rows.append(("*none*", *_feature_cells(found, loose)))
+    if not rows:
+        return ["## Coverage", "There are no requirements and no features."]
+    return ["## Coverage", table(("Requirement", "Features", "Components", "Tasks", "Status"), rows[:MAX_ROWS])]
+
+
+def _requirement_row(found: Findings, requirement: Requirement) -> tuple[str, ...]:
+    features = [
+        one.id
+        for one in found.data.features
+        if requirement.id in one.requirement_ids or one.id in requirement.related_features
+    ]
+    return (f"{cell(requirement.id)} {cell(requirement.title)}", *_feature_cells(found, features))
+
+
+def _feature_cells(found: Findings, features: list[str]) -> tuple[str, ...]:
+    rows = [row for row in checks.coverage(found.data) if row.feature in features]
+    tasks = [one for one in found.data.tasks if one.feature_id in features]
+    components = dict.fromkeys(name for row in rows for name in row.components)
+    done = sum(one.status == "completed" for one in tasks)
+    if not rows:
+        status = "no feature"
+    elif not tasks:
+        status = "no task"
+    else:
+        status = "completed" if done == len(tasks) else f"{done} of {len(tasks)} tasks completed"
+    return (
+        "<br>".join(f"{cell(row.feature)} {cell(row.name)}" for row in rows) or "–",
+        cell(", ".join(components)) or "–",
+        cell(", ".join(one.id for one in tasks)) or "–",
+        status,
+    )
+
+
+# Feedback, decisions, cost
+
+
+def _decisions(feedback: Sequence[FeedbackEntry], decisions: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = [
+        f"- {cell(one.stage) or '–'}: {cell(one.severity)} {cell(one.feedback_type)} "
+        f"by {cell(one.by or one.source or '–')}: {cell(one.details)}"
+        for one in feedback[:MAX_ROWS]
+    ]
+    decided = []
+    for one in decisions[:MAX_ROWS]:
+        said = f": {cell(one['text'])}" if one.get("text") else ""
+        by = f" by {cell(one['by'])}" if one.get("by") else ""
+        at = f" ({cell(one['at'])})" if one.get("at") else ""
+        decided.append(f"- {cell(one.get('stage', ''))}: {cell(one.get('choice', ''))}{by}{at}{said}")
+    return [
+        "## Feedback and decisions",
+        "**Feedback**",
+        "\n".join([*lines, *_rest(feedback)]) or "There was none.",
+        "**Decisions**",
+        "\n".join([*decided, *_rest(decisions)]) or "No decisions of people were recorded.",
+    ]
+
+
+_COST = {"calls": "Model calls", "input_tokens": "Input tokens", "output_tokens": "Output tokens", "money": "Money"}
+
+
+def _cost(cost: Mapping[str, Any]) -> list[str]:
+    rows = [(name, _number(cost[key])) for key, name in _COST.items() if cost.get(key) is not None]
+    return ["## Cost", table(("What", "How much"), rows) if rows else "The cost is not known."]
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else cell(value)
