@@ -8,14 +8,19 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ripstop.differences import Hunk, difference
+from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HALTED, HANDOFF, QUESTION, REVIEW, STUCK
 from ripstop.kernel.effects import AskPerson, CallTool, Field, PersonAnswered
+from ripstop.kernel.errors import RunUnreadable, UnknownRecord
 from ripstop.kernel.events import Answered, Asked, Record, Warned
 from ripstop.kernel.resuming import Way, ways_on
 from ripstop.kernel.run import DOUBT, GUARD, Run
+from ripstop.kernel.style import Style
 from ripstop.runtime.engine import Engine, View
 from ripstop.runtime.family_spending import family_spent
-from ripstop.runtime.ports import DeskQuery, Question, RunInfo
+from ripstop.runtime.ports import MAX_PAGE, DeskQuery, Question, RunInfo, RunQuery
 from ripstop.runtime.timeline import Why, iso, path, plain, timeline, ways_after_end
 from ripstop.runtime.words import text_in
 
@@ -25,7 +30,8 @@ MAX_TEXT = 20_000
 """Characters of one of them."""
 MAX_CHILDREN = 100
 """Children at work whose calls are looked at."""
-KINDS = {GUARD: "guard", DOUBT: "doubt"}
+_BY_PURPOSE = {GUARD: GUARDED, DOUBT: DOUBTED, HANDOFF: HANDOFF}
+"""What a question is by its purpose; another one is a review if a document can be edited, else a question."""
 
 
 class ShownRecord(Struct, frozen=True):
@@ -36,15 +42,33 @@ class ShownRecord(Struct, frozen=True):
     text: str
 
 
+class GivenAnswer(Struct, frozen=True, kw_only=True):
+    """What a person answered, and when."""
+
+    question: int
+    """The number of the question."""
+    number: int
+    at: str
+    by: str
+    choice: str
+    text: str
+    fields: dict[str, Any]
+    edited: bool
+    """Whether an edited document came with it."""
+
+
 class DeskItem(Struct, frozen=True, kw_only=True):
-    """A question with all that a person needs to decide."""
+    """What waits for a person, with all that is needed to decide: a question, or a run that cannot go on."""
 
     id: str
+    """`run/number`; of a run that cannot go on, its id."""
     run: str
     number: int
+    """The number of the question; 0 for a run that cannot go on."""
     asked: str
+    """When; for a run that cannot go on, when it changed last."""
     kind: str
-    """`guard`, `doubt`, or `question` for one of the style's own."""
+    """One of `desk_kinds.KINDS`."""
     purpose: str
     title: str
     to: str
@@ -58,29 +82,29 @@ class DeskItem(Struct, frozen=True, kw_only=True):
     about: list[int]
     family: list[str]
     """The run that asks, the one that started it, and so on up to the top, each as `run (style)`."""
+    draft: int = 0
+    """The record that holds the document to review; 0 for none. An answer is about this draft and no other."""
     document: str | None = None
     """The document to review, as it is now."""
     previous: str | None = None
     """The document as it was when the last question of the same purpose was answered, to compare it with."""
+    difference: list[Hunk] | None = None
+    """What has changed from `previous` to `document`; `None` without a previous one."""
+    answers: list[GivenAnswer] = []
+    """The answers to earlier questions of the same purpose, the oldest first."""
     evidence: list[ShownRecord] = []
+    ways: list[dict[str, Any]] = []
+    """How a run that cannot go on can be continued."""
 
 
 async def desk_item(engine: Engine, question: Question, with_texts: bool = True) -> DeskItem:
     ask, run_id = question.command, question.run_id
-    family = [f"{info.run_id} ({info.style})" for info in await engine.family_line(run_id)]
-    document = previous = None
-    evidence: list[ShownRecord] = []
-    if with_texts:
-        records = await engine.journal.read(run_id)
-        document, previous = _documents(engine, question, records)
-        numbers = [number for number in ask.about if 1 <= number <= len(records)][:MAX_EVIDENCE]
-        evidence = [_evidence(records[number - 1]) for number in numbers]
-    return DeskItem(
+    item = DeskItem(
         id=f"{run_id}/{question.number}",
         run=run_id,
         number=question.number,
         asked=iso(question.at),
-        kind=KINDS.get(ask.purpose, "question"),
+        kind=kind_of(ask),
         purpose=ask.purpose,
         title=ask.title,
         to=ask.to,
@@ -91,11 +115,103 @@ async def desk_item(engine: Engine, question: Question, with_texts: bool = True)
         edit=ask.edit,
         fields=ask.fields,
         about=list(ask.about),
+        family=await _family(engine, run_id),
+        draft=ask.document,
+    )
+    return await _with_texts(engine, question, item) if with_texts else item
+
+
+def kind_of(ask: AskPerson) -> str:
+    """What a question is to a person: one of `desk_kinds.KINDS`."""
+    return _BY_PURPOSE.get(ask.purpose) or (REVIEW if ask.document and ask.edit else QUESTION)
+
+
+def halted_item(info: RunInfo, family: list[str]) -> DeskItem:
+    """A run that waits for a person without a question."""
+    is_stuck = info.status == STUCK
+    reason = "Nothing can move this run any more." if is_stuck else f"Workers leave this run alone: {info.set_aside}"
+    return DeskItem(
+        id=info.run_id,
+        run=info.run_id,
+        number=0,
+        asked=iso(info.updated),
+        kind=info.status,
+        purpose="",
+        title=info.gist,
+        to="",
+        question=reason,
+        choices={},
+        other="",
+        empty="",
+        edit="",
+        fields={},
+        about=[],
         family=family,
+        ways=[way(Way("fork"))] if is_stuck else [way(Way("resume"))],
+    )
+
+
+async def halted_runs(engine: Engine, root: str = "") -> list[DeskItem]:
+    """The runs that are stuck or set aside, the oldest first; with `root`, only of this run's family."""
+    query, found = RunQuery(statuses=HALTED, root=root, size=MAX_PAGE), []
+    while True:
+        page = await engine.runs(query)
+        found += [halted_item(info, await _family(engine, info.run_id)) for info in page.items]
+        if not page.next:
+            return found[::-1]
+        query = replace(query, cursor=page.next)
+
+
+async def _family(engine: Engine, run_id: str) -> list[str]:
+    return [f"{info.run_id} ({info.style})" for info in await engine.family_line(run_id)]
+
+
+async def _with_texts(engine: Engine, question: Question, item: DeskItem) -> DeskItem:
+    """The item with the texts behind it; without them if its run cannot be read here."""
+    if question.style not in engine.registry.kits:
+        return item
+    try:
+        records = await engine.journal.read(item.run)
+    except (RunUnreadable, UnknownRecord):
+        return item
+    earlier = [
+        (ask, given)
+        for ask, given in answers_in(records)
+        if ask.purpose == item.purpose and given.question < item.number
+    ]
+    document, previous = _documents(engine.registry.kits[question.style].style, item.draft, records, earlier)
+    numbers = [number for number in item.about if 1 <= number <= len(records)][:MAX_EVIDENCE]
+    return replace(
+        item,
         document=document,
         previous=previous,
-        evidence=evidence,
+        difference=None if document is None or previous is None else difference(previous, document),
+        answers=[given for _, given in earlier],
+        evidence=[_evidence(records[number - 1]) for number in numbers],
     )
+
+
+def answers_in(records: Iterable[Record]) -> list[tuple[AskPerson, GivenAnswer]]:
+    """What people have answered in a run, each with the question."""
+    asked: dict[int, AskPerson] = {}
+    found = []
+    for record in records:
+        match record.event:
+            case Asked(command=AskPerson() as ask):
+                asked[record.number] = ask
+            case Answered(to=to, answer=PersonAnswered() as said) if to in asked:
+                given = GivenAnswer(
+                    question=to,
+                    number=record.number,
+                    at=iso(record.at),
+                    by=said.by,
+                    choice=said.choice,
+                    text=said.text[:MAX_TEXT],
+                    fields=said.fields,
+                    edited=said.document is not None,
+                )
+                found.append((asked[to], given))
+    return found
 
 
 def _evidence(record: Record) -> ShownRecord:
@@ -105,29 +221,15 @@ def _evidence(record: Record) -> ShownRecord:
     return ShownRecord(record.number, iso(record.at), text[:MAX_TEXT])
 
 
-def _documents(engine: Engine, question: Question, records: list[Record]) -> tuple[str | None, str | None]:
-    """The document of a question, and the one that the last question of the same purpose was answered with."""
-    ask, style = question.command, engine.registry.kits[question.style].style
-    if not ask.document:
+def _documents(
+    style: Style[Any], draft: int, records: list[Record], earlier: list[tuple[AskPerson, GivenAnswer]]
+) -> tuple[str | None, str | None]:
+    """The document of a question, and the one that the last of the earlier questions was answered with."""
+    if not 1 <= draft <= len(records):
         return None, None
-    asked = {
-        record.number: record.event.command
-        for record in records
-        if record.number < question.number
-        and isinstance(record.event, Asked)
-        and isinstance(record.event.command, AskPerson)
-        and record.event.command.purpose == ask.purpose
-    }
-    previous = None
-    for number, earlier in asked.items():
-        answers = (r for r in records if isinstance(r.event, Answered) and r.event.to == number)
-        answer = next(answers, None)
-        edited = isinstance(answer.event, Answered) and answer.event.answer if answer else None
-        if answer and isinstance(edited, PersonAnswered) and edited.document is not None:
-            previous = style.document(answer)
-        elif earlier.document:
-            previous = style.document(records[earlier.document - 1])
-    return style.document(records[ask.document - 1]), previous
+    seen = [given.number if given.edited else ask.document for ask, given in earlier if given.edited or ask.document]
+    previous = style.document(records[seen[-1] - 1]) if seen else None
+    return style.document(records[draft - 1]), previous
 
 
 class ToolCallLeft(Struct, frozen=True):
@@ -216,6 +318,10 @@ async def run_document(engine: Engine, view: View) -> dict[str, Any]:
             "money": usage.money,
         },
         "waiting": [waiting(one) for one in mine],
+        "answers": [
+            {"question": ask.question, **msgspec.to_builtins(given)}
+            for ask, given in answers_in(one.record for one in story)
+        ],
         "warnings": [one.record.event.text for one in story if isinstance(one.record.event, Warned)],
         **({"result": await engine.result(run.id)} if run.ended and run.ended.result else {}),
         **_guard(run),

@@ -18,6 +18,8 @@ SHARED_NAMES = {
     # the format of Graphviz and the name of a picture without one
     ("drawings/dot.py", "graph"),
     ("drawings/mermaid.py", "graph"),
+    # a conversation that is handed over to a person
+    ("kernel/desk_kinds.py", "handoff"),
 }
 """A style's name that is another word there."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ripstop.kernel.effects import AskPerson, PersonAnswered
-from ripstop.kernel.errors import AlreadyAnswered, UsageError
+from ripstop.kernel.errors import AlreadyAnswered, QuestionClosed, UsageError
 from ripstop.kernel.events import Answered, Asked, Record
 
 
@@ -17,4 +17,4 @@ def already_answered(run_id: str, number: int, records: Sequence[Record]) -> Usa
         if isinstance(event, Answered) and event.to == number and isinstance(event.answer, PersonAnswered):
             said = event.answer
             return AlreadyAnswered(run_id, number, said.choice, said.text, said.by, record.at)
-    return UsageError(f"{run_id}/{number} is not an open question any more: it was withdrawn.")
+    return QuestionClosed(f"{run_id}/{number} is not an open question any more: it was withdrawn.")

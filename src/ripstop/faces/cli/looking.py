@@ -23,6 +23,7 @@ from .words import (
     local_time,
     shown_path,
     shown_status,
+    spent_words,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 SHORT = 160
 WIDEST_KIND = 24
+ANSWERS_SHOWN = 5
+"""Answers of people that are shown of a run, the last ones; `--json` has all of them."""
 UNSEEN = ("sent", "messages", "context", "digest", "began", "took", "first_token", "format")
 """Fields that tell a person nothing; `--json` has them."""
 
@@ -153,10 +156,11 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
         ("status", f"{result['outcome']}{'  ' + result['because'] if result['because'] else ''}"),
         ("where", f"{picture.where}{f' ({picture.whose_turn})' if picture.whose_turn else ''}  {picture.progress}"),
         ("path", shown_path(result["path"])),
-        ("spent", f"{count(usage['calls'], 'call')}, {usage['input_tokens']} + {usage['output_tokens']} tokens"),
+        ("spent", spent_words(usage)),
         ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
         ("last", first_line(picture.document, 400)),
     ]
+    lines += [("answer", _answer_words(given)) for given in result["answers"][-ANSWERS_SHOWN:]]
     lines += [
         ("waits", f"{q['question']}  → ripstop {answer_command(q['id'], q['choices'])}") for q in result["waiting"]
     ]
@@ -168,6 +172,13 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
     if result["outcome"] == "interrupted" and not missing:
         lines.append(("resume", f"ripstop resume {view.run.id}"))
     return lines
+
+
+def _answer_words(given: dict[str, Any]) -> str:
+    """Who answered which question, and what."""
+    fields = ", ".join(f"{name}={value}" for name, value in given["fields"].items())
+    said = "  ".join(filter(None, (given["choice"], first_line(given["text"], SHORT), fields)))
+    return f"{local_time(given['at'])}  {given['by'] or 'somebody'}: {said}  ({first_line(given['question'], 60)})"
 
 
 @click.command(short_help="Show what happened, record by record.")

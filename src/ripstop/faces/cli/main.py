@@ -14,8 +14,10 @@ import click
 
 from ripstop import __version__
 
+from .answering import answer
 from .checking import check, init, schema, styles
 from .complaints import complaint_about, tell_person, tell_program
+from .desk import desk
 from .drawing import graph
 from .looking import log, runs, show, verify, why
 from .models import model
@@ -24,7 +26,7 @@ from .output import OutputLost, discard_output, use_output
 from .running import resume, run
 from .serving import backup, forget, work
 from .signals import finishing, take_signals, wants_json
-from .steering import act, answer, cancel, desk, fork
+from .steering import act, cancel, fork
 from .terminal import log_to_stderr, say
 from .trusting import trust
 

@@ -13,7 +13,7 @@ from .output import keep_working_without_readers
 from .resuming import can_be_resumed, tell_missing_tools, work_here
 from .signals import resume_with, stop_requested
 from .summary import GRACE, exit_code, summary
-from .terminal import say, say_json
+from .terminal import at_terminal, say, say_json
 from .trusting import with_consent
 
 if TYPE_CHECKING:
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from ripstop.app import App
     from ripstop.definitions.loading import Workflow
     from ripstop.runtime.engine import Engine, View
+    from ripstop.runtime.worker import Worker
     from ripstop.settings.settings_file import Settings
+
+    from .screen import Screen
 
 MOST = 10**15
 """What a limit can be raised by, so that it can still be compared and shown."""
@@ -228,7 +231,6 @@ async def follow_run(
     options: Options, settings: "Settings", start: "Callable[[App], Awaitable[Followed]]", create: bool = False
 ) -> int:
     """Open the journal, start or find a run, follow it, and say how it went."""
-    from ripstop.runtime.following import until_settled
     from ripstop.runtime.ports import Tree
 
     from .screen import Screen
@@ -244,13 +246,14 @@ async def follow_run(
             resume_with(f"{command_for(settings.store)} resume {run_id}")
             screen.begins(await app.engine.look(run_id), is_new=create, is_over=ended_before)
             async with app.working(Tree(run_id)) as worker:
-                following = asyncio.ensure_future(until_settled(app.engine, worker, run_id))
+                following = asyncio.ensure_future(_until_nothing_is_asked(options, app, screen, worker, run_id))
                 waited: list[asyncio.Future[Any]] = [following, interrupted]
                 await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
                 if following.done():
                     view = following.result()
                 else:
                     following.cancel()
+                    await asyncio.wait([following])
                     screen.stopping()
                     await worker.stop(GRACE)
                     view = await app.engine.look(run_id)
@@ -272,6 +275,23 @@ async def follow_run(
                 kind, _, name = needs.partition(":")
                 say(f"{run_id} waits for a worker that has the {kind} {name!r}.", err=True)
     return exit_code(view.status)
+
+
+async def _until_nothing_is_asked(
+    options: Options, app: "App", screen: "Screen", worker: "Worker", run_id: str
+) -> "View":
+    """Follow a run until it is settled. On a terminal, ask the person there what it waits for, and follow it on."""
+    from ripstop.runtime.following import until_settled
+
+    view = await until_settled(app.engine, worker, run_id)
+    if not at_terminal(options.as_json):
+        return view
+    from .on_the_spot import OnTheSpot
+
+    person = OnTheSpot(app.engine, screen, run_id)
+    while not view.run.ended and await person.ask():
+        view = await until_settled(app.engine, worker, run_id)
+    return view
 
 
 def _forks(engine: "Engine", view: "View") -> list[str]:

@@ -22,8 +22,8 @@ from ripstop.settings.default_limits import describe_limits, how_to_raise
 from .live_words import CallUnderWay, UnfinishedWords
 from .paragraphs import LABEL, print_indented, print_labelled, print_line
 from .signals import STOPPING, interruption, undisturbed
-from .terminal import Part, console_for, line_of, live_line, text_of
-from .words import COLOURS, answer_command, choices_line, command_for, first_line, seconds, shown_path
+from .terminal import Part, console_for, line_of, live_line, no_live_lines, text_of
+from .words import COLOURS, answer_command, choices_line, command_for, first_line, seconds, shown_path, spent_words
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -43,7 +43,8 @@ class Screen:
         self._status: Status | None = None
         self._run_id = ""
         self._before: list[LiveEvent] = []
-        """What happened before the run had a name here; shown below its name."""
+        """What happened before the run had a name here, or while nothing could be shown; shown then."""
+        self._is_held = False
         # of the run and of its children, whose records have the same numbers: by run and number
         self._began: dict[tuple[str, int], tuple[float, str]] = {}
         self._replies: dict[tuple[str, int], UnfinishedWords] = {}
@@ -70,6 +71,17 @@ class Screen:
             self._status = None
             stop()
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Show nothing while a person is asked or has an editor open. What happens meanwhile is shown afterwards."""
+        self._is_held = True
+        try:
+            with no_live_lines():
+                yield
+        finally:
+            self._is_held = False
+            self._show_before()
+
     def begins(self, view: "View", is_new: bool, is_over: bool) -> None:
         """Show which run this is and, unless it was over before, its limits: it may have failed since it started."""
         run_id = self._run_id = view.run.id
@@ -81,6 +93,9 @@ class Screen:
             limits = describe_limits(view.run.limits)
             if limits and not is_over:
                 print_line(self._err, (f"limits: {limits}; {how_to_raise(view.run.limits, is_new)}", "dim"))
+        self._show_before()
+
+    def _show_before(self) -> None:
         before, self._before = self._before, []
         for event in before:
             self._see(event)
@@ -89,7 +104,7 @@ class Screen:
         return run_id == self._run_id or run_id.startswith(f"{self._run_id}.")
 
     def _see(self, event: LiveEvent) -> None:
-        if not self._run_id:
+        if not self._run_id or (self._is_held and not isinstance(event, Token)):
             self._before.append(event)
             return
         if not self._mine(event.run_id):
@@ -219,10 +234,8 @@ class Screen:
         print_labelled(out, f"{outcome} ", _because(result), f"{COLOURS[outcome]} bold")
         if result["path"]:
             print_labelled(out, "path", shown_path(result["path"]))
-        tokens = f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
-        money = f", {usage['money']:.4f} spent" if usage["money"] else ""
-        turns, calls = count(result["turns"], "turn"), count(usage["calls"], "call")
-        print_labelled(out, "spent", f"{turns}, {calls}, {tokens}{money}{_time_at_work(view.run)}")
+        turns = count(result["turns"], "turn")
+        print_labelled(out, "spent", f"{turns}, {spent_words(usage)}{_time_at_work(view.run)}")
         if view.picture.document:
             print_labelled(out, "last", first_line(view.picture.document, 300))
         for warning in result["warnings"][:WARNINGS_SHOWN]:

@@ -86,18 +86,37 @@ def live_line(console: "Console", text: "Text") -> "Iterator[Status]":
             _live_lines.remove(status)
 
 
-def confirm(question: str) -> bool:
-    """Ask on stderr whether to do something. No answer is a no."""
+def at_terminal(as_json: bool) -> bool:
+    """Whether a person reads our output and types: they are asked on the spot then."""
+    return not as_json and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
+def show_prompt(*parts: Part) -> None:
+    """Print the beginning of a line that a person completes."""
+    coloured = _coloured(sys.stdout)
+    _write(sys.stdout, "".join(_styled(part, coloured) for part in parts))
+
+
+@contextmanager
+def no_live_lines() -> Iterator[None]:
+    """Take the live line away, for as long as a person is asked something."""
     for status in _live_lines:
         status.stop()
-    with leaving_at_once():
+    try:
+        yield
+    finally:
+        for status in _live_lines:
+            status.start()
+            _filter_proxies()
+
+
+def confirm(question: str) -> bool:
+    """Ask on stderr whether to do something. No answer is a no."""
+    with no_live_lines(), leaving_at_once():
         answer = "?"
         while answer not in ("", "y", "yes", "n", "no"):
             _write(sys.stderr, f"{visible_line(question)} [y/N]: ")
             answer = sys.stdin.readline().strip().lower()
-    for status in _live_lines:
-        status.start()
-        _filter_proxies()
     return answer in ("y", "yes")
 
 

@@ -3,8 +3,9 @@
 import shlex
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ripstop.kernel.counting import count
 from ripstop.visible_text import visible_line
 
 if TYPE_CHECKING:
@@ -111,5 +112,14 @@ def seconds(elapsed: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def local_time(at: int) -> str:
-    return datetime.fromtimestamp(at / 1_000_000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+def spent_words(usage: "Mapping[str, Any]") -> str:
+    """What was spent, in words. Money is a sum of fractions, so it is rounded."""
+    money = f", {usage['money']:.4f} spent" if usage["money"] else ""
+    calls, tokens = count(usage["calls"], "call"), f"{usage['input_tokens']} + {usage['output_tokens']} tokens"
+    return f"{calls}, {tokens}{money}"
+
+
+def local_time(at: int | str) -> str:
+    """A moment as people read it; given in microseconds, or as `timeline.iso` writes it."""
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else datetime.fromtimestamp(at / 1_000_000, UTC)
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,193 @@
+"""`answer`: a person's answer to a question on the desk, later and from anywhere."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import Options, pairs, shared_options
+from .summary import seen_status
+from .terminal import at_terminal, say, say_json
+from .user_name import user_name
+from .words import CHOICE, TEXT, first_line, one_of
+
+if TYPE_CHECKING:
+    from ripstop.kernel.errors import UsageError
+    from ripstop.runtime.engine import Engine
+
+SHOWN = 80
+"""Characters of an answer's text that are repeated."""
+
+
+@click.command(short_help="Answer a question on the desk.")
+@click.argument("question", metavar="ID")
+@click.argument("words", metavar="[CHOICE|TEXT]", required=False, default="")
+@click.argument("text", required=False, default="")
+@click.option(
+    "--file", "file", type=click.Path(path_type=Path), help="Take the text, or the edited document, from a file."
+)
+@click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of the answer; can be repeated.")
+@click.option("--as", "by", metavar="NAME", help="Who answers. Default: your user name.")
+@shared_options
+@click.pass_obj
+def answer(
+    options: Options,
+    question: str,
+    words: str,
+    text: str,
+    file: Path | None,
+    fields: tuple[str, ...],
+    by: str | None,
+) -> None:
+    """Answer a question on the desk. If no worker is alive, `ripstop resume` then resumes the run.
+
+    The first word is the choice or its label, in any case; where the question takes any text, it may also be the whole
+    answer. `ripstop desk ID` shows the choices and the fields that an answer can have.
+
+    The choice that edits a document takes the edited one from --file. Without it, in a terminal, $VISUAL or $EDITOR
+    opens a copy. If somebody else has answered meanwhile, nothing is changed, and your text is kept in .ripstop/kept.
+
+    \b
+    Examples:
+      ripstop answer deploy-k3f9x/12 happened "release 4 is live"
+      ripstop answer draft-k3f9x/9 edit --file draft.md
+      ripstop answer draft-k3f9x/9 "Name the risks." --field severity=major
+    """
+    from ripstop.opening import open_engine
+
+    from .editing import read_text
+
+    run_id, slash, number = question.rpartition("/")
+    if not slash or not (number.isascii() and number.isdigit()):
+        raise click.UsageError(f"{question!r} is not RUN/NUMBER, as `ripstop desk` shows it.")
+    content = read_text(file) if file else None
+    given, name = pairs(fields, "--field"), user_name() if by is None else by
+
+    async def tell() -> Any:
+        async with open_engine(options.settings()) as engine:
+            opened = (await engine.look(run_id)).run.open.get(int(number))
+            said = _said(opened.command if opened else None, words, text, content)
+            if await _edits_here(options, engine, run_id, int(number), said):
+                await answer_from_editor(engine, run_id, int(number), {**said, "fields": given, "by": name})
+            else:
+                await answer_or_keep(engine, run_id, int(number), {**said, "fields": given, "by": name})
+            recorded = await recorded_answer(engine, run_id, int(number))
+            return recorded, await seen_status(engine, run_id, (await engine.look(run_id)).status)
+
+    recorded, status = asyncio.run(tell())
+    if options.as_json:
+        return say_json({"run": run_id, "status": status})
+    resume = f"  Resume it:  ripstop resume {run_id}" if status == "interrupted" else ""
+    return say(f"Answered: {recorded}. {run_id} is {status}.{resume}")
+
+
+def _said(ask: Any, words: str, text: str, content: str | None) -> dict[str, Any]:
+    """What the arguments mean: a choice with a text or a document, or words alone."""
+    from ripstop.kernel.questions import choice_named
+
+    choices, edit = getattr(ask, "choices", {}), getattr(ask, "edit", "")
+    if words in (CHOICE, TEXT) and words not in choices:  # a suggested command, with nothing replaced in it
+        raise click.UsageError(f"Replace {words} with your answer{f': {one_of(choices)}' if choices else ''}.")
+    if content is not None and not content.strip():
+        raise click.UsageError("The file is empty, so nothing was answered.")
+    if not choices:
+        return {"words": content if content is not None else f"{words} {text}".rstrip()}
+    choice = choice_named(choices, words)
+    if choice and choice == edit and content is not None:
+        return {"words": text, "choice": choice, "document": content}
+    if choice or text:
+        return {"words": text if content is None else content, "choice": choice or words}
+    return {"words": words if content is None else content}
+
+
+async def _edits_here(options: Options, engine: "Engine", run_id: str, number: int, said: dict[str, Any]) -> bool:
+    """Whether an open question is answered with a document that is still to be edited, and a person is there to."""
+    opened = (await engine.look(run_id)).run.open.get(number)
+    edit = getattr(opened.command, "edit", "") if opened else ""
+    return bool(edit and said.get("choice") == edit and "document" not in said and at_terminal(options.as_json))
+
+
+async def answer_from_editor(engine: "Engine", run_id: str, number: int, said: dict[str, Any]) -> None:
+    """Let the person edit a copy of the document, and answer with it. Raises `UsageError`; the text is kept."""
+    from ripstop.kernel.errors import QuestionClosed, UsageError
+    from ripstop.runtime.ports import DeskQuery
+    from ripstop.views import desk_item
+
+    from .editing import EditedCopy
+    from .pages import all_questions
+
+    info = await engine.journal.run(run_id)
+    found = await all_questions(engine, DeskQuery(root=info.root if info else run_id))
+    question = next(one for one in found if (one.run_id, one.number) == (run_id, number))
+    copy = EditedCopy((await desk_item(engine, question)).document or "", f"{run_id}-{number}")
+    recorded = False
+    try:
+        document = await copy.edit()
+        try:
+            await engine.answer(run_id, number, **{**said, "document": document})
+        except QuestionClosed as error:
+            raise await _kept(engine, run_id, number, error, copy.where()) from error
+        except UsageError as error:
+            raise UsageError(f"{error}{copy.where()}") from error
+        recorded = True
+    finally:
+        copy.close(recorded)
+
+
+async def answer_or_keep(engine: "Engine", run_id: str, number: int, said: dict[str, Any]) -> None:
+    """Answer a question. If it is not open any more, keep the text and say where. Raises `UsageError`."""
+    from ripstop.files.kept_files import keep_text
+    from ripstop.kernel.errors import QuestionClosed
+
+    try:
+        await engine.answer(run_id, number, **said)
+    except QuestionClosed as error:
+        text = said.get("document") or said.get("words", "")
+        if not text.strip():
+            raise
+        try:
+            where = f" Your text is in {keep_text(text, f'{run_id}-{number}')}."
+        except OSError as problem:
+            where = f" Your text could not be kept: {problem}."
+        raise await _kept(engine, run_id, number, error, where) from error
+
+
+async def _kept(engine: "Engine", run_id: str, number: int, error: Exception, where: str) -> "UsageError":
+    """The error for a text that came too late: what happened, where the text is, and what can be done with it."""
+    from ripstop.kernel.errors import UsageError
+
+    from .complaints import complaint_about
+
+    return UsageError(f"{complaint_about(error).error}{where} {await what_next(engine, run_id, number)}")
+
+
+async def what_next(engine: "Engine", run_id: str, number: int) -> str:
+    """How to use a text that was meant for a question which is not open any more."""
+    from ripstop.kernel.effects import AskPerson
+
+    asked = [record for record in await engine.journal.read(run_id) if record.number == number]
+    before = getattr(asked[0].event, "command", None) if asked else None
+    for newer, opened in (await engine.look(run_id)).run.open.items():
+        ask = opened.command
+        if isinstance(ask, AskPerson) and isinstance(before, AskPerson) and ask.purpose == before.purpose:
+            choice = f" {ask.edit}" if ask.edit else ""
+            return (
+                f"The question is {run_id}/{newer} now: look at it with `ripstop desk {run_id}/{newer}`, and answer "
+                f"it with `ripstop answer {run_id}/{newer}{choice} --file FILE`."
+            )
+    return "`ripstop desk` lists what is open."
+
+
+async def recorded_answer(engine: "Engine", run_id: str, number: int) -> str:
+    """What was recorded as the answer to a question: words that are not a choice can count as one."""
+    from ripstop.kernel.effects import PersonAnswered
+    from ripstop.kernel.events import Answered
+
+    events = [record.event for record in await engine.journal.read(run_id, after=number)]
+    answers = (event.answer for event in events if isinstance(event, Answered) and event.to == number)
+    said = next(one for one in answers if isinstance(one, PersonAnswered))
+    text = f'"{first_line(said.text, SHOWN)}"' if said.text.strip() else ""
+    fields = ", ".join(f"{name}={value}" for name, value in said.fields.items())
+    note = ", ".join(filter(None, (text, fields)))
+    return f"{said.choice} ({note})" if said.choice and note else said.choice or note

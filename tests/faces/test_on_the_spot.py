@@ -1,0 +1,171 @@
+"""A person at a terminal is asked right away: previews, choices, feedback, an editor, and what others do meanwhile."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faces import review_style
+from tests.faces.review_style import Drafts
+from tests.walks.test_exit_paths import OnTerminal
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+FIRST = "# Shop\n\nUsers can upload *files*.\n\n- fast\n- cheap\n"
+SECOND = "# Shop\n\nUsers can upload *pictures*.\n\n- fast\n- cheap\n\n## Risks\n\nNone.\n"
+PROMPT = b"> "
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a run that waits for a review, and the style that it is of."""
+    for name, value in review_style.install(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("USER", "ann")
+    monkeypatch.setenv("LOGNAME", "ann")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    review_style.start(tmp_path, "shop", Drafts((FIRST, SECOND)))
+    return tmp_path
+
+
+class Person:
+    """A person at a terminal who types when a prompt is shown."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._run = OnTerminal(*arguments, cwd=folder)
+        self._seen = 0
+
+    def sees(self, text: bytes) -> bytes:
+        """Wait until something new is shown; returns what was shown until then."""
+        while text not in self._run.shown[self._seen :]:
+            before = len(self._run.shown)
+            self._more()
+            assert len(self._run.shown) > before, self._run.shown.decode()
+        start, self._seen = self._seen, self._run.shown.index(text, self._seen) + len(text)
+        return self._run.shown[start : self._seen]
+
+    def _more(self) -> None:
+        try:
+            self._run.shown += os.read(self._run.terminal, 65536)
+        except OSError:  # the command has ended
+            pass
+
+    def types(self, text: str) -> None:
+        os.write(self._run.terminal, text.encode())
+
+    def ends(self) -> tuple[int, str]:
+        self._run.read()
+        code = self._run.wait()
+        self._run.close()
+        return code, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._run.shown.decode())
+
+
+@pytest.fixture
+def person(shop: Path) -> Person:
+    return Person(shop, "resume", "shop")
+
+
+def answers(folder: Path) -> list[dict[str, Any]]:
+    log = ripstop(folder, "log", "shop", "--json").stdout
+    return [record["answer"] for record in map(json.loads, log.splitlines()) if record["type"] == "answered"]
+
+
+def ripstop(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "ripstop", *arguments],
+        cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+def editor(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch, name: str = "EDITOR") -> None:
+    program = folder / "my editor"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv(name, f"'{program}' --wait")
+
+
+@pytest.mark.req("S3-29", "S3-30", "S3-31", "S3-32", "S3-33", "S3-42", "S3-43")
+def test_feedback_an_edit_and_a_pass_are_rounds_of_one_command(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor(shop, """[ "$1" = --wait ] && sed -i s/None/Thieves/ "$2" """, monkeypatch, "VISUAL")
+    monkeypatch.setenv("EDITOR", "false")
+    person = Person(shop, "resume", "shop")
+    assert b"cheap" in person.sees(PROMPT)
+    person.types("pass the tests first, \\\n")
+    person.sees("… ".encode())
+    person.types("and name the risks\n")
+    person.sees(b"type, one of ")
+    person.types("bug\n")
+    person.sees(b"type, one of ")
+    person.types("quality_issue\n")
+    person.sees(b"severity, one of ")
+    person.types("\n")
+    shown = person.sees(PROMPT)
+    assert b"pictures" in shown and b"+" in shown and b"ann answered" in shown
+    person.types("EDIT\n")
+    person.sees(b"Thieves")
+    person.sees(PROMPT)
+    person.types("\n")
+    code, told = person.ends()
+    assert code == 0 and "Answered: pass." in told and "completed" in told, told
+    first, second, third = answers(shop)
+    assert first["text"] == "pass the tests first, \nand name the risks"
+    assert (first["choice"], first["by"], first["fields"]) == ("feedback", "ann", {"type": "quality_issue"})
+    assert (second["choice"], second["document"]) == ("edit", SECOND.replace("None", "Thieves"))
+    assert third["choice"] == "pass"
+    assert not list((shop / ".ripstop" / "kept").iterdir())
+
+
+@pytest.mark.parametrize("typed", ["later\n", " Later \n", "\x04"])
+def test_a_question_can_be_left_for_the_desk(person: Person, shop: Path, typed: str) -> None:
+    person.sees(PROMPT)
+    person.types(typed)
+    code, told = person.ends()
+    assert code == 4 and "shop/3 stays on the desk." in told and "ripstop answer shop/3 CHOICE" in told
+
+
+def test_an_answer_from_elsewhere_is_said_and_the_run_goes_on(person: Person, shop: Path) -> None:
+    person.sees(PROMPT)
+    person.types("half a sen")
+    assert ripstop(shop, "answer", "shop/3", "pass", "--as", "bob").returncode == 0
+    code, told = person.ends()
+    assert code == 0 and "shop/3 was answered already, by bob: 'pass'." in told, told
+
+
+def test_ctrl_c_interrupts_as_elsewhere(person: Person, shop: Path) -> None:
+    person.sees(PROMPT)
+    person.types("\x03")
+    code, told = person.ends()
+    assert code == 130 and told.count("Nothing is lost; resume with:  ripstop resume shop") == 1, told
+    assert answers(shop) == []
+
+
+def test_pasted_lines_are_one_text_and_an_editor_that_fails_answers_nothing(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor(shop, 'echo more >> "$2"; exit 3', monkeypatch)
+    person = Person(shop, "resume", "shop")
+    person.sees(PROMPT)
+    person.types("edit\n")
+    assert b"exit code 3" in person.sees(PROMPT)
+    person.types("one\n\npass\n")
+    person.sees(b"type, one of ")
+    person.types("\n")
+    person.sees(b"severity, one of ")
+    person.types("\x04")
+    code, _ = person.ends()
+    assert code == 4 and answers(shop) == []
+    (kept,) = (shop / ".ripstop" / "kept").iterdir()
+    assert kept.read_text() == f"{FIRST}more\n" and kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_question_for_another_person_is_not_asked(shop: Path) -> None:
+    review_style.start(shop, "legal", Drafts((FIRST,), to="bob"))
+    code, told = Person(shop, "resume", "legal").ends()
+    assert code == 4 and "ripstop answer legal/3 CHOICE" in told and "Type " not in told
