@@ -71,7 +71,7 @@ def run(
     from ripstop.plugins import installed
 
     settings = with_limits(options.settings())
-    goal = _goal(given_goal)
+    goal = goal_given(given_goal)
     found = find(installed().readers, workflow, Environment(goal=goal, any_name=any_name))
     start_and_follow(options, settings, found, goal, workspace, pairs(values))
 
@@ -107,16 +107,16 @@ def start_and_follow(
     sys.exit(with_consent(options, follow))
 
 
-def _goal(given: str | None) -> str:
+def goal_given(given: str | None, named: str = "--input") -> str:
     """The goal that is given for a run; empty: the workflow's own. A script whose variable is empty means neither."""
     if given is None:
         return ""
     if not given.strip():
-        raise click.UsageError("--input is empty. Give a goal, or leave it out to use the workflow's initial_message.")
+        raise click.UsageError(f"{named} is empty. Say what is to be done.")
     try:
         given.encode()
     except UnicodeEncodeError as error:
-        raise click.UsageError("--input is not UTF-8 text.") from error
+        raise click.UsageError(f"{named} is not UTF-8 text.") from error
     return given
 
 

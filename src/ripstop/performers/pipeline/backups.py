@@ -62,7 +62,7 @@ def back_up_and_remove(
     """Back products up, then remove them. With the same key it completes what was begun."""
     manifest = _of_command(folder, run_id, key)
     if manifest.state == "saved" and not manifest.at:
-        manifest = replace(manifest, stage=stage, kept_code=_code_paths(folder))
+        manifest = replace(manifest, stage=stage, kept_code=code_paths(folder))
         manifest = _save(folder, manifest, products, session)
     for path in manifest.files:
         folder.remove(path, stage)
@@ -156,7 +156,8 @@ def _copy(folder: CoworkFolder, manifest: BackupManifest, path: str) -> bytes:
     return data
 
 
-def _code_paths(folder: CoworkFolder) -> list[str]:
+def code_paths(folder: CoworkFolder) -> list[str]:
+    """The code files that the engine knows of."""
     try:
         return [one.path for one in load(folder, CODE).entries]
     except Refused:  # it is removed with the other products, and the backup has it

@@ -113,6 +113,10 @@ class SessionMeta(Struct, kw_only=True):
     current_stage: str | None = None
     restart_reason: str | None = None
     run: str = ""
+    runs: list[str] = []
+    """All runs that have worked on it, in order."""
+    flow: str = ""
+    """The file of its flow, relative to the project where that is possible; empty: the one that is shipped."""
     idea: str = ""
     stages: list[str] = []
     restartable: list[str] = []

@@ -5,6 +5,7 @@ that the others are complete, and a repeat finds what is there. The caller holds
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -27,6 +28,8 @@ MAX_INPUT = 60_000
 """Characters of an input that a stage is given."""
 MAX_FILES = 500
 """Files of the project that a stage is told."""
+MAX_RUNS = 1000
+"""Runs of one project that it remembers."""
 IDEA = "artifacts/idea.md"
 INITIALIZED = "Project already initialized"
 
@@ -49,6 +52,7 @@ class OpenCall(Struct, frozen=True, kw_only=True):
     mode: Literal["new", "continue", "modify"]
     stage: str = ""
     idea: str = ""
+    flow: str = ""
 
 
 class BeginCall(Struct, frozen=True, kw_only=True):
@@ -77,6 +81,8 @@ class FinishCall(Struct, frozen=True, kw_only=True):
     products: tuple[str, ...] = ()
     writes_code: bool = False
     report: ReportCall | None = None
+    is_finished: bool = True
+    """Whether the stage is marked as finished. One that asks for a restart is not."""
 
 
 class CloseCall(Struct, frozen=True, kw_only=True):
@@ -98,7 +104,7 @@ def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenCall) ->
     removed: list[str] = []
     kept_code: list[str] = []
     if call.mode == "modify":
-        doomed = _products_from(call.stages, start)
+        doomed = products_from(call.stages, start)
         backup = back_up_and_remove(folder, session, run_id, key, names[start], doomed)
         removed, kept_code = sorted(backup.files), backup.kept_code
     marks = _marks(folder, session, call.stages, start)
@@ -108,6 +114,8 @@ def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenCall) ->
         current_stage=names[start],
         restart_reason=None,
         run=run_id,
+        runs=list(dict.fromkeys((*session.meta.runs, run_id)))[-MAX_RUNS:],
+        flow=_relative(call.flow, folder.project),
         idea=idea,
         stages=names,
         restartable=call.restartable,
@@ -117,6 +125,12 @@ def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenCall) ->
     return {"completed": completed, "idea": idea, "removed": removed, "kept_code": kept_code}
 
 
+def _relative(flow: str, project: Path) -> str:
+    """A path in the project stays true when the project is moved."""
+    path, root = Path(flow), project.resolve()
+    return str(path.relative_to(root)) if flow and path.is_relative_to(root) else flow
+
+
 def _is_new(folder: CoworkFolder, run_id: str) -> bool:
     if not folder.exists():
         return True
@@ -124,7 +138,7 @@ def _is_new(folder: CoworkFolder, run_id: str) -> bool:
     return session.meta.run == run_id if session.is_there else not (folder.names(ARTIFACTS) or folder.names(DATA))
 
 
-def _products_from(stages: tuple[StageCall, ...], start: int) -> list[str]:
+def products_from(stages: tuple[StageCall, ...], start: int) -> list[str]:
     """The products of a stage and all later ones, but those that an earlier one has made."""
     earlier = {path for stage in stages[:start] for path in stage.all_products}
     later = dict.fromkeys(path for stage in stages[start:] for path in stage.all_products)
@@ -187,7 +201,7 @@ def _input(folder: CoworkFolder, path: str, inputs: tuple[str, ...]) -> str:
 # Writing
 
 
-def write_files(folder: CoworkFolder, key: str, call: DraftCall) -> dict[str, Any]:
+def write_files(folder: CoworkFolder, run_id: str, call: DraftCall) -> dict[str, Any]:
     texts = {path: _checked(path, text) for path, text in call.files.items()}
     for path in call.reset:
         _check_path(path)
@@ -196,7 +210,10 @@ def write_files(folder: CoworkFolder, key: str, call: DraftCall) -> dict[str, An
             folder.remove(path, call.stage)
     written = {path: folder.write(path, data, call.stage) for path, data in texts.items()}
     if call.feedback:
-        add_feedback(folder, key, {"stage": call.stage, **call.feedback})
+        given = {"stage": call.stage, **call.feedback}
+        # the record with the words, because the command is another one when the run was resumed
+        about = f"{run_id}/{given.pop('record')}"
+        add_feedback(folder, about, given)
     return {"written": written, "removed": [path for path in call.reset if path not in texts]}
 
 
@@ -240,6 +257,8 @@ def finish_stage(folder: CoworkFolder, run_id: str, call: FinishCall) -> dict[st
         _write_report(folder, run_id, call.report, call.stage)
     session = Session(folder)
     mark = new_mark(folder, products)
+    if not call.is_finished:
+        return {"products": mark.products}
     known = session.meta.completed.get(call.stage)
     if known is None or known.products != mark.products:
         session.change(call.stage, completed={**session.meta.completed, call.stage: mark})

@@ -38,7 +38,7 @@ class Projects:
 
     async def write(self, request: Request) -> dict[str, Any]:
         call = arguments_of(request, stages.DraftCall)
-        return await self._work(request, lambda folder: stages.write_files(folder, request.key, call))
+        return await self._work(request, lambda folder: stages.write_files(folder, request.run_id, call))
 
     async def check(self, request: Request) -> dict[str, Any]:
         call = arguments_of(request, stages.ProductsCall)

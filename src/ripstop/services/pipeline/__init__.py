@@ -1,1 +1,1 @@
-"""What an application does with delivery projects."""
+"""Working with a delivery project: what is there, where it goes on, what a restart removes and how that is undone."""

@@ -1,19 +1,26 @@
 """The runs of a project: which one continues it, and which workflow a new one is of.
 
 A run in the journal that has not ended, or can be resumed, is continued. Otherwise the project's marks and files choose
-the first stage of a new run.
+the first stage of a new run (`starting.py`).
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.pipeline.flows import default_flow
 from ripstop.definitions.reader import Environment
-from ripstop.kernel.errors import UsageError
+from ripstop.kernel.errors import RunNotFound, UsageError
+from ripstop.plugins import FoundWork
 from ripstop.styles.pipeline.definition import Pipeline
 
+from .project import find_project, project_state, session_of
+from .starting import StartingPoint, first_stage
+
 if TYPE_CHECKING:
+    from ripstop.app import App
     from ripstop.plugins import Plugins
+    from ripstop.runtime.engine import View
 
 STYLE = "pipeline"
 
@@ -27,3 +34,62 @@ class ProjectFlow:
         if self.workflow.style != STYLE:
             raise UsageError(f"{named} is a workflow of the style {self.workflow.style!r}, not a pipeline.")
         self.pipeline: Pipeline = plugins.registry.load(STYLE, self.workflow.content)
+
+
+def flow_of(folder: Path) -> str:
+    """The file of the flow that a project was begun with; empty: the one that is shipped. Raises `UsageError`."""
+    named = session_of(folder).flow
+    path = folder / named
+    if named and not path.exists():
+        raise UsageError(f"The flow of this project, {path}, is not there any more. Name it: --flow PATH.")
+    return str(path) if named else ""
+
+
+class DeliveryProjects:
+    def is_project(self, folder: Path) -> bool:
+        return find_project(folder) is not None
+
+    async def resume(self, app: "App", folder: Path) -> FoundWork:
+        """The project's own run, if it can continue; else a new one, from the stage that its files say."""
+        state = project_state(folder)
+        view = await _run(app, state.run)
+        if view is not None and _continues(app, view):
+            return FoundWork(view.run.id, tuple(_about_products(state.missing, state.changed)))
+        flow = ProjectFlow(app.plugins, flow_of(folder))
+        start = first_stage(folder, flow.pipeline)
+        values = {"mode": "continue", "stage": start.stage}
+        if start.by == "restart":  # as `modify` would do it
+            values = {"mode": "modify", "stage": start.stage, "change": start.restart_reason}
+        run = await app.start(flow.workflow, state.idea, workspace=folder, values=values)
+        return FoundWork(run.id, tuple(_notes(start)))
+
+
+async def _run(app: "App", run_id: str) -> "View | None":
+    if not run_id:
+        return None
+    try:
+        return await app.engine.look(run_id)
+    except RunNotFound:
+        return None
+
+
+def _continues(app: "App", view: "View") -> bool:
+    run = view.run
+    return not run.ended or run.verdict is not None or app.engine.style(run).resumable(run.state)
+
+
+def _notes(start: StartingPoint) -> list[str]:
+    how = {
+        "restart": f"A restart was asked for: {start.restart_reason}",
+        "marks": "The stages before it are marked as finished.",
+        "files": "The project has no marks; its files say so.",
+    }
+    return [f"Begins at the stage {start.stage!r}. {how[start.by]}", *_about_products(start.missing, start.changed)]
+
+
+def _about_products(missing: list[str], changed: list[str]) -> list[str]:
+    """What a person should know before a project goes on."""
+    return [*missing, *(f"{path} was changed since its stage was finished; it counts as it is." for path in changed)]
+
+
+PROJECTS = DeliveryProjects()

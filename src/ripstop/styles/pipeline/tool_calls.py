@@ -17,6 +17,7 @@ OPEN, BEGIN, WRITE, CHECK, FINISH, CLOSE = (
     "cowork_close",
 )
 OWN = frozenset((OPEN, BEGIN, WRITE, CHECK, FINISH, CLOSE))
+NO_WORDS = "Write it again. (No reason was given.)"
 MAX_DECISION = 300
 """Characters of a person's words that a report repeats."""
 
@@ -70,7 +71,7 @@ def _write(state: PipelineState) -> dict[str, Any]:
         "record": review.number,
         "feedback_type": review.fields.get("type", "suggestion"),
         "severity": review.fields.get("severity", "major"),
-        "details": review.text,
+        "details": (review.text.strip() and review.text) or NO_WORDS,
         "by": review.by,
         "source": "person",
     }

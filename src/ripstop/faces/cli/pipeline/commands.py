@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +11,7 @@ from ripstop.faces.cli.limit_options import WithLimits, limit_options
 from ripstop.faces.cli.options import Options, shared_options
 from ripstop.faces.cli.running import goal_given, start_and_follow
 from ripstop.faces.cli.terminal import say, say_json
+from ripstop.kernel.counting import count
 
 if TYPE_CHECKING:
     from ripstop.services.pipeline.modifying import ModifyPlan
@@ -39,11 +40,11 @@ def new(options: Options, idea: str, flow: str, with_limits: WithLimits) -> None
       ripstop --model openai:NAME new "a to-do list in the browser" --max-money 2
     """
     from ripstop.plugins import installed
-    from ripstop.services.pipeline.project import check_is_new
+    from ripstop.services.pipeline.project import refuse_existing
     from ripstop.services.pipeline.runs import ProjectFlow
 
     wanted = goal_given(idea, "IDEA")
-    check_is_new(Path.cwd())
+    refuse_existing(Path.cwd())
     chosen = ProjectFlow(installed(), flow)
     start_and_follow(options, with_limits(options.settings()), chosen.workflow, wanted, Path.cwd(), {"mode": "new"})
 
@@ -72,6 +73,7 @@ def modify(
     """
     from ripstop.plugins import installed
     from ripstop.services.pipeline.modifying import plan_modify
+    from ripstop.services.pipeline.project import session_of
     from ripstop.services.pipeline.runs import ProjectFlow, flow_of
 
     if undo:
@@ -88,15 +90,18 @@ def modify(
     if not yes and not _agrees():
         raise click.UsageError("Nothing was changed. Add --yes to restart without being asked.")
     values = {"mode": "modify", "stage": stage, **({"change": change} if change else {})}
-    return start_and_follow(options, with_limits(options.settings()), chosen.workflow, plan.idea, here, values)
+    idea = session_of(here).idea
+    start_and_follow(options, with_limits(options.settings()), chosen.workflow, idea, here, values)
 
 
 def _show_plan(plan: "ModifyPlan") -> None:
-    for path in plan.removes:
-        say(("removes  ", "yellow"), path, err=True)
-    for path in plan.keeps:
+    for path in plan.removed:
+        say(("removes  ", "yellow"), f".cowork/{path}", err=True)
+    for path in plan.kept_code:
         say(("keeps    ", "dim"), path, err=True)
-    say(("repeats  ", "green"), " → ".join(plan.repeats), err=True)
+    for path in plan.missing_inputs:
+        say(("missing  ", "red"), f".cowork/{path}, which {plan.stage} reads", err=True)
+    say(("repeats  ", "green"), " → ".join(plan.rerun), err=True)
 
 
 def _agrees() -> bool:
@@ -104,15 +109,19 @@ def _agrees() -> bool:
 
 
 def _undo(options: Options) -> None:
+    import msgspec
+
     from ripstop.services.pipeline.modifying import undo_modify
 
     done = undo_modify(Path.cwd())
     if options.as_json:
-        return say_json({"restored": list(done.restored), "kept": list(done.kept), "backup": done.backup})
+        return say_json(msgspec.to_builtins(done))
     for path in done.restored:
-        say(("restored  ", "green"), path)
-    for path in done.kept:
-        say(("kept      ", "dim"), path)
+        say(("restored  ", "green"), f".cowork/{path}")
+    for path in done.removed:
+        say(("removed   ", "yellow"), f".cowork/{path}")
+    if done.kept_in:
+        say((f"What was there before is kept in .cowork/backups/{done.kept_in}.", "dim"))
     return say("Continue:  ripstop resume")
 
 
@@ -151,20 +160,25 @@ def _show_status(found: "ProjectStatus") -> None:
     from ripstop.faces.cli.parts import show_parts
     from ripstop.faces.cli.terminal import console_for
 
-    show_parts(console_for(), found.parts)
-    rows: list[tuple[str, Any]] = [
-        ("requirements", found.requirements),
-        ("features", f"{found.features[0]}/{found.features[1]} completed"),
-        ("components", found.components),
-        ("tasks", f"{found.tasks[0]}/{found.tasks[1]} completed"),
-        ("cost so far", found.cost_line),
-        ("run", f"{found.run} ({found.run_status})" if found.run else ""),
-        ("restart", found.restart_reason),
+    project, usage = found.project, found.usage
+    show_parts(console_for(), (found.rail,))
+    say()
+    money = f", {usage.money:.4g} in money" if usage.money else ""
+    spent = f"{count(found.calls, 'call')}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens{money}"
+    rows = [
+        ("requirements", str(project.requirements)),
+        ("features", f"{project.features[0]}/{project.features[1]} completed"),
+        ("components", str(project.components)),
+        ("tasks", f"{project.tasks[0]}/{project.tasks[1]} completed"),
+        ("code files", str(project.code_files)),
+        ("cost so far", spent),
+        ("run", f"{project.run}{f' ({found.run_status})' if found.run_status else ''}" if project.run else ""),
+        ("restart", f"at {project.current_stage}: {project.restart_reason}" if project.restart_reason else ""),
+        *(("missing", one) for one in project.missing),
+        *(("changed", one) for one in project.changed),
+        *(("problem", one) for one in project.problems),
+        *(("waits", f"ripstop desk {one}") for one in found.waiting),
     ]
-    for name, value in rows:
-        if value not in ("", None):
-            say((f"{name:14}", "dim"), str(value))
-    for problem in found.problems:
-        say(("problem       ", "yellow"), problem)
-    if found.next:
-        say(("next          ", "dim"), found.next)
+    for name, text in rows:
+        if text:
+            say((f"{name:14}", "dim"), text)
