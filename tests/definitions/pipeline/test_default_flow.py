@@ -156,3 +156,13 @@ def test_the_schema_refuses_what_the_reader_refuses(tmp_path: Path, old: str, ne
     text = changed((old, new))
     assert not accepts(PIPELINE, yaml.safe_load(text))
     assert any("error" in one for one in checked(write(tmp_path, text)))
+
+
+def test_the_page_shows_a_pipeline_that_is_right(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "pipeline.md").read_text(encoding="utf-8")
+    [text] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    write(tmp_path / "prompts", "Write.\n", "writer.md")
+    assert checked(write(tmp_path, text)) == []
+    rows = re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == {*PIPELINE["properties"]["stages"]["items"]["properties"]}
