@@ -7,7 +7,7 @@ from ripstop.definitions.pipeline.flows import default_pipeline
 from ripstop.drawings.diagram import Diagram, Journey, in_words, standing
 from ripstop.drawings.formats import FORMATS
 from ripstop.styles.pipeline.definition import Critic, Pipeline, PipelineStage
-from ripstop.styles.pipeline.drawing import END, Move, draw, draw_definition
+from ripstop.styles.pipeline.drawing import END, StageMove, draw, draw_definition
 
 CRITIC = Critic("taster", "Taste.", tools=("provide_feedback", "goto_stage"))
 STAGES = (
@@ -62,12 +62,12 @@ def test_the_default_flow_goes_back_from_check_to_every_stage_that_can_be_restar
 
 def test_a_run_shows_how_often_it_took_each_way_and_where_it_is() -> None:
     moves = [
-        Move("wish", "bake"),
-        Move("bake", "bake", "feedback"),
-        Move("bake", "bake", "finding"),
-        Move("bake", "bake", "feedback"),
-        Move("bake", "ice"),
-        Move("ice", "bake", "goto"),
+        StageMove("wish", "bake"),
+        StageMove("bake", "bake", "feedback"),
+        StageMove("bake", "bake", "finding"),
+        StageMove("bake", "bake", "feedback"),
+        StageMove("bake", "ice"),
+        StageMove("ice", "bake", "goto"),
     ]
     diagram = draw(CAKE, moves, "bake", Journey("r1", "waiting"))
     turns = {arrow: edge.turns for arrow, edge in zip(arrows(diagram), diagram.edges, strict=True) if edge.turns}
@@ -91,7 +91,7 @@ def test_a_run_that_has_just_begun_is_in_its_first_stage() -> None:
 
 
 def test_moves_that_the_definition_does_not_have_are_drawn_or_named() -> None:
-    moves = [Move("wish", "ice"), Move("ice", "glaze"), Move("ice", END)]
+    moves = [StageMove("wish", "ice"), StageMove("ice", "glaze"), StageMove("ice", END)]
     diagram = draw(CAKE, moves, END, Journey("r1", "completed", ended=True))
     assert arrows(diagram)[-1] == ("wish", "", "ice") and diagram.edges[-1].turns == (1,)
     assert diagram.notes[-1] == "Not drawn, because this definition no longer has its stages: step 2."
@@ -99,5 +99,5 @@ def test_moves_that_the_definition_does_not_have_are_drawn_or_named() -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_can_draw_it(format: str) -> None:
-    text = FORMATS[format](draw(default_pipeline(), [Move("idea", "prd")], "prd", Journey("r1", "waiting")))
+    text = FORMATS[format](draw(default_pipeline(), [StageMove("idea", "prd")], "prd", Journey("r1", "waiting")))
     assert "delivery" in text and "feedback" in text

@@ -31,7 +31,7 @@ LINES, MOMENT = 8, 0.1
 """A process is killed at random after so many lines of its progress at most, and so many seconds more."""
 LIVES = 90
 """Processes of one chain; work that needs more never ends."""
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z| UTC)")
 
 
 class Work(Protocol):

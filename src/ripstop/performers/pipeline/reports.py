@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from ripstop.runtime.timeline import iso
+
 from . import checks
 from .evidence import Findings
 from .models import FeedbackEntry, Requirement
@@ -25,17 +27,17 @@ class ReportCall(Struct, frozen=True, kw_only=True):
     prose: str = ""
     title: str = ""
     decisions: tuple[dict[str, Any], ...] = ()
-    """Of people: stage, choice, by, text, at."""
+    """Of people: stage, choice, by, text, at (microseconds)."""
     cost: dict[str, Any] = {}
 
 
 def report_text(report: ReportCall, found: Findings, feedback: Sequence[FeedbackEntry], run: str) -> str:
     is_delivery = report.path == DELIVERY_REPORT
     what = "Delivery report" if is_delivery else "Check report"
-    title = cell(report.title) or "Project"
+    title = cell(report.title)
     sections = [
-        f"# {title}: {what.lower()}",
-        f"*{_summary(found)} Written {now()[:16].replace('T', ' ')} UTC by run {code(run)}.*",
+        f"# {what}: {title}" if title else f"# {what}",
+        f"*{_summary(found)} Written {_minute(now())} by run {code(run)}.*",
         f"## {'What was built' if is_delivery else 'What was found'}",
         embedded(report.prose) or NOTHING,
         *_files(found),
@@ -130,6 +132,10 @@ def _feature_cells(found: Findings, features: list[str]) -> tuple[str, ...]:
 # Feedback, decisions, cost
 
 
+def _minute(time: str) -> str:
+    return f"{time[:16].replace('T', ' ')} UTC"
+
+
 def _decisions(feedback: Sequence[FeedbackEntry], decisions: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [
         f"- {cell(one.stage) or '–'}: {cell(one.severity)} {cell(one.feedback_type)} "
@@ -140,7 +146,7 @@ def _decisions(feedback: Sequence[FeedbackEntry], decisions: Sequence[Mapping[st
     for one in decisions[:MAX_ROWS]:
         said = f": {cell(one['text'])}" if one.get("text") else ""
         by = f" by {cell(one['by'])}" if one.get("by") else ""
-        at = f" ({cell(one['at'])})" if one.get("at") else ""
+        at = f" ({_minute(iso(one['at']))})" if one.get("at") else ""
         decided.append(f"- {cell(one.get('stage', ''))}: {cell(one.get('choice', ''))}{by}{at}{said}")
     return [
         "## Feedback and decisions",

@@ -25,7 +25,7 @@ WORDS: dict[Why, str] = {"next": "", "feedback": "feedback", "finding": "finding
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class StageMove:
     """A run went from a stage to a stage, or to itself; after the last stage, to `END`."""
 
     source: str
@@ -54,7 +54,7 @@ def draw_definition(pipeline: Pipeline) -> Diagram:
     )
 
 
-def draw(pipeline: Pipeline, moves: Sequence[Move], at: str, journey: Journey) -> Diagram:
+def draw(pipeline: Pipeline, moves: Sequence[StageMove], at: str, journey: Journey) -> Diagram:
     """The pipeline with the moves of a run.
 
     Args:
@@ -89,15 +89,15 @@ def _key(edge: Edge) -> tuple[int, int, str]:
     return edge.source, edge.target, edge.condition
 
 
-def _moves(pipeline: Pipeline, stage: PipelineStage, following: str) -> list[Move]:
-    found = [Move(stage.name, following)]
+def _moves(pipeline: Pipeline, stage: PipelineStage, following: str) -> list[StageMove]:
+    found = [StageMove(stage.name, following)]
     if stage.review:
-        found.append(Move(stage.name, stage.name, "feedback"))
+        found.append(StageMove(stage.name, stage.name, "feedback"))
     if stage.critic and stage.max_iterations > 1:
-        found.append(Move(stage.name, stage.name, "finding"))
+        found.append(StageMove(stage.name, stage.name, "finding"))
     if GOTO in (*stage.tools, *stage.draft_tools, *(stage.critic.tools if stage.critic else ())):
         before = [one.name for one in pipeline.stages[: pipeline.index(stage.name)]]
-        found += [Move(stage.name, name, "goto") for name in pipeline.restartable if name in before]
+        found += [StageMove(stage.name, name, "goto") for name in pipeline.restartable if name in before]
     return found
 
 
@@ -129,17 +129,17 @@ def draw_run(pipeline: Pipeline, chapters: Sequence[Chapter]) -> Diagram:
     return draw(pipeline, moves_of(chapters, at), at, journey(chapters))
 
 
-def moves_of(chapters: Sequence[Chapter], at: str) -> list[Move]:
-    moves: list[Move] = []
+def moves_of(chapters: Sequence[Chapter], at: str) -> list[StageMove]:
+    moves: list[StageMove] = []
     stage, why = "", NEXT
     for one in chapters:
         match one.event:
             case StageBegan(stage=name, iteration=iteration):
                 if stage:
-                    moves.append(Move(stage, name, "finding" if iteration > 1 else why))
+                    moves.append(StageMove(stage, name, "finding" if iteration > 1 else why))
                 stage, why = name, NEXT
             case DraftReviewed(choice="feedback"):
-                moves.append(Move(stage, stage, "feedback"))
+                moves.append(StageMove(stage, stage, "feedback"))
             case GotoRequested(jumps=True):
                 why = "goto"
-    return [*moves, Move(stage, END)] if at == END and stage else moves
+    return [*moves, StageMove(stage, END)] if at == END and stage else moves

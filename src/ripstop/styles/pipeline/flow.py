@@ -28,7 +28,7 @@ from ripstop.kernel.step import Step
 
 from .. import turn as turns
 from ..turn import FinishedTurn, Turn
-from .definition import MAX_GOTOS, PipelineStage
+from .definition import DELIVERY_REPORT, MAX_GOTOS, PipelineStage
 from .drafts import draft_in
 from .events import (
     CriticFinished,
@@ -382,7 +382,13 @@ def after_closing(step: Step[PipelineState], answer: Answer) -> None:
     if state.goto:
         because = f"The stage {state.stage!r} asks for a restart at {state.goto!r}: {state.goto_reason}"
         return step.end("restart", because, {"goto": state.goto, "reason": state.goto_reason})
-    return step.end("completed", "All stages are finished.", result_of(state))
+    return step.end("completed", _how_delivered(state), result_of(state))
+
+
+def _how_delivered(state: PipelineState) -> str:
+    if state.here.kind == "delivery":
+        return f"Delivered. The report is .cowork/{DELIVERY_REPORT}."
+    return "All stages are finished."
 
 
 def result_of(state: PipelineState) -> dict[str, Any]:

@@ -18,6 +18,7 @@ OPEN, BEGIN, WRITE, CHECK, FINISH, CLOSE = (
 )
 OWN = frozenset((OPEN, BEGIN, WRITE, CHECK, FINISH, CLOSE))
 NO_WORDS = "Write it again. (No reason was given.)"
+MAX_TITLE = 100
 MAX_DECISION = 300
 """Characters of a person's words that a report repeats."""
 
@@ -85,7 +86,7 @@ def _finish(state: PipelineState, cost: Any) -> dict[str, Any]:
         path = CHECK_REPORT if stage.kind == "check" else DELIVERY_REPORT
         report = {
             "path": path,
-            "title": stage.shown,
+            "title": _first_line(state.idea),
             "prose": state.prose,
             "cost": cost,
             "decisions": [
@@ -117,6 +118,11 @@ def cost_of(run: Run[Any]) -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "money": usage.money,
     }
+
+
+def _first_line(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1]}…"
 
 
 def _as_file(text: str) -> str:
