@@ -2,7 +2,8 @@
 
 - Headings become at least third level; the sections of a report are second level. Underlined headings lose their line.
 - HTML is shown, not rendered: an open comment would hide everything behind it.
-- A code fence that is left open is closed.
+- A code fence at the beginning of a line that is left open is closed. Others, inside lists and quotations, are shown:
+  in which line such a fence ends depends on more than the fence.
 """
 
 import re
@@ -16,7 +17,8 @@ MAX_CELL = 120
 """Characters of a table's cell."""
 _HEADING = re.compile(r"^((?:\s|>|[-*+]\s|\d{1,9}[.)]\s)*)(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r"^(?:\s|>)*(=+|-+)\s*$")
-_FENCE = re.compile(r"^((?:\s|>|[-*+]\s|\d{1,9}[.)]\s)*)(`{3,}|~{3,})(.*)$")
+_FENCE = re.compile(r"^(`{3,}|~{3,})([^`]*|(?<=~).*)$")
+_INNER_FENCE = re.compile(r"^((?:\s|>|[-*+]\s|\d{1,9}[.)]\s)*)(?=```|~~~)")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
@@ -25,19 +27,18 @@ def embedded(text: str) -> str:
     lines: list[str] = []
     fence = ""
     for line in visible(text).strip().split("\n"):
-        found = _FENCE.match(line)
         if fence:
             lines.append(line)
-            if found and found[2].startswith(fence) and not found[3].strip():
+            if re.fullmatch(rf" {{0,3}}{fence}{fence[0]}*\s*", line):
                 fence = ""
             continue
-        if found and not (found[2][0] == "`" and "`" in found[3]):
-            fence = found[2]
+        if found := _FENCE.match(line):
+            fence = found[1]
             lines.append(line)
             continue
         if _UNDERLINE.match(line) and lines and lines[-1].strip():
             lines.append("")
-        lines.append(_TAG.sub("&lt;", _HEADING.sub(_lowered, line)))
+        lines.append(_TAG.sub("&lt;", _INNER_FENCE.sub(r"\1\\", _HEADING.sub(_lowered, line))))
     if fence:
         lines.append(fence)
     return "\n".join(lines)
