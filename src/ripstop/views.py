@@ -45,7 +45,7 @@ class ShownRecord(Struct, frozen=True):
 class GivenAnswer(Struct, frozen=True, kw_only=True):
     """What a person answered, and when."""
 
-    question: int
+    to: int
     """The number of the question."""
     number: int
     at: str
@@ -175,9 +175,7 @@ async def _with_texts(engine: Engine, question: Question, item: DeskItem) -> Des
     except (RunUnreadable, UnknownRecord):
         return item
     earlier = [
-        (ask, given)
-        for ask, given in answers_in(records)
-        if ask.purpose == item.purpose and given.question < item.number
+        (ask, given) for ask, given in answers_in(records) if ask.purpose == item.purpose and given.to < item.number
     ]
     document, previous = _documents(engine.registry.kits[question.style].style, item.draft, records, earlier)
     numbers = [number for number in item.about if 1 <= number <= len(records)][:MAX_EVIDENCE]
@@ -201,7 +199,7 @@ def answers_in(records: Iterable[Record]) -> list[tuple[AskPerson, GivenAnswer]]
                 asked[record.number] = ask
             case Answered(to=to, answer=PersonAnswered() as said) if to in asked:
                 given = GivenAnswer(
-                    question=to,
+                    to=to,
                     number=record.number,
                     at=iso(record.at),
                     by=said.by,

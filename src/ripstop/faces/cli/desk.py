@@ -9,7 +9,7 @@ from ripstop.kernel.desk_kinds import KINDS, SET_ASIDE, STUCK
 
 from .options import Options, shared_options
 from .terminal import console_for, say, say_json
-from .words import answer_command, choices_line, field_options, field_words, first_line, local_time
+from .words import answer_command, answer_words, choices_line, field_options, field_words, local_time
 
 if TYPE_CHECKING:
     from ripstop.runtime.engine import Engine
@@ -90,15 +90,14 @@ async def _not_open(engine: "Engine", item: str) -> Exception:
     run_id, _, number = item.rpartition("/")
     if await engine.journal.run(run_id):
         for _, given in answers_in(await engine.journal.read(run_id)):
-            if str(given.question) == number:
+            if str(given.to) == number:
                 return click.UsageError(f"{item} is not an open question any more: {given_words(given)}.")
     return click.UsageError(f"{item} is not an open question. `ripstop desk` lists those that are.")
 
 
 def given_words(given: "GivenAnswer") -> str:
     """Who answered what, and when, on one line."""
-    fields = ", ".join(f"{name}={value}" for name, value in given.fields.items())
-    said = "  ".join(filter(None, (given.choice, first_line(given.text, 80), fields)))
+    said = answer_words(given.choice, given.text, given.fields)
     return f"{given.by or 'somebody'} answered at {local_time(given.at)}: {said}"
 
 

@@ -87,7 +87,8 @@ class EditedCopy:
     def close(self, recorded: bool) -> None:
         """Delete the copy if its text has been recorded, or if there is nothing new in it."""
         if recorded or not self._is_changed():
-            self.path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what an editor has put in its place is not ours to delete
+                self.path.unlink()
 
     def _is_changed(self) -> bool:
         try:

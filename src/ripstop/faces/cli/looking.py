@@ -18,6 +18,7 @@ from .words import (
     COLOURS,
     action_words,
     answer_command,
+    answer_words,
     choices_line,
     first_line,
     local_time,
@@ -176,8 +177,7 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
 
 def _answer_words(given: dict[str, Any]) -> str:
     """Who answered which question, and what."""
-    fields = ", ".join(f"{name}={value}" for name, value in given["fields"].items())
-    said = "  ".join(filter(None, (given["choice"], first_line(given["text"], SHORT), fields)))
+    said = answer_words(given["choice"], given["text"], given["fields"])
     return f"{local_time(given['at'])}  {given['by'] or 'somebody'}: {said}  ({first_line(given['question'], 60)})"
 
 

@@ -69,6 +69,12 @@ def answer_command(question: str, choices: Collection[str], fields: str = "") ->
     return f"answer {question} {CHOICE if choices else TEXT}{fields}"
 
 
+def answer_words(choice: str, text: str, fields: "Mapping[str, Any]") -> str:
+    """What was answered, on one line."""
+    given = ", ".join(f"{name}={value}" for name, value in fields.items())
+    return "  ".join(filter(None, (choice, first_line(text, 160), given)))
+
+
 def choices_line(choices: Collection[str]) -> list[str]:
     """The line below that command, which says what can be typed; none for a question without choices."""
     return [f"{CHOICE}: {one_of(choices)}"] if choices else []
