@@ -12,6 +12,7 @@ import pytest
 
 from tests.faces import review_style
 from tests.faces.review_style import Drafts
+from tests.walks.test_command_line import HAIKU, SCRIPT
 from tests.walks.test_exit_paths import OnTerminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -122,7 +123,7 @@ def test_feedback_an_edit_and_a_pass_are_rounds_of_one_command(shop: Path, monke
     assert not list((shop / ".ripstop" / "kept").iterdir())
 
 
-@pytest.mark.parametrize("typed", ["later\n", " Later \n", "\x04"])
+@pytest.mark.parametrize("typed", [" Later \n", pytest.param("\x04", marks=pytest.mark.long)])
 def test_a_question_can_be_left_for_the_desk(person: Person, shop: Path, typed: str) -> None:
     person.sees(PROMPT)
     person.types(typed)
@@ -138,6 +139,7 @@ def test_an_answer_from_elsewhere_is_said_and_the_run_goes_on(person: Person, sh
     assert code == 0 and "shop/3 was answered already, by bob: 'pass'." in told, told
 
 
+@pytest.mark.long
 def test_ctrl_c_interrupts_as_elsewhere(person: Person, shop: Path) -> None:
     person.sees(PROMPT)
     person.types("\x03")
@@ -146,6 +148,7 @@ def test_ctrl_c_interrupts_as_elsewhere(person: Person, shop: Path) -> None:
     assert answers(shop) == []
 
 
+@pytest.mark.long
 def test_pasted_lines_are_one_text_and_an_editor_that_fails_answers_nothing(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +168,102 @@ def test_pasted_lines_are_one_text_and_an_editor_that_fails_answers_nothing(
     assert kept.read_text() == f"{FIRST}more\n" and kept.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.long
 def test_a_question_for_another_person_is_not_asked(shop: Path) -> None:
     review_style.start(shop, "legal", Drafts((FIRST,), to="bob"))
     code, told = Person(shop, "resume", "legal").ends()
     assert code == 4 and "ripstop answer legal/3 CHOICE" in told and "Type " not in told
+
+
+@pytest.mark.long
+def test_what_was_typed_before_the_question_is_not_an_answer(shop: Path) -> None:
+    person = Person(shop, "resume", "shop")
+    person.types("\n\npass\n")
+    person.sees(PROMPT)
+    person.types("later\n")
+    code, told = person.ends()
+    assert code == 4 and "stays on the desk" in told and answers(shop) == []
+
+
+@pytest.mark.long
+def test_a_guard_asks_and_its_limit_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ripstop.toml").write_text('[guards]\nthen = "ask"\n')
+    person = Person(tmp_path, "run", str(HAIKU), "--model", SCRIPT, "--max-calls", "1")
+    assert b"Continue?" in person.sees(PROMPT)
+    person.types("perhaps\n")
+    assert b"Type continue or stop, or later." in person.sees(PROMPT)
+    person.types("continue\n")
+    person.sees(b"raise, ")
+    person.types("20\n")
+    code, told = person.ends()
+    assert code == 0 and "Answered: continue (raise=20" in told, told
+
+
+PAYING = """
+import ripstop
+
+@ripstop.tool
+def pay(euros: int) -> str:
+    "Pay."
+    raise RuntimeError("the line went dead")
+"""
+SHOPPING = """
+name: buy
+initial_message: Buy it.
+agents:
+  - {name: buyer, type: coder, tools: [pay]}
+states:
+  - name: buy
+    agent: buyer
+    start: true
+    prompt: "{{COLLABORATION_GUIDE}} Pay. (done: true)"
+    transitions: [{to: END, condition: done}]
+"""
+
+
+@pytest.mark.long
+def test_an_effect_in_doubt_is_asked_about_with_what_came_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    (tmp_path / "paying.py").write_text(PAYING)
+    (tmp_path / "buy.yaml").write_text(SHOPPING)
+    calls = {"agent": "buyer", "reply": "", "calls": [{"tool": "pay", "args": {"euros": 3}}]}
+    done = {"agent": "buyer", "reply": json.dumps({"content": "Paid.", "decisions": {"done": True}})}
+    (tmp_path / "script.jsonl").write_text(f"{json.dumps(calls)}\n{json.dumps(done)}\n")
+    person = Person(tmp_path, "run", "buy.yaml", "--any-name", "--model", "script:script.jsonl", "--tools", "paying")
+    assert b"the line went dead" in person.sees(PROMPT)
+    person.types("\n")
+    person.sees(b"Type happened, again or 'give up', or later.")
+    person.sees(PROMPT)
+    person.types("It happened\n")
+    person.sees(b"What came of it?")
+    person.types("receipt 7\n")
+    code, told = person.ends()
+    assert code == 0 and 'Answered: happened ("receipt 7").' in told, told
+
+
+@pytest.mark.long
+def test_answer_opens_the_editor_on_a_terminal(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor(shop, 'echo "- safe" >> "$2"', monkeypatch)
+    code, told = Person(shop, "answer", "shop/3", "Edit", "--as", "eve").ends()
+    assert code == 0 and "Answered: edit." in told, told
+    (given,) = answers(shop)
+    assert (given["by"], given["document"]) == ("eve", f"{FIRST}- safe\n")
+
+
+@pytest.mark.long
+def test_an_edit_that_comes_too_late_is_kept(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = f"{sys.executable} -m ripstop answer shop/3 Shorter. --as bob < /dev/null > /dev/null 2>&1"
+    editor(shop, f'echo "- safe" >> "$2"; {other}', monkeypatch)
+    person = Person(shop, "resume", "shop")
+    person.sees(PROMPT)
+    person.types("edit\n")
+    told = b" ".join(person.sees(PROMPT).split())
+    assert b"shop/3 was answered already, by bob" in told and b"Your text is in .ripstop/kept/shop-3.md" in told
+    assert b"pictures" in told, "the next draft is asked about at once"
+    person.types("\n")
+    assert person.ends()[0] == 0
+    assert (shop / ".ripstop/kept/shop-3.md").read_text() == f"{FIRST}- safe\n"
