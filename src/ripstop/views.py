@@ -273,7 +273,7 @@ def run_row(info: RunInfo) -> dict[str, Any]:
 
 def way(one: Way) -> dict[str, Any]:
     """A way to continue."""
-    more = {"raise": one.raises, "at": one.at, "stage": one.stage}
+    more = {"raise": one.raises, "at": one.at, "stage": one.stage, "accept_edits": one.accept_edits}
     return {"action": one.action, **{name: value for name, value in more.items() if value}}
 
 

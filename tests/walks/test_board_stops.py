@@ -126,6 +126,7 @@ def test_a_touched_board_stops_the_run_until_the_edit_is_accepted_or_put_back(
     assert (code, stopped["outcome"]) == (1, "failed")
     assert "memory/dev_plan.md (changed)" in stopped["because"]
     assert "+spoilt" in json.dumps(log_of(stopped["run"]))
+    assert stopped["ways_on"] == [f"ripstop resume {stopped['run']} --accept-edits"]
     resume = ("--tools", "spoiling", "resume", stopped["run"])
     if accepted:
         succeed(*resume, "--accept-edits")

@@ -89,6 +89,8 @@ class Way(Struct, frozen=True):
     """For `fork`: the record to go back to; 0: the last one that can be decided again."""
     stage: str = ""
     """For `restart`: where a new run of the same work has to begin."""
+    accept_edits: bool = False
+    """For `resume`: files whose changes stopped the run are right as they are."""
 
 
 def ways_on(verdict: GuardTripped) -> list[Way]:

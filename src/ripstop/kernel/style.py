@@ -217,6 +217,10 @@ class Style(Generic[S]):
         """Where a new run has to begin after the outcome `restart`; empty: it need not."""
         return ""
 
+    def has_foreign_edits(self, state: S) -> bool:
+        """Whether files that changed stopped the run, so that a person has to accept them or put them back."""
+        return False
+
     def actions(self, run: Run[S]) -> tuple[Action, ...]:
         """What a person may do with the run now."""
         return ()

@@ -170,7 +170,8 @@ def ways_after_end(engine: Engine, story: list[TimelineEntry]) -> list[Way]:
     if restart:
         return [Way("restart", stage=restart)]
     asks_again = question_before_failure([told.record for told in story]) and not style.unforkable
-    return [*([Way("resume")] if parked else []), *([Way("fork")] if asks_again else [])]
+    resume = Way("resume", accept_edits=parked and style.has_foreign_edits(run.state))
+    return [*([resume] if parked else []), *([Way("fork")] if asks_again else [])]
 
 
 def _evidence(story: list[TimelineEntry], verdict: GuardTripped) -> Iterator[GuardEvidence]:

@@ -42,4 +42,5 @@ def way_command(run_id: str, way: dict[str, Any]) -> str:
     if way["action"] == "restart":
         return f"ripstop modify --from {way['stage']}"
     raises = "".join(f" --raise {name}={amount:g}" for name, amount in way.get("raise", {}).items())
-    return f"ripstop resume {run_id}{raises}"
+    accept = " --accept-edits" if way.get("accept_edits") else ""
+    return f"ripstop resume {run_id}{raises}{accept}"

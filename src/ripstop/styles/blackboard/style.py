@@ -130,6 +130,9 @@ class BlackboardStyle(TurnStyle[BoardState]):
     def resumable(self, state: BoardState) -> bool:
         return not state.finished and not state.cancelled
 
+    def has_foreign_edits(self, state: BoardState) -> bool:
+        return bool(state.found.get("changed"))
+
     def picture(self, run: Run[BoardState]) -> Picture:
         return view.picture(run)
 
