@@ -25,7 +25,7 @@ def edited(script: str, monkeypatch: pytest.MonkeyPatch, document: str = "one\nt
     try:
         return asyncio.run(copy.edit())
     finally:
-        copy.close(recorded=False)
+        copy.close()
 
 
 def kept() -> list[bytes]:
@@ -76,7 +76,8 @@ def test_the_copy_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
     assert copy.path.stat().st_mode & 0o777 == 0o600
     assert copy.path.resolve().parent == Path(".ripstop/kept").resolve()
     assert Path(".ripstop").stat().st_mode & 0o777 == 0o700
-    copy.close(recorded=True)
+    copy.is_recorded = True
+    copy.close()
     assert kept() == []
 
 
@@ -101,3 +102,23 @@ def test_without_a_choice_an_installed_editor_is_found_or_the_way_to_set_one_is_
         find_editor()
     (tmp_path / "vi").touch(0o755)
     assert find_editor() == ["vi"]
+
+
+def test_a_copy_that_was_emptied_begins_with_the_document_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = EditedCopy("one\n", "r/3")
+    Path("editor").write_text('#!/bin/sh\n[ -e again ] && echo two >> "$1" || : > "$1"; touch again\n')
+    Path("editor").chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(Path("editor").absolute()))
+    with pytest.raises(UsageError, match="is empty now"):
+        asyncio.run(copy.edit())
+    assert asyncio.run(copy.edit()) == "one\ntwo\n"
+
+
+def test_a_copy_keeps_what_was_written_when_it_is_edited_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = EditedCopy("one\n", "r/3")
+    Path("editor").write_text('#!/bin/sh\necho two >> "$1"; [ -e again ] || { touch again; exit 1; }\n')
+    Path("editor").chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(Path("editor").absolute()))
+    with pytest.raises(UsageError, match="exit code 1"):
+        asyncio.run(copy.edit())
+    assert asyncio.run(copy.edit()) == "one\ntwo\ntwo\n"

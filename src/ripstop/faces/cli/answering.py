@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ripstop.kernel.errors import UsageError
     from ripstop.runtime.engine import Engine
 
+    from .editing import EditedCopy
+
 SHOWN = 80
 """Characters of an answer's text that are repeated."""
 
@@ -69,7 +71,7 @@ def answer(
             opened = (await engine.look(run_id)).run.open.get(int(number))
             said = _said(opened.command if opened else None, words, text, content)
             if await _edits_here(options, engine, run_id, int(number), said):
-                await answer_from_editor(engine, run_id, int(number), {**said, "fields": given, "by": name})
+                await _answer_from_editor(engine, run_id, int(number), {**said, "fields": given, "by": name})
             else:
                 await answer_or_keep(engine, run_id, int(number), {**said, "fields": given, "by": name})
             recorded = await recorded_answer(engine, run_id, int(number))
@@ -108,9 +110,8 @@ async def _edits_here(options: Options, engine: "Engine", run_id: str, number: i
     return bool(edit and said.get("choice") == edit and "document" not in said and at_terminal(options.as_json))
 
 
-async def answer_from_editor(engine: "Engine", run_id: str, number: int, said: dict[str, Any]) -> None:
-    """Let the person edit a copy of the document, and answer with it. Raises `UsageError`; the text is kept."""
-    from ripstop.kernel.errors import QuestionClosed, UsageError
+async def _answer_from_editor(engine: "Engine", run_id: str, number: int, said: dict[str, Any]) -> None:
+    """Let the person edit the document of a question, and answer with it. Raises `UsageError`; the text is kept."""
     from ripstop.runtime.ports import DeskQuery
     from ripstop.views import desk_item
 
@@ -121,18 +122,26 @@ async def answer_from_editor(engine: "Engine", run_id: str, number: int, said: d
     found = await all_questions(engine, DeskQuery(root=info.root if info else run_id))
     question = next(one for one in found if (one.run_id, one.number) == (run_id, number))
     copy = EditedCopy((await desk_item(engine, question)).document or "", f"{run_id}-{number}")
-    recorded = False
     try:
-        document = await copy.edit()
-        try:
-            await engine.answer(run_id, number, **{**said, "document": document})
-        except QuestionClosed as error:
-            raise await _kept(engine, run_id, number, error, copy.where()) from error
-        except UsageError as error:
-            raise UsageError(f"{error}{copy.where()}") from error
-        recorded = True
+        await answer_with_copy(engine, run_id, number, said, copy)
     finally:
-        copy.close(recorded)
+        copy.close()
+
+
+async def answer_with_copy(
+    engine: "Engine", run_id: str, number: int, said: dict[str, Any], copy: "EditedCopy"
+) -> None:
+    """Open the editor on a copy, and answer with its text. Raises `UsageError` that says where the text is."""
+    from ripstop.kernel.errors import QuestionClosed, UsageError
+
+    document = await copy.edit()
+    try:
+        await engine.answer(run_id, number, **{**said, "document": document})
+    except QuestionClosed as error:
+        raise await _kept(engine, run_id, number, error, copy.where()) from error
+    except UsageError as error:
+        raise UsageError(f"{error}{copy.where()}") from error
+    copy.is_recorded = True
 
 
 async def answer_or_keep(engine: "Engine", run_id: str, number: int, said: dict[str, Any]) -> None:

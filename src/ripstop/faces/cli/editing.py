@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ripstop.files.kept_files import keep_text
 from ripstop.files.plain_file import read_plain_file
+from ripstop.files.private_files import PRIVATE_FILE
 from ripstop.kernel.errors import UsageError
 
 MAX_ANSWER = 4_000_000
@@ -42,7 +43,7 @@ def find_editor() -> list[str]:
 
 
 class EditedCopy:
-    """A copy of a document, which can be edited several times."""
+    """A copy of a document, which can be edited several times until its text is recorded."""
 
     def __init__(self, document: str, name: str) -> None:
         """Raises `UsageError` if it cannot be written."""
@@ -51,6 +52,7 @@ class EditedCopy:
             self.path = keep_text(self._before, name)
         except OSError as error:
             raise UsageError(f"The copy for the editor cannot be written: {error}") from error
+        self.is_recorded = False
 
     async def edit(self) -> str:
         """Open the editor and return the text. Raises `UsageError` if there is none: the message says why.
@@ -58,6 +60,7 @@ class EditedCopy:
         If the caller is cancelled, the editor is asked to end.
         """
         editor = find_editor()
+        self._restore()
         with _left_alone():
             try:
                 process = await asyncio.create_subprocess_exec(*editor, str(self.path))
@@ -84,11 +87,22 @@ class EditedCopy:
         """Where the text is, if there is one that the document did not have."""
         return f" Your text is in {self.path}." if self._is_changed() else ""
 
-    def close(self, recorded: bool) -> None:
+    def close(self) -> None:
         """Delete the copy if its text has been recorded, or if there is nothing new in it."""
-        if recorded or not self._is_changed():
+        if self.is_recorded or not self._is_changed():
             with contextlib.suppress(OSError):  # what an editor has put in its place is not ours to delete
                 self.path.unlink()
+
+    def _restore(self) -> None:
+        """Put the document back if the editor has emptied or deleted the copy before."""
+        if self._is_changed():
+            return
+        try:
+            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, PRIVATE_FILE)
+        except OSError as error:
+            raise UsageError(f"{self.path} cannot be written: {error.strerror}.") from error
+        with os.fdopen(handle, "wb") as file:
+            file.write(self._before.encode())
 
     def _is_changed(self) -> bool:
         try:

@@ -9,6 +9,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ripstop.kernel.desk_kinds import DOUBTED, GUARDED
@@ -19,9 +20,10 @@ from ripstop.kernel.resuming import STOP
 from ripstop.runtime.answered import already_answered
 from ripstop.runtime.ports import DeskQuery
 
-from .answering import answer_from_editor, answer_or_keep, recorded_answer
+from .answering import answer_or_keep, answer_with_copy, recorded_answer
 from .complaints import complaint_about
 from .desk import show_item
+from .editing import EditedCopy
 from .keyboard import forget_typed, typed_text
 from .pages import all_questions
 from .terminal import say, show_prompt
@@ -84,10 +86,22 @@ class OnTheSpot:
         show_item(item, whole=True, most=LINES_SHOWN, with_command=False)
         _show_choices(item)
         forget_typed()
+        with ExitStack() as stack:
+            return await self._ask_until_answered(item, question.command, stack)
+
+    async def _ask_until_answered(self, item: "DeskItem", ask: "AskPerson", stack: ExitStack) -> bool:
+        """Ask one question, which is shown, until it is answered. An edited copy is closed by the stack."""
+        copy: EditedCopy | None = None
         while True:
             try:
-                said = await self._until_closed(item, _said(item, question.command))
-                await self._answer(item, said)
+                said = await self._until_closed(item, _said(item, ask))
+                if item.edit and said["choice"] == item.edit:
+                    if copy is None:
+                        copy = EditedCopy(item.document or "", f"{item.run}-{item.number}")
+                        stack.callback(copy.close)
+                    await answer_with_copy(self._engine, item.run, item.number, said, copy)
+                else:
+                    await answer_or_keep(self._engine, item.run, item.number, said)
             except _Left:
                 self._left.add((item.run, item.number))
                 say(f"{item.id} stays on the desk.")
@@ -100,12 +114,6 @@ class OnTheSpot:
                 say(f"Answered: {await recorded_answer(self._engine, item.run, item.number)}.")
                 return True
 
-    async def _answer(self, item: "DeskItem", said: dict[str, Any]) -> None:
-        if item.edit and said["choice"] == item.edit:
-            await answer_from_editor(self._engine, item.run, item.number, said)
-        else:
-            await answer_or_keep(self._engine, item.run, item.number, said)
-
     async def _until_closed(self, item: "DeskItem", typing: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         """What is typed. Raises `UsageError` if the question is answered elsewhere before that, or withdrawn."""
         task = asyncio.ensure_future(typing)
@@ -116,6 +124,7 @@ class OnTheSpot:
                     return task.result()
                 if not await self._is_open(item):
                     say()
+                    forget_typed()  # or the shell would get it
                     raise already_answered(item.run, item.number, await self._engine.journal.read(item.run))
         finally:
             task.cancel()

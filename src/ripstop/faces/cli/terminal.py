@@ -87,8 +87,13 @@ def live_line(console: "Console", text: "Text") -> "Iterator[Status]":
 
 
 def at_terminal(as_json: bool) -> bool:
-    """Whether a person reads our output and types: they are asked on the spot then."""
-    return not as_json and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    """Whether a person reads our output and types: they are asked on the spot then. Not those of a job with `&`."""
+    if as_json or not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
+        return False
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def show_prompt(*parts: Part) -> None:
