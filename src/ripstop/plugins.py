@@ -12,17 +12,20 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ripstop.kernel.errors import UsageError
+from ripstop.plugin_types import FoundWork as FoundWork
+from ripstop.plugin_types import Plugin as Plugin
+from ripstop.plugin_types import PluginCommand as PluginCommand
+from ripstop.plugin_types import StyleProjects as StyleProjects
+from ripstop.plugin_types import StyleService as StyleService
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ripstop.app import App
     from ripstop.definitions.loading import Workflow
     from ripstop.definitions.reader import DefinitionReader
-    from ripstop.drawings.diagram import Diagram
     from ripstop.kernel.registry import Registry
     from ripstop.kernel.style import StyleKit
     from ripstop.performers.tools.commands.runner import CommandRunner
@@ -45,68 +48,6 @@ DEFINITION_READER = (
 )
 
 
-class PluginCommand(NamedTuple):
-    """A command, or a group of them, that a style adds to the command line."""
-
-    name: str
-    target: str
-    """`module:NAME` of the click command."""
-    help: str
-    """One line for the list of commands."""
-
-
-class Plugin(NamedTuple):
-    name: str
-    kits: tuple[str, ...]
-    """`module:NAME` of each `StyleKit`; several, where styles belong together."""
-    summary: str = ""
-    """What the style is for, in one line."""
-    reader: str = ""
-    """`module:NAME` of a `DefinitionReader`."""
-    tools: str = ""
-    """`module:NAME` of a function that makes the style's own performers, by the names of their tools.
-
-    One with a parameter `runner` gets what runs commands in their sandbox (`CommandRunner`).
-    """
-    agent_tools: str = ""
-    """`module:NAME` of a function that makes a list of `Tool`s, which agents of any workflow can be given."""
-    service: str = ""
-    """`module:NAME` of a `StyleService`."""
-    projects: str = ""
-    """`module:NAME` of a `StyleProjects`."""
-    commands: tuple[PluginCommand, ...] = ()
-
-
-class StyleService(Protocol):
-    """What an application does with a style's own files, above engine and worker."""
-
-    def attach(self, app: "App", folder: "Path") -> None:
-        """The process works in this folder: documents in it that were moved are found again."""
-
-    def run_named(self, named: str, folder: "Path") -> str:
-        """The id of the run that a name or file in a folder means; empty if it means none."""
-
-    def draw(self, path: "Path") -> "Diagram | None":
-        """A drawing of one of its files or folders; none if it is not one."""
-
-
-class FoundWork(NamedTuple):
-    """The run that a folder's own work continues with."""
-
-    run_id: str
-    notes: tuple[str, ...] = ()
-    """What the person should know about it."""
-
-
-class StyleProjects(Protocol):
-    """Work that belongs to a folder rather than to a run: `ripstop resume` there means it."""
-
-    def is_project(self, folder: "Path") -> bool: ...
-
-    async def resume(self, app: "App", folder: "Path") -> FoundWork:
-        """Find the run that the project continues with; start one if there is none. Raises `UsageError`."""
-
-
 BUILT_IN = (
     Plugin(
         name="graph",
@@ -123,6 +64,15 @@ BUILT_IN = (
         commands=(PluginCommand("board", "ripstop.faces.cli.blackboard.commands:board", "Read reports by a policy."),),
     ),
     Plugin(
+        name="handoff",
+        summary="Markdown documents pass from owner to owner; people and programs work in the same folder.",
+        kits=("ripstop.styles.handoff:KIT",),
+        reader="ripstop.definitions.handoff.files:READER",
+        tools="ripstop.performers.handoff.tools:own_tools",
+        service="ripstop.services.handoff.files:SERVICE",
+        commands=(PluginCommand("docs", "ripstop.faces.cli.handoff.care:docs", "Work with hand-off documents."),),
+    ),
+    Plugin(
         name="pipeline",
         summary="From an idea to delivered files, stage by stage, with a person's review.",
         kits=("ripstop.styles.pipeline:KIT",),
@@ -135,15 +85,6 @@ BUILT_IN = (
             PluginCommand("modify", "ripstop.faces.cli.pipeline.commands:modify", "Restart a project at a stage."),
             PluginCommand("status", "ripstop.faces.cli.pipeline.commands:status", "Show how far a project is."),
         ),
-    ),
-    Plugin(
-        name="handoff",
-        summary="Markdown documents pass from owner to owner; people and programs work in the same folder.",
-        kits=("ripstop.styles.handoff:KIT",),
-        reader="ripstop.definitions.handoff.files:READER",
-        tools="ripstop.performers.handoff.tools:own_tools",
-        service="ripstop.services.handoff.files:SERVICE",
-        commands=(PluginCommand("docs", "ripstop.faces.cli.handoff.care:docs", "Work with hand-off documents."),),
     ),
 )
 

@@ -38,7 +38,7 @@ STAGES: list[dict[str, Any]] = [
 OPEN = {"stages": STAGES, "restartable": ["prd", "design", "plan", "coding"]}
 COMPONENT = {"component_type": "x", "responsibilities": ["y"], "technology": "z"}
 REPORT = {"path": "artifacts/delivery_report.md", "prose": "All of it.", "title": "Notes"}
-FEEDBACK = {"details": "shorter", "by": "ann", "source": "person"}
+FEEDBACK = {"details": "shorter", "by": "ann", "record": 7}
 STORY: list[tuple[str, str, dict[str, Any]]] = [
     ("own", "cowork_open", {**OPEN, "mode": "new", "stage": "idea", "idea": "notes"}),
     ("own", "cowork_begin", {"stage": "idea"}),

@@ -52,7 +52,7 @@ def test_no_text_of_an_agent_changes_the_sections_of_a_report(prose: str) -> Non
     text = report_text(ReportCall(path=DELIVERY_REPORT, prose=prose, title="Notes"), FOUND, [], "r")
     found = headings(text)
     assert [title for level, title in found if level == "h2"] == SECTIONS
-    assert [title for level, title in found if level == "h1"] == ["Notes: delivery report"]
+    assert [title for level, title in found if level == "h1"] == ["Delivery report: Notes"]
     assert "\x1b" not in text and "\u202e" not in text
     html = MarkdownIt("commonmark").enable("table").render(text)
     assert "REQ-001 No|tes ## x &lt;b&gt;</td>" in html
@@ -74,5 +74,5 @@ def test_a_cell_is_one_line(text: str) -> None:
 @pytest.mark.req("S3-78", "S3-98")
 def test_a_check_report_has_the_same_evidence_and_an_empty_one_says_so() -> None:
     text = report_text(ReportCall(path=CHECK_REPORT), FOUND, [], "r")
-    assert text.startswith("# Project: check report") and "## What was found" in text
+    assert text.startswith("# Check report\n") and "## What was found" in text
     assert "*Nothing was handed in.*" in text and "The cost is not known." in text

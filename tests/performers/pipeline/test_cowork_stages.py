@@ -181,7 +181,7 @@ def test_modify_backs_up_then_removes_the_products_of_the_stage_and_later_ones(d
 @pytest.mark.req("S3-9", "S3-12", "S3-13", "S3-65", "S3-100")
 def test_a_stage_reads_what_the_ones_before_have_written(desk: ProjectDesk) -> None:
     opened(desk)
-    entry = {"feedback_type": "suggestion", "severity": "major", "details": "shorter", "by": "ann", "source": "person"}
+    entry = {"feedback_type": "suggestion", "severity": "major", "details": "shorter", "by": "ann", "record": 7}
     desk.own("cowork_write", stage="idea", files={"artifacts/idea.md": "notes\n"}, feedback=entry)
     desk.code("src/main.py", "x = 1\n")
     found = desk.own("cowork_begin", stage="prd", inputs=["artifacts/idea.md"], files=True)
@@ -226,12 +226,12 @@ def test_drafts_are_written_and_feedback_is_added_once(desk: ProjectDesk) -> Non
     draft: dict[str, Any] = {
         "stage": "prd",
         "files": {"artifacts/prd_draft.md": "one\n"},
-        "feedback": {"details": "no"},
+        "feedback": {"details": "no", "record": 7},
     }
     first = desk.own("cowork_write", **draft)
     assert desk.own("cowork_write", again=True, **draft) == first
     assert [(one["id"], one["stage"], one["details"]) for one in desk.json(FEEDBACK)["feedbacks"]] == [
-        ("r/2", "prd", "no")
+        ("r/7", "prd", "no")
     ]
     desk.put(DESIGN, "{")
     found = desk.own("cowork_write", stage="prd", reset=[DESIGN, PLAN])
@@ -371,9 +371,9 @@ def test_finishing_marks_the_stage_with_its_products(desk: ProjectDesk) -> None:
 @pytest.mark.req("S3-98", "S3-103")
 def test_the_delivery_report_has_all_the_evidence_and_the_prose_around_it(desk: ProjectDesk) -> None:
     complete(desk)
-    entry = {"feedback_type": "suggestion", "severity": "minor", "details": "more | colours", "by": "ann"}
+    entry = {"feedback_type": "suggestion", "severity": "minor", "details": "more | colours", "by": "ann", "record": 7}
     desk.own("cowork_write", stage="prd", feedback=entry)
-    decisions = [{"stage": "prd", "choice": "feedback", "by": "ann", "text": "shorter", "at": "2026-01-01T00:00:00Z"}]
+    decisions = [{"stage": "prd", "choice": "feedback", "by": "ann", "text": "shorter", "at": 1767225600000000}]
     cost = {"calls": 12, "input_tokens": 3456, "output_tokens": 789, "money": "0.12 USD"}
     prose = "A page.\n\n## Files\n\n| fake | 1 |\n\nCost\n====\n\n<!-- hidden\n\n```js\n# not a heading"
     report = {
@@ -390,7 +390,7 @@ def test_the_delivery_report_has_all_the_evidence_and_the_prose_around_it(desk: 
     assert (
         sections
         == [
-            *("# Notes: delivery report", "## What was built", "## Files", "## Coverage", "## Consistency"),
+            *("# Delivery report: Notes", "## What was built", "## Files", "## Coverage", "## Consistency"),
             *("## Feedback and decisions", "## What could not be checked", "## Cost"),
         ]
         or sections[2] == "# not a heading"
@@ -400,7 +400,7 @@ def test_the_delivery_report_has_all_the_evidence_and_the_prose_around_it(desk: 
     sha = desk.json(CODE)["files"][0]["sha256"]
     assert f"| `index.html` | 13 | `{sha[:12]}` | TASK-001 |" in text
     assert "| REQ-001 Notes | FEAT-001 Add<br>FEAT-002 List | COMP-001, COMP-002 | TASK-001, TASK-002 |" in text
-    assert "more \\| colours" in text and "prd: feedback by ann (2026-01-01T00:00:00Z): shorter" in text
+    assert "more \\| colours" in text and "prd: feedback by ann (2026-01-01 00:00 UTC): shorter" in text
     assert "| Input tokens | 3,456 |" in text and "does not run the code" in text
     assert "delivery" in desk.json(META)["completed"]
 

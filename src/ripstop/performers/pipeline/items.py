@@ -24,7 +24,7 @@ from .project_files import changing
 from .store import COWORK, CoworkFolder, now
 
 
-class Reference(Struct, frozen=True):
+class ItemReference(Struct, frozen=True):
     """A field that names entries of another file, which may list the entry in turn."""
 
     field: str
@@ -33,13 +33,13 @@ class Reference(Struct, frozen=True):
     """The list in the target's entries."""
 
 
-REFERENCES: Mapping[str, tuple[Reference, ...]] = {
-    FEATURES.name: (Reference("requirement_ids", REQUIREMENTS, "related_features"),),
-    DESIGN.name: (Reference("related_features", FEATURES),),
+REFERENCES: Mapping[str, tuple[ItemReference, ...]] = {
+    FEATURES.name: (ItemReference("requirement_ids", REQUIREMENTS, "related_features"),),
+    DESIGN.name: (ItemReference("related_features", FEATURES),),
     PLAN.name: (
-        Reference("feature_id", FEATURES, "assigned_to_tasks"),
-        Reference("component_id", DESIGN),
-        Reference("dependencies", PLAN),
+        ItemReference("feature_id", FEATURES, "assigned_to_tasks"),
+        ItemReference("component_id", DESIGN),
+        ItemReference("dependencies", PLAN),
     ),
 }
 

@@ -212,8 +212,7 @@ def write_files(folder: CoworkFolder, run_id: str, call: DraftCall) -> dict[str,
     if call.feedback:
         given = {"stage": call.stage, **call.feedback}
         # the record with the words, because the command is another one when the run was resumed
-        about = f"{run_id}/{given.pop('record')}"
-        add_feedback(folder, about, given)
+        add_feedback(folder, f"{run_id}/{given.pop('record')}", given)
     return {"written": written, "removed": [path for path in call.reset if path not in texts]}
 
 

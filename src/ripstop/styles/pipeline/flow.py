@@ -28,17 +28,17 @@ from ripstop.kernel.step import Step
 
 from .. import turn as turns
 from ..turn import FinishedTurn, Turn
-from .definition import DELIVERY_REPORT, MAX_GOTOS, PipelineStage
+from .definition import DELIVERY_REPORT, PipelineStage
 from .drafts import draft_in
 from .events import (
     CriticFinished,
     DraftFinished,
     DraftReviewed,
-    GotoRequested,
     OutputFinished,
     StageBegan,
     StageFinished,
 )
+from .gotos import note_goto
 from .state import PipelineState
 from .tool_calls import BEGIN, CHECK, CLOSE, FINISH, OPEN, WRITE, cost_of
 
@@ -287,9 +287,7 @@ def accept_output(step: Step[PipelineState]) -> None:
     reply = turn.exchanges[-1].number if turn else state.output_number
     digest = progress.digest(stage.name, state.iteration, deeds)
     step.record(OutputFinished(agent=stage.agent if turn else "", digest=digest, stage=stage.name, reply=reply))
-    wanted = _goto_in(deeds)
-    if wanted:
-        _note_goto(step, *wanted)
+    note_goto(step, deeds)
     if stage.critic:
         ask_critic(step)
     else:
@@ -393,18 +391,3 @@ def _how_delivered(state: PipelineState) -> str:
 
 def result_of(state: PipelineState) -> dict[str, Any]:
     return {"content": state.prose, "stages": list(state.finished)}
-
-
-def _goto_in(deeds: list[tuple[str, Any]]) -> tuple[str, str] | None:
-    """The stage that an agent asked for last, and why."""
-    calls = [arguments for tool, arguments in deeds if tool == "goto_stage"]
-    return (str(calls[-1].get("stage", "")), str(calls[-1].get("reason", ""))) if calls else None
-
-
-def _note_goto(step: Step[PipelineState], goto: str, reason: str) -> None:
-    state = step.state
-    pipeline = state.definition
-    if goto not in pipeline.restartable or pipeline.index(goto) >= pipeline.index(state.stage):
-        return step.warn(f"{state.stage!r} asked for a restart at {goto!r}, which is not an earlier stage")
-    jumps = pipeline.auto_goto and state.gotos < MAX_GOTOS
-    return step.record(GotoRequested(stage=state.stage, goto=goto, reason=reason, jumps=jumps))

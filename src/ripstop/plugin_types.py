@@ -1,0 +1,71 @@
+"""What a plug-in is made of: plain tuples and protocols, which every command imports, so this imports next to nothing."""
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ripstop.app import App
+    from ripstop.drawings.diagram import Diagram
+
+
+class PluginCommand(NamedTuple):
+    """A command, or a group of them, that a style adds to the command line."""
+
+    name: str
+    target: str
+    """`module:NAME` of the click command."""
+    help: str
+    """One line for the list of commands."""
+
+
+class Plugin(NamedTuple):
+    name: str
+    kits: tuple[str, ...]
+    """`module:NAME` of each `StyleKit`; several, where styles belong together."""
+    summary: str = ""
+    """What the style is for, in one line."""
+    reader: str = ""
+    """`module:NAME` of a `DefinitionReader`."""
+    tools: str = ""
+    """`module:NAME` of a function that makes the style's own performers, by the names of their tools.
+
+    One with a parameter `runner` gets what runs commands in their sandbox (`CommandRunner`).
+    """
+    agent_tools: str = ""
+    """`module:NAME` of a function that makes a list of `Tool`s, which agents of any workflow can be given."""
+    service: str = ""
+    """`module:NAME` of a `StyleService`."""
+    projects: str = ""
+    """`module:NAME` of a `StyleProjects`."""
+    commands: tuple[PluginCommand, ...] = ()
+
+
+class StyleService(Protocol):
+    """What an application does with a style's own files, above engine and worker."""
+
+    def attach(self, app: "App", folder: "Path") -> None:
+        """The process works in this folder: documents in it that were moved are found again."""
+
+    def run_named(self, named: str, folder: "Path") -> str:
+        """The id of the run that a name or file in a folder means; empty if it means none."""
+
+    def draw(self, path: "Path") -> "Diagram | None":
+        """A drawing of one of its files or folders; none if it is not one."""
+
+
+class FoundWork(NamedTuple):
+    """The run that a folder's own work continues with."""
+
+    run_id: str
+    notes: tuple[str, ...] = ()
+    """What the person should know about it."""
+
+
+class StyleProjects(Protocol):
+    """Work that belongs to a folder rather than to a run: `ripstop resume` there means it."""
+
+    def is_project(self, folder: "Path") -> bool: ...
+
+    async def resume(self, app: "App", folder: "Path") -> FoundWork:
+        """Find the run that the project continues with; start one if there is none. Raises `UsageError`."""
