@@ -84,8 +84,8 @@ if TYPE_CHECKING:
     from ripstop.performers.tools.context import ToolContext as ToolContext
     from ripstop.performers.tools.toolbox import tool as tool
     from ripstop.plugins import BUILT_IN as BUILT_IN
-    from ripstop.plugins import Plugin as Plugin
-    from ripstop.plugins import PluginCommand as PluginCommand
+    from ripstop.plugin_types import Plugin as Plugin
+    from ripstop.plugin_types import PluginCommand as PluginCommand
     from ripstop.plugins import Plugins as Plugins
     from ripstop.plugins import find as find
     from ripstop.runtime.engine import Attachment as Attachment

@@ -1,4 +1,4 @@
-"""What a plug-in is made of: plain tuples and protocols, which every command imports, so this imports next to nothing."""
+"""What a plug-in is made of: plain tuples and protocols. Every command imports it, so it imports next to nothing."""
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 

@@ -15,11 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ripstop.kernel.errors import UsageError
-from ripstop.plugin_types import FoundWork as FoundWork
-from ripstop.plugin_types import Plugin as Plugin
-from ripstop.plugin_types import PluginCommand as PluginCommand
-from ripstop.plugin_types import StyleProjects as StyleProjects
-from ripstop.plugin_types import StyleService as StyleService
+from ripstop.plugin_types import Plugin, PluginCommand, StyleProjects, StyleService
 
 if TYPE_CHECKING:
     from pathlib import Path

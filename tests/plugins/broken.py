@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ripstop.kernel.events import Event
 from ripstop.kernel.style import StyleKit
-from ripstop.plugins import Plugin, PluginCommand
+from ripstop.plugin_types import Plugin, PluginCommand
 from tests.toy_style import PLUGIN
 from tests.toy_style.definition import Chores
 from tests.toy_style.style import ChoreStyle

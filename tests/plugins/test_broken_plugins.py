@@ -86,7 +86,7 @@ def test_a_person_is_told_which_package_is_left_out_and_why(tmp_path: Path) -> N
     install(tmp_path / "packages", "bad", "tests.plugins.broken:FIRST")
     done = process(tmp_path, tmp_path / "packages", "styles", "--json")
     assert done.returncode == 0, done.stderr
-    assert [one["style"] for one in json.loads(done.stdout)] == ["graph", "blackboard", "handoff"]
+    assert [one["style"] for one in json.loads(done.stdout)] == ["graph", "blackboard", "handoff", "pipeline"]
     assert "'broken' is left out: The tag 'graph.stolen' of Foreign does not begin with 'broken'" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -13,7 +13,7 @@ from ripstop.runtime.engine import Engine
 from ripstop.testing import ERRANDS, Errands
 
 PLUGIN = """\
-from ripstop.plugins import Plugin
+from ripstop.plugin_types import Plugin
 
 PLUGIN = Plugin(name="errands", kits=("ripstop.testing:ERRANDS",), summary="Asks for what its definition lists.")
 """

@@ -18,6 +18,7 @@ from .answering import answer
 from .checking import check, init, schema, styles
 from .complaints import complaint_about, tell_person, tell_program
 from .desk import desk
+from .doctor import doctor
 from .drawing import graph
 from .looking import log, runs, show, verify, why
 from .models import model
@@ -133,7 +134,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Work": (run, resume, work),
     "Look": (runs, show, log, why, graph),
     "Steer": (desk, answer, act, cancel, fork),
-    "Prepare": (styles, init, check, schema, model, trust),
+    "Prepare": (styles, init, check, schema, model, trust, doctor),
     "Keep": (verify, backup, forget),
 }
 for _section in SECTIONS.values():

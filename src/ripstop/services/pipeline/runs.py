@@ -11,7 +11,7 @@ from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.pipeline.flows import default_flow
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.errors import RunNotFound, UsageError
-from ripstop.plugins import FoundWork
+from ripstop.plugin_types import FoundWork
 from ripstop.styles.pipeline.definition import Pipeline
 
 from .project import find_project, project_state, session_of

@@ -1,0 +1,40 @@
+"""`doctor`: what this machine has of what ripstop uses."""
+
+import click
+
+from .options import Options, shared_options
+from .terminal import say, say_json
+
+MISSING = 1
+
+
+@click.command(short_help="Say what this machine can do, and what is missing.")
+@shared_options
+@click.pass_obj
+@click.pass_context
+def doctor(context: click.Context, options: Options) -> None:
+    """Say what this machine can do: Python, journal, local model, the sandbox for commands of agents, editor.
+
+    Ends with 0 if nothing is missing that ripstop needs, else with 1. Changes nothing.
+
+    \b
+    Example:
+      ripstop doctor
+      ripstop doctor --json
+    """
+    import msgspec
+
+    from ripstop.checks.machine import is_enough, look_at_machine
+
+    found = look_at_machine(options.settings())
+    if options.as_json:
+        say_json({"ok": is_enough(found), "findings": msgspec.to_builtins(found)}, indent=2)
+    else:
+        width = max(len(one.name) for one in found)
+        for one in found:
+            state = "ok" if one.ok else "missing" if one.necessary else "–"
+            say(f"{one.name:{width}}  {state:7}  {one.found}")
+            if not one.ok:
+                say(f"{'':{width}}  {'':7}  {one.advice}")
+    if not is_enough(found):
+        context.exit(MISSING)
