@@ -24,7 +24,9 @@ def bubblewrap_arguments(bwrap: str, place: CommandPlace, read: tuple[Path, ...]
             arguments += ["--ro-bind", path, path]
     for path in readable_etc():
         arguments += ["--ro-bind-try", path, path]
-    arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--dir", HOME]  # noqa: S108
+    # read-only, because files of /proc/sys belong to root, and root in this namespace is the root that started us
+    arguments += ["--proc", "/proc", "--remount-ro", "/proc"]
+    arguments += ["--dev", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--dir", HOME]  # noqa: S108
     for folder in map(str, read):
         arguments += ["--ro-bind-try", folder, folder]
     for folder in map(str, place.writable):

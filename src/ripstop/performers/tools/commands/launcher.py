@@ -160,11 +160,12 @@ class Descendants:
 
     def __init__(self) -> None:
         self.pids: list[int] = []
+        self.threads = 0
         self.pages = 0
         if not IS_LINUX:
             return
         children: dict[int, list[int]] = {}
-        sizes: dict[int, int] = {}
+        sizes: dict[int, tuple[int, int]] = {}
         for name in os.listdir("/proc"):
             if not name.isdigit():
                 continue
@@ -174,12 +175,13 @@ class Descendants:
             except OSError:
                 continue  # it has ended
             children.setdefault(int(fields[1]), []).append(int(name))
-            sizes[int(name)] = int(fields[21])
+            sizes[int(name)] = int(fields[17]), int(fields[21])
         waiting = list(children.get(os.getpid(), ()))
         while waiting:
             pid = waiting.pop()
             self.pids.append(pid)
-            self.pages += sizes[pid]
+            self.threads += sizes[pid][0]
+            self.pages += sizes[pid][1]
             waiting += children.get(pid, ())
 
 
@@ -259,7 +261,7 @@ class WatchedCommand:
             return
         found = Descendants()
         self.counted_at, self.tasks = now, tasks
-        if len(found.pids) > self.spec["processes"]:
+        if len(found.pids) > self.spec["processes"] or found.threads > self.spec["threads"]:
             self.stopped = "processes"
         elif found.pages * PAGE > self.spec["memory"]:
             self.stopped = "memory"

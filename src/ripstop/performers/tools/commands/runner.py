@@ -32,7 +32,9 @@ from .syscall_filter import EVERYWHERE, OWN_NETWORK, SIGNALS, WITHOUT_NAMESPACES
 LAUNCHER = Path(__file__).with_name("launcher.py")
 PROCESSES = 256
 """Processes of one command, with all that it starts."""
-MEMORY = 4 << 30
+THREADS = 4096
+"""Threads of all of them."""
+MEMORY = min(4 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
 """Bytes, of all of them together."""
 GRACE = 30.0
 """Seconds after its time limit in which the launcher must have ended everything."""
@@ -42,8 +44,8 @@ _CHUNK = 1 << 16
 STOPPED = {
     "time": "it took longer than its time limit",
     "output": "it printed too much",
-    "processes": f"it started more than {PROCESSES} processes",
-    "memory": f"it used more than {MEMORY >> 30} GiB of memory",
+    "processes": f"it started more than {PROCESSES} processes, or {THREADS} threads",
+    "memory": f"it used more than {MEMORY >> 20:,} MiB of memory",
 }
 
 
@@ -120,6 +122,7 @@ class CommandRunner:
             "environment": command_environment(search_path(self.rules), HOME if bwrapped else str(home), os.environ),
             "seconds": limit,
             "processes": PROCESSES,
+            "threads": THREADS,
             "memory": MEMORY,
             "rlimits": {**RLIMITS, "RLIMIT_CPU": int(limit * 4) + 1},
         }
@@ -155,15 +158,8 @@ class CommandRunner:
             async with asyncio.timeout(spec["seconds"] + GRACE):
                 await _watch(launcher, {**spec, "status": writing}, output)
         finally:
-            assert launcher.stdin is not None
-            launcher.stdin.close()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(GRACE):
-                    await launcher.wait()
-            if launcher.returncode is None:
-                launcher.kill()
-                await launcher.wait()
-            told = os.read(reading, _CHUNK) if launcher.returncode is not None else b""
+            await _end(launcher)
+            told = os.read(reading, _CHUNK)
             os.close(reading)
         renamed = await asyncio.to_thread(rename_repositories, place)
         return _result(told, output, spec, renamed)
@@ -178,6 +174,19 @@ async def _watch(launcher: asyncio.subprocess.Process, spec: dict[str, Any], out
         if output.is_too_much:
             return
     await launcher.wait()
+
+
+async def _end(launcher: asyncio.subprocess.Process) -> None:
+    """Have the launcher end everything, and wait for it."""
+    assert launcher.stdin is not None and launcher.stdout is not None
+    launcher.stdin.close()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(GRACE):
+            while await launcher.stdout.read(_CHUNK):
+                pass  # asyncio waits for the end of a pipe before it says that a process has ended
+            await launcher.wait()
+    if launcher.returncode is None:
+        launcher.kill()
 
 
 def _result(told: bytes, output: BoundedOutput, spec: dict[str, Any], renamed: list[str]) -> CommandResult:
