@@ -8,7 +8,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-boards soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings coverage-of-requirements lock clean
+.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-commands soak-boards soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings coverage-of-requirements lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ soak-families: $(MODEL) ## Families of runs: disturbed at random by two workers,
 
 soak-docs: $(READY) ## 50 processes, 100,000 updates of one folder of documents, random kills
 	@$(BIN)/python -m tests.harness.document_crash --processes 50 --updates 100000
+
+soak-commands: $(READY) ## About 1,000 attacks by commands of agents, under bubblewrap and under Landlock
+	@$(BIN)/python -m tests.harness.command_attacks --sandbox bubblewrap --sandbox landlock
 
 soak-boards: $(READY) ## Kill runs on boards at every fail-point and 500 times at random; the boards must be the same
 	@$(BIN)/python -m tests.harness.board_crash --kills 500
