@@ -221,7 +221,10 @@ def processes_left(base: Path) -> list[str]:
     return found
 
 
-async def attack_all(sandboxes: Sandboxes, chosen: Iterable[Attack], verbose: bool = False) -> Found:
+async def attack_all(
+    sandboxes: Sandboxes, chosen: Iterable[Attack], verbose: bool = False, unconfined: bool = False
+) -> Found:
+    """`unconfined`: if the sandboxes are none; only for attacks whose whole effect is on canaries."""
     began, refused, count, harmless = time.monotonic(), 0, 0, 0
     effects: list[str] = []
     left: list[str] = []
@@ -231,7 +234,7 @@ async def attack_all(sandboxes: Sandboxes, chosen: Iterable[Attack], verbose: bo
         world = World(base, stack)
         # passed on to commands, so it is in the environment of everything that they start
         stack.enter_context(mock.patch.dict(os.environ, {"TZ": base.name}))
-        box = Toolbox(files=FileTools(CommandRunner(CommandRules(), sandboxes)))
+        box = Toolbox(files=FileTools(CommandRunner(CommandRules(unconfined=unconfined), sandboxes)))
         settings = RunSettings(workspace=str(world.project), shared_workspace=True)
         for one in chosen:
             world.reset(one)

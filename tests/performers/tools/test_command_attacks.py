@@ -5,6 +5,7 @@ from collections import defaultdict
 
 import pytest
 
+from ripstop.performers.tools.commands.sandbox import Sandboxes
 from tests.harness.command_attack import Attack
 from tests.harness.command_attack_table import attacks
 from tests.harness.command_attacks import SECRET, attack_all, sandboxes_of
@@ -32,6 +33,24 @@ def attack(kind: str, chosen: list[Attack], monkeypatch: pytest.MonkeyPatch) -> 
 def test_there_are_many_different_attacks() -> None:
     distinct = {repr((one.command, one.folder, one.files)) for one in EVERY if not one.works}
     assert len(distinct) >= LEAST
+
+
+@pytest.mark.parametrize(
+    ("code", "effect"),
+    [
+        ("open('{outside}', 'a').write('x')", "changed"),
+        ("import os; os.unlink('{base}/outside/deep/x.txt')", "changed"),
+        ("open('{base}/outside/new', 'w')", "is new"),
+        ("open('.git/config', 'a').write('x')", ".git changed"),
+        ("print(open('{home}').read())", "a secret was read"),
+        ("import socket; socket.create_connection(('127.0.0.1', {port}))", "was reached"),
+        ("import os; os.kill({victim}, 9)", "was killed"),
+    ],
+)
+def test_an_attack_that_gets_through_is_seen(code: str, effect: str) -> None:
+    chosen = [Attack("seen", ["python3", "-c", code])]
+    found = asyncio.run(attack_all(Sandboxes(), chosen, unconfined=True))
+    assert any(effect in one for one in found.effects)
 
 
 @pytest.mark.req("S3-87", "S3-88", "S3-89")

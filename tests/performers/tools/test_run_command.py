@@ -276,6 +276,13 @@ def test_a_repository_that_a_command_made_is_renamed(project: Path, sandboxes: S
     assert [path.name for path in (project / "src" / "sub").iterdir()] == ["git-made-by-a-command-1"]
 
 
+def test_a_repository_that_was_there_keeps_its_name_where_it_is_moved(project: Path) -> None:
+    (project / "sub" / ".git").mkdir(parents=True)
+    call(project, FOUND, python("import os", "os.rename('sub', 'moved')"))
+    [repository] = [*project.glob("sub/*"), *project.glob("moved/*")]
+    assert repository.name == ".git"
+
+
 def _with_cwd(folder: Path) -> list[int]:
     """The processes that work in a folder or below it."""
     found = []

@@ -37,8 +37,8 @@ class CommandPlace(Struct, frozen=True, kw_only=True):
     read_only: tuple[Path, ...] = ()
     """Of what is writable."""
     hidden: tuple[Path, ...] = ()
-    known: dict[Path, int] = {}
-    """The inodes of what is protected: another one in its place was made by the command."""
+    known: frozenset[int] = frozenset()
+    """The inodes of what is protected, wherever it is moved: any other was made by the command."""
 
 
 class CommandFolders(Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ def command_place(folders: CommandFolders) -> CommandPlace:
         writable=writable,
         read_only=tuple(kept),
         hidden=tuple(hidden),
-        known={path: path.lstat().st_ino for path in (*kept, *hidden)},
+        known=frozenset(path.lstat().st_ino for path in (*kept, *hidden)),
     )
 
 
@@ -90,7 +90,7 @@ def rename_repositories(place: CommandPlace) -> list[str]:
     renamed = []
     for path in (one for root in place.writable for one in _protected(root)):
         with suppress(OSError):
-            if is_secret(path.name) or path.lstat().st_ino == place.known.get(path):
+            if is_secret(path.name) or path.lstat().st_ino in place.known:
                 continue
             path.rename(_free_name(path))
             renamed.append(str(path.relative_to(place.root)) if place.root in path.parents else path.name)
