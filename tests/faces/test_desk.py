@@ -9,14 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from ripstop.differences import Hunk, apply_difference
 from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.desk_kinds import KINDS
+from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.registry import Registry
+from ripstop.kernel.run import DOUBT, GUARD
 from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.testing import ERRANDS, Errands
 from ripstop.testing.commands import Done, command
+from ripstop.views import kind_of
 from tests.faces import review_style
 from tests.faces.review_style import Drafts
 from tests.plugins.installation import installed_packages
@@ -68,6 +74,21 @@ def halted() -> None:
 # Looking
 
 
+@pytest.mark.parametrize(
+    ("ask", "kind"),
+    [
+        (review_style.REVIEW, "question"),
+        (replace(review_style.REVIEW, document=2), "review"),
+        (replace(review_style.REVIEW, document=2, edit=""), "question"),
+        (AskPerson(question="?", purpose=GUARD), "guard"),
+        (AskPerson(question="?", purpose=DOUBT), "doubt"),
+        (AskPerson(question="?", purpose="handoff"), "handoff"),
+    ],
+)
+def test_a_question_has_a_kind(ask: AskPerson, kind: str) -> None:
+    assert kind_of(ask) == kind and kind in KINDS
+
+
 @pytest.mark.req("S3-28", "S3-29")
 def test_a_review_has_everything_that_is_needed_to_decide(shop: Path) -> None:
     (item,) = desk()
@@ -85,8 +106,6 @@ def test_a_later_review_shows_what_has_changed_and_who_answered(shop: Path) -> N
     (hunk,) = item["difference"]
     removed, added = hunk["lines"][2:4]
     assert removed["segments"][1] == ["removed", "files"] and added["segments"][1] == ["added", "pictures"]
-    import msgspec
-
     assert apply_difference(FIRST, msgspec.convert([hunk], list[Hunk])) == SECOND
     (given,) = item["answers"]
     assert (given["by"], given["choice"], given["text"]) == ("ann", "feedback", "Pictures only.")
@@ -214,9 +233,10 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.long
 def test_of_two_people_who_answer_at_once_one_is_told_who_was_first(shop: Path) -> None:
     """Two processes, and a question for each round."""
-    rounds = [f"race-{number}" for number in range(15)]
+    rounds = [f"race-{number}" for number in range(40)]
     for run in rounds:
         review_style.start(shop, run, Drafts((FIRST,)))
     people = {

@@ -131,6 +131,7 @@ def test_a_question_can_be_left_for_the_desk(person: Person, shop: Path, typed: 
     assert code == 4 and "shop/3 stays on the desk." in told and "ripstop answer shop/3 CHOICE" in told
 
 
+@pytest.mark.long
 def test_an_answer_from_elsewhere_is_said_and_the_run_goes_on(person: Person, shop: Path) -> None:
     person.sees(PROMPT)
     person.types("half a sen")

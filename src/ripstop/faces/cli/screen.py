@@ -104,8 +104,9 @@ class Screen:
         return run_id == self._run_id or run_id.startswith(f"{self._run_id}.")
 
     def _see(self, event: LiveEvent) -> None:
-        if not self._run_id or (self._is_held and not isinstance(event, Token)):
-            self._before.append(event)
+        if not self._run_id or self._is_held:
+            if not (self._is_held and isinstance(event, Token)):  # as many as an hour brings
+                self._before.append(event)
             return
         if not self._mine(event.run_id):
             return
