@@ -16,6 +16,9 @@ from ripstop.runtime.performers import Kind, Refused
 from tests.performers.pipeline.projects import DESIGN, FEATURES, FEEDBACK, META, PLAN, REQUIREMENTS, ProjectDesk
 
 TOOLBOX = Toolbox(agent_tools())
+DEEP: list[Any] = []
+for _ in range(90):
+    DEEP = [DEEP]
 NAMES = {one.name: one for one in agent_tools()}
 
 
@@ -172,6 +175,10 @@ def test_an_update_keeps_the_name_of_a_field_in_somebody_elses_file(desk: AgentD
             },
             "cannot be used as a path",
         ),
+        ("update_component", {"id": "COMP-001", "interfaces": [{"x": DEEP}]}, "nested more than 20 levels deep"),
+        ("update_component", {"id": "COMP-001", "interfaces": [{"__proto__": "\x00"}]}, "control character U+0000"),
+        ("update_component", {"id": "COMP-001", "interfaces": [{"\ud800": 1}]}, "cannot be written as UTF-8"),
+        ("update_component", {"id": "COMP-001", "interfaces": [{"x": ["y" * 50_000]}]}, "is too long"),
         ("check_data_format", {"data_type": "everything"}, "requirements, features, design, plan, code"),
         ("provide_feedback", {"feedback_type": "praise", "severity": "minor", "details": "x"}, "build_error, quality"),
         ("provide_feedback", {"feedback_type": "suggestion", "severity": "huge", "details": "x"}, "critical, major"),
@@ -201,6 +208,23 @@ def test_a_file_that_a_person_has_broken_is_named_and_never_overwritten(desk: Ag
         "create_task", title="x", description="x", feature_id="FEAT-001", component_id="COMP-001"
     )
     assert not desk.call("check_data_format")["valid"]
+
+
+@pytest.mark.parametrize("link", [".cowork", ".cowork/data", ".cowork/data/requirements.json"])
+def test_tools_do_not_follow_links(desk: AgentDesk, link: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "x").write_text('{"requirements": []}')
+    place = desk.project / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(outside / "x" if link.endswith("json") else outside)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("get_requirements", {}),
+        ("create_requirement", {"title": "x", "description": "x"}),
+    ]
+    for tool, arguments in calls:
+        with pytest.raises(Refused, match=r"link"):
+            desk.call(tool, **arguments)
+    assert [path.name for path in outside.iterdir()] == ["x"] and len((outside / "x").read_text()) == 20
 
 
 def test_the_501st_entry_is_refused(desk: AgentDesk) -> None:

@@ -3,6 +3,8 @@
 They know nothing but the files, so each call reads what is on disk now. What a call got wrong is said in its error.
 """
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Annotated, Any
 
 import msgspec
@@ -41,6 +43,20 @@ def _cut(value: Any) -> Any:
     if isinstance(value, list):
         return [_cut(one) for one in value]
     return {name: _cut(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+def _created_by(function: Callable[..., Any], probe: Callable[..., Any], *names: str) -> list[Tool]:
+    """A tool for each of the names, which all do the same: prompts of the original system use more than one."""
+
+    def called(name: str) -> Callable[..., Any]:
+        @wraps(function)
+        def call(**given: Any) -> Any:
+            return function(**given)
+
+        call.__name__ = name
+        return call
+
+    return [tool("probeable", probe=probe, timeout=TIMEOUT)(called(name)) for name in names]
 
 
 # Requirements
@@ -92,8 +108,7 @@ def _feature_created(context: ToolContext, **given: Any) -> dict[str, Any] | Non
     return items.created(context, FEATURES, given)
 
 
-@tool("probeable", probe=_feature_created, timeout=TIMEOUT)
-def create_feature(
+def _create_feature(
     context: ToolContext,
     name: str,
     description: str,
@@ -101,26 +116,11 @@ def create_feature(
     completion_criteria: Texts = NONE,
 ) -> dict[str, Any]:
     """Add a feature that meets some requirements; the result has its id (FEAT-001). Names are unique."""
-    return _new_feature(context, name, description, requirement_ids, completion_criteria)
-
-
-@tool("probeable", probe=_feature_created, timeout=TIMEOUT)
-def add_feature(
-    context: ToolContext,
-    name: str,
-    description: str,
-    requirement_ids: Texts = NONE,
-    completion_criteria: Texts = NONE,
-) -> dict[str, Any]:
-    """Add a feature; the same as create_feature."""
-    return _new_feature(context, name, description, requirement_ids, completion_criteria)
-
-
-def _new_feature(
-    context: ToolContext, name: str, description: str, requirement_ids: Texts, completion_criteria: Texts
-) -> dict[str, Any]:
     given = {"name": name, "description": description, "requirement_ids": requirement_ids}
     return items.create(context, FEATURES, {**given, "completion_criteria": completion_criteria})
+
+
+create_feature, add_feature = _created_by(_create_feature, _feature_created, "create_feature", "add_feature")
 
 
 @tool("pure", timeout=TIMEOUT)
@@ -157,8 +157,7 @@ def _component_created(context: ToolContext, **given: Any) -> dict[str, Any] | N
     return items.created(context, DESIGN, given)
 
 
-@tool("probeable", probe=_component_created, timeout=TIMEOUT)
-def create_component(
+def _create_component(
     context: ToolContext,
     name: str,
     component_type: str,
@@ -168,35 +167,14 @@ def create_component(
     interfaces: Interfaces = NONE,
 ) -> dict[str, Any]:
     """Add a component to the design, such as a frontend_component or a backend_service; the result has its id."""
-    return _new_component(context, name, component_type, responsibilities, technology, related_features, interfaces)
-
-
-@tool("probeable", probe=_component_created, timeout=TIMEOUT)
-def create_design_component(
-    context: ToolContext,
-    name: str,
-    component_type: str,
-    responsibilities: Texts,
-    technology: str,
-    related_features: Texts = NONE,
-    interfaces: Interfaces = NONE,
-) -> dict[str, Any]:
-    """Add a component to the design; the same as create_component."""
-    return _new_component(context, name, component_type, responsibilities, technology, related_features, interfaces)
-
-
-def _new_component(
-    context: ToolContext,
-    name: str,
-    component_type: str,
-    responsibilities: Texts,
-    technology: str,
-    related_features: Texts,
-    interfaces: Interfaces,
-) -> dict[str, Any]:
     given = {"name": name, "component_type": component_type, "responsibilities": responsibilities}
     more = {"technology": technology, "related_features": related_features, "interfaces": interfaces}
     return items.create(context, DESIGN, {**given, **more})
+
+
+create_component, create_design_component = _created_by(
+    _create_component, _component_created, "create_component", "create_design_component"
+)
 
 
 @tool("pure", timeout=TIMEOUT)

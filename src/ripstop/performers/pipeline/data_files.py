@@ -153,6 +153,7 @@ def load(folder: CoworkFolder, file: DataFile) -> DataDocument:
 
 def save(folder: CoworkFolder, document: DataDocument, stage: str = "", by: str = "") -> str:
     """Write a document that was changed in place. Returns the file's hash."""
+    assert is_plain(document.content), "what is written must be read back"
     if "updated_at" in document.content:
         document.content["updated_at"] = now()
     return folder.write(document.file.path, as_json(document.content), stage, f"write by {by}" if by else "write")

@@ -6,7 +6,7 @@ from typing import Any, get_origin, get_type_hints
 
 from msgspec import Struct
 
-from ripstop.kernel.plain import is_plain, shown
+from ripstop.kernel.plain import DEEPEST, is_plain, shown
 from ripstop.performers.folders import parts_of
 from ripstop.runtime.performers import Refused
 
@@ -16,6 +16,8 @@ MAX_TEXT = 20_000
 """Characters of one text."""
 MAX_LIST = 200
 """Texts in one list."""
+MAX_DEPTH = 20
+"""Levels of lists and objects in one value."""
 MAX_LINE = 300
 """Characters of a title or a name."""
 _LINES = ("title", "name", "component_type")
@@ -73,11 +75,21 @@ def _texts(name: str, values: list[Any]) -> list[Any]:
     if len(values) > MAX_LIST:
         raise Refused(f"{name} has {len(values):,} entries; at most {MAX_LIST} are possible.", "agent")
     for number, one in enumerate(values):
-        if isinstance(one, str):
-            text(one, f"{name}[{number}]")
-        elif not is_plain(one) or len(repr(one)) > MAX_TEXT:
-            raise Refused(f"{name}[{number}] is too long or nested too deeply.", "agent")
+        if not is_plain(one, DEEPEST - MAX_DEPTH) or len(repr(one)) > 2 * MAX_TEXT:
+            raise Refused(f"{name}[{number}] is too long or nested more than {MAX_DEPTH} levels deep.", "agent")
+        _check_texts(one, f"{name}[{number}]")
     if name == "files_to_create":
         for one in values:
             parts_of(one)
     return values
+
+
+def _check_texts(value: Any, place: str) -> None:
+    """Check every text in a value that is not too deep."""
+    if isinstance(value, str):
+        text(value, place)
+    elif isinstance(value, list | dict):
+        for one in value:
+            _check_texts(one, place)
+            if isinstance(value, dict):
+                _check_texts(value[one], place)
