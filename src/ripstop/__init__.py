@@ -83,9 +83,9 @@ if TYPE_CHECKING:
     from ripstop.performers.messages import DeliveredMessage as DeliveredMessage
     from ripstop.performers.tools.context import ToolContext as ToolContext
     from ripstop.performers.tools.toolbox import tool as tool
-    from ripstop.plugins import BUILT_IN as BUILT_IN
     from ripstop.plugin_types import Plugin as Plugin
     from ripstop.plugin_types import PluginCommand as PluginCommand
+    from ripstop.plugins import BUILT_IN as BUILT_IN
     from ripstop.plugins import Plugins as Plugins
     from ripstop.plugins import find as find
     from ripstop.runtime.engine import Attachment as Attachment

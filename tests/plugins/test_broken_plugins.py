@@ -7,7 +7,8 @@ import pytest
 
 from ripstop.app import App
 from ripstop.kernel.errors import UsageError
-from ripstop.plugins import BUILT_IN, Plugin, Plugins
+from ripstop.plugin_types import Plugin
+from ripstop.plugins import BUILT_IN, Plugins
 from tests.plugins import broken
 from tests.plugins.installation import ROOT, as_json, install, installed_packages, process, ripstop
 from tests.toy_style import PLUGIN

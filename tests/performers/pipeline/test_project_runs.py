@@ -10,7 +10,8 @@ import pytest
 from ripstop.app import App
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.events import RunSettings
-from ripstop.plugins import BUILT_IN, Plugin, Plugins
+from ripstop.plugin_types import Plugin
+from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.testing import Errands
 from tests.performers.pipeline.cowork_kills import STORY
 from tests.performers.pipeline.projects import META, ProjectDesk
