@@ -14,7 +14,8 @@ from ripstop.kernel.events import Event, Record, Started
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import News, Settled, Style, StyleKit
-from ripstop.plugin_types import BUILT_IN, Plugin, Plugins
+from ripstop.plugin_types import Plugin
+from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.runtime.engine import Engine
 
 REVIEW = AskPerson(

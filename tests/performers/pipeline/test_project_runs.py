@@ -16,12 +16,7 @@ from ripstop.testing import Errands
 from tests.performers.pipeline.cowork_kills import STORY
 from tests.performers.pipeline.projects import META, ProjectDesk
 
-PLUGIN = Plugin(
-    name="errands",
-    kits=("ripstop.testing:ERRANDS",),
-    tools="ripstop.performers.pipeline.tools:own_tools",
-    agent_tools="ripstop.performers.pipeline.agent_tools:agent_tools",
-)
+PLUGIN = Plugin(name="errands", kits=("ripstop.testing:ERRANDS",))
 
 
 async def run_story(folder: Path, commands: list[CallTool]) -> Any:

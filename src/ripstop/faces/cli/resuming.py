@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .options import Options
 
+NO_PROJECT = "No project found in this folder"
 ENDED_EARLY = ("limit", "stopped", "failed", "restart")
 WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
 
@@ -112,7 +113,7 @@ async def latest_unfinished(app: "App") -> str:
         if can_be_resumed(app, run):
             _check_limit(app, run)
             return run.id
-    raise UsageError("Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
+    raise UsageError(f"{NO_PROJECT}. Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
 
 
 def _check_limit(app: "App", run: "Run[Any]") -> None:

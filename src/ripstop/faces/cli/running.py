@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
+from ripstop.kernel.errors import JournalNotFound, UsageError
+
 from .limit_options import WithLimits, limit_options
 from .options import FolderPath, Options, pairs, shared_options
 from .output import keep_working_without_readers
-from .resuming import can_be_resumed, tell_missing_tools, work_here
+from .resuming import NO_PROJECT, can_be_resumed, tell_missing_tools, work_here
 from .signals import resume_with, stop_requested
 from .summary import GRACE, exit_code, summary
 from .terminal import at_terminal, say, say_json
@@ -83,8 +85,13 @@ def start_and_follow(
     goal: str,
     workspace: Path | None,
     values: dict[str, str],
+    before: "Callable[[App], Awaitable[None]] | None" = None,
 ) -> NoReturn:
-    """Start a run of a workflow, follow it, and end the process with the exit code that says how it went."""
+    """Start a run of a workflow, follow it, and end the process with the exit code that says how it went.
+
+    Args:
+        before: Done right before the run is started.
+    """
     from ripstop.checks.start import check_start, workspace_for
     from ripstop.checks.trust import Trust
     from ripstop.plugins import installed
@@ -93,6 +100,8 @@ def start_and_follow(
     style, definition = registry.kits[workflow.style].style, registry.load(workflow.style, workflow.content)
 
     async def start(app: "App") -> Followed:
+        if before:
+            await before(app)
         run = await app.start(workflow, goal, workspace=workspace, values=values)
         tell_missing_tools(app, run)
         return Followed(run.id)
@@ -182,7 +191,14 @@ def resume(
     async def start(app: "App") -> Followed:
         return await _resumed(options, app, run_id, raised, workspace, accept_edits)
 
-    sys.exit(with_consent(options, lambda: asyncio.run(follow_run(options, options.settings(), start, is_project))))
+    try:
+        code = with_consent(options, lambda: asyncio.run(follow_run(options, options.settings(), start, is_project)))
+    except JournalNotFound as error:
+        if run_id:
+            raise
+        how = '`ripstop new "IDEA"` starts a project, `ripstop run WORKFLOW` a run; --store names another journal.'
+        raise UsageError(f"{NO_PROJECT}. {error} {how}") from error
+    sys.exit(code)
 
 
 async def _resumed(

@@ -58,6 +58,8 @@ class OpenCall(Struct, frozen=True, kw_only=True):
 class BeginCall(Struct, frozen=True, kw_only=True):
     stage: str
     inputs: tuple[str, ...] = ()
+    may_miss: bool = False
+    """Whether the stage can do without an input that is not there."""
     files: bool = False
 
 
@@ -171,11 +173,13 @@ def _idea(folder: CoworkFolder) -> str:
 
 
 def begin_stage(folder: CoworkFolder, call: BeginCall) -> dict[str, Any]:
-    inputs = {path: _input(folder, path, call.inputs) for path in call.inputs}
+    missing = [path for path in call.inputs if folder.read(path) is None] if call.may_miss else []
+    inputs = {path: _input(folder, path, call.inputs) for path in call.inputs if path not in missing}
     listing = list_files(folder.project).files if call.files else []
     Session(folder).change(call.stage, current_stage=call.stage)
     return {
         "inputs": inputs,
+        "missing": missing,
         "feedback": latest_feedback(folder),
         "files": msgspec.to_builtins(listing[:MAX_FILES]),
         "more_files": max(0, min(len(listing), MAX_LISTED) - MAX_FILES),

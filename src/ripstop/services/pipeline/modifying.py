@@ -58,10 +58,13 @@ def plan_modify(folder: Path, pipeline: Pipeline, stage: str) -> ModifyPlan:
         )
 
 
-def undo_modify(folder: Path) -> UndoneBackup:
+def undo_modify(folder: Path, over: frozenset[str] = frozenset()) -> UndoneBackup:
     """Put back the files that the last `modify` removed. What is in their place now is kept in a backup of its own.
 
     A second undo undoes the `modify` before.
+
+    Args:
+        over: Runs that have ended, although this process may still hold the project for them.
 
     Raises:
         UsageError: There is no project or no backup, a copy was changed, or a run is at work.
@@ -71,7 +74,7 @@ def undo_modify(folder: Path) -> UndoneBackup:
     with usage_errors():
         cowork.prepare_locks()
         try:
-            with locks.working(folder, _UNDO):
+            with locks.working(folder, _UNDO, over):
                 try:
                     return undo(cowork, Session(cowork))
                 finally:

@@ -5,7 +5,7 @@ the first stage of a new run (`starting.py`).
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.pipeline.flows import default_flow
@@ -20,7 +20,7 @@ from .starting import StartingPoint, first_stage
 if TYPE_CHECKING:
     from ripstop.app import App
     from ripstop.plugins import Plugins
-    from ripstop.runtime.engine import View
+    from ripstop.runtime.engine import Engine, View
 
 STYLE = "pipeline"
 
@@ -52,7 +52,7 @@ class DeliveryProjects:
     async def resume(self, app: "App", folder: Path) -> FoundWork:
         """The project's own run, if it can continue; else a new one, from the stage that its files say."""
         state = project_state(folder)
-        view = await _run(app, state.run)
+        view = await _run(app.engine, state.run)
         if view is not None and _continues(app, view):
             return FoundWork(view.run.id, tuple(_about_products(state.missing, state.changed)))
         flow = ProjectFlow(app.plugins, flow_of(folder))
@@ -64,11 +64,23 @@ class DeliveryProjects:
         return FoundWork(run.id, tuple(_notes(start)))
 
 
-async def _run(app: "App", run_id: str) -> "View | None":
+class LastRun(NamedTuple):
+    """The run that worked on a project last, as far as this journal knows it."""
+
+    run_id: str = ""
+    has_ended: bool = False
+
+
+async def last_run(engine: "Engine", folder: Path) -> LastRun:
+    view = await _run(engine, session_of(folder).run)
+    return LastRun(view.run.id, bool(view.run.ended)) if view is not None else LastRun()
+
+
+async def _run(engine: "Engine", run_id: str) -> "View | None":
     if not run_id:
         return None
     try:
-        return await app.engine.look(run_id)
+        return await engine.look(run_id)
     except RunNotFound:
         return None
 

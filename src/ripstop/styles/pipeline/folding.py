@@ -105,6 +105,7 @@ def _looked(state: PipelineState, number: int, value: dict[str, Any]) -> Pipelin
             given = StageInput(
                 number,
                 {str(path): str(text) for path, text in texts.items()},
+                tuple(map(str, value.get("missing") or ())),
                 tuple(value.get("feedback") or ()),
                 tuple(value.get("files") or ()),
             )

@@ -58,6 +58,7 @@ def _task(state: PipelineState, phase: str) -> str:
         _section("Change that is wanted", state.arguments.change),
         _section("Why the project went back to this stage", state.goto_reason),
         *(_section(f"File .cowork/{path}", text) for path, text in state.given.texts.items()),
+        _section("Files that are not there", "\n".join(f".cowork/{path}" for path in state.given.missing)),
         _section("Files of the project", _files(state)),
         _section("What the engine found", _json(facts)),
         _section("Feedback so far", _feedback(state)),

@@ -40,6 +40,8 @@ class StageInput(Struct, frozen=True):
     number: int = 0
     """The record with it."""
     texts: dict[str, str] = {}
+    missing: tuple[str, ...] = ()
+    """Inputs that are not there."""
     feedback: tuple[dict[str, Any], ...] = ()
     files: tuple[Any, ...] = ()
     """Files of the project, each with its size."""

@@ -34,7 +34,9 @@ def arguments(state: PipelineState, command: CallTool) -> dict[str, Any]:
     given["stage"] = stage.name
     match command.tool:
         case "cowork_begin":
-            return {**given, "inputs": list(stage.inputs), "files": stage.writes_code or stage.kind != "work"}
+            judges = stage.kind != "work"  # it says what it could not check
+            files = stage.writes_code or judges
+            return {**given, "inputs": list(stage.inputs), "may_miss": judges, "files": files}
         case "cowork_write":
             return {"stage": stage.name, **_write(state)}
         case "cowork_check":

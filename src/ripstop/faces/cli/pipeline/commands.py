@@ -14,6 +14,7 @@ from ripstop.faces.cli.terminal import say, say_json
 from ripstop.kernel.counting import count
 
 if TYPE_CHECKING:
+    from ripstop.app import App
     from ripstop.services.pipeline.modifying import ModifyPlan
     from ripstop.services.pipeline.status import ProjectStatus
 
@@ -74,7 +75,7 @@ def modify(
     from ripstop.plugins import installed
     from ripstop.services.pipeline.modifying import plan_modify
     from ripstop.services.pipeline.project import session_of
-    from ripstop.services.pipeline.runs import ProjectFlow, flow_of
+    from ripstop.services.pipeline.runs import ProjectFlow, flow_of, last_run
 
     if undo:
         if stage or change:
@@ -91,7 +92,15 @@ def modify(
         raise click.UsageError("Nothing was changed. Add --yes to restart without being asked.")
     values = {"mode": "modify", "stage": stage, **({"change": change} if change else {})}
     idea = session_of(here).idea
-    start_and_follow(options, with_limits(options.settings()), chosen.workflow, idea, here, values)
+
+    async def end_the_one_before(app: "App") -> None:
+        last = await last_run(app.engine, here)
+        if last.run_id and not last.has_ended:
+            await app.engine.cancel(last.run_id, because=f"the project is restarted at {stage}")
+            say(f"{last.run_id} is cancelled: the project is restarted.", err=True)
+
+    settings = with_limits(options.settings())
+    start_and_follow(options, settings, chosen.workflow, idea, here, values, end_the_one_before)
 
 
 def _show_plan(plan: "ModifyPlan") -> None:
@@ -111,9 +120,18 @@ def _agrees() -> bool:
 def _undo(options: Options) -> None:
     import msgspec
 
+    from ripstop.opening import open_engine
     from ripstop.services.pipeline.modifying import undo_modify
+    from ripstop.services.pipeline.runs import LastRun, last_run
 
-    done = undo_modify(Path.cwd())
+    async def look() -> LastRun:
+        async with open_engine(options.settings(), or_empty=True) as engine:
+            return await last_run(engine, Path.cwd())
+
+    last = asyncio.run(look())
+    if last.run_id and not last.has_ended:
+        raise click.UsageError(f"{last.run_id} has not ended. End it first:  ripstop cancel {last.run_id}")
+    done = undo_modify(Path.cwd(), frozenset({last.run_id}))
     if options.as_json:
         return say_json(msgspec.to_builtins(done))
     for path in done.restored:

@@ -1,0 +1,312 @@
+"""A delivery project from the command line: new, review, resume, modify, undo, status."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.walks.delivery import (
+    IDEA,
+    SCRIPT,
+    answer_of,
+    artifact,
+    data,
+    deliver,
+    lines,
+    meta,
+    pass_all,
+    questions,
+    ripstop,
+    say,
+    write_script,
+)
+
+STAGES = ["idea", "prd", "design", "plan", "coding", "check", "delivery"]
+MODEL = f"script:{SCRIPT}"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def delivery(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("delivered")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert deliver()[0] == 0
+    return folder
+
+
+@pytest.fixture
+def delivered(delivery: Path, here: None) -> None:
+    """A delivered project, in the current folder."""
+    shutil.copytree(delivery, ".", dirs_exist_ok=True)
+
+
+def files() -> set[str]:
+    return {str(path.relative_to(".cowork")) for path in Path(".cowork").rglob("*") if path.is_file()}
+
+
+PRODUCTS = {
+    *("artifacts/idea.md", "artifacts/prd_draft.md", "artifacts/design_draft.md", "artifacts/plan_draft.md"),
+    *("artifacts/coding_draft.md", "artifacts/check_report.md", "artifacts/delivery_report.md"),
+    *("data/requirements.json", "data/feature_list.json", "data/design_spec.json"),
+    *("data/implementation_plan.json", "data/code_metadata.json", "session/meta.json"),
+}
+
+
+@pytest.mark.req(
+    *("S3-1", "S3-2", "S3-3", "S3-4", "S3-5", "S3-6", "S3-7", "S3-8", "S3-9", "S3-10", "S3-13", "S3-14", "S3-27"),
+    *("S3-33", "S3-38", "S3-60", "S3-61", "S3-62", "S3-81", "S3-85", "S3-97", "S3-99", "S3-100", "S3-101"),
+)
+def test_seven_stages_with_feedback_twice_an_edit_and_passes_leave_every_file(tmp_path: Path) -> None:
+    replies = lines()
+    second = next(number for number, one in enumerate(replies) if one["agent"] == "prd") + 1
+    replies.insert(second, {"agent": "prd", "reply": "# Still five"})
+    model = write_script(tmp_path, replies)
+    code, result = answer_of("--model", model, "new", IDEA)
+    assert (code, result["outcome"]) == (4, "waiting")
+    assert [one["title"] for one in result["waiting"]] == ["artifacts/prd_draft.md"]
+    say("feedback", "Too many.", "--field", "severity=critical", "--field", "type=quality_issue", "--as", "ann")
+    assert answer_of("resume")[0] == 4
+    say("I said: too many", "--as", "ann")
+    assert answer_of("resume")[0] == 4
+    assert questions()[0]["previous"] == "# Still five"
+    say("pass")
+    assert answer_of("resume")[0] == 4
+    mine = "# 我的设计\r\n\n  two parts, as I like them   \n\n"
+    (tmp_path / "mine.md").write_bytes(mine.encode())
+    say("edit", "--file", "mine.md")
+    code, result = pass_all(*answer_of("resume"))
+    assert (code, result["outcome"]) == (0, "completed"), result
+    assert result["because"] == "Delivered. The report is .cowork/artifacts/delivery_report.md."
+    assert files() - {"logs/engine.jsonl"} == PRODUCTS | {"session/feedback_history.json"}
+    assert Path(".cowork/artifacts/design_draft.md").read_bytes() == mine.encode(), "word for word"
+    assert [one["id"] for one in data("requirements.json")["requirements"]] == ["REQ-001", "REQ-002", "REQ-003"]
+    assert [one["id"] for one in data("feature_list.json")["features"]] == ["FEAT-001", "FEAT-002"]
+    assert [one["id"] for one in data("design_spec.json")["architecture"]["components"]] == ["COMP-001", "COMP-002"]
+    tasks = data("implementation_plan.json")["tasks"]
+    assert [(one["id"], one["status"], one["dependencies"]) for one in tasks] == [
+        ("TASK-001", "completed", []),
+        ("TASK-002", "completed", ["TASK-001"]),
+    ]
+    assert [one["path"] for one in data("code_metadata.json")["files"]] == ["app.js", "index.html", "style.css"]
+    history = json.loads(Path(".cowork/session/feedback_history.json").read_text())["feedbacks"]
+    assert [(one["severity"], one["feedback_type"], one["details"], one["by"]) for one in history] == [
+        ("critical", "quality_issue", "Too many.", "ann"),
+        ("major", "suggestion", "I said: too many", "ann"),
+    ]
+    assert list(meta()["completed"]) == STAGES
+    report = artifact("delivery_report.md")
+    assert "| `index.html` |" in report and "Too many." in report and "design: edit by" in report
+    assert Path("index.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.req("S3-19")
+@pytest.mark.parametrize("command", [("modify", "--from", "prd"), ("modify", "--undo"), ("status",)])
+def test_without_a_project_commands_say_so(command: tuple[str, ...]) -> None:
+    done = ripstop(*command)
+    assert done.exit_code == 2 and "No project found" in done.output
+    assert not list(Path().iterdir()), "and make nothing"
+
+
+def test_a_bare_resume_without_project_and_journal_says_so() -> None:
+    done = ripstop("resume")
+    assert done.exit_code == 2 and "No project found" in done.output
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.req("S3-17", "S3-18")
+def test_a_project_restarts_only_at_the_stages_that_make_something(delivered: None) -> None:
+    for stage in ("idea", "check", "delivery", "nowhere", "", "../prd"):
+        done = ripstop("modify", f"--from={stage}", "--yes")
+        assert done.exit_code == 2, done.output
+        assert not stage or ("Unknown stage" in done.output and "prd, design, plan, coding" in done.output)
+
+
+def test_a_second_project_in_the_same_folder_is_refused(delivered: None) -> None:
+    done = ripstop("new", "another")
+    assert done.exit_code == 2 and "Project already initialized" in done.output
+
+
+@pytest.mark.req("S3-20")
+def test_a_delivered_project_is_not_resumed(delivered: None) -> None:
+    done = ripstop("resume")
+    assert done.exit_code == 2 and "project already completed" in done.output.lower()
+
+
+@pytest.mark.parametrize("idea", ["", "   "])
+def test_an_empty_idea_is_refused_and_nothing_is_made(idea: str) -> None:
+    done = ripstop("new", idea)
+    assert done.exit_code == 2 and not list(Path().iterdir())
+
+
+# Modify
+
+
+@pytest.mark.req("S3-16", "S3-57", "S3-58", "S3-59")
+def test_modify_removes_and_redoes_exactly_what_it_says(delivered: None, tmp_path: Path) -> None:
+    before = {name: Path(".cowork", name).read_bytes() for name in PRODUCTS}
+    told = ripstop("modify", "--from", "design", "one file only")
+    assert told.exit_code == 2 and "Nothing was changed" in told.output
+    removed = {line.split()[1].removeprefix(".cowork/") for line in told.output.splitlines() if line[:7] == "removes"}
+    later = {
+        name for name in PRODUCTS if not any(word in name for word in ("idea", "prd", "requ", "feature", "session"))
+    }
+    assert removed == later
+    code, result = answer_of("--model", MODEL, "modify", "--from", "design", "one file only", "--yes")
+    assert (code, result["path"]) == (4, ["design"])
+    assert not files() & (later - {"artifacts/design_draft.md"}), "and nothing else was made yet"
+    assert meta()["current_stage"] == "design" and list(meta()["completed"]) == ["idea", "prd"]
+    prompts = [json.loads(line) for line in ripstop("log", result["run"], "--json").stdout.splitlines()]
+    asked = [one["command"]["prompt"] for one in prompts if one.get("command", {}).get("type") == "ask_agent"]
+    assert "one file only" in asked[0]
+    code, result = pass_all(code, result)
+    assert (code, result["outcome"]) == (0, "completed")
+    for name in PRODUCTS - later - {"session/meta.json"}:
+        assert Path(".cowork", name).read_bytes() == before[name], name
+    assert later <= files()
+    backup = Path(".cowork/backups", result["run"])
+    assert all((backup / name).read_bytes() == before[name] for name in later), "what was removed is kept"
+
+
+def test_undo_puts_back_what_modify_removed_to_the_byte(delivered: None) -> None:
+    before = {name: Path(".cowork", name).read_bytes() for name in PRODUCTS - {"session/meta.json"}}
+    code, result = answer_of("--model", MODEL, "modify", "--from", "prd", "--yes")
+    assert code == 4
+    refused = ripstop("modify", "--undo")
+    assert refused.exit_code == 2 and f"ripstop cancel {result['run']}" in refused.output
+    assert ripstop("cancel", result["run"]).exit_code == 0
+    done = ripstop("modify", "--undo")
+    assert done.exit_code == 0, done.output
+    assert {name: Path(".cowork", name).read_bytes() for name in before} == before
+    assert "project already completed" in ripstop("resume").output.lower()
+    assert ripstop("modify", "--undo").exit_code == 2
+
+
+def test_modify_ends_the_run_that_waits(tmp_path: Path) -> None:
+    _, first = answer_of("--model", MODEL, "new", IDEA)
+    code, second = answer_of("modify", "--from", "prd", "--yes", "--model", MODEL)
+    assert code == 4 and second["run"] != first["run"]
+    shown = json.loads(ripstop("--json", "show", first["run"]).stdout)
+    assert shown["outcome"] == "stopped" and "restarted at prd" in shown["because"]
+
+
+# Going back
+
+
+def with_goto() -> list[dict[str, Any]]:
+    call = {"tool": "goto_stage", "args": {"stage": "design", "reason": "the store has no limit"}}
+    kept = [one for one in lines() if one["agent"] != "check"]
+    return [*kept, {"agent": "check", "reply": "", "calls": [call]}, {"agent": "check", "reply": "Go back."}]
+
+
+@pytest.mark.req("S3-52", "S3-54", "S3-55", "S3-56")
+def test_a_check_that_goes_back_never_delivers_and_names_the_command(tmp_path: Path) -> None:
+    code, result = deliver(write_script(tmp_path, with_goto()))
+    assert (code, result["outcome"]) == (5, "restart")
+    assert result["ways_on"] == ["ripstop modify --from design"]
+    assert "artifacts/delivery_report.md" not in files() and "artifacts/check_report.md" in files()
+    assert (meta()["current_stage"], meta()["restart_reason"]) == ("design", "the store has no limit")
+    assert "check" not in meta()["completed"]
+    assert "the store has no limit" in ripstop("status").output
+    code, result = answer_of("resume", "--model", MODEL)
+    assert (code, result["path"]) == (4, ["design"]), result
+    assert meta()["restart_reason"] is None
+
+
+@pytest.mark.req("S3-73", "S3-74", "S3-75")
+def test_without_code_there_is_no_report_however_many_tasks_are_completed(tmp_path: Path) -> None:
+    replies = lines()
+    for one in replies:
+        one["calls"] = [call for call in one.get("calls", []) if call["tool"] != "write_file"]
+    code, result = deliver(write_script(tmp_path, replies))
+    assert code == 1 and result["because"].startswith("❌ Project incomplete: No code files found")
+    assert "artifacts/delivery_report.md" not in files()
+    assert {one["status"] for one in data("implementation_plan.json")["tasks"]} == {"completed"}
+    Path("index.html").write_text("<p>by hand</p>")
+    code, result = answer_of("resume")
+    assert (code, result["outcome"]) == (0, "completed"), "somebody has written it since"
+
+
+# Resume by files
+
+DESIGNED = {"data/requirements.json", "data/feature_list.json", "data/design_spec.json"}
+
+
+@pytest.mark.req("S3-15", "S3-21", "S3-22", "S3-23", "S3-24", "S3-26")
+@pytest.mark.parametrize(
+    ("kept", "stage"),
+    [
+        ({"artifacts/idea.md"}, "prd"),
+        ({"artifacts/idea.md", "data/requirements.json", "data/feature_list.json"}, "design"),
+        (DESIGNED, "plan"),
+        (DESIGNED | {"data/implementation_plan.json"}, "coding"),
+    ],
+)
+def test_a_folder_without_marks_is_resumed_by_its_files(delivered: None, kept: set[str], stage: str) -> None:
+    for name in files() - kept:
+        Path(".cowork", name).unlink()
+    for path in Path(".ripstop").rglob("journal.db*"):
+        path.unlink()
+    os.rename(".ripstop", ".old")
+    code, result = answer_of("resume", "--model", MODEL)
+    assert (code, result["path"][0]) == (4, stage)
+    assert pass_all(code, result)[0] == 0
+
+
+def test_a_half_written_file_is_not_a_finished_stage(delivered: None) -> None:
+    for name in files() - {"artifacts/idea.md", "data/requirements.json", "data/feature_list.json"}:
+        Path(".cowork", name).unlink()
+    path = Path(".cowork/data/requirements.json")
+    path.write_text(path.read_text()[:-40])
+    done = ripstop("resume", "--model", MODEL)
+    assert done.exit_code == 4
+    assert "data/requirements.json" in done.output and "'prd'" in done.output
+
+
+def test_a_product_that_is_gone_is_named_and_made_again(delivered: None) -> None:
+    Path(".cowork/data/design_spec.json").unlink()
+    done = ripstop("resume", "--model", MODEL)
+    assert done.exit_code == 4 and "There is no .cowork/data/design_spec.json." in done.output
+    assert "'design'" in done.output
+
+
+@pytest.mark.req("S3-93", "S3-25")
+def test_a_stage_whose_model_failed_is_continued_by_resume(tmp_path: Path) -> None:
+    replies = lines()
+    plan = next(number for number, one in enumerate(replies) if one["agent"] == "plan")
+    broken = [*replies[:plan], {"agent": "plan", "error": "refused"}, *replies[plan:]]
+    code, result = deliver(write_script(tmp_path, broken))
+    assert code == 1 and "The stage 'plan' failed" in result["because"]
+    code, result = pass_all(*answer_of("resume"))
+    assert (code, result["outcome"]) == (0, "completed")
+
+
+def test_an_answer_given_twice_changes_nothing_and_says_who_was_first() -> None:
+    answer_of("--model", MODEL, "new", IDEA)
+    (question,) = questions()
+    assert ripstop("answer", question["id"], "pass", "--as", "ann").exit_code == 0
+    second = ripstop("answer", question["id"], "feedback", "no!", "--as", "ben")
+    assert second.exit_code == 2
+    assert "ann" in second.output and "pass" in second.output
+
+
+@pytest.mark.req("S3-38")
+def test_the_status_counts_what_is_there(delivered: None) -> None:
+    shown = ripstop("status").output
+    for row in ("requirements  3", "features      2/2", "components    2", "tasks         2/2"):
+        assert row in shown
+    found = json.loads(ripstop("--json", "status").stdout)
+    assert found["project"]["completed"] == STAGES and found["calls"] > 20
+
+
+def test_the_run_is_drawn_with_its_stages(delivered: None) -> None:
+    run = json.loads(ripstop("--json", "runs").stdout)[0]["run"]
+    drawn = ripstop("graph", run, "--format", "mermaid").output
+    assert all(stage in drawn for stage in STAGES)
