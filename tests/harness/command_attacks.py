@@ -142,7 +142,8 @@ class World:
         found = {}
         for folder in (self.base / "outside", self.base / "home"):
             for path in (folder, *sorted(folder.rglob("*"))):
-                found[str(path)] = _seen(path)
+                if os.path.lexists(path):  # an attack can get through
+                    found[str(path)] = _seen(path)
         for path in map(Path, OF_SYSTEM):
             found[str(path)] = _seen(path)
         for folder in map(Path, WATCHED):
@@ -188,23 +189,27 @@ def _listening(world: World, family: int, address: Any, kind: int = socket.SOCK_
     """A listener that tells of everyone who gets through."""
     with socket.socket(family, kind) as listener:
         listener.bind(address)
+        listener.settimeout(0.1)
         if kind == socket.SOCK_STREAM:
             listener.listen()
+        over = threading.Event()
 
         def accept() -> None:
-            while True:
+            while not over.is_set():
                 try:
                     if kind == socket.SOCK_STREAM:
                         listener.accept()[0].close()
                     else:
                         listener.recv(100)
-                except OSError:
-                    return
+                except TimeoutError:
+                    continue
                 world.effects.append(f"{address!r} was reached")
 
-        threading.Thread(target=accept, daemon=True).start()
+        accepting = threading.Thread(target=accept, daemon=True)
+        accepting.start()
         yield listener.getsockname()[1] if family == socket.AF_INET else 0
-        listener.shutdown(socket.SHUT_RDWR) if kind == socket.SOCK_STREAM else None
+        over.set()
+        accepting.join()
 
 
 def processes_left(base: Path) -> list[str]:
