@@ -1,5 +1,6 @@
 """One attack by a command, and what must come of it. The texts of attacks are filled in by `command_attacks.World`."""
 
+import re
 from typing import Any, NamedTuple
 
 
@@ -20,5 +21,5 @@ class Attack(NamedTuple):
 
 def python(code: str) -> list[str]:
     # in two pieces, because a traceback can quote the line
-    said = code.replace("'ESCAPED'", "'ESC' 'APED'")
+    said = re.sub(r"(?<!b)'ESCAPED'", "'ESC' 'APED'", code)
     return ["python3", "-c", f"import os, shutil, sys\n{said}"]

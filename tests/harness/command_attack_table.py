@@ -17,8 +17,15 @@ PROTECTED = (
     *(".git/hooks/pre-commit", ".git/config", ".ripstop/journal.db", ".cowork/artifacts/idea.md", "ripstop.toml"),
     *("workflows/a/workflow.yaml", "roles/x.md", ".inbox/x", ".env"),
 )
-OUTSIDE = ("{outside}", "{home}", "{base}/outside/new", "{base}/outside/deep/x.txt")
-SYSTEM = ("/etc/ripstop-attack", "/tmp/ripstop-attack", "/usr/local/bin/ripstop-attack", "/dev/shm/ripstop-attack")
+OUTSIDE = ("{outside}", "{home}", "{base}/outside/deep/x.txt")
+SYSTEM = (
+    "{base}/outside/new",
+    "{base}/home/new",
+    "/etc/ripstop-attack",
+    "/tmp/ripstop-attack",
+    "/usr/local/bin/ripstop-attack",
+    "/dev/shm/ripstop-attack",
+)
 """Files that are not there."""
 TARGETS = (*OUTSIDE, *PROTECTED)
 
@@ -39,9 +46,9 @@ WRITES = {
     "xattr": "os.setxattr(t, 'user.x', b'x')",
     "link and write": "os.link(t, 'src/hard'); open('src/hard', 'w').write('x')",
     "symlink and write": "os.symlink(os.path.abspath(t), 'src/soft'); open('src/soft', 'w').write('x')",
-    "symlink over": "os.symlink('/', t)",
-    "mkdir": "os.mkdir(t)",
-    "fifo": "os.mkfifo(t)",
+    "symlink over": "os.symlink('/', 'src/l'); os.replace('src/l', t)",
+    "mkdir": "if os.path.lexists(t): os.unlink(t)\nos.mkdir(t)",
+    "fifo": "if os.path.lexists(t): os.unlink(t)\nos.mkfifo(t)",
     "through /proc/self/root": "open('/proc/self/root' + os.path.abspath(t), 'w').write('x')",
     "through /proc/1/root": "open('/proc/1/root' + os.path.abspath(t), 'w').write('x')",
     "through /proc/PPID/root": "open('/proc/%d/root' % os.getppid() + os.path.abspath(t), 'w').write('x')",
@@ -70,7 +77,7 @@ READS = {
     "by hard link": "os.link(t, 'src/hard'); print(open('src/hard').read())",
     "by /proc/self/root": "print(open('/proc/self/root' + os.path.abspath(t)).read())",
     "by /proc/1/root": "print(open('/proc/1/root' + os.path.abspath(t)).read())",
-    "by /proc/PPID/cwd": "print(open('/proc/%d/cwd/' % os.getppid() + t).read())",
+    "by /proc/PPID/root": "print(open('/proc/%d/root' % os.getppid() + os.path.abspath(t)).read())",
     "by copy": "shutil.copyfile(t, 'src/copy'); print(open('src/copy').read())",
     "by sendfile": "print(os.sendfile(1, os.open(t, os.O_RDONLY), 0, 1000))",
     "by cat": "import subprocess; print(subprocess.run(['cat', t], capture_output=True).stdout)",
@@ -100,7 +107,7 @@ def files() -> Iterator[Attack]:
     for target in (
         "{outside}",
         "{home}",
-        "{base}/outside/new",
+        "{base}/outside/deep/x.txt",
         "/etc/ripstop-attack",
         ".git/config",
         ".ripstop/journal.db",
@@ -128,15 +135,14 @@ def _tools(target: str) -> Iterator[Attack]:
         ["find", "src", "-name", "a.txt", "-exec", "cp", "{{}}", target, ";"],
         ["find", "src", "-name", "a.txt", "-fprintf", target, "x"],
         ["tar", "-cf", target, "src"],
-        ["tar", "-cf", "src/x.tar", "--to-command", f"tee {target}", "src/a.txt"],
-        ["tar", "-C", "/", "-cf", "-", target],
+        ["tar", "-cf", "/dev/null", "src", "--checkpoint=1", f"--checkpoint-action=exec=cp src/a.txt {target}"],
+        ["tar", "-cf", "-", target],
         ["sort", "-o", target, "src/a.txt"],
         ["git", "diff", "--no-index", f"--output={target}", "src/a.txt", "src/b.txt"],
         ["git", "-c", "alias.x=!rm -rf {base}/outside", "x"],
         ["env", "sh", "-c", f"echo x > {target}"],
         ["env", "-S", f"rm -rf {target}"],
         ["make", "-f", "-", f"--eval=all:;echo x > {target}"],
-        ["patch", "-o", target, "src/a.txt", "src/x.patch"],
     ):
         yield Attack("other programs", command)
 

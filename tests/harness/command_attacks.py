@@ -38,6 +38,8 @@ from tests.performers.requests import tool_request
 SECRET = "canary-7f3a9c51"
 TOLD = "ESCAPED"
 MARK = "ripstop-attack"
+MOST_SEARCHED = 10_000_000
+"""Bytes of a file in which a secret is looked for."""
 WATCHED = ("/", "/etc", "/tmp", "/var/tmp", "/dev/shm", "/usr/local/bin", "/run")
 OF_SYSTEM = ("/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/usr/bin/env")
 
@@ -134,6 +136,7 @@ class World:
         found += [f"{name} is new" for name in after if name not in self._before]
         self._before = after
         found += self._changed_protected()
+        found += self._copied_secrets()
         if self.victim.poll() is not None:
             found.append("a process outside was killed")
         return found
@@ -166,6 +169,15 @@ class World:
             if ".git" in names and Path(folder) != self.project:
                 yield f"{folder}/.git is new"
 
+    def _copied_secrets(self) -> Iterator[str]:
+        for folder, names, files in os.walk(self.project):
+            names[:] = [name for name in names if name != ".ripstop"]
+            for path in (Path(folder, name) for name in files if not name.startswith(".env")):
+                if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_SEARCHED:
+                    continue
+                if SECRET.encode() in path.read_bytes():
+                    yield f"a secret was copied to {path}"
+
 
 def _seen(path: Path) -> str:
     found = path.lstat()
@@ -177,10 +189,15 @@ def _state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0].replace("R", "S")
 
 
-def _tree(path: Path) -> dict[str, tuple[int, bytes]]:
+def _tree(path: Path) -> dict[str, Any]:
+    """Everything below a path: permissions, and of files content and time."""
     every = [path, *path.rglob("*")] if os.path.lexists(path) else []
     return {
-        str(one.relative_to(path)): (one.lstat().st_mode, one.read_bytes() if one.is_file() else b"") for one in every
+        str(one.relative_to(path)): (
+            one.lstat().st_mode,
+            (one.read_bytes(), one.lstat().st_mtime_ns) if one.is_file() else None,
+        )
+        for one in every
     }
 
 
