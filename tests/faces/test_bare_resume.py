@@ -60,5 +60,6 @@ def test_that_nothing_is_unfinished_is_not_a_wrong_use_of_the_command(tmp_path: 
     done, _ = run(tmp_path, "ask.yaml", {"reply": '{"content": "written", "decisions": {"ready": false}}'})
     assert done.code == 0, done
     nothing = command("resume")
-    told = "ripstop: No project found in this folder. Nothing is unfinished in this journal. `ripstop runs` lists what is there.\n"
+    why = "No project found in this folder. Nothing is unfinished in this journal."
+    told = f"ripstop: {why} `ripstop runs` lists what is there.\n"
     assert (nothing.code, nothing.out, nothing.err) == (2, "", told)

@@ -3,8 +3,8 @@
 - A run holds `lock` from its first call until it releases the folder or its process ends. The file has the run's
   id in it.
 - Another run is refused at once, unless the run that holds it is over: then the id in the file is replaced. A process
-  that holds the lock for a run whose id is not in the file any more has lost it. Without an id in the file the folder is
-  free, because the run has released it in another process.
+  that holds the lock for a run whose id is not in the file any more has lost it. Without an id in the file the folder
+  is free, because the run has released it in another process.
 - The same run in another process continues: leases see to it that only one process performs a command, and the one that
   holds the lock may be about to notice that it has lost its lease.
 - `mutex` is held for the time of one call. So a call that was thought lost does not write into the middle of another,
