@@ -67,7 +67,8 @@ class World:
             (base / path).parent.mkdir(parents=True, exist_ok=True)
             (base / path).write_text(SECRET)
         self._make_template()
-        self.port = stack.enter_context(_listening(self, socket.AF_INET, ("127.0.0.1", 0)))
+        self.port = _free_port()
+        stack.enter_context(_listening(self, socket.AF_INET, ("127.0.0.1", self.port)))
         stack.enter_context(_listening(self, socket.AF_INET, ("127.0.0.1", self.port), socket.SOCK_DGRAM))
         stack.enter_context(_listening(self, socket.AF_UNIX, str(base / "outside" / "s")))
         stack.enter_context(_listening(self, socket.AF_UNIX, str(base / "run.sock")))
@@ -191,18 +192,33 @@ def _state(pid: int) -> str:
 
 def _tree(path: Path) -> dict[str, Any]:
     """Everything below a path: permissions, and of files content and time."""
-    every = [path, *path.rglob("*")] if os.path.lexists(path) else []
+    if path.is_symlink() or not path.exists():  # an attack can get through
+        return {}
+    every = [path, *path.rglob("*")]
     return {
         str(one.relative_to(path)): (
             one.lstat().st_mode,
             (one.read_bytes(), one.lstat().st_mtime_ns) if one.is_file() else None,
         )
         for one in every
+        if os.path.lexists(one)
     }
 
 
+def _free_port() -> int:
+    """A port of loopback that is free for both TCP and UDP."""
+    while True:
+        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
+            stream.bind(("127.0.0.1", 0))
+            try:
+                datagrams.bind(stream.getsockname())
+            except OSError:
+                continue
+            return int(stream.getsockname()[1])
+
+
 @contextmanager
-def _listening(world: World, family: int, address: Any, kind: int = socket.SOCK_STREAM) -> Iterator[int]:
+def _listening(world: World, family: int, address: Any, kind: int = socket.SOCK_STREAM) -> Iterator[None]:
     """A listener that tells of everyone who gets through."""
     with socket.socket(family, kind) as listener:
         listener.bind(address)
@@ -224,7 +240,7 @@ def _listening(world: World, family: int, address: Any, kind: int = socket.SOCK_
 
         accepting = threading.Thread(target=accept, daemon=True)
         accepting.start()
-        yield listener.getsockname()[1] if family == socket.AF_INET else 0
+        yield
         over.set()
         accepting.join()
 
