@@ -47,7 +47,7 @@ def headings(text: str) -> list[tuple[str, str]]:
 @example("> ```\nx")
 @example("- a\n\n  ```\nx\n```")
 @example("x\n===")
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_no_text_of_an_agent_changes_the_sections_of_a_report(prose: str) -> None:
     text = report_text(ReportCall(path=DELIVERY_REPORT, prose=prose, title="Notes"), FOUND, [], "r")
     found = headings(text)

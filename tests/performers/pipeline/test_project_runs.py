@@ -28,7 +28,7 @@ async def run_story(folder: Path, commands: list[CallTool]) -> Any:
         return (await app.wait(run)).run
 
 
-@pytest.mark.req("S3-70", "S3-102")
+@pytest.mark.req("S3-70")
 def test_a_run_takes_a_project_from_the_idea_to_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
