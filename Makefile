@@ -8,7 +8,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-commands soak-boards soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings coverage-of-requirements lock clean
+.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-commands soak-boards soak-projects soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings coverage-of-requirements lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -61,6 +61,9 @@ soak-commands: $(READY) ## About 1,000 attacks by commands of agents, under bubb
 
 soak-boards: $(READY) ## Kill runs on boards at every fail-point and 500 times at random; the boards must be the same
 	@$(BIN)/python -m tests.harness.board_crash --kills 500
+
+soak-projects: $(READY) ## Kill deliveries at every fail-point and 500 times at random; their files must be the same
+	@$(BIN)/python -m tests.harness.project_crash --kills 500
 
 fuzz: $(READY) ## 100,000 hostile paths, 5,000 symlink swaps, 20,000 mutated definitions
 	@$(BIN)/python -m tests.harness.path_race --paths 100000 --swaps 5000

@@ -73,7 +73,8 @@ def masked(path: Path) -> str:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
+    home = folder.with_name(f"home-of-{folder.name}")
+    return {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
 
 
 def asked(folder: Path, *arguments: str) -> Any:

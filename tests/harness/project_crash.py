@@ -16,7 +16,7 @@ UNREACHED = ("messages.", "worker.before_doubt", "worker.before_retry", "worker.
 """How the fail-points begin that no run of this project gets to."""
 POINTS = tuple(name for name in FAILPOINTS + COWORK_FAILPOINTS if not name.startswith(UNREACHED))
 EDITED = "# Design\n\nAs the person wrote it: 两个部分, to the last character.  \n\n\n"
-SKIPPED = (".ripstop", "state", ".cowork/logs", "script.jsonl", "edited.md")
+SKIPPED = (".ripstop", ".cowork/logs", "script.jsonl", "edited.md")
 
 
 class ProjectWork:

@@ -1,0 +1,19 @@
+"""A short version of `make soak-projects`: a delivery is killed, and its files are those of an unharmed one."""
+
+from pathlib import Path
+
+import pytest
+
+from ripstop.runtime.failpoints import COWORK_FAILPOINTS
+from tests.harness.killed_runs import AT_RANDOM, crash, table
+from tests.harness.project_crash import ProjectWork
+
+pytestmark = pytest.mark.long
+
+
+@pytest.mark.req("S3-25", "S3-64")
+def test_a_delivery_that_is_killed_anywhere_leaves_the_same_files(tmp_path: Path) -> None:
+    points = COWORK_FAILPOINTS[:2]
+    tally = crash(ProjectWork(), 3, 5, tmp_path, points, say=lambda _: None)
+    assert not tally.trouble, table(tally)
+    assert tally.kills[AT_RANDOM] >= 3 and {*points} <= {*tally.kills}
