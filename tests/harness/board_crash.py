@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from ripstop.runtime.failpoints import BOARD_FAILPOINTS, FAILPOINTS
-from tests.harness.killed_runs import asked, main, masked
+from tests.harness.killed_runs import found_in, main, masked
 
 ITERATIONS = 12
 UNREACHED = ("messages.", "worker.before_doubt")
@@ -70,10 +70,10 @@ class BoardWork:
         make_board(folder / "board")
 
     def command(self, folder: Path) -> list[str] | None:
-        runs = asked(folder, "runs") or []
-        if not runs:
+        found = found_in(folder)
+        if not found.run_id:
             return ["run", "board"]
-        return None if runs[0]["status"] == "completed" else ["resume"]
+        return None if found.status == "completed" else ["resume"]
 
     def files(self, folder: Path) -> dict[str, str]:
         return files_of(folder / "board")

@@ -6,7 +6,7 @@ disturbed. Only times are masked. `board_crash` and `project_crash` say what the
 """
 
 import argparse
-import json
+import asyncio
 import os
 import random
 import re
@@ -20,9 +20,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct, field
+
+from ripstop.opening import open_engine
+from ripstop.settings.settings_file import read_settings
+from ripstop.views import DeskItem, desk_item
 
 AT_RANDOM = "(at random)"
 CHAINS = 2
@@ -77,11 +81,29 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
 
 
-def asked(folder: Path, *arguments: str) -> Any:
-    """What a command says as JSON; none if it fails."""
-    command = [sys.executable, "-m", "ripstop", "--json", *arguments]
-    said = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True)
-    return json.loads(said.stdout) if said.returncode == 0 else None
+class Found(Struct, frozen=True):
+    """The run of a folder's journal, and what it asks a person."""
+
+    run_id: str = ""
+    status: str = ""
+    question: DeskItem | None = None
+
+
+def found_in(folder: Path) -> Found:
+    """What a journal says, without the cost of a process."""
+
+    async def look() -> Found:
+        async with open_engine(
+            read_settings(folder, store=f"sqlite:{folder}/.ripstop/journal.db"), or_empty=True
+        ) as engine:
+            runs = (await engine.runs()).items
+            if not runs:
+                return Found()
+            questions = (await engine.desk()).items
+            question = await desk_item(engine, questions[0]) if questions else None
+            return Found(runs[-1].run_id, runs[-1].status, question)
+
+    return asyncio.run(look())
 
 
 def live(folder: Path, command: Sequence[str], blow: Blow = Blow()) -> Life:

@@ -9,7 +9,8 @@ import json
 from pathlib import Path
 
 from ripstop.runtime.failpoints import COWORK_FAILPOINTS, FAILPOINTS
-from tests.harness.killed_runs import asked, main, masked
+from ripstop.views import DeskItem
+from tests.harness.killed_runs import found_in, main, masked
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "delivery" / "script.jsonl"
 UNREACHED = ("messages.", "worker.before_doubt", "worker.before_retry", "worker.after_retry")
@@ -28,35 +29,30 @@ class ProjectWork:
         (folder / "edited.md").write_text(EDITED, encoding="utf-8")
 
     def command(self, folder: Path) -> list[str] | None:
-        runs = asked(folder, "runs") or []
-        if not runs:
+        found = found_in(folder)
+        if not found.run_id:
             return ["new", "a to-do list in the browser"]
-        if runs[0]["status"] == "completed":
+        if found.status == "completed":
             return None
-        questions = asked(folder, "desk") or []
-        if not questions:
+        if found.question is None:
             return ["resume"]
-        return ["answer", questions[0]["id"], *self._answer(questions[0]), "--as", "ann"]
+        return ["answer", found.question.id, *self._answer(found.question), "--as", "ann"]
 
-    def _answer(self, question: dict[str, object]) -> list[str]:
-        match question["purpose"]:
-            case "review.prd" if "export" in str(question["document"]):
+    def _answer(self, question: DeskItem) -> list[str]:
+        match question.purpose:
+            case "review.prd" if "export" in (question.document or ""):
                 return ["feedback", "Too many: leave out export and import.", "--field", "severity=major"]
             case "review.design":
                 return ["edit", "--file", "edited.md"]
         return ["pass"]
 
     def files(self, folder: Path) -> dict[str, str]:
-        found = {}
+        found, run_id = {}, found_in(folder).run_id
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
             if path.is_file() and not name.startswith(SKIPPED):
-                found[name] = masked(path).replace(_run(folder), "RUN")
+                found[name] = masked(path).replace(run_id, "RUN")
         return found
-
-
-def _run(folder: Path) -> str:
-    return str((asked(folder, "runs") or [{}])[0].get("run", ""))
 
 
 if __name__ == "__main__":
