@@ -92,10 +92,11 @@ class Found(Struct, frozen=True):
 def found_in(folder: Path) -> Found:
     """What a journal says, without the cost of a process."""
 
+    if not (folder / ".ripstop" / "journal.db").exists():
+        return Found()
+
     async def look() -> Found:
-        async with open_engine(
-            read_settings(folder, store=f"sqlite:{folder}/.ripstop/journal.db"), or_empty=True
-        ) as engine:
+        async with open_engine(read_settings(folder, store=f"sqlite:{folder}/.ripstop/journal.db")) as engine:
             runs = (await engine.runs()).items
             if not runs:
                 return Found()
