@@ -6,6 +6,7 @@ The person who reviews sends the first draft back twice, edits the next one, and
 """
 
 import json
+import re
 from pathlib import Path
 
 from ripstop.runtime.failpoints import COWORK_FAILPOINTS, FAILPOINTS
@@ -17,6 +18,7 @@ UNREACHED = ("messages.", "worker.before_doubt", "worker.before_retry", "worker.
 """How the fail-points begin that no run of this project gets to."""
 POINTS = tuple(name for name in FAILPOINTS + COWORK_FAILPOINTS if not name.startswith(UNREACHED))
 EDITED = "# Design\n\nAs the person wrote it: 两个部分, to the last character.  \n\n\n"
+HASH = re.compile("[0-9a-f]{64}")
 SKIPPED = (".ripstop", ".cowork/logs", "script.jsonl", "edited.md")
 
 
@@ -52,6 +54,8 @@ class ProjectWork:
             name = str(path.relative_to(folder))
             if path.is_file() and not name.startswith(SKIPPED):
                 found[name] = masked(path).replace(run_id, "RUN")
+                if name.endswith("meta.json"):  # files with times in them have other hashes
+                    found[name] = HASH.sub("HASH", found[name])
         return found
 
 
