@@ -86,7 +86,7 @@ def test_an_agent_has_the_tools_of_its_own_work_only() -> None:
         assert name == "check" or "goto_stage" not in tools(name)
 
 
-@pytest.mark.req("S3-51i", "S3-76", "S3-77", "S3-79", "S3-81", "S3-83")
+@pytest.mark.req("S3-51", "S3-76", "S3-77", "S3-79", "S3-81", "S3-83")
 def test_instructions_name_only_tools_that_the_agent_has() -> None:
     every = {tool for stage in default_pipeline().stages for tool in (*stage.tools, *stage.draft_tools)}
     for stage in default_pipeline().stages:

@@ -67,7 +67,7 @@ def test_an_actor_is_shown_the_inputs_that_were_read_from_disk() -> None:
     assert "what a person wrote since" in prompt(story) and "Write requirements." in prompt(story)
 
 
-@pytest.mark.req("S3-48", "S3-51i", "S3-79")
+@pytest.mark.req("S3-48", "S3-51", "S3-79")
 def test_formal_output_comes_after_draft_and_review() -> None:
     story = at_review()
     assert "create_requirement" not in str([record.event for record in story.records])
