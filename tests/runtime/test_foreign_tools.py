@@ -145,6 +145,7 @@ def test_a_run_that_waits_for_a_tool_is_interrupted_wherever_it_is_shown(shop: P
     assert (told["outcome"], told["needs"]) == ("interrupted", ["tool:pay"])
 
 
+@pytest.mark.req("S3-95")
 def test_an_exception_of_a_tool_shows_its_traceback_only_when_asked(shop: Path) -> None:
     (shop / "till_broken.py").write_text(
         "import ripstop\n\n@ripstop.tool('pure')\ndef pay() -> str:\n    raise ValueError('the till is stuck')\n"

@@ -310,11 +310,3 @@ def test_the_run_is_drawn_with_its_stages(delivered: None) -> None:
     run = json.loads(ripstop("--json", "runs").stdout)[0]["run"]
     drawn = ripstop("graph", run, "--format", "mermaid").output
     assert all(stage in drawn for stage in STAGES)
-
-
-@pytest.mark.req("S3-95")
-def test_verbose_shows_what_ripstop_logs_itself(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("DEBUG", logger="ripstop"):
-        quiet = ripstop("--model", MODEL, "new", IDEA)
-        assert quiet.exit_code == 4
-    assert ripstop("-v", "status").exit_code == 0

@@ -172,6 +172,25 @@ def test_a_timeout_of_the_tools_own_is_not_its_time_limit() -> None:
         called(impatient)
 
 
+@pytest.mark.req("S3-96")
+def test_a_tool_that_waits_does_not_hold_up_the_others() -> None:
+    heard = threading.Event()
+
+    @ripstop.tool("pure", timeout=30)
+    def wait() -> bool:
+        return heard.wait(20)
+
+    @ripstop.tool("pure")
+    def speak() -> None:
+        heard.set()
+
+    async def both() -> list[Any]:
+        box = Toolbox([wait, speak])
+        return await asyncio.gather(*(box.perform(tool_request({}, tool=name)) for name in ("wait", "speak")))
+
+    assert asyncio.run(both())[0] == ToolReturned(value=True)
+
+
 def test_a_thread_that_still_works_cannot_be_probed() -> None:
     release, sent = threading.Event(), threading.Event()
 
