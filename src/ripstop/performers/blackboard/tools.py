@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ripstop.files.private_files import OURS
 from ripstop.kernel.events import Resumed
 from ripstop.performers.folder_locks import FolderLocks, work_in_turn
 from ripstop.performers.own_tools import OwnTool, arguments_of
@@ -85,7 +86,7 @@ class Boards:
         found = await self._work(request, wanted, work)
         workspace, board = workspace_of(request), Path(request.settings.folder)
         found["evidence"] = await with_commands(
-            self._runner, workspace, (board, workspace / BOARDS), wanted.evidence, found["evidence"]
+            self._runner, workspace, (board, _copies(request) / BOARDS), wanted.evidence, found["evidence"]
         )
         return found
 
@@ -126,6 +127,12 @@ async def _is_resumed(request: Request) -> bool:
     return any(isinstance(record.event, Resumed) for record in await request.history())
 
 
+def _copies(request: Request) -> Path:
+    """Where copies of boards are. A project that agents share is the user's own, so they are kept out of sight there."""
+    workspace = workspace_of(request)
+    return workspace / OURS if request.settings.shared_workspace else workspace
+
+
 def _root(request: Request, wanted: BoardCall, create: bool) -> Path:
     """The folder of the board, or of the run's own copy of it."""
     folder = Path(request.settings.folder)
@@ -133,7 +140,7 @@ def _root(request: Request, wanted: BoardCall, create: bool) -> Path:
         raise Refused("The run has no folder of a board, so nothing can be written there.", "definition")
     if not wanted.copy:
         return folder
-    return copied_board(folder, workspace_of(request), request.run_id, (wanted.plan, wanted.history), create)
+    return copied_board(folder, _copies(request), request.run_id, (wanted.plan, wanted.history), create)
 
 
 def own_tools(runner: CommandRunner | None = None) -> dict[str, Performer]:
