@@ -15,22 +15,23 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ripstop.checks import arguments
 from ripstop.checks.commands import command_rules
 from ripstop.checks.start import (
     check_documents,
     check_start,
     inside,
-    is_local,
     workspace_for,
 )
 from ripstop.checks.trust import Trust
-from ripstop.continuing import Continuing, absolute_script, prices_of
+from ripstop.continuing import Continuing, prices_of, run_settings
 from ripstop.definitions.loading import Workflow, find, locate, read
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.effects import AnswerChild, AskAgent, AskPerson, CallTool, Limits, Say, SetTimer, StartRun
 from ripstop.kernel.errors import DefinitionError, UsageError
-from ripstop.kernel.events import Record, RunSettings
+from ripstop.kernel.events import Record
 from ripstop.kernel.run import Run
 from ripstop.opening import closing, folders_of, make_engine, open_journal
 from ripstop.performers.agents.model_files import install_model as install_model
@@ -231,12 +232,14 @@ class App(Continuing):
         values: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         key: str = "",
+        model: str = "",
     ) -> Run[Any]:
         """Start a run of a workflow: a file, a folder, or a name found in `workflows/`.
 
         Args:
             values: KEY=VALUE pairs, as `ripstop run --set` takes them.
             key: With the same key, workflow and input it is the same run, however often it is started.
+            model: For all its agents; empty: as settings and definition say.
 
         Raises `UsageError` or `DefinitionError`, before anything is started.
         """
@@ -252,14 +255,16 @@ class App(Continuing):
         definition = self.plugins.registry.load(workflow.style, workflow.content)
         place = None if workspace is None else arguments.a_path("workspace", workspace)
         folder = workspace_for(style, definition, run_id, place)
-        models = check_start(self.settings, self.trust.check_models, style, definition, workflow, folder)
+        for_all = arguments.text("model", model) or self.settings.model_for_all
+        settings = replace(self.settings, model_for_all=for_all)
+        models = check_start(settings, self.trust.check_models, style, definition, workflow, folder)
         given = style.arguments_from(definition, named_values)
         if self.settings.default_limits:
             chosen = with_defaults(chosen, style.default_limits)
         chosen = self.with_prices(chosen, models)
         pinned = pin_with_folders(self.plugins, workflow, self.folders)
         self.folders.remember(folder)
-        settings = self._run_settings(folder, style.shares_workspace(definition), workflow.path, models)
+        is_shared = style.shares_workspace(definition)
         run = await self.engine.start(
             run_id,
             workflow.style,
@@ -267,7 +272,7 @@ class App(Continuing):
             goal,
             given,
             chosen,
-            settings,
+            run_settings(settings, folder, inside(folder, workflow.path) if is_shared else (), is_shared, models),
             guards=self.settings.guards,
             pinned=pinned.content,
             definitions=pinned.definitions,
@@ -276,17 +281,6 @@ class App(Continuing):
         if any(one.startswith("openai:") for one in models):
             self.trust.remember_choice()
         return run
-
-    def _run_settings(self, workspace: Path, is_shared: bool, definition: Path, models: list[str]) -> RunSettings:
-        return RunSettings(
-            model=absolute_script(self.settings.models.default),
-            model_for_all=absolute_script(self.settings.model_for_all),
-            base_url=self.settings.models.base_url,
-            workspace=str(workspace),
-            shared_workspace=is_shared,
-            read_only=inside(workspace, definition) if is_shared else (),
-            small_model=all(map(is_local, models)),
-        )
 
     async def wait(self, run: Run[Any] | str) -> View:
         """The run, once it is settled: it has ended, or waits for a person or a timer.

@@ -11,7 +11,7 @@ from ripstop.checks.start import check_model, check_models, check_roles, check_w
 from ripstop.checks.trust import Trust
 from ripstop.kernel.effects import CallTool, Limits
 from ripstop.kernel.errors import UntrustedFolder, UsageError
-from ripstop.kernel.events import OUTCOMES
+from ripstop.kernel.events import OUTCOMES, RunSettings
 from ripstop.kernel.run import Run, waits_for
 from ripstop.performers.agents.accounting import Prices, with_prices
 from ripstop.performers.agents.script_file import script_path
@@ -184,3 +184,17 @@ def absolute_script(model: str) -> str:
     """A script is found again when the run is resumed from another folder."""
     kind, _, path = model.partition(":")
     return f"{kind}:{os.path.realpath(script_path(path))}" if kind == "script" and path else model
+
+
+def run_settings(
+    settings: Settings, workspace: Path, read_only: tuple[str, ...], is_shared: bool, models: list[str]
+) -> RunSettings:
+    return RunSettings(
+        model=absolute_script(settings.models.default),
+        model_for_all=absolute_script(settings.model_for_all),
+        base_url=settings.models.base_url,
+        workspace=str(workspace),
+        shared_workspace=is_shared,
+        read_only=read_only,
+        small_model=all(map(is_local, models)),
+    )

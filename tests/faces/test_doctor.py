@@ -82,7 +82,6 @@ def test_a_journal_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "ok", "says"),
     [
-        ({}, False, "neither VISUAL nor EDITOR is set"),
         ({"EDITOR": "cat -u"}, True, "cat -u (from EDITOR)"),
         ({"VISUAL": "cat", "EDITOR": "false"}, True, "cat (from VISUAL)"),
         ({"EDITOR": "no-such-editor"}, False, "there is no such program"),
@@ -92,3 +91,12 @@ def test_a_journal_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 def test_looks_for_the_editor(environment: dict[str, str], ok: bool, says: str) -> None:
     one = found(BWRAP, Settings(), **environment)["editor"]
     assert one.ok is ok and says in one.found
+
+
+def test_an_editor_that_is_installed_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not found(BWRAP)["editor"].ok
+    editor = tmp_path / "nano"
+    editor.touch(0o755)
+    one = found(BWRAP)["editor"]
+    assert one.ok and one.found == f"{editor}; neither VISUAL nor EDITOR is set"

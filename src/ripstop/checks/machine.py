@@ -20,6 +20,8 @@ PYTHON = (3, 11)
 SQLITE = (3, 38)
 """From this version on SQLite always has what journals need; an older one can have it."""
 EDITORS = ("VISUAL", "EDITOR")
+FOUND_EDITORS = ("nano", "vim", "vi")
+"""What is used where neither variable is set."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -80,9 +82,9 @@ def _has_json() -> bool:
 
 def _journal(settings: Settings) -> Finding:
     path = store_path(settings.store).absolute()
-    above = next(folder for folder in (path, *path.parents) if folder.exists())
+    above = next(folder for folder in (path, *path.parents) if os.path.exists(folder))
     can_write = os.access(above, os.W_OK)
-    state = "is there" if path.exists() else f"will be made in {above}"
+    state = "is there" if os.path.exists(path) else f"will be made in {above}"
     return Finding(
         name="journal",
         found=f"{path} {state}" if can_write else f"{path}: {above} cannot be written",
@@ -151,7 +153,10 @@ def _editor(environment: Mapping[str, str]) -> Finding:
     except ValueError:
         words = []
     file = shutil.which(words[0]) if words else None
-    there = f"{command} (from {name})" if name else "neither VISUAL nor EDITOR is set"
+    there = f"{command} (from {name})"
+    if not name:
+        file = next(filter(None, map(shutil.which, FOUND_EDITORS)), None)
+        there = f"{file}; neither VISUAL nor EDITOR is set" if file else "neither VISUAL nor EDITOR is set"
     return Finding(
         name="editor",
         found=there if file or not name else f"{there}: there is no such program",

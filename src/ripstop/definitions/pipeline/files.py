@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ripstop.definitions.folders import files_named, files_where
 from ripstop.definitions.problems import ERROR, Problem, WrongDefinition, in_order
@@ -37,6 +38,8 @@ class PipelineFiles:
     style = "pipeline"
     looks_like = f"a folder with {FILE}, a YAML file with stages, or a flow in JSON"
     greedy = False
+    starts_projects = True
+    """A run of it is a project, which belongs to a folder."""
 
     def find(self, path: Path) -> Path | None:
         if os.path.isdir(path):
@@ -54,7 +57,11 @@ class PipelineFiles:
         return [*files_named(FILE, folder), *(path for path in flows if is_flow(path))]
 
     def read(self, path: Path, environment: Environment) -> tuple[str, bytes]:
-        pipeline = _read(path).pipeline
+        from .flows import default_flow
+
+        file = path.resolve()
+        source = "" if file == default_flow().resolve() else str(file)
+        pipeline = replace(_read(path).pipeline, source=source)
         return pipeline.name, msgspec.json.encode(pipeline, order="deterministic")
 
     def check(self, path: Path, environment: Environment) -> list[Problem]:

@@ -153,13 +153,26 @@ async def answer_or_keep(engine: "Engine", run_id: str, number: int, said: dict[
         await engine.answer(run_id, number, **said)
     except QuestionClosed as error:
         text = said.get("document") or said.get("words", "")
-        if not text.strip():
+        if not text.strip() or await _is_choice(engine, run_id, number, text):
             raise
         try:
             where = f" Your text is in {keep_text(text, f'{run_id}-{number}')}."
         except OSError as problem:
             where = f" Your text could not be kept: {problem}."
         raise await _kept(engine, run_id, number, error, where) from error
+
+
+async def _is_choice(engine: "Engine", run_id: str, number: int, text: str) -> bool:
+    """Whether a text is nothing but a choice of the question, which nobody needs to keep."""
+    from ripstop.kernel.effects import AskPerson
+    from ripstop.kernel.events import Asked
+    from ripstop.kernel.questions import choice_named
+
+    records = await engine.journal.read(run_id, number - 1, most=1)
+    asked = records[0].event if records else None
+    if not isinstance(asked, Asked) or not isinstance(asked.command, AskPerson):
+        return False
+    return bool(choice_named(asked.command.choices, text))
 
 
 async def _kept(engine: "Engine", run_id: str, number: int, error: Exception, where: str) -> "UsageError":

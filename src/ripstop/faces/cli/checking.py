@@ -156,4 +156,11 @@ def init(options: Options, style: str, folder: Path, scenario: str | None) -> No
         say(path)
     scripts = [path for path in files if path.endswith(".jsonl")]
     model = f" --model script:{shlex.quote(scripts[0])}" if scripts else ""
-    say((f'Try it:  ripstop run {shlex.quote(str(folder))} --input "your task"{model}', "dim"), err=True)
+    named = shlex.quote(str(folder))
+    reader = installed().reader_of(style)
+    how = (
+        f'new "your idea" --flow {named}'
+        if getattr(reader, "starts_projects", False)
+        else f'run {named} --input "your task"'
+    )
+    say((f"Try it:  ripstop {how}{model}", "dim"), err=True)

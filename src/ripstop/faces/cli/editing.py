@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+from ripstop.checks.machine import FOUND_EDITORS
 from ripstop.files.kept_files import keep_text
 from ripstop.files.plain_file import read_plain_file
 from ripstop.files.private_files import PRIVATE_FILE
@@ -16,8 +17,6 @@ from ripstop.kernel.errors import UsageError
 
 MAX_ANSWER = 4_000_000
 """Bytes of a file with an answer."""
-EDITORS = ("nano", "vim", "vi")
-"""What is looked for where neither variable is set."""
 
 
 def find_editor() -> list[str]:
@@ -36,7 +35,7 @@ def find_editor() -> list[str]:
         if not shutil.which(words[0]):
             raise UsageError(f"${name} names {words[0]!r}, which is not a program here. Set it to your editor.")
         return words
-    found = next((editor for editor in EDITORS if shutil.which(editor)), None)
+    found = next((editor for editor in FOUND_EDITORS if shutil.which(editor)), None)
     if found is None:
         raise UsageError("There is no editor. Set one, as in `export EDITOR=nano`, or answer with --file FILE.")
     return [found]

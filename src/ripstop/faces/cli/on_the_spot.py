@@ -26,7 +26,8 @@ from .desk import show_item
 from .editing import EditedCopy
 from .keyboard import forget_typed, typed_text
 from .pages import all_questions
-from .terminal import say, show_prompt
+from .paragraphs import print_indented
+from .terminal import console_for, say, show_prompt
 from .user_name import user_name
 from .words import field_words, one_of
 
@@ -141,7 +142,8 @@ def _show_choices(item: "DeskItem") -> None:
     other = f"; any other text is {item.other}" if item.other else ""
     empty = f"; Enter alone is {item.empty}" if item.empty else ""
     what = f"Type {one_of(item.choices)}{other}{empty}" if item.choices else "Type your answer"
-    say((f"  {what}. A line that ends with \\ goes on. `{LATER}` or Ctrl-D leaves it on the desk.", "dim"))
+    told = f"{what}. A line that ends with \\ goes on. `{LATER}` or Ctrl-D leaves it on the desk."
+    print_indented(console_for(), 2, (told, "dim"))
 
 
 async def _said(item: "DeskItem", ask: "AskPerson") -> dict[str, Any]:
@@ -166,8 +168,9 @@ async def _said(item: "DeskItem", ask: "AskPerson") -> dict[str, Any]:
 
 async def _field(name: str, field: "Field") -> str:
     """A field of the answer; empty if it is left out."""
+    print_indented(console_for(), 2, (f"{name}  ", "bold"), (field_words(field), "dim"))
     while True:
-        text = await _typed(f"{name}, {field_words(field)}: ")
+        text = await _typed(f"{name}: ")
         try:
             if text.strip():
                 read_field(name, field, text.strip())

@@ -111,7 +111,7 @@ def start_and_follow(
         folder = workspace_for(style, definition, workflow.name, workspace)
         check_start(settings, Trust(settings).check_models, style, definition, workflow, folder)
         style.arguments_from(definition, values)
-        return asyncio.run(follow_run(options, settings, start, create=True))
+        return asyncio.run(follow_run(options, settings, start, create=True, is_new=True))
 
     sys.exit(with_consent(options, follow))
 
@@ -244,9 +244,18 @@ def _amounts(values: tuple[str, ...]) -> dict[str, float]:
 
 
 async def follow_run(
-    options: Options, settings: "Settings", start: "Callable[[App], Awaitable[Followed]]", create: bool = False
+    options: Options,
+    settings: "Settings",
+    start: "Callable[[App], Awaitable[Followed]]",
+    create: bool = False,
+    is_new: bool = False,
 ) -> int:
-    """Open the journal, start or find a run, follow it, and say how it went."""
+    """Open the journal, start or find a run, follow it, and say how it went.
+
+    Args:
+        create: Make the journal if it is missing.
+        is_new: The command takes the limits of the run that it starts.
+    """
     from ripstop.runtime.ports import Tree
 
     from .screen import Screen
@@ -260,7 +269,7 @@ async def follow_run(
         with screen.following():
             run_id, ended_before = await start(app)
             resume_with(f"{command_for(settings.store)} resume {run_id}")
-            screen.begins(await app.engine.look(run_id), is_new=create, is_over=ended_before)
+            screen.begins(await app.engine.look(run_id), is_new=is_new, is_over=ended_before)
             async with app.working(Tree(run_id)) as worker:
                 following = asyncio.ensure_future(_until_nothing_is_asked(options, app, screen, worker, run_id))
                 waited: list[asyncio.Future[Any]] = [following, interrupted]

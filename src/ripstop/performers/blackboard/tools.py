@@ -128,7 +128,7 @@ async def _is_resumed(request: Request) -> bool:
 
 
 def _copies(request: Request) -> Path:
-    """Where copies of boards are. A project that agents share is the user's own, so they are kept out of sight there."""
+    """Where copies of boards are. A project that agents share is the user's own, so there they are out of sight."""
     workspace = workspace_of(request)
     return workspace / OURS if request.settings.shared_workspace else workspace
 

@@ -12,6 +12,7 @@ from ripstop.definitions.pipeline.flows import default_flow
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.errors import RunNotFound, UsageError
 from ripstop.plugin_types import FoundWork
+from ripstop.settings.settings_file import Settings
 from ripstop.styles.pipeline.definition import Pipeline
 
 from .project import find_project, project_state, session_of
@@ -36,13 +37,44 @@ class ProjectFlow:
         self.pipeline: Pipeline = plugins.registry.load(STYLE, self.workflow.content)
 
 
-def flow_of(folder: Path) -> str:
-    """The file of the flow that a project was begun with; empty: the one that is shipped. Raises `UsageError`."""
-    named = session_of(folder).flow
-    path = folder / named
-    if named and not path.exists():
+async def flow_of(engine: "Engine", folder: Path) -> str:
+    """The file of the flow that a project was begun with; empty: the one that is shipped.
+
+    A project can come from somebody else. So a flow outside of it counts only if the last run, in this journal, had it.
+    Raises `UsageError`.
+    """
+    session = session_of(folder)
+    if not session.flow:
+        return ""
+    path, is_inside = _flow_file(folder, session.flow)
+    view = await _run(engine, session.run)
+    was_used = view is not None and getattr(engine.definition(view.run), "source", "") == path
+    if not was_used and not is_inside:
+        raise UsageError(f"This project names a flow outside of it. If it is meant, name it: --flow {path}")
+    return path
+
+
+def _flow_file(folder: Path, named: str) -> tuple[str, bool]:
+    """The path of a flow, and whether it is in the project. Raises `UsageError` if there is no such file."""
+    path = (folder / named).resolve()
+    if not path.is_file():
         raise UsageError(f"The flow of this project, {path}, is not there any more. Name it: --flow PATH.")
-    return str(path) if named else ""
+    return str(path), path.is_relative_to(folder.resolve())
+
+
+async def model_of(engine: "Engine", folder: Path, settings: Settings) -> str:
+    """The model that the last run of a project was told to use for all agents; empty if it was not told.
+
+    Raises `UsageError` if that was on another server than these settings name.
+    """
+    view = await _run(engine, session_of(folder).run)
+    if view is None or settings.model_for_all or not view.run.settings.model_for_all:
+        return ""
+    before = view.run.settings
+    if before.base_url != settings.models.base_url and before.model_for_all.startswith("openai:"):
+        how = f"--model {before.model_for_all} --base-url {before.base_url}"
+        raise UsageError(f"The last run of this project used another server. Name it again: {how}")
+    return before.model_for_all
 
 
 class DeliveryProjects:
@@ -55,12 +87,13 @@ class DeliveryProjects:
         view = await _run(app.engine, state.run)
         if view is not None and _continues(app, view):
             return FoundWork(view.run.id, tuple(_about_products(state.missing, state.changed)))
-        flow = ProjectFlow(app.plugins, flow_of(folder))
+        flow = ProjectFlow(app.plugins, await flow_of(app.engine, folder))
         start = first_stage(folder, flow.pipeline)
         values = {"mode": "continue", "stage": start.stage}
         if start.by == "restart":  # as `modify` would do it
             values = {"mode": "modify", "stage": start.stage, "change": start.restart_reason}
-        run = await app.start(flow.workflow, state.idea, workspace=folder, values=values)
+        model = await model_of(app.engine, folder, app.settings)
+        run = await app.start(flow.workflow, state.idea, workspace=folder, values=values, model=model)
         return FoundWork(run.id, tuple(_notes(start)))
 
 

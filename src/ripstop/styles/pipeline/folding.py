@@ -127,15 +127,17 @@ def _decided(state: PipelineState, event: Event) -> PipelineState:
         case DraftFinished(reply=reply):
             assert state.turn is not None
             text = draft_in(state.turn.exchanges[-1].reply.text)
-            return replace(state, phase="write_draft", draft=text, draft_number=reply, turn=None)
+            return replace(state, phase="write_draft", draft=text, draft_number=reply, words=text, turn=None)
         case DraftReviewed():
             return _reviewed(state, event)
         case OutputFinished(reply=reply):
             prose = _prose(state) if state.turn else state.prose
             phase: Phase = "critic" if state.here.critic else "finish"
-            return replace(state, phase=phase, output_number=reply, turn=None, prose=prose)
+            words = state.turn.exchanges[-1].reply.text if state.turn else prose
+            return replace(state, phase=phase, output_number=reply, turn=None, prose=prose, words=words)
         case CriticFinished(findings=findings):
-            return replace(state, phase="finish", turn=None, findings=findings)
+            words = state.turn.exchanges[-1].reply.text if state.turn else state.words
+            return replace(state, phase="finish", turn=None, findings=findings, words=words)
         case GotoRequested(goto=goto, reason=reason, jumps=jumps):
             first, gotos = (goto, state.gotos + 1) if jumps else (state.first, state.gotos)
             return replace(state, goto=goto, goto_reason=reason, jumps=jumps, first=first, gotos=gotos)

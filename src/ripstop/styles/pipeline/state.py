@@ -86,6 +86,8 @@ class PipelineState(Struct, frozen=True):
     """The record that the formal output of this stage ended with."""
     findings: int = 0
     """Critical or major ones of the critic, in this iteration."""
+    words: str = ""
+    """What an agent, or a person who edited, said last."""
     prose: str = ""
     """The words for a report."""
     child: str = ""

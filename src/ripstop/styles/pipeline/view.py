@@ -35,7 +35,7 @@ def picture(run: Run[PipelineState]) -> Picture:
         where=state.stage,
         whose_turn="" if run.ended else whose_turn(state),
         progress=f"{done} of {len(state.definition.stages)} stages finished",
-        document=state.draft or state.prose,
+        document=state.prose if run.ended and state.prose else state.words,
     )
 
 

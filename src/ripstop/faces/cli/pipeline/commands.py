@@ -72,10 +72,13 @@ def modify(
       ripstop modify --from design "use one file only"
       ripstop modify --undo
     """
+    from msgspec.structs import replace
+
+    from ripstop.opening import open_engine
     from ripstop.plugins import installed
     from ripstop.services.pipeline.modifying import plan_modify
     from ripstop.services.pipeline.project import session_of
-    from ripstop.services.pipeline.runs import ProjectFlow, flow_of, last_run
+    from ripstop.services.pipeline.runs import ProjectFlow, flow_of, last_run, model_of
 
     if undo:
         if stage or change:
@@ -83,13 +86,24 @@ def modify(
         return _undo(options)
     if not stage:
         raise click.UsageError("Say where to restart: --from STAGE.")
-    here, plugins = Path.cwd(), installed()
-    chosen = ProjectFlow(plugins, flow or flow_of(here))
+    here, settings = Path.cwd(), with_limits(options.settings())
+
+    async def look() -> tuple[str, str]:
+        async with open_engine(settings, or_empty=True) as engine:
+            named = flow or await flow_of(engine, here)
+            return named, await model_of(engine, here, settings) or settings.model_for_all
+
+    named, model = asyncio.run(look())
+    settings = replace(settings, model_for_all=model)
+    chosen = ProjectFlow(installed(), named)
     plan = plan_modify(here, chosen.pipeline, stage)
     if not options.as_json:
         _show_plan(plan)
-    if not yes and not _agrees():
-        raise click.UsageError("Nothing was changed. Add --yes to restart without being asked.")
+    if not yes:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise click.UsageError("Nothing was changed. Add --yes to restart without being asked.")
+        if not click.confirm("Restart there?", err=True):
+            return say("Nothing was changed.", err=True)
     values = {"mode": "modify", "stage": stage, **({"change": change} if change else {})}
     idea = session_of(here).idea
 
@@ -99,7 +113,6 @@ def modify(
             await app.engine.cancel(last.run_id, because=f"the project is restarted at {stage}")
             say(f"{last.run_id} is cancelled: the project is restarted.", err=True)
 
-    settings = with_limits(options.settings())
     start_and_follow(options, settings, chosen.workflow, idea, here, values, end_the_one_before)
 
 
@@ -111,10 +124,6 @@ def _show_plan(plan: "ModifyPlan") -> None:
     for path in plan.missing_inputs:
         say(("missing  ", "red"), f".cowork/{path}, which {plan.stage} reads", err=True)
     say(("repeats  ", "green"), " → ".join(plan.rerun), err=True)
-
-
-def _agrees() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm("Restart there?", err=True)
 
 
 def _undo(options: Options) -> None:
@@ -140,7 +149,7 @@ def _undo(options: Options) -> None:
         say(("removed   ", "yellow"), f".cowork/{path}")
     if done.kept_in:
         say((f"What was there before is kept in .cowork/backups/{done.kept_in}.", "dim"))
-    return say("Continue:  ripstop resume")
+    return say("`ripstop status` shows how far the project is; `ripstop resume` continues it.")
 
 
 @click.command(short_help="Show how far a project is.")
@@ -160,10 +169,10 @@ def status(options: Options, flow: str) -> None:
     from ripstop.services.pipeline.status import project_status
 
     here = Path.cwd()
-    chosen = ProjectFlow(installed(), flow or flow_of(here))
 
     async def look() -> "ProjectStatus":
         async with open_engine(options.settings(), or_empty=True) as engine:
+            chosen = ProjectFlow(installed(), flow or await flow_of(engine, here))
             return await project_status(engine, here, chosen.pipeline)
 
     found = asyncio.run(look())
