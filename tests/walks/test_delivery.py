@@ -310,3 +310,65 @@ def test_the_run_is_drawn_with_its_stages(delivered: None) -> None:
     run = json.loads(ripstop("--json", "runs").stdout)[0]["run"]
     drawn = ripstop("graph", run, "--format", "mermaid").output
     assert all(stage in drawn for stage in STAGES)
+
+
+# Flows of one's own
+
+OWN = """name: notes
+stages:
+  - name: outline
+    instructions: Outline it.
+    draft: artifacts/outline.md
+  - name: page
+    instructions: Write a page.
+    inputs: [artifacts/outline.md]
+    draft: artifacts/page_draft.md
+    review: true
+    tools: [write_file]
+    writes_code: true
+  - name: print
+    instructions: Report.
+    kind: delivery
+    tools: [save_delivery_report]
+"""
+NOTES = [
+    {"agent": "outline", "reply": "# Outline"},
+    {"agent": "page", "reply": "# One page"},
+    {"agent": "page", "reply": "index.html\n```html\n<p>notes</p>\n```\n"},
+    {"agent": "print", "reply": "Here it is."},
+]
+
+
+def own_flow(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "pipeline.yaml").write_text(OWN)
+
+
+@pytest.mark.parametrize("place", ["workflows/notes", "../notes"])
+def test_a_project_remembers_its_flow_and_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    own_flow(project / place)
+    model = write_script(tmp_path, NOTES)
+    code, result = pass_all(*answer_of("--model", model, "new", "notes", "--flow", place))
+    assert (code, result["path"]) == (0, ["outline", "page", "page", "print"]), result
+    assert "● print" in ripstop("status").output
+    assert "expected one of: page" in ripstop("modify", "--from", "prd", "--yes").output
+    code, result = answer_of("modify", "--from", "page", "--yes")
+    assert (code, result["path"]) == (4, ["page"]), "with the same model, without a word about it"
+
+
+def test_a_flow_outside_of_a_project_from_somebody_else_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_flow(tmp_path / "evil")
+    project = tmp_path / "project"
+    (project / ".cowork" / "session").mkdir(parents=True)
+    (project / ".cowork" / "session" / "meta.json").write_text(json.dumps({"flow": "../evil/pipeline.yaml"}))
+    monkeypatch.chdir(project)
+    for command in (("resume",), ("status",), ("modify", "--from", "page", "--yes")):
+        done = ripstop("--model", MODEL, *command)
+        assert done.exit_code == 2 and "a flow outside of it" in done.output
