@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.differences import Hunk, difference
-from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HALTED, HANDOFF, QUESTION, REVIEW, STUCK
+from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HALTED, HANDOFF, QUESTION, REVIEWED, STUCK
 from ripstop.kernel.effects import AskPerson, CallTool, Field, PersonAnswered
 from ripstop.kernel.errors import RunUnreadable, UnknownRecord
 from ripstop.kernel.events import Answered, Asked, Record, Warned
@@ -123,7 +123,7 @@ async def desk_item(engine: Engine, question: Question, with_texts: bool = True)
 
 def kind_of(ask: AskPerson) -> str:
     """What a question is to a person: one of `desk_kinds.KINDS`."""
-    return _BY_PURPOSE.get(ask.purpose) or (REVIEW if ask.document and ask.edit else QUESTION)
+    return _BY_PURPOSE.get(ask.purpose) or (REVIEWED if ask.document and ask.edit else QUESTION)
 
 
 def halted_item(info: RunInfo, family: list[str]) -> DeskItem:

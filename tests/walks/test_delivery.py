@@ -227,6 +227,7 @@ def test_without_code_there_is_no_report_however_many_tasks_are_completed(tmp_pa
         one["calls"] = [call for call in one.get("calls", []) if call["tool"] != "write_file"]
     code, result = deliver(write_script(tmp_path, replies))
     assert code == 1 and result["because"].startswith("❌ Project incomplete: No code files found")
+    assert result["ways_on"] == ["ripstop modify --from coding", f"ripstop resume {result['run']}"]
     assert "artifacts/delivery_report.md" not in files()
     assert {one["status"] for one in data("implementation_plan.json")["tasks"]} == {"completed"}
     Path("index.html").write_text("<p>by hand</p>")

@@ -161,14 +161,18 @@ def explain(engine: Engine, story: list[TimelineEntry], told: TimelineEntry) -> 
     return Why(reasons=engine.style(told.run).explain(told.before.state, event).reasons)
 
 
+RESTARTED = ("restart", "failed")
+"""Outcomes after which a style can have an earlier place to begin at."""
+
+
 def ways_after_end(engine: Engine, story: list[TimelineEntry]) -> list[Way]:
     """How a run that ended without a verdict can continue: it was parked, or failed through its agent."""
     run = story[-1].run
     style = engine.style(run)
     parked = run.ended is not None and run.verdict is None and style.resumable(run.state)
-    restart = style.restart_at(run.state) if run.ended is not None and run.ended.outcome == "restart" else ""
+    restart = style.restart_at(run.state) if run.ended is not None and run.ended.outcome in RESTARTED else ""
     if restart:
-        return [Way("restart", stage=restart)]
+        return [Way("restart", stage=restart), *([Way("resume")] if parked else [])]
     asks_again = question_before_failure([told.record for told in story]) and not style.unforkable
     resume = Way("resume", accept_edits=parked and style.has_foreign_edits(run.state))
     return [*([resume] if parked else []), *([Way("fork")] if asks_again else [])]

@@ -191,7 +191,7 @@ def test_what_means_nothing_is_not_mentioned(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"hooks": [{"integration_id": "deploy", "point": "pre_execute"}]},
+        ({"hooks": [{"integration_id": "deploy", "point": "pre_execute", "blocking": True}]},
          "error: ripstop has no hooks, and the run would go on without waiting for this one"),
         ({"stage_type": "parallel"}, "error: there is no stage_type 'parallel'"),
         ({"stage_type": "actor_critic"}, "error: a stage of this type needs 'actor_critic'"),

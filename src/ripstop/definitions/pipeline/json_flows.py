@@ -181,7 +181,9 @@ class _FlowReader(JsonStageReader):
     def _overrides(self, one: FlowStage, given: Entries) -> Entries:
         if not is_given(one.fields, "overrides"):
             return {}
-        said = dict(self.mapping(one.fields["overrides"].value, "'overrides'", OVERRIDES))
+        said = dict(self.mapping(one.fields["overrides"].value, "'overrides'", (*OVERRIDES, "skip")))
+        if "skip" in said and said["skip"].value.value is not False:
+            self.problem(said["skip"].key, f"the stage {one.name!r} would not be skipped", "take it out of the flow")
         most = said.pop("max_iterations", None)
         both = said.get("actor_critic") or given.get("actor_critic")
         if most is not None and both is not None and isinstance(both.value.value, dict):

@@ -85,8 +85,7 @@ class JsonStageReader(JsonOptionReader):
     def hooks(self, fields: Entries, key: str) -> None:
         for item in self.items(fields.get(key), repr(key)):
             named = item.value if isinstance(item.value, dict) else {}
-            blocks = "blocking" not in named or named["blocking"].value.value is not False
-            if blocks:
+            if "blocking" in named and named["blocking"].value.value is not False:
                 text = "ripstop has no hooks, and the run would go on without waiting for this one"
                 self.problem(item.place, text, "remove it, or let a tool or a workflow of a stage do it")
             else:

@@ -157,7 +157,7 @@ class PipelineReader(OptionReader):
 
     def _check_name(self, place: Position, name: str, what: str) -> None:
         if not re.fullmatch(NAME, name) or name.endswith("\n"):
-            hint = f"use small letters, digits, - and _, begin with a letter, and use at most {LONGEST_NAME}"
+            hint = f"use letters, digits, - and _, begin with a letter, and use at most {LONGEST_NAME}"
             self.problem(place, f"{name[:LONGEST_NAME]!r} cannot be {what}", hint)
 
     def _title(self, fields: dict[str, YamlEntry]) -> str:

@@ -17,7 +17,7 @@ LONGEST_NAME = 64
 LONGEST_TITLE = 120
 LONGEST_PATH = 200
 LONGEST_INSTRUCTIONS = 50_000
-NAME = rf"^[a-z][a-z0-9_-]{{0,{LONGEST_NAME - 1}}}$"
+NAME = rf"^[^\W\d_][\w-]{{0,{LONGEST_NAME - 1}}}$"
 PATH = r"^[^./\\][^/\\]*(/[^./\\][^/\\]*)+$"
 """In a folder; no part is hidden, or leads out."""
 

@@ -33,6 +33,9 @@ MOST = 10**15
 """What a limit can be raised by, so that it can still be compared and shown."""
 
 
+OWN_GOAL = ", or leave it out to use the workflow's initial_message"
+
+
 class Followed(NamedTuple):
     """A run that a command follows."""
 
@@ -116,12 +119,12 @@ def start_and_follow(
     sys.exit(with_consent(options, follow))
 
 
-def goal_given(given: str | None, named: str = "--input") -> str:
+def goal_given(given: str | None, named: str = "--input", without: str = OWN_GOAL) -> str:
     """The goal that is given for a run; empty: the workflow's own. A script whose variable is empty means neither."""
     if given is None:
         return ""
     if not given.strip():
-        raise click.UsageError(f"{named} is empty. Say what is to be done.")
+        raise click.UsageError(f"{named} is empty. Give a goal{without}.")
     try:
         given.encode()
     except UnicodeEncodeError as error:
@@ -184,21 +187,24 @@ def resume(
 
         sys.exit(with_consent(options, lambda: asyncio.run(resume_all(options))))
 
-    from ripstop.plugins import installed
-
-    is_project = not run_id and installed().project_in(Path.cwd()) is not None
-
     async def start(app: "App") -> Followed:
         return await _resumed(options, app, run_id, raised, workspace, accept_edits)
 
+    sys.exit(with_consent(options, lambda: _resume_here(options, start, is_named=bool(run_id))))
+
+
+def _resume_here(options: Options, start: "Callable[[App], Awaitable[Followed]]", is_named: bool) -> int:
+    """Resume a run that is named, or the work that belongs to this folder."""
+    from ripstop.plugins import installed
+
+    is_project = not is_named and installed().project_in(Path.cwd()) is not None
     try:
-        code = with_consent(options, lambda: asyncio.run(follow_run(options, options.settings(), start, is_project)))
+        return asyncio.run(follow_run(options, options.settings(), start, create=is_project))
     except JournalNotFound as error:
-        if run_id:
+        if is_named:
             raise
         how = '`ripstop new "IDEA"` starts a project, `ripstop run WORKFLOW` a run; --store names another journal.'
         raise UsageError(f"{NO_PROJECT}. {error} {how}") from error
-    sys.exit(code)
 
 
 async def _resumed(

@@ -98,6 +98,7 @@ def goto_stage(context: ToolContext, stage: str, reason: str) -> dict[str, Any]:
     with changing(context.workspace) as folder:
         session = Session(folder)
         valid = _stages_before(session.meta)
+        stage = next((name for name in valid if name.casefold() == stage.strip().casefold()), stage)
         if stage not in valid:
             raise Refused(
                 f"The stage {stage[:100]!r} cannot be started again from here; expected one of: "

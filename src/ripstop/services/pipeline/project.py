@@ -1,5 +1,6 @@
 """A delivery project as it is on disk, read without changing anything."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,10 @@ from ripstop.performers.pipeline.evidence import find
 from ripstop.performers.pipeline.marks import MarkState, mark_state
 from ripstop.performers.pipeline.models import SessionMeta
 from ripstop.performers.pipeline.stages import INITIALIZED
-from ripstop.performers.pipeline.store import COWORK, CoworkFolder
+from ripstop.performers.pipeline.store import ARTIFACTS, COWORK, DATA, SESSION, CoworkFolder
 from ripstop.runtime.performers import Refused, TryAgain
 
+MAX_NAMED = 1000
 NO_PROJECT = "No project found"
 
 
@@ -63,6 +65,10 @@ def existing_project(folder: Path) -> CoworkFolder:
     """Raises `UsageError` if there is none."""
     if find_project(folder) is None:
         raise UsageError(f"{NO_PROJECT} in {str(folder)!r}: it has no folder {COWORK}.")
+    names = sorted(os.listdir(folder / COWORK))[:MAX_NAMED]
+    if names and not {ARTIFACTS, DATA, SESSION} & {*names}:
+        known = f"{ARTIFACTS}/, {DATA}/ and {SESSION}/"
+        raise UsageError(f"{COWORK} has {', '.join(names)}, and none of {known}: it is not a project that can be read.")
     return CoworkFolder(folder)
 
 

@@ -15,6 +15,7 @@ from ripstop.plugin_types import FoundWork
 from ripstop.settings.settings_file import Settings
 from ripstop.styles.pipeline.definition import Pipeline
 
+from .modifying import plan_modify
 from .project import find_project, project_state, session_of
 from .starting import StartingPoint, first_stage
 
@@ -89,12 +90,14 @@ class DeliveryProjects:
             return FoundWork(view.run.id, tuple(_about_products(state.missing, state.changed)))
         flow = ProjectFlow(app.plugins, await flow_of(app.engine, folder))
         start = first_stage(folder, flow.pipeline)
-        values = {"mode": "continue", "stage": start.stage}
+        values, removed = {"mode": "continue", "stage": start.stage}, list[str]()
         if start.by == "restart":  # as `modify` would do it
             values = {"mode": "modify", "stage": start.stage, "change": start.restart_reason}
+            removed = plan_modify(folder, flow.pipeline, start.stage).removed
         model = await model_of(app.engine, folder, app.settings)
         run = await app.start(flow.workflow, state.idea, workspace=folder, values=values, model=model)
-        return FoundWork(run.id, tuple(_notes(start)))
+        told = (f"removes  .cowork/{path}  (kept in .cowork/backups)" for path in removed)
+        return FoundWork(run.id, (*_notes(start), *told))
 
 
 class LastRun(NamedTuple):

@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ripstop.kernel.effects import Usage
-from ripstop.kernel.errors import RunNotFound
+from ripstop.kernel.errors import RunNotFound, UsageError
 from ripstop.kernel.parts import Rail, Stage
 from ripstop.runtime.engine import Engine, View
 from ripstop.runtime.family_spending import family_spent
@@ -13,6 +13,7 @@ from ripstop.runtime.ports import DeskQuery
 from ripstop.styles.pipeline.definition import Pipeline
 
 from .project import ProjectState, project_state, session_of
+from .starting import first_stage
 
 
 class ProjectStatus(Struct, frozen=True, kw_only=True):
@@ -42,7 +43,7 @@ async def project_status(engine: Engine, folder: Path, pipeline: Pipeline) -> Pr
     questions = (await engine.desk(DeskQuery(root=state.run))).items if last else []
     return ProjectStatus(
         project=state,
-        rail=_rail(state, pipeline, last),
+        rail=_rail(state, pipeline, last, state.completed or _finished_by_files(folder, pipeline)),
         run_status=last.status if last else "",
         waiting=[f"{one.run_id}/{one.number}" for one in questions],
         usage=usage,
@@ -57,11 +58,20 @@ async def _view(engine: Engine, run_id: str) -> View | None:
         return None
 
 
-def _rail(state: ProjectState, pipeline: Pipeline, last: View | None) -> Rail:
+def _finished_by_files(folder: Path, pipeline: Pipeline) -> list[str]:
+    """The stages that count as finished in a project without marks."""
+    names = [stage.name for stage in pipeline.stages]
+    try:
+        return names[: pipeline.index(first_stage(folder, pipeline).stage)]
+    except UsageError:  # it is completed
+        return names
+
+
+def _rail(state: ProjectState, pipeline: Pipeline, last: View | None, finished: list[str]) -> Rail:
     failed = last is not None and last.status in ("failed", "restart", "limit", "stopped")
     stages = []
     for one in pipeline.stages:
-        if one.name in state.completed:
+        if one.name in finished:
             stages.append(Stage(one.name, "done"))
         elif one.name == state.current_stage:
             stages.append(Stage(one.name, "failed" if failed else "now"))

@@ -50,7 +50,7 @@ NO_CODE = (
     "❌ Project incomplete: No code files found. Nothing was delivered: finished tasks alone are not a product. "
     "Restart at the stage that writes the code."
 )
-REVIEW = "review."
+REVIEWS = "review."
 PASS, EDIT, FEEDBACK = "pass", "edit", "feedback"
 CHOICES = {PASS: "Take it as it is", EDIT: "Take my edited text", FEEDBACK: "Write it again, with what I say"}
 FIELDS = {
@@ -84,8 +84,7 @@ def after_beginning(step: Step[PipelineState], answer: Answer) -> None:
 def after_facts(step: Step[PipelineState], answer: Answer) -> None:
     state = step.state
     _check_tool(state, answer)
-    facts = state.found.get("facts") or {}
-    if state.here.kind == "delivery" and not facts.get("code_files"):
+    if state.lacks_code:
         raise Unworkable(NO_CODE)
     _begin_work(step)
 
@@ -180,7 +179,7 @@ def ask_review(step: Step[PipelineState]) -> None:
     step.ask(
         AskPerson(
             question=f"Review the draft of the stage {stage.shown!r}.",
-            purpose=f"{REVIEW}{stage.name}",
+            purpose=f"{REVIEWS}{stage.name}",
             title=stage.draft,
             document=state.draft_number,
             choices=CHOICES,

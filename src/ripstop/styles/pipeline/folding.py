@@ -28,7 +28,7 @@ from .events import (
     StageBegan,
     StageFinished,
 )
-from .flow import EDIT, REVIEW, turn_phase
+from .flow import EDIT, REVIEWS, turn_phase
 from .state import Phase, PipelineState, Review, StageInput
 from .tool_calls import BEGIN, CHECK, CLOSE, FINISH, OPEN, WRITE
 
@@ -81,7 +81,7 @@ def _asked(state: PipelineState, number: int, event: Asked, command: Command) ->
             return replace(state, phase="formal", turn=turns.evolve(state.turn, number, event))
         case StartRun():
             return replace(state, phase="formal", turn=None)
-        case AskPerson(purpose=purpose) if purpose.startswith(REVIEW):
+        case AskPerson(purpose=purpose) if purpose.startswith(REVIEWS):
             return replace(state, phase="review")
         case CallTool(tool=tool, agent="") if tool == CHECK:
             return replace(state, phase="facts" if state.phase in ("begin", "facts") else "verify")

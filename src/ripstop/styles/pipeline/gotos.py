@@ -16,8 +16,9 @@ def note_goto(step: Step[PipelineState], deeds: list[tuple[str, Any]]) -> None:
     calls = [arguments for tool, arguments in deeds if tool == GOTO]
     if not calls:
         return
-    goto, reason = str(calls[-1].get("stage", "")), str(calls[-1].get("reason", ""))
+    wanted, reason = str(calls[-1].get("stage", "")), str(calls[-1].get("reason", ""))
     stage, pipeline = step.state.stage, step.state.definition
+    goto = next((name for name in pipeline.restartable if name.casefold() == wanted.strip().casefold()), wanted)
     if goto not in pipeline.restartable or pipeline.index(goto) >= pipeline.index(stage):
         step.warn(f"{stage!r} asked for a restart at {goto!r}, which is not an earlier stage")
         return

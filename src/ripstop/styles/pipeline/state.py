@@ -110,6 +110,13 @@ class PipelineState(Struct, frozen=True):
         return found
 
     @property
+    def lacks_code(self) -> bool:
+        """Whether the run is about to deliver, and nothing is there to be delivered."""
+        if self.phase != "facts" or self.here.kind != "delivery":
+            return False
+        return not (self.found.get("facts") or {}).get("code_files")
+
+    @property
     def last_review(self) -> Review | None:
         """The last one of this stage since it began."""
         last = self.reviewed[-1] if self.reviewed else None

@@ -129,6 +129,8 @@ class PipelineStyle(TurnStyle[PipelineState]):
         return not (state.closed or state.cancelled)
 
     def restart_at(self, state: PipelineState) -> str:
+        if state.lacks_code:
+            return next((stage.name for stage in state.definition.stages if stage.writes_code), "")
         return state.goto
 
     def picture(self, run: Run[PipelineState]) -> Picture:

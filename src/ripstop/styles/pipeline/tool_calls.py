@@ -123,7 +123,7 @@ def cost_of(run: Run[Any]) -> dict[str, Any]:
 
 
 def _first_line(text: str) -> str:
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = next((line.strip("# \t") for line in text.splitlines() if line.strip("# \t")), "")
     return line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1]}…"
 
 

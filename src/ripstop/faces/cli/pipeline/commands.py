@@ -1,7 +1,6 @@
 """`new`, `modify` and `status`: the delivery project in the current folder. `resume` continues it, too."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 from ripstop.faces.cli.limit_options import WithLimits, limit_options
 from ripstop.faces.cli.options import Options, shared_options
 from ripstop.faces.cli.running import goal_given, start_and_follow
-from ripstop.faces.cli.terminal import say, say_json
+from ripstop.faces.cli.terminal import can_ask, confirm, say, say_json
 from ripstop.kernel.counting import count
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def new(options: Options, idea: str, flow: str, with_limits: WithLimits) -> None
     from ripstop.services.pipeline.project import refuse_existing
     from ripstop.services.pipeline.runs import ProjectFlow
 
-    wanted = goal_given(idea, "IDEA")
+    wanted = goal_given(idea, "IDEA", without="")
     refuse_existing(Path.cwd())
     chosen = ProjectFlow(installed(), flow)
     start_and_follow(options, with_limits(options.settings()), chosen.workflow, wanted, Path.cwd(), {"mode": "new"})
@@ -100,9 +99,9 @@ def modify(
     if not options.as_json:
         _show_plan(plan)
     if not yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if options.as_json or not can_ask():
             raise click.UsageError("Nothing was changed. Add --yes to restart without being asked.")
-        if not click.confirm("Restart there?", err=True):
+        if not confirm("Restart there?"):
             return say("Nothing was changed.", err=True)
     values = {"mode": "modify", "stage": stage, **({"change": change} if change else {})}
     idea = session_of(here).idea
