@@ -300,3 +300,29 @@ def _until(holds: Any, seconds: float = 20) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_no_repository_is_left_inside_of_another_or_without_a_name(project: Path, sandboxes: Sandboxes) -> None:
+    make = "os.makedirs('{0}/objects'); os.makedirs('{0}/refs'); open('{0}/HEAD', 'w').write('ref: refs/heads/x')"
+    nested, bare = make.format("src/.git/sub/.git"), make.format("docs")
+    call(project, sandboxes, python("import os", nested, bare))
+    left = [str(path.relative_to(project)) for path in project.rglob("*") if path.name in (".git", "HEAD")]
+    assert left == [".git"], "only that of the project"
+
+
+def test_memory_that_no_limit_of_a_process_counts_is_bounded(project: Path, sandboxes: Sandboxes) -> None:
+    program = """
+import os
+try:
+    open("/dev/shm/x", "w")
+    size = os.statvfs("/dev/shm")
+    print(size.f_blocks * size.f_frsize <= 1 << 30)
+except OSError:
+    print(True)
+try:
+    print(os.memfd_create("x"))
+except OSError as error:
+    print("no memfd", error.errno)
+"""
+    told = call(project, sandboxes, ["python3", "-c", program])
+    assert "True\nno memfd 38" in told["output"], told

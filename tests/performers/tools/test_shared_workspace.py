@@ -227,3 +227,10 @@ def test_other_styles_keep_their_agents_out_of_a_projects_folders(
     (project / "s.jsonl").write_text(SCRIPT)
     with pytest.raises(UsageError, match="part of this project"):
         asyncio.run(_run_shop(project))
+
+
+@pytest.mark.parametrize("path", ["HEAD", "docs/HEAD", "a/b/HEAD"])
+def test_refuses_the_file_that_makes_a_folder_a_repository(project: Path, path: str) -> None:
+    with pytest.raises(Refused, match="a git repository"):
+        call(project, "write_file", path=path, content="ref: refs/heads/x")
+    call(project, "write_file", path=f"{path}.md", content="any other file")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ripstop.runtime.engine import Engine
     from ripstop.views import DeskItem, GivenAnswer
 
+CHANGES_SHOWN = 2000
+"""Lines of a difference that are shown; a terminal takes long for more."""
 ANSWERS_SHOWN = 10
 """Earlier answers; `--json` has all of them."""
 
@@ -142,7 +144,7 @@ def _show_texts(one: "DeskItem", most: int | None) -> None:
         say(
             ("  Changed since the draft that was answered last:" if one.difference else "  Nothing has changed.", "dim")
         )
-        print_difference(console, one.difference, most, rest)
+        print_difference(console, one.difference, most or CHANGES_SHOWN, rest if most else f"{rest} --json")
 
 
 def _show_commands(one: "DeskItem", whole: bool) -> None:

@@ -1,7 +1,8 @@
 """Agents' text inside a report: readable Markdown that cannot pass for a section of the report, or swallow one.
 
 - Headings become at least third level; the sections of a report are second level. Underlined headings lose their line.
-- HTML is shown, not rendered: an open comment would hide everything behind it.
+- HTML is shown, not rendered: an open comment would hide everything behind it. So are images, which a reader's program
+  would fetch.
 - A code fence at the beginning of a line that is left open is closed. Others, inside lists and quotations, are shown:
   in which line such a fence ends depends on more than the fence.
 """
@@ -38,7 +39,8 @@ def embedded(text: str) -> str:
             continue
         if _UNDERLINE.match(line) and lines and lines[-1].strip():
             lines.append("")
-        lines.append(_TAG.sub("&lt;", _INNER_FENCE.sub(r"\1\\", _HEADING.sub(_lowered, line))))
+        shown = _INNER_FENCE.sub(r"\1\\", _HEADING.sub(_lowered, line))
+        lines.append(_TAG.sub("&lt;", shown.replace("![", "\\![")))
     if fence:
         lines.append(fence)
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ripstop.kernel.counting import count
 from ripstop.runtime.timeline import iso
 
 from . import checks
@@ -82,7 +83,7 @@ def _files(found: Findings) -> list[str]:
         for one in found.code.files[:MAX_ROWS]
     ]
     size = sum(one.size for one in found.code.files)
-    total = f"{len(found.code.files):,} files, {size:,} bytes."
+    total = f"{count(len(found.code.files), 'file')}, {size:,} bytes."
     return ["## Files", table(("File", "Bytes", "SHA-256", "Task"), [(*row[:3], cell(row[3])) for row in rows]), total]
 
 

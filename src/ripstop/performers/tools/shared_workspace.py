@@ -28,6 +28,8 @@ SECRETS = ".env"
 """How the names of files with secrets begin."""
 NOT_LISTED = frozenset({RECORDS, "node_modules", ".venv", "__pycache__"})
 """What is left out of lists and searches, unless the path names it: others made it, or it is long."""
+REPOSITORY_HEAD = "HEAD"
+"""The file without which a folder is not a git repository, whose configuration can name programs to run."""
 _EXAMPLE = "'name' or 'folder/name'"
 
 
@@ -52,6 +54,8 @@ class SharedWorkspace(Struct, frozen=True):
         parts = parts_of(path, _EXAMPLE)
         if secret := next(filter(is_secret, parts), ""):
             raise Refused(f"{path!r} is not for agents: files named {secret!r} have secrets in them.", "agent")
+        if writing and parts[-1:] == [REPOSITORY_HEAD]:
+            raise Refused(f"{path!r} is not for agents to write: it can make a folder a git repository.", "agent")
         if writing:
             self._check_writable(path, tuple(map(plain_name, parts)))
         return self.place("", tuple(parts))

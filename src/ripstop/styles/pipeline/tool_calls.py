@@ -18,6 +18,8 @@ OPEN, BEGIN, WRITE, CHECK, FINISH, CLOSE = (
 )
 OWN = frozenset((OPEN, BEGIN, WRITE, CHECK, FINISH, CLOSE))
 NO_WORDS = "Write it again. (No reason was given.)"
+MAX_DETAILS = 19_000
+"""Characters of one entry of the feedback history."""
 MAX_TITLE = 100
 MAX_DECISION = 300
 """Characters of a person's words that a report repeats."""
@@ -74,7 +76,7 @@ def _write(state: PipelineState) -> dict[str, Any]:
         "record": review.number,
         "feedback_type": review.fields.get("type", "suggestion"),
         "severity": review.fields.get("severity", "major"),
-        "details": (review.text.strip() and review.text) or NO_WORDS,
+        "details": _details(review.text),
         "by": review.by,
         "source": "person",
     }
@@ -120,6 +122,13 @@ def cost_of(run: Run[Any]) -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "money": usage.money,
     }
+
+
+def _details(text: str) -> str:
+    """A person's words as the feedback history has them. The agent gets them whole."""
+    if len(text) > MAX_DETAILS:
+        return f"{text[:MAX_DETAILS]} … (cut here; the journal has all {len(text):,} characters)"
+    return text if text.strip() else NO_WORDS
 
 
 def _first_line(text: str) -> str:

@@ -26,7 +26,10 @@ def bubblewrap_arguments(bwrap: str, place: CommandPlace, read: tuple[Path, ...]
         arguments += ["--ro-bind-try", path, path]
     # read-only, because files of /proc/sys belong to root, and root in this namespace is the root that started us
     arguments += ["--proc", "/proc", "--remount-ro", "/proc"]
-    arguments += ["--dev", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--dir", HOME]  # noqa: S108
+    # what is written to memory is bounded: /dev is a file system in memory as well
+    size = ["--size", str(TMP_BYTES), "--tmpfs"]
+    arguments += ["--dev", "/dev", *size, "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+    arguments += [*size, "/tmp", "--dir", HOME]  # noqa: S108
     for folder in map(str, read):
         arguments += ["--ro-bind-try", folder, folder]
     for folder in map(str, place.writable):

@@ -28,6 +28,12 @@ RENAMED = "made-by-a-command"
 _FILES = ("ripstop.toml",)
 
 
+MOST_PASSES = 20
+REPOSITORY_HEAD = "head"
+BARE_REPOSITORY = {REPOSITORY_HEAD, "objects", "refs"}
+"""What makes any folder a git repository, in small letters. Without its HEAD it is none."""
+
+
 class CommandPlace(Struct, frozen=True, kw_only=True):
     folder: Path
     """Where the command begins."""
@@ -87,13 +93,17 @@ def command_place(folders: CommandFolders) -> CommandPlace:
 
 def rename_repositories(place: CommandPlace) -> list[str]:
     """Rename what a command made and must not make, such as a repository whose hooks others would run."""
-    renamed = []
-    for path in (one for root in place.writable for one in _protected(root)):
-        with suppress(OSError):
-            if is_secret(path.name) or path.lstat().st_ino in place.known:
-                continue
-            path.rename(_free_name(path))
-            renamed.append(str(path.relative_to(place.root)) if place.root in path.parents else path.name)
+    renamed: list[str] = []
+    for _ in range(MOST_PASSES):
+        found = len(renamed)
+        for path in [one for root in place.writable for one in _protected(root)]:
+            with suppress(OSError):
+                if is_secret(path.name) or path.lstat().st_ino in place.known:
+                    continue
+                path.rename(_free_name(path))
+                renamed.append(str(path.relative_to(place.root)) if place.root in path.parents else path.name)
+        if len(renamed) == found:  # a repository can be inside of another one that was renamed
+            break
     return renamed
 
 
@@ -154,6 +164,8 @@ def _protected(root: Path) -> Iterator[Path]:
         looked_at += len(entries)
         if looked_at > MOST_LOOKED_AT:
             return
+        if {one.name.casefold() for one in entries} >= BARE_REPOSITORY:
+            yield from (Path(one.path) for one in entries if one.name.casefold() == REPOSITORY_HEAD)
         for entry in entries:
             if is_off_limits(entry.name) or (is_secret(entry.name) and entry.is_file(follow_symlinks=False)):
                 yield Path(entry.path)

@@ -94,6 +94,8 @@ NUMBERS = {
     "lookup_dcookie": (212, 18),
     "lremovexattr": (198, 15),
     "lsetxattr": (189, 6),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
     "migrate_pages": (256, 238),
     "mknod": (133, -1),
     "mknodat": (259, 33),
@@ -183,6 +185,9 @@ EVERYWHERE = (
     *_all("setdomainname quotactl quotactl_fd acct syslog iopl ioperm nfsservctl lookup_dcookie fanotify_init"),
     *_all("fanotify_mark vhangup modify_ldt migrate_pages move_pages"),
     *_all("clone", ArgumentTest(0, "any", _NEW_NAMESPACE)),
+    # memory that no limit of a process counts
+    *_all("memfd_create memfd_secret", error=errno.ENOSYS),
+    *_all("shmget"),
     # their arguments are behind a pointer; libc has another way where they are not there
     *_all("clone3 openat2 fchmodat2 file_setattr", error=errno.ENOSYS),
     *_all("chmod fchmod creat mknod", ArgumentTest(1, "any", _SUID)),
@@ -211,7 +216,7 @@ WITHOUT_NAMESPACES = (
     # who gets a signal when a file is ready: F_SETOWN, F_SETOWN_EX, and the same by ioctl
     *(DeniedCall("fcntl", (ArgumentTest(1, "is", number),)) for number in (8, 15)),
     *(DeniedCall("ioctl", (ArgumentTest(1, "is", request),)) for request in (0x8901, 0x8902)),
-    *_all("shmget shmat shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl mq_open mq_unlink"),
+    *_all("shmat shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl mq_open mq_unlink"),
 )
 SIGNALS = _all("kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal")
 """Where Landlock cannot keep signals inside."""
