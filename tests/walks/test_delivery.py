@@ -146,6 +146,29 @@ def test_an_empty_idea_is_refused_and_nothing_is_made(idea: str) -> None:
     assert done.exit_code == 2 and not list(Path().iterdir())
 
 
+def test_a_draft_edited_in_its_file_is_what_the_output_is_made_from() -> None:
+    answer_of("--model", MODEL, "new", IDEA)
+    draft = Path(".cowork/artifacts/prd_draft.md")
+    draft.write_text("# By hand 手写\n", encoding="utf-8")
+    say("pass")
+    code, result = answer_of("resume")
+    assert code == 4 and any("was edited while its review waited" in one for one in result["warnings"])
+    prompts = [json.loads(line) for line in ripstop("log", result["run"], "--json").stdout.splitlines()]
+    asked = [one["command"]["prompt"] for one in prompts if one.get("command", {}).get("type") == "ask_agent"]
+    assert any("# By hand 手写" in one for one in asked)
+    assert draft.read_text(encoding="utf-8") == "# By hand 手写\n"
+
+
+def test_a_draft_that_was_deleted_is_there_again() -> None:
+    answer_of("--model", MODEL, "new", IDEA)
+    draft = Path(".cowork/artifacts/prd_draft.md")
+    before = draft.read_bytes()
+    draft.unlink()
+    say("pass")
+    assert answer_of("resume")[0] == 4
+    assert draft.read_bytes() == before
+
+
 # Modify
 
 
@@ -287,6 +310,28 @@ def test_a_stage_whose_model_failed_is_continued_by_resume(tmp_path: Path) -> No
     assert code == 1 and "The stage 'plan' failed" in result["because"]
     code, result = pass_all(*answer_of("resume"))
     assert (code, result["outcome"]) == (0, "completed")
+
+
+def test_a_project_that_was_moved_is_resumed_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    monkeypatch.chdir(before)
+    answer_of("--model", MODEL, "new", IDEA)
+    say("pass")
+    before.rename(after)
+    monkeypatch.chdir(after)
+    code, result = answer_of("resume")
+    assert code == 4, result
+    assert pass_all(code, result)[0] == 0
+    assert not before.exists() and Path("index.html").exists()
+
+
+def test_a_run_whose_records_were_removed_is_found_in_the_journal() -> None:
+    _, first = answer_of("--model", MODEL, "new", IDEA)
+    Path(".cowork/session/meta.json").unlink()
+    say("pass")
+    code, result = answer_of("resume")
+    assert (code, result["run"]) == (4, first["run"])
 
 
 def test_an_answer_given_twice_changes_nothing_and_says_who_was_first() -> None:

@@ -93,7 +93,7 @@ def at_review(definition: Pipeline = FLOW, draft: str = "# Draft") -> Given:
 def at_formal(definition: Pipeline = FLOW, review: Answer = PASS) -> Given:
     """A run whose actor is to make the formal requirements."""
     story = at_review(definition)
-    tell(story, review, *([DONE] if review is not PASS else []), DONE)
+    tell(story, review, DONE, DONE)
     return story
 
 
@@ -107,7 +107,7 @@ def at_check(definition: Pipeline = FLOW) -> Given:
     """A run whose check agent is at work."""
     story = at_critic(definition)
     tell(story, said("Good."), DONE)
-    tell(story, begun(), said("index.html"), DONE, PASS, said("Written."), DONE)
+    tell(story, begun(), said("index.html"), DONE, PASS, DONE, said("Written."), DONE)
     tell(story, begun(), found())
     return story
 

@@ -71,7 +71,7 @@ def test_an_actor_is_shown_the_inputs_that_were_read_from_disk() -> None:
 def test_formal_output_comes_after_draft_and_review() -> None:
     story = at_review()
     assert "create_requirement" not in str([record.event for record in story.records])
-    events = story.tell(PASS)
+    events = tell(story, PASS, DONE)
     assert asked(events) == CallTool(tool="cowork_write", arguments={"what": "reset"})
     assert arguments(story)["reset"] == ["data/requirements.json"], "half of an earlier output is not left behind"
     assert asked(story.tell(DONE)).agent == "prd"
@@ -106,7 +106,7 @@ def test_the_change_that_a_person_wants_is_in_every_prompt_of_the_run() -> None:
     story = started(mode="modify", stage="prd", change="make it blue")
     tell(story, OPENED, begun(idea="# Idea"))
     assert "make it blue" in prompt(story)
-    tell(story, said("# Draft"), DONE, PASS, DONE)
+    tell(story, said("# Draft"), DONE, PASS, DONE, DONE)
     assert "make it blue" in prompt(story)
 
 
@@ -163,6 +163,18 @@ def test_an_edited_text_is_the_draft_and_the_output_is_made_from_it() -> None:
     assert asked(tell(story, DONE, DONE)).agent == "prd"
     assert "# 我的需求" in prompt(story) and "what the agent wrote" not in prompt(story)
     assert "Make the formal output" in prompt(story), "and no draft is written again"
+
+
+def test_a_draft_that_was_edited_in_its_file_while_the_review_waited_counts_as_it_is() -> None:
+    for answer in (PASS, feedback("shorter")):
+        story = at_review(draft="what the agent wrote")
+        story.tell(answer)
+        assert arguments(story)["expected"] == {"artifacts/prd_draft.md": "what the agent wrote\n"}
+        story.tell(ToolReturned(value={"edited": {"artifacts/prd_draft.md": "# By hand\n"}}))
+        if answer is PASS:
+            story.tell(DONE)
+        assert "# By hand" in prompt(story) and "what the agent wrote" not in prompt(story)
+        assert "was edited while its review waited" in warnings(story)[0]
 
 
 @pytest.mark.req("S3-46")
@@ -309,7 +321,7 @@ def test_a_grave_finding_in_the_last_iteration_is_shown_and_the_run_goes_on() ->
 @pytest.mark.req("S3-7", "S3-78")
 def test_the_check_agent_is_shown_what_the_engine_found() -> None:
     story = at_critic()
-    tell(story, said("Good."), DONE, begun(), said("index.html"), DONE, PASS, said("Written."), DONE)
+    tell(story, said("Good."), DONE, begun(), said("index.html"), DONE, PASS, DONE, said("Written."), DONE)
     tell(story, begun(), found(uncovered=["FEAT-002"]))
     assert "FEAT-002" in prompt(story)
 
@@ -352,10 +364,10 @@ def test_auto_goto_goes_back_a_bounded_number_of_times() -> None:
             story.tell(DONE)
             break
         jumps += 1
-        tell(story, OPENED, begun(), said(f"# Draft {jumps}"), DONE, PASS, DONE)
+        tell(story, OPENED, begun(), said(f"# Draft {jumps}"), DONE, PASS, DONE, DONE)
         made = calls("create_requirement", title=f"Number {jumps}")  # the same every time would be a cycle
         tell(story, made, DONE, said("Done."), found(), said("Good."), DONE)
-        tell(story, begun(), said(f"index-{jumps}.html"), DONE, PASS, said("Written."), DONE, begun(), found())
+        tell(story, begun(), said(f"index-{jumps}.html"), DONE, PASS, DONE, said("Written."), DONE, begun(), found())
     assert jumps == MAX_GOTOS and ended(story).outcome == "restart"
 
 

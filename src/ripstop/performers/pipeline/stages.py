@@ -66,6 +66,8 @@ class BeginCall(Struct, frozen=True, kw_only=True):
 class DraftCall(Struct, frozen=True, kw_only=True):
     stage: str
     files: dict[str, str] = {}
+    expected: dict[str, str] = {}
+    """What files should have in them. One that is not there is written; one that a person has edited is returned."""
     reset: tuple[str, ...] = ()
     feedback: dict[str, Any] | None = None
 
@@ -212,12 +214,20 @@ def write_files(folder: CoworkFolder, run_id: str, call: DraftCall) -> dict[str,
     for path in call.reset:
         if path not in texts:
             folder.remove(path, call.stage)
+    edited: dict[str, str] = {}
+    for path, text in call.expected.items():
+        _check_path(path)
+        if folder.read(path) is None:
+            texts[path] = as_data(path, text)
+        elif (now_there := folder.text(path)) != text:
+            edited[path] = now_there
     written = {path: folder.write(path, data, call.stage) for path, data in texts.items()}
     if call.feedback:
         given = {"stage": call.stage, **call.feedback}
         # the record with the words, because the command is another one when the run was resumed
         add_feedback(folder, f"{run_id}/{given.pop('record')}", given)
-    return {"written": written, "removed": [path for path in call.reset if path not in texts]}
+    removed = [path for path in call.reset if path not in texts]
+    return {"written": written, "removed": removed, **({"edited": edited} if edited else {})}
 
 
 def _check_path(path: str) -> None:

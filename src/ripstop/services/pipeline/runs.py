@@ -12,6 +12,7 @@ from ripstop.definitions.pipeline.flows import default_flow
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.errors import RunNotFound, UsageError
 from ripstop.plugin_types import FoundWork
+from ripstop.runtime.ports import RunQuery
 from ripstop.settings.settings_file import Settings
 from ripstop.styles.pipeline.definition import Pipeline
 
@@ -85,9 +86,13 @@ class DeliveryProjects:
     async def resume(self, app: "App", folder: Path) -> FoundWork:
         """The project's own run, if it can continue; else a new one, from the stage that its files say."""
         state = project_state(folder)
-        view = await _run(app.engine, state.run)
+        view = await _run(app.engine, state.run) or await _unended_in(app.engine, folder)
         if view is not None and _continues(app, view):
-            return FoundWork(view.run.id, tuple(_about_products(state.missing, state.changed)))
+            notes = _about_products(state.missing, state.changed)
+            if _is_elsewhere(view.run.settings.workspace, folder):
+                await app.use_workspace(view.run.id, folder)
+                notes.insert(0, f"The project was in {view.run.settings.workspace}; it is here from now on.")
+            return FoundWork(view.run.id, tuple(notes))
         flow = ProjectFlow(app.plugins, await flow_of(app.engine, folder))
         start = first_stage(folder, flow.pipeline)
         values, removed = {"mode": "continue", "stage": start.stage}, list[str]()
@@ -119,6 +124,20 @@ async def _run(engine: "Engine", run_id: str) -> "View | None":
         return await engine.look(run_id)
     except RunNotFound:
         return None
+
+
+async def _unended_in(engine: "Engine", folder: Path) -> "View | None":
+    """The run that works in a folder whose records do not name it: a person may have removed them."""
+    found = await engine.runs(RunQuery(statuses=("working", "waiting"), styles=(STYLE,), parent=""))
+    for info in found.items:
+        view = await engine.look(info.run_id)
+        if not _is_elsewhere(view.run.settings.workspace, folder):
+            return view
+    return None
+
+
+def _is_elsewhere(workspace: str, folder: Path) -> bool:
+    return Path(workspace).resolve() != folder.resolve()
 
 
 def _continues(app: "App", view: "View") -> bool:

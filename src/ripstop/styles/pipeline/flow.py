@@ -21,6 +21,7 @@ from ripstop.kernel.effects import (
     PersonAnswered,
     RunFinished,
     StartRun,
+    ToolReturned,
 )
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
@@ -156,6 +157,8 @@ def write(step: Step[PipelineState], what: str) -> None:
 def after_writing(step: Step[PipelineState], answer: Answer) -> None:
     state = step.state
     _check_tool(state, answer)
+    if state.phase == "answer" and isinstance(answer, ToolReturned) and (answer.value or {}).get("edited"):
+        step.warn(f"{state.here.draft} was edited while its review waited; it counts as it is now")
     match state.phase:
         case "write_draft" if state.here.review:
             ask_review(step)
@@ -200,11 +203,8 @@ def after_review(step: Step[PipelineState], answer: Answer) -> None:
 
 
 def take_answer(step: Step[PipelineState]) -> None:
-    review = step.state.last_review
-    if review is not None and review.choice in (EDIT, FEEDBACK):
-        write(step, "answer")
-    else:
-        make_output(step)
+    """Write what a person said, and look whether the draft was edited in its file while the review waited."""
+    write(step, "answer")
 
 
 # The formal output

@@ -112,6 +112,9 @@ def _looked(state: PipelineState, number: int, value: dict[str, Any]) -> Pipelin
             return replace(state, given=given)
         case "facts" | "verify":
             return replace(state, found=value)
+        case "answer":
+            edited = (value.get("edited") or {}).get(state.here.draft)
+            return replace(state, draft=edited, draft_number=number) if isinstance(edited, str) else state
         case "close":
             return replace(state, closed=True)
     return state

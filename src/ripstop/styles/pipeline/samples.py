@@ -85,4 +85,5 @@ def _sent_back() -> Sample:
     """The check asks for a restart at the plan."""
     back = _calls("goto_stage", stage="plan", reason="The plan has no tests.")
     check = (BEGUN, _found(), back, DONE, _said("Back to the plan."), DONE, DONE)
-    return Sample("sent_back", _pipeline(), (*_idea(), *_plan(PersonAnswered(choice="pass")), *check), input="a page")
+    plan = _plan(PersonAnswered(choice="pass"), DONE)
+    return Sample("sent_back", _pipeline(), (*_idea(), *plan, *check), input="a page")

@@ -63,7 +63,7 @@ def _open(state: PipelineState) -> dict[str, Any]:
 
 def _write(state: PipelineState) -> dict[str, Any]:
     stage, review = state.here, state.last_review
-    nothing: dict[str, Any] = {"files": {}, "reset": [], "feedback": None}
+    nothing: dict[str, Any] = {"files": {}, "expected": {}, "reset": [], "feedback": None}
     match state.phase:
         case "write_draft":
             return {**nothing, "files": {stage.draft: _as_file(state.draft)}}
@@ -72,6 +72,9 @@ def _write(state: PipelineState) -> dict[str, Any]:
     assert review is not None
     if review.choice == "edit":  # as the person wrote it, to the last character
         return {**nothing, "files": {stage.draft: state.draft}}
+    nothing["expected"] = {stage.draft: _as_file(state.draft)}
+    if review.choice == "pass":
+        return nothing
     entry = {
         "record": review.number,
         "feedback_type": review.fields.get("type", "suggestion"),
