@@ -301,6 +301,10 @@ async def run_document(engine: Engine, view: View) -> dict[str, Any]:
     ways = ways_after_end(engine, story)
     info = await engine.journal.run(run.id)
     questions = (await engine.desk(DeskQuery(root=info.root if info else run.id, size=1000))).items
+    answers = [
+        {"question": ask.question, **msgspec.to_builtins(given)}
+        for ask, given in answers_in(one.record for one in story)
+    ]
     mine = [one for one in questions if one.run_id == run.id or one.run_id.startswith(f"{run.id}.")]
     return {
         "run": run.id,
@@ -316,12 +320,9 @@ async def run_document(engine: Engine, view: View) -> dict[str, Any]:
             "money": usage.money,
         },
         "waiting": [waiting(one) for one in mine],
-        "answers": [
-            {"question": ask.question, **msgspec.to_builtins(given)}
-            for ask, given in answers_in(one.record for one in story)
-        ],
         "warnings": [one.record.event.text for one in story if isinstance(one.record.event, Warned)],
         **({"result": await engine.result(run.id)} if run.ended and run.ended.result else {}),
+        **({"answers": answers} if answers else {}),
         **_guard(run),
         **({"ways": [way(one) for one in ways]} if ways else {}),
     }

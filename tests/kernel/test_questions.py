@@ -49,6 +49,7 @@ FORM = AskPerson(
         ("PASS", "pass"),
         ("Looks good", "pass"),
         ("looks Good ", "pass"),
+        ("Feedback", "feedback"),
         ("", "pass"),
     ],
 )
@@ -124,7 +125,7 @@ def test_the_edit_choice_brings_the_document_and_needs_it() -> None:
 @pytest.mark.parametrize("choice", ["pass", "feedback"])
 def test_no_other_choice_brings_a_document(choice: str) -> None:
     with pytest.raises(UsageError, match="choose 'edit' with it"):
-        read_answer(REVIEW, "words", choice=choice, document="# New")
+        read_answer(REVIEW, choice=choice, document="# New")
     with pytest.raises(UsageError, match="cannot come with this answer"):
         read_answer(FREE, "words", document="# New")
 
@@ -243,11 +244,3 @@ def test_words_become_an_answer_that_can_be_recorded_or_are_refused(
     assert set(answer.fields) <= set(ask.fields)
     event = Answered(to=1, answer=answer)
     assert Codec().load(Codec().dump(event)) == event
-
-
-@pytest.mark.parametrize("words", ["feedback", "Feedback", " FEEDBACK\n"])
-def test_the_choice_that_stands_for_any_text_needs_one(words: str) -> None:
-    with pytest.raises(UsageError, match="'feedback' needs words"):
-        read_answer(REVIEW, words)
-    with pytest.raises(UsageError, match="needs words"):
-        read_answer(REVIEW, "  ", choice="feedback")

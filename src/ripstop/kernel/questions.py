@@ -44,8 +44,6 @@ def read_answer(
     given = _fields(ask, fields or {}, choice)
     if not (choice or text.strip() or given):
         raise UsageError("An empty answer is not an answer to this question.")
-    if choice and choice == ask.other and not text.strip() and not given:
-        raise UsageError(f"{choice!r} needs words: say what you mean.")
     if document is not None and (not ask.edit or choice != ask.edit):
         where = f"; choose {ask.edit!r} with it" if ask.edit else ""
         raise UsageError(f"An edited document cannot come with this answer{where}.")

@@ -161,7 +161,7 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
         ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
         ("last", first_line(picture.document, 400)),
     ]
-    lines += [("answer", _answer_words(given)) for given in result["answers"][-ANSWERS_SHOWN:]]
+    lines += [("answer", _answer_words(given)) for given in result.get("answers", [])[-ANSWERS_SHOWN:]]
     lines += [
         ("waits", f"{q['question']}  → ripstop {answer_command(q['id'], q['choices'])}") for q in result["waiting"]
     ]
