@@ -24,6 +24,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from ripstop.kernel.errors import RipstopError
 from ripstop.opening import open_engine
 from ripstop.settings.settings_file import read_settings
 from ripstop.views import DeskItem, desk_item
@@ -104,7 +105,10 @@ def found_in(folder: Path) -> Found:
             question = await desk_item(engine, questions[0]) if questions else None
             return Found(runs[-1].run_id, runs[-1].status, question)
 
-    return asyncio.run(look())
+    try:
+        return asyncio.run(look())
+    except RipstopError:  # its process was killed while it made the journal
+        return Found()
 
 
 def live(folder: Path, command: Sequence[str], blow: Blow = Blow()) -> Life:
