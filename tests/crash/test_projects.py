@@ -13,7 +13,7 @@ pytestmark = pytest.mark.long
 
 @pytest.mark.req("S3-25", "S3-64")
 def test_a_delivery_that_is_killed_anywhere_leaves_the_same_files(tmp_path: Path) -> None:
-    points = COWORK_FAILPOINTS[:2]
-    tally = crash(ProjectWork(), 3, 5, tmp_path, points, say=lambda _: None)
+    points = COWORK_FAILPOINTS[:1]
+    tally = crash(ProjectWork(), 1, 5, tmp_path, points, say=lambda _: None)
     assert not tally.trouble, table(tally)
-    assert tally.kills[AT_RANDOM] >= 3 and {*points} <= {*tally.kills}
+    assert tally.kills[AT_RANDOM] >= 1 and {*points} <= {*tally.kills}

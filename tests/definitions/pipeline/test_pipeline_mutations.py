@@ -56,7 +56,7 @@ def spoil(path: Path, samples: list[str], tokens: tuple[bytes, ...], count: int,
     assert 0 < right < count, "the files are neither all wrong nor all right"
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(1500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.long)])
 def test_a_spoilt_pipeline_is_read_or_refused(tmp_path: Path, count: int) -> None:
     samples = [RIGHT, RIGHT.replace("Write a recipe.", "&a |\n      Write.\n")]
     if count > 100:
@@ -64,14 +64,14 @@ def test_a_spoilt_pipeline_is_read_or_refused(tmp_path: Path, count: int) -> Non
     spoil(tmp_path / "pipeline.yaml", samples, TOKENS, count, try_one)
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(1500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.long)])
 def test_a_spoilt_flow_is_read_or_refused(tmp_path: Path, count: int) -> None:
     path = flow(tmp_path, chain("idea", "prd", "poem"), {"prd": PRD, "poem": POEM}, config={"memory_scope": "x"})
     right = path.read_text(encoding="utf-8")
     spoil(path, [right, right.replace("null", '{"needs_confirmation": true}')], JSON_TOKENS, count, try_one)
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(1500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.long)])
 def test_a_spoilt_stage_spoils_its_flow_at_most(tmp_path: Path, count: int) -> None:
     path = flow(tmp_path, chain("idea", "prd", "poem"), {"prd": PRD, "poem": POEM})
     stage = tmp_path / "stages" / "prd.json"
