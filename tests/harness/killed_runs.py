@@ -178,8 +178,11 @@ def crash(
     wanted = work.files(unharmed)
 
     def at_point(point: str) -> Callable[[], Blow]:
-        planned = iter([Blow(f"{point}:{count}") for count in (1, 4, 9)])
-        return lambda: next(planned, Blow())
+        def blow() -> Blow:  # the later processes of a chain get to other places than the first ones
+            killed = tally.kills[point]
+            return Blow(f"{point}:{3 * killed + 1}") if killed < 3 else Blow()
+
+        return blow
 
     def at_random() -> Blow:
         return Blow(lines=chance.randint(1, LINES), moment=chance.uniform(0, MOMENT))
