@@ -48,7 +48,7 @@ def stages_begun(story: Given) -> list[str]:
 # Order
 
 
-@pytest.mark.req("S3-1", "S3-11", "S3-104")
+@pytest.mark.req("S3-1", "S3-11", "S3-102", "S3-104")
 def test_a_stage_begins_only_when_the_one_before_is_finished() -> None:
     story = started()
     events = tell(story, OPENED, begun(), said("# Idea"), DONE)
