@@ -74,7 +74,8 @@ async def model_of(engine: "Engine", folder: Path, settings: Settings) -> str:
         return ""
     before = view.run.settings
     if before.base_url != settings.models.base_url and before.model_for_all.startswith("openai:"):
-        how = f"--model {before.model_for_all} --base-url {before.base_url}"
+        address = f" --base-url {before.base_url}" if before.base_url else ""
+        how = f"--model {before.model_for_all}{address}"
         raise UsageError(f"The last run of this project used another server. Name it again: {how}")
     return before.model_for_all
 

@@ -14,10 +14,9 @@ from ripstop.drawings.diagram import Diagram, Edge, Journey, Node
 
 from .definition import MAX_GOTOS, Pipeline, PipelineStage
 from .events import DraftReviewed, GotoRequested, StageBegan
+from .gotos import GOTO
 from .state import PipelineState
 
-GOTO = "goto_stage"
-"""The tool that agents go back with."""
 END = "END"
 Why = Literal["next", "feedback", "finding", "goto"]
 NEXT: Why = "next"

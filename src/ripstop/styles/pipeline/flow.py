@@ -150,7 +150,10 @@ def after_draft(step: Step[PipelineState], turn: Turn, finished: FinishedTurn) -
 
 
 def write(step: Step[PipelineState], what: str) -> None:
-    """Write to the project: the `draft`, a person's `answer` to a review, or nothing but a `reset` of old output."""
+    """Write to the project: the `draft`, a person's `answer` to a review, or nothing but a `reset` of old output.
+
+    With the answer it is also looked up whether the draft was edited in its file while the review waited.
+    """
     step.ask(CallTool(tool=WRITE, arguments={"what": what}))
 
 
@@ -199,11 +202,6 @@ def after_review(step: Step[PipelineState], answer: Answer) -> None:
         raise Unworkable(f"The review of the stage {step.state.stage!r} was not answered.")
     reviewed = DraftReviewed(stage=step.state.stage, answer=step.number, choice=answer.choice, at=step.at)
     step.record(reviewed)
-    take_answer(step)
-
-
-def take_answer(step: Step[PipelineState]) -> None:
-    """Write what a person said, and look whether the draft was edited in its file while the review waited."""
     write(step, "answer")
 
 

@@ -138,9 +138,9 @@ def _decided(state: PipelineState, event: Event) -> PipelineState:
             phase: Phase = "critic" if state.here.critic else "finish"
             words = state.turn.exchanges[-1].reply.text if state.turn else prose
             return replace(state, phase=phase, output_number=reply, turn=None, prose=prose, words=words)
-        case CriticFinished(findings=findings):
+        case CriticFinished():
             words = state.turn.exchanges[-1].reply.text if state.turn else state.words
-            return replace(state, phase="finish", turn=None, findings=findings, words=words)
+            return replace(state, phase="finish", turn=None, words=words)
         case GotoRequested(goto=goto, reason=reason, jumps=jumps):
             first, gotos = (goto, state.gotos + 1) if jumps else (state.first, state.gotos)
             return replace(state, goto=goto, goto_reason=reason, jumps=jumps, first=first, gotos=gotos)
@@ -151,7 +151,7 @@ def _decided(state: PipelineState, event: Event) -> PipelineState:
 
 def _begun(state: PipelineState, stage: str, iteration: int) -> PipelineState:
     if iteration > 1:  # the same stage once more: its draft is what the critic spoke about
-        return replace(state, phase="begin", iteration=iteration, turn=None, findings=0)
+        return replace(state, phase="begin", iteration=iteration, turn=None)
     index = state.definition.index(stage)
     before = {one.name for one in state.definition.stages[:index]}
     return replace(
@@ -167,7 +167,6 @@ def _begun(state: PipelineState, stage: str, iteration: int) -> PipelineState:
         draft_number=0,
         found={},
         output_number=0,
-        findings=0,
         prose="",
         child="",
         goto="",

@@ -9,6 +9,7 @@ from .events import GotoRequested
 from .state import PipelineState
 
 GOTO = "goto_stage"
+"""The tool that agents go back with."""
 
 
 def note_goto(step: Step[PipelineState], deeds: list[tuple[str, Any]]) -> None:

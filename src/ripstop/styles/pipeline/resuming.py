@@ -28,7 +28,7 @@ def resume(step: Step[PipelineState]) -> None:
     elif phase == "review":
         flow.ask_review(step)
     elif phase == "answer":
-        flow.take_answer(step)
+        flow.write(step, "answer")
     else:
         assert phase == "finish", state.phase
         step.ask(CallTool(tool=FINISH, arguments=flow.report_cost(step)))

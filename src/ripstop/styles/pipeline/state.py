@@ -84,8 +84,6 @@ class PipelineState(Struct, frozen=True):
     """What the engine found when it looked last."""
     output_number: int = 0
     """The record that the formal output of this stage ended with."""
-    findings: int = 0
-    """Critical or major ones of the critic, in this iteration."""
     words: str = ""
     """What an agent, or a person who edited, said last."""
     prose: str = ""

@@ -16,7 +16,6 @@ OPEN, BEGIN, WRITE, CHECK, FINISH, CLOSE = (
     "cowork_finish",
     "cowork_close",
 )
-OWN = frozenset((OPEN, BEGIN, WRITE, CHECK, FINISH, CLOSE))
 NO_WORDS = "Write it again. (No reason was given.)"
 MAX_DETAILS = 19_000
 """Characters of one entry of the feedback history."""

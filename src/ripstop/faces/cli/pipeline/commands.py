@@ -50,7 +50,7 @@ def new(options: Options, idea: str, flow: str, with_limits: WithLimits) -> None
 
 
 @click.command(short_help="Restart a project at a stage.")
-@click.option("--from", "stage", metavar="STAGE", help="Where to restart: prd, design, plan or coding.")
+@click.option("--from", "stage", metavar="STAGE", help="prd, design, plan or coding; others in a flow of your own.")
 @click.argument("change", required=False, default="")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--undo", is_flag=True, help="Put back what the last `modify` removed.")
