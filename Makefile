@@ -89,7 +89,7 @@ coverage-of-requirements: $(READY) ## List which requirements have a test, and w
 
 lock: ## Pin every dependency with its hash (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra local --extra providers --group dev pyproject.toml -o requirements.lock
+	  --extra local --extra mcp --extra web --extra providers --group dev pyproject.toml -o requirements.lock
 
 clean: ## Remove what `make` set up
 	@rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .ripstop
