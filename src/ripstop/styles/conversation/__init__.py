@@ -1,0 +1,1 @@
+"""Conversation: a service desk that plans, acts, waits and hands over."""
