@@ -69,6 +69,11 @@ BUILT_IN = (
         commands=(PluginCommand("docs", "ripstop.faces.cli.handoff.care:docs", "Work with hand-off documents."),),
     ),
     Plugin(
+        name="conversation",
+        summary="A bot answers users in sessions: it plans, acts, waits, and hands over to a person.",
+        kits=("ripstop.styles.conversation:KIT", "ripstop.styles.conversation:PLANNING"),
+    ),
+    Plugin(
         name="pipeline",
         summary="From an idea to delivered files, stage by stage, with a person's review.",
         kits=("ripstop.styles.pipeline:KIT",),

@@ -38,6 +38,9 @@ def test_a_part_that_cannot_be_loaded_is_refused(plugin: Plugin, reason: str) ->
     assert reason in str(refused.value)
 
 
+NAMES = ["graph", "blackboard", "handoff", "conversation", "planning", "pipeline"]
+
+
 def test_two_plugins_that_share_a_tool_or_a_collection_are_refused() -> None:
     with pytest.raises(UsageError, match="there is another plug-in named 'chores'"):
         _ = Plugins([PLUGIN, PLUGIN]).kits
@@ -87,7 +90,7 @@ def test_a_person_is_told_which_package_is_left_out_and_why(tmp_path: Path) -> N
     install(tmp_path / "packages", "bad", "tests.plugins.broken:FIRST")
     done = process(tmp_path, tmp_path / "packages", "styles", "--json")
     assert done.returncode == 0, done.stderr
-    assert [one["style"] for one in json.loads(done.stdout)] == ["graph", "blackboard", "handoff", "pipeline"]
+    assert [one["style"] for one in json.loads(done.stdout)] == NAMES
     assert "'broken' is left out: The tag 'graph.stolen' of Foreign does not begin with 'broken'" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -20,6 +20,7 @@ SHARED_NAMES = {
     ("drawings/mermaid.py", "graph"),
     # a conversation that is handed over to a person
     ("kernel/desk_kinds.py", "handoff"),
+    ("styles/conversation/definition.py", "handoff"),
 }
 """A style's name that is another word there."""
 

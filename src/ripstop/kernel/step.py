@@ -303,6 +303,7 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
             pass  # what is open is performed with them, and so is what comes
         case Doubted(to=to, evidence=evidence):
             step.ask_unguarded(question_about_doubt(to, evidence))
+            style.doubted(step, to)
         case _:
             style.decide(step, fact)
 

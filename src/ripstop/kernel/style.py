@@ -176,6 +176,9 @@ class Style(Generic[S]):
         """A guard stops the run: end it (`end_by_guard`), after whatever the style has to do before."""
         step.end_by_guard(verdict)
 
+    def doubted(self, step: "Step[S]", number: int) -> None:
+        """It is not known whether a command took effect, and a person is asked: tell those who wait for it."""
+
     # What commands say
 
     def render(self, state: S, command: AskAgent) -> Prompt:

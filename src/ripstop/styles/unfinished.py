@@ -1,8 +1,8 @@
 r"""The words of a reply that is still coming, without the JSON around them.
 
 Agents answer in prose, or with an object such as `{"content": "…", "decisions": {…}}`. People who watch see the prose
-before the object, and the text of "content" as it grows, decoded; the rest of the object, the fence around it and
-`<think>` blocks are left out.
+before the object, and the text of "content", or of another field, as it grows, decoded; the rest of the object, the
+fence around it and `<think>` blocks are left out.
 
 Everything is one pass: each piece is read once, and only what cannot be decided yet is held back (half an escape,
 `<thi`, an opening brace), so that a reply costs time in proportion to its length.
@@ -28,7 +28,9 @@ LONGEST_HELD = 200
 class UnfinishedReply:
     """Takes a reply piece by piece and gives the words that are new."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: str = "content") -> None:
+        """`key`: the field of the object whose text is for people."""
+        self._shown = key
         self._held = ""
         self._step = self._prose
         self._depth = 0
@@ -107,7 +109,7 @@ class UnfinishedReply:
         char = text[at]
         if char == '"':
             self._half = ""
-            is_content = self._is_value and self._depth == 1 and self._key == "content"
+            is_content = self._is_value and self._depth == 1 and self._key == self._shown
             self._step = self._content if is_content else self._string
             if self._depth == 1 and not self._is_value:
                 self._key = ""

@@ -1,0 +1,181 @@
+"""What an action calls: a tool, an endpoint, a flow, or one of the three built-in system actions.
+
+The model names targets, so nothing here trusts them: only what the configuration names can be called.
+"""
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from .decision import purpose_of
+from .definition import SYSTEM_ACTIONS, Bot, BotAction, BotFlow, BotTool, Endpoint
+from .state import SessionState
+
+HTTP = "http_request"
+ASSISTANT, PLANNER = "assistant", "planner"
+FLOW_EXECUTOR = "flow_executor"
+"""The tool that runs flows by their id, in configurations that have one."""
+LONGEST_MATCHED = 300
+"""Characters of a message that patterns of flows are compared with."""
+MOST_LISTED = 30
+
+
+class UnknownTarget(Exception):
+    """There is nothing of that name; says what there is."""
+
+
+class Target(Struct, frozen=True):
+    """What carries an action out."""
+
+    name: str = ""
+    """The tool, skill or flow, as the configuration calls it."""
+    tool: str = ""
+    """The tool to call; `http_request` for an endpoint."""
+    endpoint: Endpoint | None = None
+    workflow: str = ""
+    text: str = ""
+    """The result, where nothing has to be called: the instruction of a skill."""
+    params: dict[str, Any] = {}
+
+
+def target_of(action: BotAction, bot: Bot) -> Target:
+    """What carries an action out; for a SYSTEM action nothing at all if its name is enough. Raises `UnknownTarget`."""
+    if action.type == "SKILL":
+        return _skill(action, bot)
+    if action.type == "TOOL":
+        tool = _tool(action.target, bot)
+        if tool is None:
+            raise UnknownTarget(
+                f"There is no tool {action.target!r}; there are: {_names(one.name for one in bot.tools)}."
+            )
+        return _of_tool(tool, action.target, action.params)
+    if action.type == "FLOW":
+        flow = bot.flow(action.target)
+        if flow is None:
+            raise UnknownTarget(
+                f"There is no flow {action.target!r}; there are: {_names(one.id for one in bot.flows)}."
+            )
+        return _flow(flow, action.params, bot)
+    return _system(action, bot)
+
+
+def _skill(action: BotAction, bot: Bot) -> Target:
+    skill, params = bot.skill(action.target), dict(action.params)
+    if skill is None:
+        tool = _tool(action.target, bot)
+        if tool is None:
+            known = _names([*(one.id for one in bot.skills), *(one.name for one in bot.tools)])
+            raise UnknownTarget(f"There is no skill {action.target!r}; there are: {known}.")
+        return _of_tool(tool, action.target, params)
+    if skill.endpoint:
+        return Target(skill.id, HTTP, skill.endpoint, params=params)
+    known_tools = [name for name in skill.tools if _tool(name, bot)]
+    if not skill.tools:
+        return Target(skill.id, text=skill.action)
+    wanted = params.pop("tool", known_tools[0] if len(known_tools) == 1 else None)
+    if wanted not in known_tools:
+        if not known_tools:
+            raise UnknownTarget(f"The skill {skill.id!r} names tools that do not exist: {_names(skill.tools)}.")
+        raise UnknownTarget(f"Say which tool of the skill {skill.id!r} to call, as params.tool: {_names(known_tools)}.")
+    found = _tool(wanted, bot)
+    assert found is not None
+    return _of_tool(found, wanted, params)
+
+
+def _of_tool(tool: BotTool, name: str, params: dict[str, Any]) -> Target:
+    return Target(name, HTTP if tool.endpoint else name, tool.endpoint, params=params)
+
+
+def _flow(flow: BotFlow, params: dict[str, Any], bot: Bot) -> Target:
+    if flow.workflow:
+        return Target(flow.id, workflow=flow.workflow, params=params)
+    if flow.endpoint:
+        return Target(flow.id, HTTP, flow.endpoint, params=params)
+    executor = bot.tool(flow.tool or FLOW_EXECUTOR)
+    if executor:
+        return _of_tool(executor, executor.name, params if flow.tool else {**params, "flow_id": flow.id})
+    if flow.tool:
+        return Target(flow.id, flow.tool, params=params)
+    raise UnknownTarget(f"Nothing carries out the flow {flow.id!r}: it has no workflow, tool or endpoint.")
+
+
+def _system(action: BotAction, bot: Bot) -> Target:
+    """Its own tool, or one that means the same; nothing to call for a built-in one without a tool."""
+    purpose = purpose_of(action, bot)
+    tool = bot.tool(action.target) or next((one for one in bot.tools if purpose and one.purpose == purpose), None)
+    if tool is not None and (tool.system or tool.purpose):
+        return _of_tool(tool, tool.name, action.params)
+    if purpose:
+        return Target(purpose, params=action.params)
+    known = (*SYSTEM_ACTIONS, *(one.name for one in bot.tools if one.system))
+    raise UnknownTarget(f"There is no system action {action.target!r}; there are: {_names(dict.fromkeys(known))}.")
+
+
+def _tool(name: str, bot: Bot) -> BotTool | None:
+    """A tool of the configuration, also by a pattern such as `git__*`."""
+    found = bot.tool(name)
+    if found:
+        return found
+    patterns = (one for one in bot.tools if one.name.endswith("*") and not one.endpoint)
+    return next((one for one in patterns if name.startswith(one.name[:-1]) and len(name) >= len(one.name)), None)
+
+
+def arguments_of(state: SessionState, target: Target) -> dict[str, Any]:
+    """What a tool is called with."""
+    if target.endpoint is None:
+        return target.params
+    endpoint = target.endpoint
+    return {
+        "tool": target.name,
+        "url": endpoint.url,
+        "method": endpoint.method,
+        "headers": endpoint.headers,
+        "body": endpoint.body,
+        "params": target.params,
+        "variables": variables_of(state),
+        "timeout": endpoint.timeout,
+    }
+
+
+def variables_of(state: SessionState) -> dict[str, str]:
+    """What is known of the session, by the names that configurations use for it."""
+    session = state.chat.session
+    return {"conversationId": session, "dialogId": session, "sessionId": session, **state.chat.variables}
+
+
+def flow_for(message: str, bot: Bot) -> BotFlow | None:
+    """The first flow whose own pattern a message matches, before the model is asked."""
+    words = message.strip()[:LONGEST_MATCHED]
+    for flow in bot.flows:
+        if flow.match != "intent" and any(_matches(words, pattern, flow.match) for pattern in flow.patterns):
+            return flow
+    return None
+
+
+def _matches(words: str, pattern: str, match: str) -> bool:
+    if match == "regex":
+        return re.search(pattern, words, re.IGNORECASE) is not None
+    if match == "exact":
+        return words.casefold() == pattern.strip().casefold()
+    return bool(pattern.strip()) and pattern.strip().casefold() in words.casefold()
+
+
+def words_in(value: Any) -> list[str]:
+    """What a flow says: a text, or an object with one of the usual fields."""
+    if isinstance(value, dict) and "body" in value and "status" in value:
+        value = value["body"]
+    if isinstance(value, dict):
+        value = next(
+            (value[key] for key in ("messages", "message", "text", "content", "response", "reply") if key in value),
+            None,
+        )
+    listed = value if isinstance(value, list) else [value]
+    texts = [one.get("text") if isinstance(one, dict) else one for one in listed[:20]]
+    return [text.strip() for text in texts if isinstance(text, str) and text.strip()]
+
+
+def _names(names: Any) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
+    return (", ".join(listed[:MOST_LISTED]) or "none") + more

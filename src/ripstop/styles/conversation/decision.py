@@ -1,0 +1,116 @@
+"""A decision of the model: the next status, at most one action, and what the user is told.
+
+What breaks the contract is said exactly, because the model is asked once more with it.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ripstop.kernel.plain import is_plain, shown
+
+from .. import reply
+from .definition import HANDOFF, SYSTEM_ACTIONS, Bot, BotAction
+
+NEXT = "next_status"
+STATUSES = ("processing", "typing", "ready", "transferred")
+TYPES = ("SKILL", "TOOL", "FLOW", "SYSTEM")
+LONGEST_RESPONSE = 20_000
+LARGEST_PARAMS = 100_000
+"""Bytes of an action's params as JSON."""
+NO_ACTION = ("", "none", "null", "no_action")
+
+
+class BrokenContract(Exception):
+    """The decision breaks the contract; says how."""
+
+
+class IterationDecision(Struct, frozen=True):
+    next_status: str
+    action: BotAction | None = None
+    response: str = ""
+    reasoning: str = ""
+
+
+_latest: list[tuple[str | None, IterationDecision | None]] = [(None, None)]
+"""The reply that was read last: a step reads it twice, once to decide and once to fold."""
+
+
+def decision_in(text: str, bot: Bot) -> IterationDecision:
+    """The decision in a reply. Raises `BrokenContract`."""
+    known, found = _latest[0]
+    if found is not None and known is text:
+        return found
+    try:
+        said, _ = reply.last(text, NEXT)
+    except reply.NoReply as error:
+        raise BrokenContract(f"the reply has no JSON object with {NEXT!r} ({error})") from error
+    decision = read_decision(said, bot)
+    _latest[0] = (text, decision)
+    return decision
+
+
+def read_decision(said: Any, bot: Bot) -> IterationDecision:
+    """Raises `BrokenContract`."""
+    if not isinstance(said, dict):
+        raise BrokenContract(f"the decision must be an object, not {shown(said)}")
+    status = said.get(NEXT)
+    if status not in STATUSES:
+        raise BrokenContract(f"{NEXT!r} is {shown(status)}; it must be one of {', '.join(STATUSES)}")
+    response = said.get("response")
+    if response is not None and not isinstance(response, str):
+        raise BrokenContract(f"'response' must be a text or null, not {shown(response)}")
+    words = (response or "").strip()
+    if len(words) > LONGEST_RESPONSE:
+        raise BrokenContract(f"'response' has {len(words):,} characters; at most {LONGEST_RESPONSE:,} are sent")
+    action = _action(said.get("action"))
+    if action:
+        action = as_system(action, bot)
+    if action and status == "processing" and purpose_of(action, bot) == HANDOFF:
+        status = "transferred"
+    if status in ("typing", "transferred") and not words:
+        raise BrokenContract(f"{status!r} needs a 'response' for the user")
+    if status == "ready" and words:
+        raise BrokenContract("'ready' ends without a word, so 'response' must be null; use 'typing' to answer")
+    reasoning = said.get("reasoning")
+    return IterationDecision(status, action, words, reasoning[:2000] if isinstance(reasoning, str) else "")
+
+
+def as_system(action: BotAction, bot: Bot) -> BotAction:
+    """The action, as a SYSTEM action if its target is one, whatever the model calls it: it stays silent."""
+    tool = bot.tool(action.target)
+    if action.type == "SYSTEM" or tool is None or not (tool.system or tool.purpose):
+        return action
+    return BotAction("SYSTEM", action.target, action.params)
+
+
+def purpose_of(action: BotAction, bot: Bot) -> str:
+    """The built-in action that a SYSTEM action is; empty: it is one of the configuration's own."""
+    if action.type != "SYSTEM":
+        return ""
+    tool = bot.tool(action.target)
+    if tool and tool.purpose:
+        return tool.purpose
+    return action.target if action.target in SYSTEM_ACTIONS else ""
+
+
+def _action(said: Any) -> BotAction | None:
+    if said is None or said in ({}, ""):
+        return None
+    if not isinstance(said, dict):
+        raise BrokenContract(f"'action' must be an object with type, target and params, or null, not {shown(said)}")
+    kind, target, params = said.get("type"), said.get("target"), said.get("params")
+    if any(isinstance(one, str) and one.strip().lower() in NO_ACTION for one in (kind, target)) or kind is None:
+        return None
+    named = str(kind).strip().upper()
+    if named not in TYPES:
+        raise BrokenContract(f"the type of the action is {shown(kind)}; it must be one of {', '.join(TYPES)}")
+    if not isinstance(target, str):
+        raise BrokenContract(f"the target of the action must be a text, not {shown(target)}")
+    if params is not None and not isinstance(params, dict):
+        raise BrokenContract(f"the params of the action must be an object, not {shown(params)}")
+    given = params or {}
+    if not is_plain(given) or len(msgspec.json.encode(given)) > LARGEST_PARAMS:
+        raise BrokenContract(f"the params of the action are too deep or longer than {LARGEST_PARAMS:,} bytes")
+    return BotAction(named, target.strip()[:200], given)  # type: ignore[arg-type]  # one of TYPES

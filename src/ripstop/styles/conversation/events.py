@@ -1,0 +1,81 @@
+"""What a conversation adds to a journal. Tags, fields and defaults are part of the file format, for ever."""
+
+from typing import Any
+
+from ripstop.kernel.events import Event, Fact
+
+from ..turn import TURN_EVENTS
+
+
+class PassBegan(Event, tag="conversation.pass_began", frozen=True):
+    """The bot takes up what was said, or a timer that has expired."""
+
+    heard: tuple[int, ...] = ()
+    """Numbers of the messages that it answers."""
+    timer: str = ""
+
+
+class StatusChanged(Event, tag="conversation.status_changed", frozen=True):
+    status: str
+
+
+class Greeted(Event, tag="conversation.greeted", frozen=True):
+    """The greeting was sent, so no other is needed."""
+
+
+class IterationDecided(Event, tag="conversation.decided", frozen=True):
+    """The model has decided what comes next. Its words are in the reply, or in the plan's result."""
+
+    reply: int
+    """The record with the decision: a reply, or the end of the planning run."""
+    next_status: str
+    action: str = ""
+    target: str = ""
+    """The action's type and target; empty for none."""
+    visible: bool = True
+    """Whether the user and the model may learn of the action."""
+
+
+class PassSuperseded(Event, tag="conversation.superseded", frozen=True):
+    """A new message came while a tool or a flow was at work; the next pass begins when its result is known."""
+
+
+class ResultNoted(Event, tag="conversation.result_noted", frozen=True):
+    """What the model is told of an action for which nothing was called."""
+
+    text: str
+
+
+class TimerQueued(Event, tag="conversation.timer_queued", frozen=True):
+    """A timer expired while a pass was under way; it is next."""
+
+    name: str
+
+
+class ProfileUpdated(Event, tag="conversation.profile_updated", frozen=True):
+    values: dict[str, Any]
+
+
+class SessionClosed(Event, tag="conversation.closed", frozen=True):
+    pass
+
+
+class SessionTaken(Fact, tag="conversation.taken", frozen=True):
+    """A person takes the conversation over: from the bot, or from another person."""
+
+    by: str
+
+
+CONVERSATION_EVENTS: tuple[type[Event], ...] = (
+    PassBegan,
+    StatusChanged,
+    Greeted,
+    IterationDecided,
+    PassSuperseded,
+    ResultNoted,
+    TimerQueued,
+    ProfileUpdated,
+    SessionClosed,
+    SessionTaken,
+    *TURN_EVENTS,
+)

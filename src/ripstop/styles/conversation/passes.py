@@ -1,0 +1,351 @@
+"""One pass: what was said is planned for, greeted, decided on, acted on and answered, until the session is ready.
+
+Everything is a function of a step. The order of statuses is acknowledged (a new plan) → processing → typing → ready,
+or transferred, or cancelled.
+"""
+
+from typing import Any
+
+from ripstop.kernel.effects import (
+    AskAgent,
+    CallTool,
+    Failed,
+    Limits,
+    RunFinished,
+    StartRun,
+    ToolReturned,
+    text_of,
+)
+from ripstop.kernel.step import Step
+
+from .. import turn as turns
+from . import desk, timers
+from .actions import ASSISTANT, HTTP, Target, UnknownTarget, flow_for, target_of, words_in
+from .decision import BrokenContract, IterationDecision, as_system, decision_in, purpose_of
+from .definition import CLOSE, HANDOFF, UPDATE_PROFILE
+from .events import (
+    Greeted,
+    IterationDecided,
+    PassBegan,
+    PassSuperseded,
+    ProfileUpdated,
+    ResultNoted,
+    SessionClosed,
+    StatusChanged,
+)
+from .folding import KNOWLEDGE, PLAN, silent_key, timer_rule
+from .prompts import filled
+from .saying import say
+from .state import SessionState
+
+CALLS_OF_PLAN = 3
+"""Calls of the model that a planning run may make."""
+IDLE_ROUNDS = 2
+"""Decisions to go on without an action, in a row, that end a pass."""
+Chat = Step[SessionState]
+
+
+def begin(step: Chat) -> None:
+    """Take up everything that was said and not answered; once what is at work has ended."""
+    state = step.state
+    if state.waits_for_effect:
+        if not state.superseded:
+            step.record(PassSuperseded())
+        return None
+    step.record(PassBegan(heard=state.unanswered))
+    state = step.state
+    flow = flow_for(_last_message(state), state.definition)
+    if flow:
+        step.record(StatusChanged("processing"))
+        step.record(IterationDecided(reply=0, next_status="processing", action="FLOW", target=flow.id))
+        return _carry_out(step)
+    if state.definition.knowledge:
+        step.ask(CallTool(tool=KNOWLEDGE))
+        return None
+    return plan_or_go(step)
+
+
+def _last_message(state: SessionState) -> str:
+    return next((line.text for line in reversed(state.lines) if line.speaker == "user"), "")
+
+
+def plan_or_go(step: Chat) -> None:
+    state = step.state
+    bot = state.definition
+    if state.plan is None or state.hash != bot.hash or state.generation != bot.generation:
+        step.ask(StartRun(workflow=PLAN, name=bot.plan_name, limits=Limits(calls=CALLS_OF_PLAN)))
+        return
+    _greet_and_decide(step)
+
+
+def after_plan(step: Chat, answer: Any) -> None:
+    if step.state.superseded:
+        return begin(step)
+    if not isinstance(answer, RunFinished) or answer.outcome != "completed" or step.state.plan is None:
+        return cancel(step, f"the configuration could not be planned: {text_of(answer)}")
+    step.record(StatusChanged("acknowledged"))
+    return _greet_and_decide(step)
+
+
+def _greet_and_decide(step: Chat) -> None:
+    state = step.state
+    assert state.plan is not None
+    if state.need_greeting and state.plan.greeting:
+        say(step, filled(state.plan.greeting, state.chat.variables))
+        step.record(Greeted())
+    step.record(StatusChanged("processing"))
+    state = step.state
+    if state.first_problem:
+        return cancel(step, f"the decision breaks the contract: {state.first_problem}")
+    if state.first:
+        return act(step, state.first, step.number)
+    return decide(step)
+
+
+def decide(step: Chat) -> None:
+    """Ask the model what comes next."""
+    state = step.state
+    bot = state.definition
+    if state.iterations >= bot.max_iterations:
+        return cancel(step, f"the pass reached its limit of {bot.max_iterations} decisions")
+    step.ask(AskAgent(agent=ASSISTANT, model=bot.model, context=tuple(line.number for line in state.lines)))
+    return None
+
+
+def after_reply(step: Chat, answer: Any) -> None:
+    state = step.state
+    turn = state.turn
+    if turn is None:
+        return None
+    if isinstance(answer, Failed):
+        return cancel(step, f"the model failed: {answer.reason}")
+    text = turn.exchanges[-1].reply.text
+    try:
+        decision = decision_in(text, state.definition)
+    except BrokenContract as error:
+        corrected = any(exchange.correction for exchange in turn.exchanges)
+        if corrected or answer.recorded:
+            return cancel(step, f"the decision breaks the contract: {error}")
+        finished = turns.FinishedTurn(turn.exchanges[-1].number, text)
+        problem = f"Your reply cannot be used: {error}. Reply again with one JSON object that keeps the rules."
+        return turns.correct(step, turn, finished, problem)
+    return act(step, decision, turn.exchanges[-1].number)
+
+
+def act(step: Chat, decision: IterationDecision, reply: int) -> None:
+    """Carry a decision out."""
+    state = step.state
+    action, status = decision.action, decision.next_status
+    if status == "typing" and action and action.type in ("TOOL", "SKILL", "FLOW"):
+        # an answer that was written before the action cannot know what came of it
+        step.warn(f"the answer was held back until {action.type} {action.target!r} is done")
+        status, decision = "processing", IterationDecision("processing", action)
+    visible = action is None or action.type != "SYSTEM"
+    repeated = action is not None and not visible and silent_key(action) in state.silent
+    step.record(
+        IterationDecided(
+            reply=reply,
+            next_status=status,
+            action=action.type if action else "",
+            target=action.target if action else "",
+            visible=visible,
+        )
+    )
+    if repeated:
+        step.warn(f"the silent action {action.target!r} was decided on twice, so the pass ends")  # type: ignore[union-attr]
+        return finish(step)
+    if status == "transferred":
+        say(step, decision.response)
+        return _transfer(step)
+    if status == "typing":
+        step.record(StatusChanged("typing"))
+        say(step, decision.response)
+        return _carry_out(step) if action else finish(step)
+    if status == "ready":
+        return _carry_out(step) if action else finish(step)
+    if decision.response:
+        say(step, decision.response)
+    if action:
+        return _carry_out(step)
+    if step.state.idle_rounds >= IDLE_ROUNDS:
+        return cancel(step, f"{IDLE_ROUNDS} decisions in a row to go on without an action")
+    return decide(step)
+
+
+def _transfer(step: Chat) -> None:
+    """Hand over to a person: first with what the configuration calls for it, if anything, then on the desk."""
+    action = step.state.action
+    try:
+        target = target_of(action, step.state.definition) if action else None
+    except UnknownTarget as error:
+        step.warn(str(error))
+        target = None
+    if target and target.tool:
+        step.record(StatusChanged("transferred"))
+        return _call(step, target)
+    return desk.transfer(step)
+
+
+def _carry_out(step: Chat) -> None:
+    """Perform the action that was decided on."""
+    state = step.state
+    action = state.action
+    assert action is not None
+    purpose = purpose_of(action, state.definition)
+    try:
+        target = target_of(action, state.definition)
+    except UnknownTarget as error:
+        step.warn(str(error))
+        return _after_unknown(step, str(error))
+    if purpose == UPDATE_PROFILE and action.params:
+        step.record(ProfileUpdated(values=action.params))
+    if target.workflow:
+        step.ask(StartRun(workflow=target.workflow, surface=True))
+        return None
+    if target.tool:
+        return _call(step, target)
+    return _after_action(step, target.text)
+
+
+def _call(step: Chat, target: Target) -> None:
+    if target.endpoint:
+        step.ask(CallTool(tool=HTTP, effect=target.endpoint.kind))
+    else:
+        step.ask(CallTool(tool=target.tool, agent=ASSISTANT))
+
+
+def _after_unknown(step: Chat, problem: str) -> None:
+    """There is nothing of that name: the model is told, as with any other failure."""
+    if step.state.timer or step.state.then == "transfer":
+        return _after_action(step)
+    return _after_action(step, problem) if step.state.visible else _next(step)
+
+
+def _after_action(step: Chat, text: str = "") -> None:
+    """`text`: what the model learns, where nothing was called."""
+    if text:
+        step.record(ResultNoted(text=text))
+    action = step.state.action
+    if action and purpose_of(action, step.state.definition) == CLOSE:
+        return close(step)
+    return _next(step)
+
+
+def _next(step: Chat) -> None:
+    match step.state.then:
+        case "iterate":
+            return decide(step)
+        case "transfer":
+            return desk.transfer(step)
+    return finish(step)
+
+
+def after_call(step: Chat, answer: Any) -> None:
+    """A tool or an endpoint has answered."""
+    state = step.state
+    action = state.action
+    if state.status == "transferred":  # by this very action, or because a person has taken the conversation
+        return None if state.desk or state.then != "transfer" else desk.ask(step)
+    if isinstance(answer, Failed) and (not state.visible or state.timer):
+        step.warn(f"{action.target if action else 'the action'} failed: {answer.reason}")
+    if state.then == "flow":
+        return _after_flow_call(step, answer)
+    if state.superseded:
+        return begin(step)
+    return _after_action(step)
+
+
+def _after_flow_call(step: Chat, answer: Any) -> None:
+    if isinstance(answer, Failed):
+        return cancel(step, f"the flow failed: {answer.reason}")
+    for text in words_in(answer.value if isinstance(answer, ToolReturned) else None):
+        say(step, text)
+    return finish(step)
+
+
+def after_flow(step: Chat, answer: Any) -> None:
+    """A workflow that had taken over has ended."""
+    state = step.state
+    if state.status == "transferred":
+        return None
+    if not isinstance(answer, RunFinished) or answer.outcome != "completed":
+        return cancel(step, f"the flow did not complete: {text_of(answer)}")
+    for text in () if state.flow_spoke else state.flow_words:
+        say(step, text)
+    return finish(step)
+
+
+def close(step: Chat) -> None:
+    timers.cancel_all(step, "the conversation was closed")
+    step.record(SessionClosed())
+    finish(step)
+
+
+def finish(step: Chat) -> None:
+    """The pass is over: what was said meanwhile begins the next one; otherwise the timers run."""
+    timer = step.state.timer
+    step.record(StatusChanged("ready"))
+    if not _goes_on(step) and not step.state.is_session:
+        return step.end("completed", "The message is answered.", result={"content": _answer(step.state)})
+    return _set_timers(step, timer)
+
+
+def cancel(step: Chat, because: str) -> None:
+    """Break the pass off: the user gets the apology instead of silence."""
+    step.warn(because)
+    state = step.state
+    if not state.superseded:
+        say(step, filled(state.definition.apology, state.chat.variables))
+    timer = state.timer
+    step.record(StatusChanged("cancelled"))
+    if not _goes_on(step) and not step.state.is_session:
+        return step.end("failed", because)
+    return _set_timers(step, timer)
+
+
+def _goes_on(step: Chat) -> bool:
+    """Begin what has come meanwhile: a message, or a timer."""
+    state = step.state
+    if state.unanswered:
+        begin(step)
+    elif state.due and not state.closed:
+        fire(step, state.due[0])
+    return step.state.in_pass or step.state.status == "transferred"
+
+
+def _set_timers(step: Chat, timer: str) -> None:
+    state = step.state
+    if state.in_pass or state.status == "transferred" or state.closed:
+        return
+    if timer:
+        timers.set_again(step, timer)
+    else:
+        timers.set_all(step)
+
+
+def _answer(state: SessionState) -> str:
+    """What was said in answer to the input."""
+    since = state.heard[0] if state.heard else 0
+    return "\n".join(line.text for line in state.lines if line.number > since and line.speaker in ("assistant", "flow"))
+
+
+def fire(step: Chat, name: str) -> None:
+    """A timer has expired: it says its message and runs its action, and nothing else."""
+    state = step.state
+    rule = timer_rule(state, name)
+    if rule is None or state.in_pass or state.status == "transferred":
+        return None
+    step.record(PassBegan(timer=name))
+    step.record(StatusChanged("processing"))
+    if rule.message:
+        say(step, filled(rule.message, state.chat.variables))
+    if rule.action is None:
+        return finish(step)
+    action = as_system(rule.action, state.definition)
+    status = "transferred" if purpose_of(action, state.definition) == HANDOFF else "ready"
+    step.record(
+        IterationDecided(
+            reply=0, next_status=status, action=action.type, target=action.target, visible=action.type != "SYSTEM"
+        )
+    )
+    return _transfer(step) if status == "transferred" else _carry_out(step)

@@ -1,0 +1,126 @@
+"""Where a session is: folded from its records, and small, because thousands are in one process."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ripstop.kernel.effects import AskPerson
+
+from ..turn import Turn
+from .decision import IterationDecision
+from .definition import Bot, BotAction
+from .plan import CachedPlan
+
+MOST_LINES = 60
+"""Lines of the conversation that are kept for prompts and for those who look; the journal has all."""
+LONGEST_LINE = 8_000
+MOST_UNANSWERED = 100
+
+Speaker = Literal["user", "assistant", "desk", "flow", "result"]
+
+
+class ChatArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    session: str = ""
+    """Empty: it is not a session. The run answers its input and ends, such as one that another workflow starts."""
+    channel: str = ""
+    """Where what the bot says is delivered; empty: it is in the transcript."""
+    user: str = ""
+    """The recipient on the channel."""
+    variables: dict[str, str] = {}
+    """What is known of the session, for `#name#` in addresses and `{{$name}}` in texts."""
+
+
+class ChatLine(Struct, frozen=True, gc=False):
+    speaker: Speaker
+    number: int
+    """The record that it is from."""
+    text: str
+    by: str = ""
+
+
+class SessionState(Struct, frozen=True):
+    definition: Bot
+    chat: ChatArguments
+    hash: str = ""
+    """Of the configuration that `plan` is for."""
+    generation: int = 1
+    need_greeting: bool = True
+    status: str = "ready"
+    plan: CachedPlan | None = None
+    first: IterationDecision | None = None
+    """The decision of the planning run, if it was made for the message that this pass answers."""
+    first_problem: str = ""
+    """What is wrong with that decision."""
+    lines: tuple[ChatLine, ...] = ()
+    unanswered: tuple[int, ...] = ()
+    """Messages that no pass has taken up."""
+    heard: tuple[int, ...] = ()
+    """Messages that this pass answers."""
+    in_pass: bool = False
+    superseded: bool = False
+    timer: str = ""
+    """The timer that this pass is about; empty: it answers messages."""
+    due: tuple[str, ...] = ()
+    """Timers that expired while a pass was under way."""
+    fired: dict[str, int] = {}
+    iterations: int = 0
+    idle_rounds: int = 0
+    """Decisions in a row to go on without an action."""
+    silent: tuple[str, ...] = ()
+    """Silent actions of this pass, as JSON."""
+    action: BotAction | None = None
+    """What was decided last."""
+    next_status: str = ""
+    visible: bool = True
+    """Whether the model and the user may learn of the action."""
+    planning: int = 0
+    searching: int = 0
+    acting: int = 0
+    """Open commands: for the plan, for passages of the knowledge base, and for the action."""
+    passages: tuple[tuple[str, str], ...] = ()
+    """(source, text) of what the knowledge base has about the message."""
+    asking: int = 0
+    """The record (`ChildSpoke`) with a flow's question that the user is asked."""
+    asks: AskPerson | None = None
+    answering: tuple[int, int] = (0, 0)
+    """The command with which a message was passed on as the answer to a flow, and the message."""
+    flow_spoke: bool = False
+    flow_words: tuple[str, ...] = ()
+    """The result of a flow, which is said if the flow itself said nothing."""
+    desk: int = 0
+    """The open question on the desk while a person has the conversation."""
+    taken_by: str = ""
+    closed: bool = False
+    profile: dict[str, Any] = {}
+    turn: Turn | None = None
+
+    @property
+    def then(self) -> Literal["flow", "iterate", "transfer", "finish"]:
+        """What comes after the action."""
+        if self.action and self.action.type == "FLOW":
+            return "flow"
+        return {"processing": "iterate", "transferred": "transfer"}.get(self.next_status, "finish")  # type: ignore[return-value]
+
+    @property
+    def waits_for_effect(self) -> bool:
+        """Whether something is at work whose outcome has to be known before the next decision."""
+        return bool(self.acting or self.planning or self.searching or self.answering[0])
+
+    @property
+    def is_session(self) -> bool:
+        return bool(self.chat.session)
+
+    def message(self) -> str:
+        """What this pass answers."""
+        wanted = set(self.heard)
+        return "\n".join(line.text for line in self.lines if line.number in wanted and line.speaker == "user")
+
+    def with_line(self, speaker: Speaker, number: int, text: str, by: str = "") -> "SessionState":
+        words = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
+        return replace(self, lines=(*self.lines[1 - MOST_LINES :], ChatLine(speaker, number, words, by)))
+
+
+def asker(state: SessionState) -> str:
+    """Names the message that a planning run also decides about."""
+    return f"{state.chat.session}/{state.heard[-1] if state.heard else 0}"

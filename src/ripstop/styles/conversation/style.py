@@ -1,0 +1,228 @@
+"""The conversation style: a message comes in, actions are carried out in the right order, an answer goes out.
+
+One session is one run. It never ends by itself: it is ready, and the next message begins the next pass. The pass is in
+`passes.py`, a person's side in `desk.py`, the folding of records in `folding.py`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from ripstop.kernel.effects import (
+    AnswerChild,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Guards,
+    SetTimer,
+    StartRun,
+    TimerFired,
+)
+from ripstop.kernel.errors import UsageError
+from ripstop.kernel.events import Answered, ChildSpoke, Event, Fact, GuardTripped, Heard, Resumed, Started
+from ripstop.kernel.parts import Part
+from ripstop.kernel.prompt import Prompt
+from ripstop.kernel.questions import read_answer
+from ripstop.kernel.run import Run
+from ripstop.kernel.step import Step
+from ripstop.kernel.style import Action, AgentUse, Child, Document, News, Picture, Settled, Style
+
+from .. import turn as turns
+from ..unfinished import UnfinishedReply
+from . import folding, handover, passes, timers, view
+from .actions import ASSISTANT, PLANNER, UnknownTarget, arguments_of, target_of
+from .definition import Bot
+from .events import PassSuperseded, SessionTaken, StatusChanged, TimerQueued
+from .folding import DESK, HANDOFF_QUESTION, KNOWLEDGE, PLAN
+from .prompts import decision_prompt
+from .saying import pass_on, say
+from .state import ChatArguments, SessionState, asker
+
+LONGEST_QUERY = 2_000
+TAKE = "take"
+
+
+class ConversationStyle(Style[SessionState]):
+    name = "conversation"
+    unforkable = "A session is one conversation with one user, so it cannot be forked. Begin another session."
+    default_guards = Guards(patience=0, courtesy="ignore")  # people repeat themselves and say thanks; a pass is bounded
+    arguments_type = ChatArguments
+
+    # Folding
+
+    def begin(self, definition: Bot, started: Started) -> SessionState:
+        state = SessionState(definition, self.start_arguments(started))
+        return replace(state.with_line("user", 1, started.input), unanswered=(1,)) if started.input else state
+
+    def evolve(self, state: SessionState, number: int, event: Event) -> SessionState:
+        return folding.evolve(state, number, event)
+
+    def joined(self, state: SessionState, number: int, event: Answered, result: Any) -> SessionState:
+        return folding.joined(state, number, event, result)
+
+    # Deciding
+
+    def decide(self, step: Step[SessionState], news: News) -> None:
+        match news:
+            case Started() if step.state.unanswered:
+                passes.begin(step)
+            case Started() if not step.state.is_session:
+                step.end("failed", "There is no message to answer. Give one as the input, or chat in a session.")
+            case Heard(channel=channel):
+                if channel == DESK:
+                    return pass_on(step, step.number)
+                return _heard(step, news)
+            case Settled():
+                return _settled(step, news)
+            case ChildSpoke():
+                _spoken(step, news)
+            case SessionTaken():
+                handover.take(step)
+            case Resumed() if step.state.unanswered or (step.state.heard and step.state.status == "processing"):
+                passes.begin(step)
+        return None
+
+    def cancelled(self, step: Step[SessionState], because: str) -> None:
+        step.record(StatusChanged("cancelled"))
+        step.end("stopped", because)
+
+    def stopped(self, step: Step[SessionState], verdict: GuardTripped) -> None:
+        """A limit that an operator has set: the user hears of it as of any other failure."""
+        say(step, step.state.definition.apology)
+        step.record(StatusChanged("cancelled"))
+        step.end_by_guard(verdict)
+
+    def doubted(self, step: Step[SessionState], number: int) -> None:
+        if number == step.state.acting and step.state.visible:
+            say(step, step.state.definition.checking)
+
+    # What commands say
+
+    def render(self, state: SessionState, command: AskAgent) -> Prompt:
+        return turns.render(state.turn, command, decision_prompt(state))
+
+    def arguments(self, state: SessionState, command: CallTool) -> dict[str, Any]:
+        if command.tool == KNOWLEDGE and not command.agent:
+            bot = state.definition
+            return {"folder": bot.knowledge, "query": state.message()[:LONGEST_QUERY], "most": bot.passages}
+        assert state.action is not None
+        try:
+            return arguments_of(state, target_of(state.action, state.definition))
+        except UnknownTarget:  # the configuration has changed since
+            return state.action.params
+
+    def start_child(self, state: SessionState, command: StartRun) -> Child:
+        if command.workflow != PLAN:
+            return Child(input=state.message() or " ".join(line.text for line in state.lines[-1:]))
+        passages = [list(one) for one in state.passages]
+        return Child(arguments={"message": state.message(), "asker": asker(state), "passages": passages})
+
+    def word_reader(self) -> Callable[[str], str]:
+        return UnfinishedReply("response").add
+
+    # What people do
+
+    def listens(self, state: SessionState) -> bool:
+        return True
+
+    def resumable(self, state: SessionState) -> bool:
+        return True
+
+    def actions(self, run: Run[SessionState]) -> tuple[Action, ...]:
+        if run.ended:
+            return ()
+        taken = run.state.taken_by
+        confirm = f"{taken} has this conversation. Take it over?" if taken else ""
+        return (Action(TAKE, "Take the conversation over", confirm=confirm),)
+
+    def act(self, run: Run[SessionState], name: str, fields: Mapping[str, Any], by: str) -> Fact:
+        if name != TAKE:
+            raise UsageError(f"A conversation has no action {name!r}; it has: {TAKE}.")
+        return SessionTaken(by=by)
+
+    # What it depends on
+
+    def agents(self, definition: Bot) -> tuple[AgentUse, ...]:
+        return AgentUse(ASSISTANT, definition.model), AgentUse(PLANNER, definition.model)
+
+    def children(self, definition: Bot) -> Mapping[str, str]:
+        return {PLAN: "planning", **{flow.workflow: "" for flow in definition.flows if flow.workflow}}
+
+    # Looking
+
+    def documents(self, run: Run[SessionState]) -> tuple[Document, ...]:
+        return (view.session_document(run.state),) if run.state.is_session else ()
+
+    def picture(self, run: Run[SessionState]) -> Picture:
+        return view.picture(run)
+
+    def gist(self, run: Run[SessionState]) -> str:
+        return view.gist(run.state)
+
+    def parts(self, run: Run[SessionState]) -> tuple[Part, ...]:
+        return view.parts(run)
+
+
+def _settled(step: Step[SessionState], news: Settled) -> None:
+    answer = news.answer
+    match news.command:
+        case AskAgent():
+            passes.after_reply(step, answer)
+        case CallTool(tool=tool, agent=agent):
+            if tool == KNOWLEDGE and not agent:
+                return passes.begin(step) if step.state.superseded else passes.plan_or_go(step)
+            passes.after_call(step, answer)
+        case StartRun(workflow=workflow):
+            (passes.after_plan if workflow == PLAN else passes.after_flow)(step, answer)
+        case SetTimer(name=name) if isinstance(answer, TimerFired):
+            _expired(step, name)
+        case AskPerson(purpose=purpose) if purpose == HANDOFF_QUESTION:
+            handover.answered(step, answer)
+        case AnswerChild() if step.state.superseded and not step.state.waits_for_effect:
+            passes.begin(step)
+    return None
+
+
+def _heard(step: Step[SessionState], heard: Heard) -> None:
+    state = step.state
+    timers.cancel_all(step, "the user said something")
+    if state.status == "transferred":
+        return None  # it is for the person at the desk
+    if state.asking:
+        return _answer_flow(step, heard.text)
+    if not state.in_pass:
+        return passes.begin(step)
+    if state.superseded or state.definition.on_new_message == "queue":
+        return None
+    for number, opened in list(step.run.open.items()):
+        if type(opened.command) is AskAgent:
+            step.withdraw(number, "superseded by a new message")
+    step.record(StatusChanged("cancelled"))
+    # a tool or a flow at work is awaited: an effect that the next prompt does not know would be asked for again
+    return step.record(PassSuperseded()) if state.waits_for_effect else passes.begin(step)
+
+
+def _answer_flow(step: Step[SessionState], words: str) -> None:
+    state = step.state
+    assert state.asks is not None
+    try:
+        choice = read_answer(state.asks, words).choice
+    except UsageError as error:
+        return say(step, str(error))
+    step.ask(AnswerChild(asked=state.asking, choice=choice, about=step.number))
+    return None
+
+
+def _spoken(step: Step[SessionState], spoke: ChildSpoke) -> None:
+    pass_on(step, step.number)
+    if spoke.ask and spoke.ask.choices:
+        choices = spoke.ask.choices.items()
+        say(step, "\n".join(f"- {choice}: {label}" if label else f"- {choice}" for choice, label in choices))
+
+
+def _expired(step: Step[SessionState], name: str) -> None:
+    if step.state.in_pass:
+        step.record(TimerQueued(name=name))
+    else:
+        passes.fire(step, name)

@@ -1,0 +1,25 @@
+"""The timers of a session: set at the end of a pass, cancelled when the user says something."""
+
+from ripstop.kernel.effects import SetTimer
+from ripstop.kernel.step import Step
+
+from .folding import TIMER, timer_rule
+from .state import SessionState
+
+
+def set_all(step: Step[SessionState]) -> None:
+    for index, rule in enumerate((step.state.plan.timers if step.state.plan else None) or ()):
+        step.ask(SetTimer(name=f"{TIMER}{index}", after=rule.delay))
+
+
+def set_again(step: Step[SessionState], name: str) -> None:
+    """A timer that has fired runs again only if it may; the others run on."""
+    rule = timer_rule(step.state, name)
+    if rule and not step.state.closed and (not rule.max_triggers or step.state.fired.get(name, 0) < rule.max_triggers):
+        step.ask(SetTimer(name=name, after=rule.delay))
+
+
+def cancel_all(step: Step[SessionState], because: str) -> None:
+    for number, opened in list(step.run.open.items()):
+        if type(opened.command) is SetTimer and opened.command.name.startswith(TIMER):
+            step.withdraw(number, because)

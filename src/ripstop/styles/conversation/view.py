@@ -1,0 +1,79 @@
+"""What faces show of a session: who said what, where it is, which timers run."""
+
+from typing import Any
+
+from ripstop.kernel.effects import SetTimer
+from ripstop.kernel.parts import Facts, Line, Part, Talk, Timer, Timers
+from ripstop.kernel.run import Run
+from ripstop.kernel.style import Document, Picture
+
+from .folding import TIMER, timer_rule
+from .state import SessionState
+
+SESSIONS = "sessions"
+MICROSECONDS = 1_000_000
+
+
+def session_document(state: SessionState) -> Document:
+    bot, chat = state.definition, state.chat
+    body: dict[str, Any] = {
+        "id": chat.session,
+        "workflow_id": bot.name,
+        "workflow_state": {"hash": state.hash, "need_greeting": state.need_greeting, "status": state.status},
+        "closed": state.closed,
+        "taken_by": state.taken_by,
+        "profile": state.profile,
+    }
+    return Document(SESSIONS, f"{bot.name}:{chat.session}", body)
+
+
+def picture(run: Run[SessionState]) -> Picture:
+    state = run.state
+    said = [line for line in state.lines if line.speaker != "result"]
+    return Picture(where=state.status, whose_turn=whose_turn(state), document=said[-1].text if said else "")
+
+
+def whose_turn(state: SessionState) -> str:
+    if state.status == "transferred":
+        return state.taken_by or state.definition.handoff_to
+    return "assistant" if state.in_pass else ""
+
+
+def gist(state: SessionState) -> str:
+    return f"{state.chat.session}: {'closed' if state.closed else state.status}"
+
+
+def parts(run: Run[SessionState]) -> tuple[Part, ...]:
+    state = run.state
+    rows: list[tuple[str, Any]] = [
+        ("Session", state.chat.session),
+        ("Status", "closed" if state.closed else state.status),
+        ("Taken by", state.taken_by),
+        ("Configuration", state.definition.hash),
+        *((f"Profile: {name}", value) for name, value in state.profile.items()),
+    ]
+    names = {"user": "user", "assistant": "bot", "desk": "desk", "flow": "flow", "result": "result"}
+    lines = tuple(
+        Line(line.number, line.by or names[line.speaker], line.text, is_reply=line.speaker != "user")
+        for line in state.lines
+        if line.speaker != "result"
+    )
+    found: list[Part] = [Facts(tuple(row for row in rows if row[1]), state.definition.name)]
+    if lines:
+        found.append(Talk(lines, "Conversation"))
+    timers = timers_of(run)
+    if timers:
+        found.append(Timers(timers))
+    return tuple(found)
+
+
+def timers_of(run: Run[SessionState]) -> tuple[Timer, ...]:
+    """The timers that run now: what each will say or do, and when."""
+    found: list[Timer] = []
+    for opened in run.open.values():
+        command = opened.command
+        if type(command) is SetTimer and command.name.startswith(TIMER):
+            rule = timer_rule(run.state, command.name)
+            said = rule.message or (rule.action.target if rule and rule.action else "") if rule else ""
+            found.append(Timer(said or command.name, opened.at + int(command.after * MICROSECONDS)))
+    return tuple(found)
