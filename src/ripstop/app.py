@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from ripstop.checks import arguments
 from ripstop.checks.commands import command_rules
 from ripstop.checks.start import (
-    check_documents,
     check_start,
     inside,
     workspace_for,
@@ -45,7 +44,7 @@ from ripstop.performers.tools.commands.runner import CommandRunner
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.modules import load_tools as load_tools
 from ripstop.performers.tools.toolbox import Tool, Toolbox
-from ripstop.pinning import Pinned, pin_family
+from ripstop.pinning import pin_with_folders
 from ripstop.plugins import Plugins, installed
 from ripstop.runtime.definitions import digest_of
 from ripstop.runtime.engine import Attachment, Engine, View
@@ -57,7 +56,6 @@ from ripstop.runtime.process_clock import ProcessClock, system_time
 from ripstop.runtime.rate_limit import RateLimit
 from ripstop.runtime.sweeper import Admit
 from ripstop.runtime.worker import Worker
-from ripstop.security.trusted_folders import TrustedFolders
 from ripstop.settings.default_limits import with_defaults
 from ripstop.settings.settings_file import Settings, read_settings
 
@@ -249,16 +247,35 @@ class App(Continuing):
         if not isinstance(workflow, Workflow):
             named = arguments.a_path("workflow", workflow)
             workflow = find(self.plugins.readers, str(named), Environment(goal=goal))
-        run_id = new_id(workflow.name, key)
+        style = self.plugins.registry.kits[workflow.style].style
+        definition = self.plugins.registry.load(workflow.style, workflow.content)
+        given = style.arguments_from(definition, named_values)
+        place = None if workspace is None else arguments.a_path("workspace", workspace)
+        named_model = arguments.text("model", model)
+        return await self.launch(workflow, new_id(workflow.name, key), goal, given, chosen, place, key, named_model)
+
+    async def launch(
+        self,
+        workflow: Workflow,
+        run_id: str,
+        input: str = "",
+        given: Mapping[str, Any] | None = None,
+        limits: Limits | None = None,
+        workspace: Path | None = None,
+        key: str = "",
+        model: str = "",
+    ) -> Run[Any]:
+        """Start a run of a workflow under this id, with start arguments as its style has them.
+
+        Raises `UsageError` or `DefinitionError`, before anything is started.
+        """
         # a run that is resumed from another folder finds its files again
         style = self.plugins.registry.kits[workflow.style].style
         definition = self.plugins.registry.load(workflow.style, workflow.content)
-        place = None if workspace is None else arguments.a_path("workspace", workspace)
-        folder = workspace_for(style, definition, run_id, place)
-        for_all = arguments.text("model", model) or self.settings.model_for_all
-        settings = replace(self.settings, model_for_all=for_all)
+        folder = workspace_for(style, definition, run_id, workspace)
+        settings = replace(self.settings, model_for_all=model or self.settings.model_for_all)
         models = check_start(settings, self.trust.check_models, style, definition, workflow, folder)
-        given = style.arguments_from(definition, named_values)
+        chosen = self.settings.limits if limits is None else limits
         if self.settings.default_limits:
             chosen = with_defaults(chosen, style.default_limits)
         chosen = self.with_prices(chosen, models)
@@ -269,7 +286,7 @@ class App(Continuing):
             run_id,
             workflow.style,
             workflow.content,
-            goal,
+            input,
             given,
             chosen,
             run_settings(settings, folder, inside(folder, workflow.path) if is_shared else (), is_shared, models),
@@ -379,11 +396,3 @@ def settings_folder(named: str | Path | None) -> Path:
     if not path.is_file():
         raise UsageError(f"There is no settings file {str(named)!r}.")
     return path.parent
-
-
-def pin_with_folders(plugins: Plugins, workflow: Workflow, trusted: TrustedFolders) -> Pinned:
-    """Pin a workflow's family; its user has named the folders of documents with it. Raises `UsageError` for others."""
-    pinned = pin_family(plugins, workflow)
-    for folder in check_documents(workflow, pinned.folders, trusted.cover_documents):
-        trusted.remember(folder)
-    return pinned

@@ -6,13 +6,14 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from ripstop.app import new_id, pin_with_folders
+from ripstop.app import new_id
 from ripstop.checks.start import check_workspace, own_workspace
 from ripstop.definitions.loading import Workflow
 from ripstop.kernel.errors import UntrustedFolder, UsageError
 from ripstop.kernel.run import Run
 from ripstop.opening import folders_of
 from ripstop.performers.tools.workspace_copy import copy_workspace
+from ripstop.pinning import pin_with_folders
 from ripstop.plugins import Plugins
 from ripstop.runtime.engine import Engine
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
+from ripstop.checks.start import check_documents
 from ripstop.definitions.loading import Located, Workflow, locate_child, read
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Pin
 from ripstop.plugins import Plugins
 from ripstop.runtime.definitions import digest_of
+from ripstop.security.trusted_folders import TrustedFolders
 
 MAX_DEFINITIONS = 200
 """Definitions in a family."""
@@ -58,6 +60,14 @@ def pin_family(plugins: Plugins, workflow: Workflow) -> Pinned:
             waiting.append(child)
     named = {digest: workflows for digest, workflows in pins.items() if workflows}
     return Pinned(_encode(named) if named else b"", definitions, tuple(dict.fromkeys(folders)))
+
+
+def pin_with_folders(plugins: Plugins, workflow: Workflow, trusted: TrustedFolders) -> Pinned:
+    """Pin a workflow's family; its user has named the folders of documents with it. Raises `UsageError` for others."""
+    pinned = pin_family(plugins, workflow)
+    for folder in check_documents(workflow, pinned.folders, trusted.cover_documents):
+        trusted.remember(folder)
+    return pinned
 
 
 def children_of(plugins: Plugins, found: Located) -> tuple[str, ...]:

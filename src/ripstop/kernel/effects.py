@@ -273,6 +273,8 @@ class Say(Effect, tag="say", frozen=True):
     channel: str = ""
     to: str = ""
     """The recipient on the channel."""
+    purpose: str = ""
+    """The style's word for what kind of message it is."""
 
 
 class Said(Effect, tag="said", frozen=True):

@@ -124,8 +124,8 @@ class Step(Generic[S]):
         self.record(Asked(command=command))
         return self.number
 
-    def say(self, text: str = "", about: int = 0, channel: str = "", to: str = "") -> int:
-        return self.ask_unguarded(Say(text=text, about=about, channel=channel, to=to))
+    def say(self, text: str = "", about: int = 0, channel: str = "", to: str = "", purpose: str = "") -> int:
+        return self.ask_unguarded(Say(text=text, about=about, channel=channel, to=to, purpose=purpose))
 
     def withdraw(self, number: int, because: str) -> None:
         self.record(Withdrawn(number=number, because=because))

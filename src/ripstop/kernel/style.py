@@ -95,6 +95,16 @@ class Document(Struct, frozen=True):
     body: Any
 
 
+class Notice(Struct, frozen=True):
+    """Something in a record that others are told of: users of a service, webhooks."""
+
+    kind: str
+    """`message`, `status`, or another word of the style."""
+    data: dict[str, Any] = {}
+    about: int = 0
+    """The record that holds the text of a message; 0: `data` has it."""
+
+
 class CallPolicy(Struct, frozen=True):
     """How a definition wants calls of models made."""
 
@@ -293,6 +303,10 @@ class Style(Generic[S]):
         return ""
 
     def parts(self, run: Run[S]) -> tuple[Part, ...]:
+        return ()
+
+    def notices(self, record: Record) -> tuple[Notice, ...]:
+        """What others are told of a record, with nothing in it that they must not know."""
         return ()
 
     def explain(self, before: S, event: Event) -> Explanation:

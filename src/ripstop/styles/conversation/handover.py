@@ -8,14 +8,14 @@ from ripstop.kernel.step import Step
 from . import desk, passes, timers
 from .events import StatusChanged
 from .folding import REPLY
-from .saying import pass_on
+from .saying import DESK, pass_on
 from .state import SessionState
 
 
 def answered(step: Step[SessionState], answer: Any) -> None:
     """A person answered the question on the desk: with words for the user, or by giving the conversation back."""
     if isinstance(answer, PersonAnswered) and answer.choice == REPLY:
-        pass_on(step, step.number)
+        pass_on(step, step.number, DESK)
         return desk.ask(step)
     step.record(StatusChanged("ready"))
     if step.state.unanswered:

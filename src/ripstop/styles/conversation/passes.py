@@ -19,7 +19,7 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.step import Step
 
 from .. import turn as turns
-from . import desk, timers
+from . import desk, saying, timers
 from .actions import ASSISTANT, HTTP, Target, UnknownTarget, flow_for, target_of, words_in
 from .decision import BrokenContract, IterationDecision, as_system, decision_in, purpose_of
 from .definition import CLOSE, HANDOFF, UPDATE_PROFILE
@@ -91,7 +91,7 @@ def _greet_and_decide(step: Chat) -> None:
     state = step.state
     assert state.plan is not None
     if state.need_greeting and state.plan.greeting:
-        say(step, filled(state.plan.greeting, state.chat.variables))
+        say(step, filled(state.plan.greeting, state.chat.variables), saying.GREETING)
         step.record(Greeted())
     step.record(StatusChanged("processing"))
     state = step.state
@@ -155,7 +155,7 @@ def act(step: Chat, decision: IterationDecision, reply: int) -> None:
         step.warn(f"the silent action {action.target!r} was decided on twice, so the pass ends")  # type: ignore[union-attr]
         return finish(step)
     if status == "transferred":
-        say(step, decision.response)
+        say(step, decision.response, saying.HANDED_OVER)
         return _transfer(step)
     if status == "typing":
         step.record(StatusChanged("typing"))
@@ -164,7 +164,7 @@ def act(step: Chat, decision: IterationDecision, reply: int) -> None:
     if status == "ready":
         return _carry_out(step) if action else finish(step)
     if decision.response:
-        say(step, decision.response)
+        say(step, decision.response, saying.NOTE)
     if action:
         return _carry_out(step)
     if step.state.idle_rounds >= IDLE_ROUNDS:
@@ -259,7 +259,7 @@ def _after_flow_call(step: Chat, answer: Any) -> None:
     if isinstance(answer, Failed):
         return cancel(step, f"the flow failed: {answer.reason}")
     for text in words_in(answer.value if isinstance(answer, ToolReturned) else None):
-        say(step, text)
+        say(step, text, saying.FLOW)
     return finish(step)
 
 
@@ -271,7 +271,7 @@ def after_flow(step: Chat, answer: Any) -> None:
     if not isinstance(answer, RunFinished) or answer.outcome != "completed":
         return cancel(step, f"the flow did not complete: {text_of(answer)}")
     for text in () if state.flow_spoke else state.flow_words:
-        say(step, text)
+        say(step, text, saying.FLOW)
     return finish(step)
 
 
@@ -295,7 +295,7 @@ def cancel(step: Chat, because: str) -> None:
     step.warn(because)
     state = step.state
     if not state.superseded:
-        say(step, filled(state.definition.apology, state.chat.variables))
+        say(step, filled(state.definition.apology, state.chat.variables), saying.APOLOGY)
     timer = state.timer
     step.record(StatusChanged("cancelled"))
     if not _goes_on(step) and not step.state.is_session:
@@ -338,7 +338,7 @@ def fire(step: Chat, name: str) -> None:
     step.record(PassBegan(timer=name))
     step.record(StatusChanged("processing"))
     if rule.message:
-        say(step, filled(rule.message, state.chat.variables))
+        say(step, filled(rule.message, state.chat.variables), saying.TIMER)
     if rule.action is None:
         return finish(step)
     action = as_system(rule.action, state.definition)

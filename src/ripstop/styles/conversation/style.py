@@ -20,17 +20,17 @@ from ripstop.kernel.effects import (
     TimerFired,
 )
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import Answered, ChildSpoke, Event, Fact, GuardTripped, Heard, Resumed, Started
+from ripstop.kernel.events import Answered, ChildSpoke, Event, Fact, GuardTripped, Heard, Record, Resumed, Started
 from ripstop.kernel.parts import Part
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.questions import read_answer
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import Action, AgentUse, Child, Document, News, Picture, Settled, Style
+from ripstop.kernel.style import Action, AgentUse, Child, Document, News, Notice, Picture, Settled, Style
 
 from .. import turn as turns
 from ..unfinished import UnfinishedReply
-from . import folding, handover, passes, timers, view
+from . import folding, handover, passes, saying, timers, view
 from .actions import ASSISTANT, PLANNER, UnknownTarget, arguments_of, target_of
 from .definition import Bot
 from .events import PassSuperseded, SessionTaken, StatusChanged, TimerQueued
@@ -71,7 +71,7 @@ class ConversationStyle(Style[SessionState]):
                 step.end("failed", "There is no message to answer. Give one as the input, or chat in a session.")
             case Heard(channel=channel):
                 if channel == DESK:
-                    return pass_on(step, step.number)
+                    return pass_on(step, step.number, saying.DESK)
                 return _heard(step, news)
             case Settled():
                 return _settled(step, news)
@@ -89,13 +89,13 @@ class ConversationStyle(Style[SessionState]):
 
     def stopped(self, step: Step[SessionState], verdict: GuardTripped) -> None:
         """A limit that an operator has set: the user hears of it as of any other failure."""
-        say(step, step.state.definition.apology)
+        say(step, step.state.definition.apology, saying.APOLOGY)
         step.record(StatusChanged("cancelled"))
         step.end_by_guard(verdict)
 
     def doubted(self, step: Step[SessionState], number: int) -> None:
         if number == step.state.acting and step.state.visible:
-            say(step, step.state.definition.checking)
+            say(step, step.state.definition.checking, saying.CHECKING)
 
     # What commands say
 
@@ -154,6 +154,9 @@ class ConversationStyle(Style[SessionState]):
     def documents(self, run: Run[SessionState]) -> tuple[Document, ...]:
         return (view.session_document(run.state),) if run.state.is_session else ()
 
+    def notices(self, record: Record) -> tuple[Notice, ...]:
+        return view.notices(record)
+
     def picture(self, run: Run[SessionState]) -> Picture:
         return view.picture(run)
 
@@ -209,16 +212,20 @@ def _answer_flow(step: Step[SessionState], words: str) -> None:
     try:
         choice = read_answer(state.asks, words).choice
     except UsageError as error:
-        return say(step, str(error))
+        return say(step, str(error), saying.FLOW)
     step.ask(AnswerChild(asked=state.asking, choice=choice, about=step.number))
     return None
 
 
 def _spoken(step: Step[SessionState], spoke: ChildSpoke) -> None:
-    pass_on(step, step.number)
+    pass_on(step, step.number, saying.FLOW)
     if spoke.ask and spoke.ask.choices:
         choices = spoke.ask.choices.items()
-        say(step, "\n".join(f"- {choice}: {label}" if label else f"- {choice}" for choice, label in choices))
+        say(
+            step,
+            "\n".join(f"- {choice}: {label}" if label else f"- {choice}" for choice, label in choices),
+            saying.FLOW,
+        )
 
 
 def _expired(step: Step[SessionState], name: str) -> None:

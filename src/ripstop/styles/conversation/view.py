@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from ripstop.kernel.effects import SetTimer
+from ripstop.kernel.effects import Say, SetTimer
+from ripstop.kernel.events import Asked, Record
 from ripstop.kernel.parts import Facts, Line, Part, Talk, Timer, Timers
 from ripstop.kernel.run import Run
-from ripstop.kernel.style import Document, Picture
+from ripstop.kernel.style import Document, Notice, Picture
 
+from .events import IterationDecided, SessionTaken, StatusChanged
 from .folding import TIMER, timer_rule
 from .state import SessionState
 
@@ -65,6 +67,22 @@ def parts(run: Run[SessionState]) -> tuple[Part, ...]:
     if timers:
         found.append(Timers(timers))
     return tuple(found)
+
+
+def notices(record: Record) -> tuple[Notice, ...]:
+    """Messages, statuses, visible actions and timers. What is silent is in the journal, and nowhere else."""
+    match record.event:
+        case Asked(command=Say(text=text, about=about, purpose=purpose)):
+            return (Notice("message", {"kind": purpose, **({"text": text} if text else {})}, about),)
+        case StatusChanged(status=status):
+            return (Notice("status", {"status": status}),)
+        case IterationDecided(action=action, target=target, visible=True) if target:
+            return (Notice("action", {"type": action, "target": target, "visible": True}),)
+        case Asked(command=SetTimer(name=name, after=after)) if name.startswith(TIMER):
+            return (Notice("timer", {"name": name, "seconds": after}),)
+        case SessionTaken(by=by):
+            return (Notice("taken", {"by": by}),)
+    return ()
 
 
 def timers_of(run: Run[SessionState]) -> tuple[Timer, ...]:
