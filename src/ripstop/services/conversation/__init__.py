@@ -1,0 +1,1 @@
+"""Sessions of bots: what an application does with the conversation style."""

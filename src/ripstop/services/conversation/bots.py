@@ -1,0 +1,101 @@
+"""The bots of this process: configurations as they are in their files now.
+
+Every message is answered with the configuration of its moment. Reading a file for each would be the slowest part of a
+message, so it is read again when it looks different, and in any case after `FRESH` seconds: a text beside it, or a
+workflow that it names, may have changed.
+"""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ripstop.app import App
+from ripstop.definitions.loading import Workflow, locate, read
+from ripstop.definitions.reader import Environment
+from ripstop.kernel.errors import RunNotFound, UsageError
+from ripstop.pinning import Pinned, pin_with_folders
+from ripstop.runtime.definitions import digest_of
+from ripstop.styles.conversation.definition import Bot
+
+STYLE = "conversation"
+FRESH = 1.0
+MOST_GENERATIONS = 1000
+
+
+class KnownBot(Struct, frozen=True):
+    workflow: Workflow
+    bot: Bot
+    pinned: Pinned
+    digest: str
+    """Of the content: what a run's definition is compared with."""
+
+
+class Bots:
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._known: dict[str, tuple[KnownBot, float, Any]] = {}
+        self._reading: dict[str, asyncio.Lock] = {}
+
+    async def get(self, named: str | Path) -> KnownBot:
+        """The bot that a path or a name means. Raises `UsageError` or `DefinitionError`."""
+        key = os.path.abspath(named)
+        known = self._fresh(key)
+        if known:
+            return known
+        async with self._reading.setdefault(key, asyncio.Lock()):  # a hundred messages at once read it once
+            known = self._fresh(key)
+            if known is None:
+                known = await self._read(str(named))
+                path = str(known.workflow.path)
+                self._known[key] = (known, time.monotonic() + FRESH, (path, _signature(path)))
+            return known
+
+    def _fresh(self, key: str) -> KnownBot | None:
+        found = self._known.get(key)
+        if found is None:
+            return None
+        known, until, (path, signature) = found
+        return known if time.monotonic() < until and _signature(path) == signature else None
+
+    async def _read(self, named: str) -> KnownBot:
+        located = locate(self._app.plugins.readers, named)
+        if located.reader.style != STYLE:
+            raise UsageError(
+                f"{named} is a {located.reader.style}, not a bot, so there is nobody to chat with. "
+                "Start it with `ripstop run`."
+            )
+        workflow = read(located, Environment(any_name=True))
+        bot: Bot = self._app.plugins.registry.load(STYLE, workflow.content)
+        generation = await self._generation(bot)
+        if generation != bot.generation:
+            bot = msgspec.structs.replace(bot, generation=generation)
+            content = msgspec.json.encode(bot, order="deterministic")
+            workflow = msgspec.structs.replace(workflow, content=content)
+        pinned = pin_with_folders(self._app.plugins, workflow, self._app.folders)
+        return KnownBot(workflow, bot, pinned, digest_of(workflow.content))
+
+    async def _generation(self, bot: Bot) -> int:
+        """The newest plan that was asked for."""
+        for generation in range(2, MOST_GENERATIONS):
+            try:
+                await self._app.engine.look(msgspec.structs.replace(bot, generation=generation).plan_name)
+            except RunNotFound:
+                return generation - 1
+        raise UsageError(f"{MOST_GENERATIONS:,} plans were made for this configuration. Change it, and try again.")
+
+    def forget(self) -> None:
+        """Read everything again when it is needed next."""
+        self._known.clear()
+
+
+def _signature(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

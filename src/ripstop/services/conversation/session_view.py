@@ -1,0 +1,113 @@
+"""A session as faces show it: what was said and done since a record, its status, its timers, its cost."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from ripstop.kernel.effects import AgentReplied, AskAgent, RunFinished, Usage
+from ripstop.kernel.events import Answered, Asked, Record
+from ripstop.kernel.parts import Timers
+from ripstop.kernel.run import Run
+from ripstop.kernel.style import Style
+from ripstop.runtime.engine import Engine, View
+from ripstop.runtime.timeline import iso
+from ripstop.runtime.words import text_in
+from ripstop.styles.conversation.events import IterationDecided
+
+MOST_RECORDS = 2_000
+"""Records that a view is made of at most; the newest."""
+
+
+class SaidMessage(Struct, frozen=True):
+    kind: str
+    text: str
+
+
+class ShownAction(Struct, frozen=True):
+    type: str
+    target: str
+    visible: bool
+
+
+class ShownTimer(Struct, frozen=True):
+    name: str
+    due: str
+
+
+class SessionUsage(Struct, frozen=True):
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    money: float = 0.0
+
+
+class SessionView(Struct, frozen=True, kw_only=True):
+    run: str
+    session: str
+    status: str
+    messages: tuple[SaidMessage, ...] = ()
+    actions: tuple[ShownAction, ...] = ()
+    timers: tuple[ShownTimer, ...] = ()
+    usage: SessionUsage = SessionUsage()
+    waits_for_person: bool = False
+    """A person has the conversation, or is asked about something in it."""
+    closed: bool = False
+    records: int = 0
+    """The length of the run: what happens later has a higher number."""
+
+
+async def view_of(engine: Engine, view: View, after: int = 0) -> SessionView:
+    run, style = view.run, engine.style(view.run)
+    records = await engine.journal.read(run.id, after=max(after, run.length - MOST_RECORDS))
+    state = run.state
+    return SessionView(
+        run=run.id,
+        session=state.chat.session,
+        status=state.status,
+        messages=tuple([one async for one in _messages(engine, style, run, records)]),
+        actions=tuple(
+            ShownAction(one.event.action, one.event.target, one.event.visible)
+            for one in records
+            if isinstance(one.event, IterationDecided) and one.event.target
+        ),
+        timers=tuple(
+            ShownTimer(timer.name, iso(timer.due))
+            for part in style.parts(run)
+            if isinstance(part, Timers)
+            for timer in part.timers
+        ),
+        usage=_usage(records),
+        waits_for_person=view.status == "waiting",
+        closed=state.closed,
+        records=run.length,
+    )
+
+
+async def _messages(engine: Engine, style: Style[Any], run: Run[Any], records: list[Record]) -> Any:
+    by_number = {one.number: one for one in records}
+    for record in records:
+        for notice in style.notices(record):
+            if notice.kind != "message":
+                continue
+            text = notice.data.get("text", "")
+            if notice.about:
+                found = by_number.get(notice.about)
+                if found is None:
+                    found = (await engine.journal.read(run.id, after=notice.about - 1, most=1))[0]
+                text = text_in(found)
+            yield SaidMessage(str(notice.data.get("kind", "")), text)
+
+
+def _usage(records: list[Record]) -> SessionUsage:
+    usage, calls = Usage(), 0
+    for record in records:
+        event = record.event
+        if isinstance(event, Asked) and isinstance(event.command, AskAgent):
+            calls += 1
+        elif isinstance(event, Answered):
+            answer = event.answer
+            if isinstance(answer, AgentReplied | RunFinished):
+                usage = usage.plus(answer.usage)
+            if isinstance(answer, RunFinished):
+                calls += answer.calls
+    return SessionUsage(calls, usage.input_tokens, usage.output_tokens, usage.money)
