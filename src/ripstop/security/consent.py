@@ -1,4 +1,4 @@
-"""The user's consents: addresses, tools, commands and folders that a project or its journal names.
+"""The user's consents: addresses, endpoints, tools, commands and folders that a project or its journal names.
 
 - One file per user, `consents.json`, for everything that can be named; a project cannot write it for the user.
 - A consent is for one content in one project, by hash: a changed address or command is another one, and so is the same
@@ -36,9 +36,10 @@ class ConsentsNotWritten(UsageError):
 class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the user agrees to, and where."""
 
-    kind: Literal["address", "tools", "command", "folder"]
+    kind: Literal["address", "endpoint", "tools", "command", "folder"]
     content: str
-    """The address, the Python module, the command with its arguments as JSON, or the absolute folder of files."""
+    """The address, the Python module, the command with its arguments as JSON, the absolute folder of files, or for an
+    endpoint its origin and the names of the secrets that it gets."""
     project: str
     """The project's folder, absolute."""
     journal: str = ""

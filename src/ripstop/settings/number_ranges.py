@@ -4,7 +4,8 @@ Without an upper bound a number can overflow where it is used, and NaN passes ev
 `value < least`. So a value is valid only if it is known to be inside its range.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 ANY_KEY = "*"
 """Stands for the keys of a table that the user names, such as a provider's."""
@@ -54,3 +55,28 @@ NUMBERS: dict[tuple[str, ...], Range] = {
 def range_of(*keys: str) -> Range | None:
     """The range of the setting with these keys; `None` if it is not a number."""
     return NUMBERS.get(keys) or (NUMBERS.get((keys[0], ANY_KEY, *keys[2:])) if len(keys) > 1 else None)
+
+
+def numbers_in(table: Mapping[str, Any], *inside: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every value of a table that is to be a number, with its keys."""
+    import msgspec
+
+    for key, value in table.items():
+        if isinstance(value, msgspec.Struct):
+            yield from numbers_in(msgspec.structs.asdict(value), *inside, key)
+        elif range_of(*inside, key):
+            yield (*inside, key), value
+        elif isinstance(value, dict):
+            yield from numbers_in(value, *inside, key)
+
+
+def wrong_number(keys: tuple[str, ...], value: Any) -> str:
+    range_ = range_of(*keys)
+    if range_ is None or value is None:  # None: a limit that is not set; TOML has no such value
+        return ""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return f"expected a number, got `{type(value).__name__}`"
+    if range_.holds(value):
+        return ""
+    shown = f"{value:.15g}" if isinstance(value, float) or abs(value) < 10**15 else "a huge number"
+    return f"must be {range_}, not {shown}"

@@ -41,6 +41,9 @@ module of tools before it is imported, and a store must be inside the project's 
     read = ["~/.cargo"]         # more folders that commands can read
     unconfined = false          # true: run commands without a sandbox where there is none
 
+    [http]                      # what tools can reach; in the user's own file only
+    allow = ["http://127.0.0.1:8080"]   # origins that need no consent and can be private addresses
+
     [rate_limits]               # seconds between two calls, per provider
     openai = 2.0
 
@@ -48,14 +51,15 @@ module of tools before it is imported, and a store must be inside the project's 
     input = 0.5
     output = 1.5
 
-Environment: `RIPSTOP_STORE`, `RIPSTOP_MODEL`, `RIPSTOP_BASE_URL`. Keys of providers are read from the
-environment only, never from a file. The range of every number is in `number_ranges.py`.
+Environment: `RIPSTOP_STORE`, `RIPSTOP_MODEL`, `RIPSTOP_BASE_URL`, `RIPSTOP_HTTP_ALLOW` (separated by commas).
+Keys of providers are read from the environment only, never from a file. The range of every number is in
+`number_ranges.py`.
 """
 
 import difflib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,7 +73,8 @@ from ripstop.kernel.resuming import override_guards
 from ripstop.security.addresses import parse_address
 from ripstop.styles.courtesy import check_phrases
 
-from .number_ranges import range_of
+from .http_settings import Http
+from .number_ranges import numbers_in, wrong_number
 from .toml_positions import line_of
 
 FILE = "ripstop.toml"
@@ -137,6 +142,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     docs: Docs = Docs()
     tools: ToolSettings = ToolSettings()
     commands: Commands = Commands()
+    http: Http = Http()
     rate_limits: dict[str, float] = {}
     prices: dict[str, Price] = {}
     model_for_all: str = ""
@@ -148,11 +154,16 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for a number out of its range: settings can also be made in Python."""
-        for keys, value in _numbers(msgspec.structs.asdict(self)):
-            if problem := _wrong_number(keys, value):
+        for keys, value in numbers_in(msgspec.structs.asdict(self)):
+            if problem := wrong_number(keys, value):
                 raise UsageError(f"Settings: `{'.'.join(keys)}`: {problem}.")
 
 
+ONLY_IN_USERS_FILE = {
+    "commands": "choose what agents run on your machine",
+    "http": "choose which addresses tools can reach from your machine",
+}
+"""Tables that a project's file must not have, each with what the project must not do."""
 NOT_IN_FILES = ("model_for_all", "address_from", "tools_from")
 """Fields that say who chose a value; a file must not claim that the user did."""
 
@@ -163,13 +174,14 @@ def read_settings(
     store: str | None = None,
     model: str | None = None,
     base_url: str | None = None,
+    allow: Sequence[str] = (),
 ) -> Settings:
     """Read the settings that apply in a folder.
 
     Args:
         folder: The project's folder; its `ripstop.toml` need not exist.
         environment: Variables to use instead of the process's own.
-        store: The journal, from the command line; likewise `model` and `base_url`.
+        store: The journal, from the command line; likewise `model`, `base_url` and `allow`.
 
     Raises:
         UsageError: A file or a value is wrong; the text names the file and the line.
@@ -179,11 +191,8 @@ def read_settings(
     own = config_folder(variables)
     users = _from_file(own / FILE) if own else {}
     projects = _from_file(folder / FILE)
-    if "commands" in projects and not (own and (folder / FILE).resolve() == (own / FILE).resolve()):
-        raise UsageError(
-            f"{folder / FILE}: `commands`: a project must not choose what agents run on your machine. Only your own "
-            f"settings file has this table: {own / FILE if own else 'ripstop.toml in your configuration folder'}."
-        )
+    if not (own and (folder / FILE).resolve() == (own / FILE).resolve()):
+        _check_only_users(projects, folder, own)
     found = msgspec.convert(_merged(users, projects), Settings)
     chosen_store = store or variables.get("RIPSTOP_STORE")
     if chosen_store:
@@ -211,10 +220,20 @@ def read_settings(
         found,
         store=chosen_store or found.store,
         models=models,
+        http=found.http.also(variables, allow),
         model_for_all=model or "",
         address_from=str(folder / FILE) if from_project else "",
         tools_from=str(folder / FILE) if _modules(projects) - _modules(users) else "",
     )
+
+
+def _check_only_users(projects: dict[str, Any], folder: Path, own: Path | None) -> None:
+    for table, harm in ONLY_IN_USERS_FILE.items():
+        if table in projects:
+            raise UsageError(
+                f"{folder / FILE}: `{table}`: a project must not {harm}. Only your own settings file has this table: "
+                f"{own / FILE if own else 'ripstop.toml in your configuration folder'}."
+            )
 
 
 def _modules(table: dict[str, Any]) -> set[str]:
@@ -277,8 +296,8 @@ class _SettingsReader:
         if key := next((key for key, value in found.items() if _deeper(value, DEEPEST)), ""):
             raise self._wrong((key,), f"nested too deeply; at most {DEEPEST} tables or arrays are possible")
         self._known(found, Settings)
-        for keys, value in _numbers(found):
-            if problem := _wrong_number(keys, value):
+        for keys, value in numbers_in(found):
+            if problem := wrong_number(keys, value):
                 raise self._wrong(keys, problem)
         try:
             settings = msgspec.convert(found, Settings)
@@ -322,6 +341,10 @@ class _SettingsReader:
                 parse_address(settings.models.base_url, "the address")
             except UsageError as error:
                 raise self._wrong(("models", "base_url"), str(error)) from error
+        try:
+            settings.http.check()
+        except UsageError as error:
+            raise self._wrong(("http", "allow"), str(error)) from error
         for module in settings.tools.modules:
             if not all(map(str.isidentifier, module.split("."))):
                 raise self._wrong(("tools", "modules"), f"{module[:LONGEST_KEY]!r} is not the name of a Python module")
@@ -336,29 +359,6 @@ def _deeper(value: Any, levels: int) -> bool:
     """Whether tables and arrays in a value are nested deeper than this many levels."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels == 0 or any(_deeper(one, levels - 1) for one in inner)
-
-
-def _numbers(table: Mapping[str, Any], *inside: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every value of a table that is to be a number, with its keys."""
-    for key, value in table.items():
-        if isinstance(value, msgspec.Struct):
-            yield from _numbers(msgspec.structs.asdict(value), *inside, key)
-        elif range_of(*inside, key):
-            yield (*inside, key), value
-        elif isinstance(value, dict):
-            yield from _numbers(value, *inside, key)
-
-
-def _wrong_number(keys: tuple[str, ...], value: Any) -> str:
-    range_ = range_of(*keys)
-    if range_ is None or value is None:  # None: a limit that is not set; TOML has no such value
-        return ""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return f"expected a number, got `{type(value).__name__}`"
-    if range_.holds(value):
-        return ""
-    shown = f"{value:.15g}" if isinstance(value, float) or abs(value) < 10**15 else "a huge number"
-    return f"must be {range_}, not {shown}"
 
 
 def store_path(store: str, named_by: str = "The store") -> Path:
