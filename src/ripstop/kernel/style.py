@@ -132,6 +132,16 @@ class AgentUse(Struct, frozen=True):
     """The tools that it may call."""
 
 
+class EndpointUse(Struct, frozen=True):
+    """A URL that a tool of a definition calls, for the consent to it."""
+
+    tool: str
+    url: str
+    """A template, as the definition has it."""
+    headers: dict[str, str] = {}
+    """Templates too; `${NAME}` is a secret from the environment."""
+
+
 class NoArguments(Struct, frozen=True, forbid_unknown_fields=True):
     pass
 
@@ -276,6 +286,10 @@ class Style(Generic[S]):
 
     def folders(self, definition: Any) -> Sequence[str]:
         """The folders that its runs keep documents in besides their workspace, as absolute paths."""
+        return ()
+
+    def endpoints(self, definition: Any) -> Sequence[EndpointUse]:
+        """The URLs that its runs call as tools; the user has to agree to their origins."""
         return ()
 
     def children(self, definition: Any) -> Mapping[str, str]:
