@@ -4,12 +4,11 @@ Nothing here decompresses. We ask for no compression, so a compressed response i
 can expand to a gigabyte.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from email.utils import parsedate_to_datetime
-from math import isfinite
 from typing import TYPE_CHECKING
 
+from ripstop.performers.http_headers import compression
 from ripstop.runtime.performers import Refused, TryAgain
 
 from .event_stream import EventStream, TooLong
@@ -27,15 +26,6 @@ LONGEST_ERROR = 8 * 1024
 """Bytes that are read of what a server says about an error."""
 CALL_SECONDS = 900.0
 """For one call from its beginning to its end, however alive the server is."""
-LONGEST_WAIT = 600.0
-"""Seconds that a `Retry-After` can have us wait."""
-UNCOMPRESSED = {"Accept-Encoding": "identity"}
-
-
-def compression(headers: Mapping[str, str]) -> str:
-    """How a response is compressed; empty if it is not."""
-    found = headers.get("content-encoding", "").strip().lower()
-    return "" if found == "identity" else found[:40]
 
 
 async def error_body(response: "httpx2.Response") -> bytes:
@@ -90,22 +80,3 @@ def _events(stream: EventStream, piece: bytes) -> list[bytes]:
 
 def _too_large(limit: int) -> TryAgain:
     return TryAgain(f"The server sent more than {limit // MEBIBYTE} MiB in one reply, which is all that is read.")
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, at most `LONGEST_WAIT`, from a header that gives seconds or a date; `None` if it says neither.
-
-    A date is compared with the server's own, so that a clock that is wrong on either side does no harm.
-    """
-    value = headers.get("retry-after", "")[:100]
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("date", "")[:100])
-        except (ValueError, TypeError, OverflowError, IndexError):
-            return None
-        seconds = wait.total_seconds()
-    if not isfinite(seconds):
-        return None
-    return min(max(0.0, seconds), LONGEST_WAIT)

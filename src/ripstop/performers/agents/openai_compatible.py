@@ -22,6 +22,7 @@ from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.plain import whole_characters
 from ripstop.kernel.prompt import Prompt
+from ripstop.performers.http_headers import UNCOMPRESSED, retry_after
 from ripstop.performers.tools.spec import ToolSpecs, no_tools
 from ripstop.runtime.call_progress import with_floor
 from ripstop.runtime.live import Live, Token
@@ -30,7 +31,7 @@ from ripstop.security.addresses import parse_address
 from ripstop.security.redaction import redacted
 
 from .api_key import ApiKey
-from .bounded_response import CALL_SECONDS, UNCOMPRESSED, documents, error_body, retry_after
+from .bounded_response import CALL_SECONDS, documents, error_body
 from .chat_format import messages_of, tools_of
 from .chat_reply import Reply, decoded
 
