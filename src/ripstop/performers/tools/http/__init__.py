@@ -1,0 +1,1 @@
+"""Tools that are HTTP endpoints of a definition: the performer of `http_request`."""
