@@ -18,7 +18,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from ripstop.checks import arguments
-from ripstop.checks.commands import command_rules
 from ripstop.checks.start import (
     check_start,
     inside,
@@ -40,10 +39,8 @@ from ripstop.performers.children import Children
 from ripstop.performers.messages import Deliver, Messages
 from ripstop.performers.relocation import Relocated
 from ripstop.performers.timers import TimerPerformer
-from ripstop.performers.tools.commands.runner import CommandRunner
-from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.modules import load_tools as load_tools
-from ripstop.performers.tools.toolbox import Tool, Toolbox
+from ripstop.performers.tools.toolbox import Tool
 from ripstop.pinning import pin_with_folders
 from ripstop.plugins import Plugins, installed
 from ripstop.runtime.definitions import digest_of
@@ -58,6 +55,7 @@ from ripstop.runtime.sweeper import Admit
 from ripstop.runtime.worker import Worker
 from ripstop.settings.default_limits import with_defaults
 from ripstop.settings.settings_file import Settings, read_settings
+from ripstop.tool_sources import make_toolbox
 
 CHECK_INTERVAL = 1.0
 """Seconds between two checks whether the worker has given up."""
@@ -116,10 +114,7 @@ class App(Continuing):
         """Folders of documents that this process works in, by what the ids of their runs begin with."""
         self.trust = Trust(self.settings)
         """The addresses that may get prompts and keys."""
-        of_styles = self.plugins.agent_tools()
-        brought = {tool.name: tool for tool in (*of_styles, *self._tools_of_settings(), *arguments.tools(tools))}
-        runner = CommandRunner(command_rules(self.settings))
-        self.toolbox = Toolbox(brought.values(), files=FileTools(runner), own=self.plugins.own_tools(runner))
+        self.toolbox = make_toolbox(self.settings, self.plugins, self.trust, arguments.tools(tools))
         """The tools that this process has: of styles, of modules in the settings, and those that it was given."""
         self._channels = arguments.channels(channels)
         self._scope = arguments.scope(scope)
@@ -127,13 +122,6 @@ class App(Continuing):
         self._clock = clock or ProcessClock()
         self._stack = AsyncExitStack()
         self._worker: Worker | None = None
-
-    def _tools_of_settings(self) -> list[Tool]:
-        modules = self.settings.tools.modules
-        if not self.settings.tools_from:
-            return load_tools(installed=modules)
-        self.trust.check_tools()
-        return load_tools(modules)
 
     # Life
 

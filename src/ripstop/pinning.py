@@ -13,6 +13,7 @@ from ripstop.definitions.loading import Located, Workflow, locate_child, read
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Pin
+from ripstop.kernel.style import EndpointUse
 from ripstop.plugins import Plugins
 from ripstop.runtime.definitions import digest_of
 from ripstop.security.trusted_folders import TrustedFolders
@@ -30,6 +31,8 @@ class Pinned(msgspec.Struct, frozen=True):
     """The content of every definition in it, by hash."""
     folders: tuple[str, ...] = ()
     """The folders that runs of the family keep documents in."""
+    endpoints: tuple[EndpointUse, ...] = ()
+    """The URLs that tools of the family call."""
 
 
 def pin_family(plugins: Plugins, workflow: Workflow) -> Pinned:
@@ -37,6 +40,7 @@ def pin_family(plugins: Plugins, workflow: Workflow) -> Pinned:
     pins: dict[str, dict[str, Pin]] = {}
     definitions: dict[str, bytes] = {}
     folders: list[str] = []
+    endpoints: list[EndpointUse] = []
     waiting = [workflow]
     while waiting:
         one = waiting.pop()
@@ -49,6 +53,7 @@ def pin_family(plugins: Plugins, workflow: Workflow) -> Pinned:
         definition: Any = plugins.registry.load(one.style, one.content)
         pins[digest] = {}
         folders += kit.style.folders(definition)
+        endpoints += kit.style.endpoints(definition)
         for name, style in kit.style.children(definition).items():
             if style:  # the same definition, read by another style
                 pins[digest][name] = Pin(style=style, definition=digest)
@@ -59,7 +64,7 @@ def pin_family(plugins: Plugins, workflow: Workflow) -> Pinned:
             pins[digest][name] = Pin(style=child.style, definition=child_digest)
             waiting.append(child)
     named = {digest: workflows for digest, workflows in pins.items() if workflows}
-    return Pinned(_encode(named) if named else b"", definitions, tuple(dict.fromkeys(folders)))
+    return Pinned(_encode(named) if named else b"", definitions, tuple(dict.fromkeys(folders)), tuple(endpoints))
 
 
 def pin_with_folders(plugins: Plugins, workflow: Workflow, trusted: TrustedFolders) -> Pinned:

@@ -4,6 +4,7 @@
 - What a project's file or a journal names needs a consent, on loopback too: prompts are worth protecting as well.
 - An address that the user chose for a run of this project is remembered, so that `resume` need not be given it again.
 - Modules of tools that a project's file names are code of the project: they need a consent before they are imported.
+- URLs that a definition's tools call get requests and secrets as `security.endpoint_consents` says.
 - A key goes in clear text to loopback only; to any other `http:` address it needs a consent, no matter who chose it.
 """
 
@@ -12,9 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.style import EndpointUse
 from ripstop.performers.agents.openai_compatible import KEY_NAME, OPENAI
 from ripstop.security.addresses import Address, parse_address
 from ripstop.security.consent import Consent, Consents
+from ripstop.security.endpoint_consents import EndpointConsents
+from ripstop.security.endpoints import parse_origin, secret_names, split_url
 from ripstop.settings.settings_file import Settings
 
 
@@ -41,6 +45,8 @@ class Trust:
         self._settings = settings
         self._project = str((project or Path.cwd()).resolve())
         self._consents = consents or Consents()
+        self.endpoints = EndpointConsents(settings.http.allow, project, self._consents)
+        """The URLs that tools can call."""
         self._has_key = bool((os.environ if environment is None else environment).get(KEY_NAME, "").strip())
         agreed = [one for one in self._consents.all() if one.project == self._project]
         self._agreed = {one.content: parse_address(one.content) for one in agreed if one.kind == "address"}
@@ -83,6 +89,27 @@ class Trust:
         for refusal in self.unagreed_tools(chosen):
             raise refusal
 
+    def unagreed_endpoints(self, uses: Iterable[EndpointUse]) -> "list[NotTrusted]":
+        """A refusal for each origin that tools of a definition call and that needs a consent.
+
+        A URL that is wrong gets no request, and is left to the check of its definition.
+        """
+        tools: dict[str, dict[str, None]] = {}
+        secrets: dict[str, set[str]] = {}
+        for use in uses:
+            try:
+                origin = parse_origin(split_url(use.url)[0]).origin
+            except UsageError:
+                continue
+            tools.setdefault(origin, {})[use.tool] = None
+            secrets.setdefault(origin, set()).update(secret_names(use.headers))
+        found = ((origin, self.endpoints.missing(origin, secrets[origin])) for origin in tools)
+        return [
+            _unagreed_endpoint(missing, origin, tuple(tools[origin]), sorted(secrets[origin]))
+            for origin, missing in found
+            if missing
+        ]
+
     def remember_choice(self) -> None:
         """Remember the address of the settings for this project if the user chose it and a key is safe there."""
         if not self._settings.models.base_url or self._settings.address_from:
@@ -117,3 +144,14 @@ class Trust:
             f"key in {KEY_NAME}{clear}.",
             f"Look at it and agree with `{command}`, or choose an address: --base-url URL.",
         )
+
+
+def _unagreed_endpoint(named: Consent, origin: str, tools: Sequence[str], secrets: Sequence[str]) -> NotTrusted:
+    clear = " in clear text" if parse_address(origin).is_clear_text else ""
+    with_secrets = f", with the secrets {', '.join(secrets)} of your environment{clear}" if secrets else ""
+    return NotTrusted(
+        named,
+        f"Its tools call {origin}, which you have not agreed to. It would get what the tools {', '.join(tools)} are "
+        f"given{with_secrets}.",
+        f"Agree with `ripstop trust CONFIG`, or name it yourself: --allow {origin}.",
+    )

@@ -75,6 +75,8 @@ class Options:
         self.as_json = as_json
         self.verbose = verbose
         self.tool_modules = tools
+        self.allow: tuple[str, ...] = ()
+        """Origins that tools can reach (`allow_option`)."""
 
     def settings(self) -> "Settings":
         from pathlib import Path
@@ -87,7 +89,7 @@ class Options:
             import logging
 
             log_to_stderr(logging.DEBUG)
-        return read_settings(Path.cwd(), store=self.store, model=self.model, base_url=self.base_url)
+        return read_settings(Path.cwd(), store=self.store, model=self.model, base_url=self.base_url, allow=self.allow)
 
     def tools(self, settings: "Settings") -> "list[Tool]":
         """The tools of the modules that `--tools` and the settings name. Raises `NotTrusted` for a project's."""
@@ -154,21 +156,33 @@ class _SharedOptions(click.Option):
         return "--store, --model, --base-url, --json, --tools, -v", "As for all commands; see `ripstop --help`."
 
 
+def _take(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    if value not in (None, False, ()) and context.obj is not None:
+        setattr(context.obj, parameter.name or "", value)
+    return value
+
+
 def shared_options(command: Any) -> Any:
     """Allow `--store`, `--model`, `--base-url`, `--json` and `-v` also after the command (or a family's name)."""
-
-    def take(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        if value not in (None, False, ()) and context.obj is not None:
-            setattr(context.obj, parameter.name or "", value)
-        return value
-
     for option in (
-        click.option("--store", cls=_SharedOptions, expose_value=False, callback=take),
-        click.option("--model", hidden=True, expose_value=False, callback=take),
-        click.option("--base-url", hidden=True, expose_value=False, callback=take),
-        click.option("--json", "as_json", is_flag=True, hidden=True, expose_value=False, callback=take),
-        click.option("--tools", "tool_modules", multiple=True, hidden=True, expose_value=False, callback=take),
-        click.option("-v", "--verbose", is_flag=True, hidden=True, expose_value=False, callback=take),
+        click.option("--store", cls=_SharedOptions, expose_value=False, callback=_take),
+        click.option("--model", hidden=True, expose_value=False, callback=_take),
+        click.option("--base-url", hidden=True, expose_value=False, callback=_take),
+        click.option("--json", "as_json", is_flag=True, hidden=True, expose_value=False, callback=_take),
+        click.option("--tools", "tool_modules", multiple=True, hidden=True, expose_value=False, callback=_take),
+        click.option("-v", "--verbose", is_flag=True, hidden=True, expose_value=False, callback=_take),
     ):
         command = option(command)
     return command
+
+
+def allow_option(command: Any) -> Any:
+    """Add `--allow`, for a command whose runs can call URLs."""
+    return click.option(
+        "--allow",
+        multiple=True,
+        metavar="URL",
+        expose_value=False,
+        callback=_take,
+        help="Let tools call this origin, also on a private address, such as http://127.0.0.1:8080; repeatable.",
+    )(command)

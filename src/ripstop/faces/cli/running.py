@@ -10,7 +10,7 @@ import click
 from ripstop.kernel.errors import JournalNotFound, UsageError
 
 from .limit_options import WithLimits, limit_options
-from .options import FolderPath, Options, pairs, shared_options
+from .options import FolderPath, Options, allow_option, pairs, shared_options
 from .output import keep_working_without_readers
 from .resuming import NO_PROJECT, can_be_resumed, tell_missing_tools, work_here
 from .signals import resume_with, stop_requested
@@ -51,6 +51,7 @@ class Followed(NamedTuple):
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="Set a declared value; can be repeated.")
 @click.option("--any-name", is_flag=True, help="The workflow need not have its folder's name.")
 @limit_options
+@allow_option
 @shared_options
 @click.pass_obj
 def run(
@@ -138,6 +139,7 @@ def goal_given(given: str | None, named: str = "--input", without: str = OWN_GOA
 @click.option("--raise", "raises", multiple=True, metavar="LIMIT=N", help="Raise by N a limit that was reached.")
 @click.option("--workspace", type=FolderPath(), metavar="DIR", help="Where its agents put their files.")
 @click.option("--accept-edits", is_flag=True, help="Files whose changes stopped the run are right as they are.")
+@allow_option
 @shared_options
 @click.pass_obj
 def resume(

@@ -10,7 +10,7 @@ import click
 
 from ripstop.kernel.counting import count
 
-from .options import Options, shared_options
+from .options import Options, allow_option, shared_options
 from .output import keep_working_without_readers
 from .signals import STOPPING, stop_requested
 from .summary import GRACE
@@ -30,6 +30,7 @@ LOOK = 1.0
 
 @click.command(short_help="Work on every run of the journal, until stopped.")
 @click.option("--until-idle", is_flag=True, help="Stop when there is nothing to do now; do not wait for timers.")
+@allow_option
 @shared_options
 @click.pass_obj
 def work(options: Options, until_idle: bool) -> None:

@@ -5,7 +5,7 @@ The question is asked on a terminal only. Elsewhere it could not be answered, so
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +15,9 @@ from .terminal import can_ask, confirm, say, say_json
 
 if TYPE_CHECKING:
     from ripstop.checks.trust import NotTrusted
+    from ripstop.kernel.style import EndpointUse
     from ripstop.security.consent import Consent
+    from ripstop.settings.settings_file import Settings
 
 DECLINED = 1
 
@@ -41,18 +43,22 @@ def _agrees(refusals: "list[NotTrusted]") -> bool:
 
 
 @click.command(short_help="Agree to the addresses and tools that this project names.")
-@click.argument("run_id", metavar="[RUN]", required=False)
+@click.argument("named", metavar="[RUN|CONFIG]", required=False)
 @click.option("--yes", is_flag=True, help="Agree without being asked.")
 @click.option("--list", "do_list", is_flag=True, help="List everything that you have agreed to.")
 @click.option("--revoke", "do_revoke", is_flag=True, help="Take back what you have agreed to in this folder.")
 @shared_options
 @click.pass_obj
-def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_revoke: bool) -> None:
+def trust(options: Options, named: str | None, yes: bool, do_list: bool, do_revoke: bool) -> None:
     """Show which addresses and modules of tools this project names, and agree to them.
 
     An address in the project's ripstop.toml, or in the journal of a RUN that somebody else began, gets no prompt and
     no key before you have agreed to it. A Python module under [tools] is not imported before that. The consent is for
     this folder, and for this very address or module.
+
+    With a CONFIG (a workflow whose tools call URLs) it shows every origin that they call, with the secrets of your
+    environment that it would get. A consent does not cover private addresses: allow those in your own settings
+    (`[http] allow`), or with `--allow` where you run it.
 
     `--list` and `--revoke` also cover the folders that you have let the runs of a journal write to
     (`--workspace`, or a yes to `ripstop resume`).
@@ -61,6 +67,7 @@ def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_rev
     Examples:
       ripstop trust
       ripstop trust haiku-k3f9x
+      ripstop trust bots/shop
       ripstop trust --list
       ripstop trust --revoke
     """
@@ -74,15 +81,15 @@ def trust(options: Options, run_id: str | None, yes: bool, do_list: bool, do_rev
             return _list(options, found)
         consents.revoke(found)
         return _show(options, found, "revoked", "Nothing was revoked: you have agreed to nothing in this folder.")
-    refusals = _refusals(options, run_id)
-    named = [refusal.named for refusal in refusals]
-    if named and not yes and (options.as_json or not can_ask()):
+    refusals = _refusals(options, named)
+    wanted = [refusal.named for refusal in refusals]
+    if wanted and not yes and (options.as_json or not can_ask()):
         raise click.UsageError(f"{refusals[0].said} Agree on a terminal, or with --yes.")
-    if named and not yes and not _agrees(refusals):
+    if wanted and not yes and not _agrees(refusals):
         say("Nothing was agreed to.", err=True)
         sys.exit(DECLINED)
-    consents.remember(named)
-    return _show(options, named, "agreed", "This project names nothing that you would have to agree to.")
+    consents.remember(wanted)
+    return _show(options, wanted, "agreed", "This project names nothing that you would have to agree to.")
 
 
 def _project() -> str:
@@ -91,28 +98,47 @@ def _project() -> str:
     return str(Path.cwd().resolve())
 
 
-def _refusals(options: Options, run_id: str | None) -> "list[NotTrusted]":
-    """What would be refused in this folder: the address and the tools of the settings, and the address of a run."""
+def _refusals(options: Options, named: str | None) -> "list[NotTrusted]":
+    """What would be refused in this folder: the address and the tools of the settings, and of a run or a workflow its
+    address and its endpoints."""
     from ripstop.checks.trust import NotTrusted, Trust
-    from ripstop.opening import open_engine
 
     settings = options.settings()
     trusted = Trust(settings)
-
-    async def recorded() -> str:
-        async with open_engine(settings) as engine:
-            return (await engine.look(run_id or "")).run.settings.base_url
-
-    addresses = [(settings.models.base_url, "")]
-    if run_id:
-        addresses.append((asyncio.run(recorded()), run_id))
+    addresses, endpoints = [(settings.models.base_url, "")], _endpoints_of_workflow(named)
+    if named and endpoints is None:
+        address, endpoints = asyncio.run(_recorded(settings, named))
+        addresses.append((address, named))
     refusals: dict[Consent, NotTrusted] = {}
     for address, whose in addresses:
         try:
             trusted.check(address, whose)
         except NotTrusted as refusal:
             refusals.setdefault(refusal.named, refusal)
-    return [*refusals.values(), *trusted.unagreed_tools(options.tool_modules)]
+    tools = trusted.unagreed_tools(options.tool_modules)
+    return [*refusals.values(), *tools, *trusted.unagreed_endpoints(endpoints or ())]
+
+
+def _endpoints_of_workflow(named: str | None) -> "Sequence[EndpointUse] | None":
+    """The URLs that a workflow's tools call; none if it is not a workflow, but a run. Raises `UsageError`."""
+    from pathlib import Path
+
+    from ripstop.definitions.loading import FOLDER, find
+    from ripstop.pinning import FAMILY, pin_family
+    from ripstop.plugins import installed
+
+    if not named or not (Path(named).exists() or (Path(FOLDER) / named).exists()):
+        return None
+    return pin_family(installed(), find(installed().readers, named, FAMILY)).endpoints
+
+
+async def _recorded(settings: "Settings", run_id: str) -> "tuple[str, Sequence[EndpointUse]]":
+    """The address of a run's model, and the URLs that its tools call."""
+    from ripstop.opening import open_engine
+
+    async with open_engine(settings) as engine:
+        run = (await engine.look(run_id)).run
+        return run.settings.base_url, engine.style(run).endpoints(engine.definition(run))
 
 
 def _list(options: Options, agreed: "list[Consent]") -> None:

@@ -43,7 +43,7 @@ class Bots:
 
     async def get(self, named: str | Path) -> KnownBot:
         """The bot that a path or a name means. Raises `UsageError` or `DefinitionError`."""
-        key = os.path.abspath(named)
+        key = str(named)
         known = self._fresh(key)
         if known:
             return known

@@ -120,7 +120,7 @@ class Chats:
         """A page of the documents `sessions`, and the cursor of the next page; empty if it was the last one."""
         page = await self.app.engine.journal.documents(SESSIONS, cursor, size)
         found = [msgspec.json.decode(body) for _, body in page.items]
-        return [one for one in found if not workflow or one.get("workflow_id") == workflow], page.cursor
+        return [one for one in found if not workflow or one.get("workflow_id") == workflow], page.next
 
     async def replan(self, workflow: str | Path) -> Run[Any]:
         """Ask for a new plan of a configuration as it is now; every session uses it from its next message on."""
