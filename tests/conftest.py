@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 # no test depends on, or changes, what the user who runs it has set and agreed to; subprocesses inherit it
 _HOME = tempfile.TemporaryDirectory(prefix="ripstop-tests-")
 os.environ["XDG_CONFIG_HOME"], os.environ["XDG_STATE_HOME"] = f"{_HOME.name}/config", f"{_HOME.name}/state"
+os.environ["XDG_CACHE_HOME"] = f"{_HOME.name}/cache"
 
 # how long an example takes says something about the machine, not about the code
 settings.register_profile("ripstop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
