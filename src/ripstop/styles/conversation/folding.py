@@ -135,7 +135,8 @@ def _heard(state: SessionState, number: int, heard: Heard) -> SessionState:
     if heard.channel == DESK:
         # what a person has answered need not be answered again when the bot gets the conversation back
         return replace(state.with_line("desk", number, heard.text, heard.by), unanswered=())
-    waiting = (*state.unanswered[1 - MOST_UNANSWERED :], number)
+    # what is said while a flow asks is for the flow
+    waiting = state.unanswered if state.asking else (*state.unanswered[1 - MOST_UNANSWERED :], number)
     return replace(state.with_line("user", number, heard.text, heard.by), unanswered=waiting, closed=False, fired={})
 
 
@@ -146,8 +147,7 @@ def _asked(state: SessionState, number: int, event: Asked) -> SessionState:
         case AskPerson(purpose=purpose) if purpose == HANDOFF_QUESTION:
             return replace(state, desk=number)
         case AnswerChild(about=about):
-            left = tuple(one for one in state.unanswered if one != about)
-            return replace(state, asking=0, asks=None, answering=(number, about), unanswered=left)
+            return replace(state, asking=0, asks=None, answering=(number, about))
         case CallTool(tool=tool, agent=""):
             return replace(state, searching=number) if tool == KNOWLEDGE else replace(state, acting=number)
         case CallTool():

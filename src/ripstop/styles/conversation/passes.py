@@ -215,10 +215,11 @@ def _call(step: Chat, target: Target) -> None:
 
 
 def _after_unknown(step: Chat, problem: str) -> None:
-    """There is nothing of that name: the model is told, as with any other failure."""
-    if step.state.timer or step.state.then == "transfer":
-        return _after_action(step)
-    return _after_action(step, problem) if step.state.visible else _next(step)
+    """There is nothing of that name: the model is told, as of any other failure."""
+    if step.state.timer or step.state.then not in ("iterate", "flow"):
+        return _next(step)
+    step.record(ResultNoted(text=problem))
+    return decide(step)
 
 
 def _after_action(step: Chat, text: str = "") -> None:

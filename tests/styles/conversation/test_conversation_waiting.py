@@ -1,0 +1,308 @@
+"""What a session waits for: timers, flows, people at the desk, effects in doubt."""
+
+import pytest
+
+from ripstop.kernel.effects import (
+    AnswerChild,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Failed,
+    Limits,
+    PersonAnswered,
+    RunFinished,
+    Said,
+    SetTimer,
+    StartRun,
+    TimerFired,
+    ToolReturned,
+)
+from ripstop.kernel.events import Answered, ChildSpoke, Doubted, Withdrawn
+from ripstop.kernel.run import status
+from ripstop.styles.conversation.definition import APOLOGY, CHECKING, BotTool, Endpoint
+from ripstop.styles.conversation.events import SessionClosed, SessionTaken
+from tests.styles.conversation.chat_story import TOOLS, Story, action, bot, decision
+
+IDLE = [
+    {"delay": 300, "message": "Still there?"},
+    {"delay": 600, "message": "I close.", "action": action("SYSTEM", "close_conversation")},
+]
+
+
+def timers(story: Story) -> dict[str, int]:
+    run = story.given.run
+    assert run is not None
+    return {o.command.name: number for number, o in run.open.items() if isinstance(o.command, SetTimer)}
+
+
+def fire(story: Story, name: str) -> Story:
+    return story.tell(Answered(to=timers(story)[name], answer=TimerFired()))
+
+
+# Timers
+
+
+@pytest.mark.req("S2-14", "S2-56", "S2-66", "S2-68")
+def test_timers_are_set_at_the_end_of_a_pass() -> None:
+    story = Story(timers=IDLE).ready()
+    assert story.asked == [SetTimer("timer-0", 300.0), SetTimer("timer-1", 600.0)]
+    assert story.statuses[-1] == "ready"
+
+
+@pytest.mark.req("S2-65", "S2-69i")
+def test_a_message_cancels_them_and_they_are_set_again_after_it() -> None:
+    story = Story(timers=IDLE).ready()
+    before = set(timers(story).values())
+    story.hear("Yes")
+    assert {one.number for one in story.events if isinstance(one, Withdrawn)} == before
+    assert timers(story) == {}
+    story.decides("ready")
+    assert set(timers(story)) == {"timer-0", "timer-1"}
+
+
+@pytest.mark.req("S2-15", "S2-67")
+def test_the_two_step_idle_rule_asks_and_then_closes() -> None:
+    story = Story(timers=IDLE).ready()
+    fire(story, "timer-0")
+    assert (story.said, story.statuses) == (["Still there?"], ["processing", "ready"])
+    assert set(timers(story)) == {"timer-1"} and story.calls == 0
+    fire(story, "timer-1")
+    assert story.said == ["I close."] and SessionClosed() in story.events
+    assert story.state.closed and timers(story) == {}
+
+
+@pytest.mark.req("S2-67")
+def test_a_timer_fires_as_often_as_it_may() -> None:
+    story = Story(timers=[{"delay": 5, "message": "Hm?", "max_triggers": 2}]).ready()
+    assert timers(fire(story, "timer-0")) and not timers(fire(story, "timer-0"))
+    endless = Story(timers=[{"delay": 5, "message": "Hm?", "max_triggers": 0}]).ready()
+    for _ in range(5):
+        assert timers(fire(endless, "timer-0"))
+
+
+@pytest.mark.req("S2-67")
+def test_the_tool_of_a_timer_is_called_and_no_model_is_asked_after_it() -> None:
+    story = Story(timers=[{"delay": 5, "action": action("TOOL", "order_status", id="A1")}]).ready()
+    fire(story, "timer-0")
+    assert story.asked == [CallTool(tool="order_status", agent="assistant")]
+    story.answer(ToolReturned(value="shipped"))
+    assert (story.said, story.statuses, story.asked) == ([], ["ready"], [])
+
+
+def test_a_timer_can_hand_over_to_a_person() -> None:
+    story = Story(timers=[{"delay": 5, "message": "I get a colleague.", "action": action("SYSTEM", "handoff")}]).ready()
+    fire(story, "timer-0")
+    assert story.said == ["I get a colleague."]
+    assert story.statuses == ["processing", "transferred"] and isinstance(story.asked[-1], AskPerson)
+
+
+def test_two_timers_that_are_due_at_once_have_their_passes_one_after_the_other() -> None:
+    both = [{"delay": 5, "action": action("TOOL", "order_status")}, {"delay": 5, "message": "Second."}]
+    story = Story(timers=both).ready()
+    fire(story, "timer-0")
+    assert fire(story, "timer-1").said == []
+    story.answer(ToolReturned(value=1))
+    assert (story.said, story.statuses) == (["Second."], ["ready", "processing", "ready"])
+
+
+def test_a_message_during_a_timers_pass_is_answered_after_it() -> None:
+    story = Story(timers=[{"delay": 5, "action": action("TOOL", "order_status")}]).ready()
+    fire(story, "timer-0").hear("Hello?")
+    assert story.asked == []
+    story.answer(ToolReturned(value=1))
+    assert isinstance(story.asked[0], AskAgent) and "Hello?" in story.prompt()
+
+
+# Flows
+
+
+@pytest.mark.req("S2-8", "S2-29", "S2-59", "S2-63", "S2-82")
+def test_a_flow_that_the_model_decides_on_takes_over_without_another_call() -> None:
+    story = Story().ready().hear("I want to return it").decides("processing", None, action("FLOW", "returns"))
+    assert story.asked == [StartRun(workflow="returns", limits=Limits(), surface=True)]
+    calls = story.calls
+    story.tell(RunFinished(run="s.1", outcome="completed", because="done"))
+    assert (story.statuses, story.asked, story.calls) == (["ready"], [], calls)
+
+
+@pytest.mark.parametrize("words", ["Which SIZE do I need?", "tell me which size"])
+def test_a_flow_with_a_keyword_starts_before_any_model_is_asked(words: str) -> None:
+    story = Story().hear(words)
+    assert story.asked == [StartRun(workflow="size-adviser", limits=Limits(), surface=True)]
+    assert (story.statuses, story.calls) == (["processing"], 0)
+
+
+def test_a_flow_that_matches_exactly_needs_the_whole_message() -> None:
+    assert Story().hear("hours?").asked == [CallTool(tool="opening_hours", agent="assistant")]
+    assert isinstance(Story().hear("hours? please").asked[0], StartRun)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("9 to 5", ["9 to 5"]),
+        ({"messages": ["9 to 5", {"text": "every day"}]}, ["9 to 5", "every day"]),
+        ({"status": 200, "body": {"message": "9 to 5"}}, ["9 to 5"]),
+        (None, []),
+    ],
+)
+def test_a_flow_that_is_a_function_says_what_it_returns(value: object, said: list[str]) -> None:
+    story = Story().hear("hours?").answer(ToolReturned(value=value))
+    assert (story.said, story.statuses) == (said, ["ready"])
+
+
+def test_the_result_of_a_flow_is_said_if_the_flow_itself_said_nothing() -> None:
+    story = Story().hear("which size")
+    story.given.contents.results["r"] = {"content": "Size M.", "decisions": {}}
+    story.tell(RunFinished(run="s.1", outcome="completed", because="done", result="r"))
+    assert story.said == ["Size M."]
+
+
+def test_a_flow_that_fails_ends_in_an_apology() -> None:
+    story = Story().hear("which size").tell(RunFinished(run="s.1", outcome="failed", because="broken"))
+    assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
+    assert Story().hear("hours?").answer(Failed(reason="down")).said == [APOLOGY]
+
+
+def spoke(story: Story, ask: AskPerson | None = None, text: str = "") -> Story:
+    number = len(story.given.records)
+    return story.tell(ChildSpoke(command=story.given.opened(StartRun), run="child", number=number, text=text, ask=ask))
+
+
+def test_what_a_flow_says_and_asks_appears_in_the_chat_and_the_reply_answers_it() -> None:
+    story = Story().hear("which size")
+    assert spoke(story, text="Let us see.").said == [f"#{len(story.given.records) - 1}"]
+    spoke(story, AskPerson(question="Wide or narrow?", choices={"wide": "Wide", "narrow": ""}))
+    asked_at = story.state.asking
+    assert story.said[1] == "- wide: Wide\n- narrow"
+    assert story.hear("huge").said[0].startswith("'huge' is not an answer")
+    story.hear("WIDE")
+    assert story.asked == [AnswerChild(asked=asked_at, choice="wide", about=story.given.run.length - 1)]  # type: ignore[union-attr]
+    assert story.answer(Said()).asked == []
+    story.tell(RunFinished(run="s.1", outcome="completed", because="done"))
+    assert (story.statuses, story.asked) == (["ready"], [])
+
+
+def test_a_reply_to_a_question_that_was_answered_elsewhere_is_an_ordinary_message() -> None:
+    story = Story().ready().hear("which size")
+    spoke(story, AskPerson(question="Wide?"))
+    story.hear("yes")
+    story.tell(Answered(to=story.given.opened(AnswerChild), answer=Failed(reason="answered elsewhere", fault="person")))
+    story.tell(RunFinished(run="s.1", outcome="completed", because="done"))
+    assert isinstance(story.asked[0], AskAgent) and "yes" in story.prompt()
+
+
+# The desk
+
+
+@pytest.mark.req("S2-10", "S2-24", "S2-32", "S2-36", "S2-50", "S2-51i")
+def test_a_hand_over_answers_first_and_transfers_after() -> None:
+    story = Story(timers=IDLE).ready().hear("A person, please")
+    story.decides("transferred", "I get a colleague.", action("SYSTEM", "handoff"))
+    assert (story.said, story.statuses) == (["I get a colleague."], ["transferred"])
+    (question,) = story.asked
+    assert isinstance(question, AskPerson) and (question.purpose, question.to) == ("handoff", "support")
+    assert question.title == "shop: s1" and question.about
+    assert timers(story) == {}
+    assert status(story.given.run, True) == "waiting"  # type: ignore[arg-type]
+
+
+def test_a_hand_over_under_processing_is_a_transfer() -> None:
+    story = Story().ready().hear("A person").decides("processing", "One moment.", action("SYSTEM", "handoff"))
+    assert story.statuses == ["transferred"]
+
+
+def test_a_hand_over_calls_the_endpoint_of_the_configuration_before_the_desk() -> None:
+    tool = BotTool("hand_off", endpoint=Endpoint("https://api.shop.example/handoff", "POST"), purpose="handoff")
+    story = Story(bot(tools=(*TOOLS, tool))).ready().hear("A person")
+    story.decides("processing", "One moment.", action("TOOL", "hand_off", type="team"))
+    assert story.said == ["One moment."] and story.statuses == ["transferred"]
+    assert story.asked == [CallTool(tool="http_request", effect="unsafe")]
+    assert isinstance(story.answer(Failed(reason="down")).asked[0], AskPerson)
+
+
+def transferred() -> Story:
+    return Story(timers=IDLE).ready().hear("A person").decides("transferred", "Yes.", action("SYSTEM", "handoff"))
+
+
+def test_while_a_person_has_it_the_bot_is_silent() -> None:
+    story = transferred().hear("Are you there?")
+    assert (story.said, story.asked, story.statuses) == ([], [], [])
+
+
+def test_what_a_person_says_reaches_the_user_and_the_question_stays_on_the_desk() -> None:
+    story = transferred().hear("Are you there?")
+    story.answer(PersonAnswered(choice="reply", text="I am Ann.", by="ann"))
+    assert story.said == [f"#{story.given.records[-3].number}"] and isinstance(story.asked[0], AskPerson)
+    assert story.state.taken_by == "ann"
+    assert story.hear("More.", channel="desk", by="ann").said == [f"#{story.given.records[-2].number}"]
+
+
+def test_given_back_the_bot_answers_what_nobody_has_answered() -> None:
+    story = transferred().answer(PersonAnswered(choice="release", by="ann"))
+    assert story.statuses == ["ready"] and set(timers(story)) == {"timer-0", "timer-1"}
+    story = transferred().hear("And my order?").answer(PersonAnswered(choice="release", by="ann"))
+    assert story.statuses == ["ready", "processing"] and "And my order?" in story.prompt()
+    answered = transferred().hear("And?").answer(PersonAnswered(choice="reply", text="Fine.", by="ann"))
+    answered.answer(PersonAnswered(choice="release", by="ann"))
+    assert answered.statuses == ["ready"] and "Fine." in [line.text for line in answered.state.lines]
+
+
+def test_a_person_takes_a_conversation_from_the_bot_and_from_another_person() -> None:
+    story = Story().ready().hear("Hello?").tell(SessionTaken(by="ann"))
+    assert story.statuses == ["transferred"] and isinstance(story.asked[-1], AskPerson)
+    assert any(isinstance(one, Withdrawn) for one in story.events)
+    story.tell(SessionTaken(by="bob"))
+    assert story.state.taken_by == "bob" and "bob has it." in story.asked[-1].question
+    assert len([o for o in story.given.run.open.values() if isinstance(o.command, AskPerson)]) == 1  # type: ignore[union-attr]
+
+
+def test_a_tool_that_ends_after_a_person_has_taken_over_changes_nothing_but_the_context() -> None:
+    story = Story().ready().hear("Refund").decides("processing", None, action("TOOL", "refund", id="1"))
+    story.tell(SessionTaken(by="ann")).answer(ToolReturned(value="paid"))
+    assert (story.said, story.asked, story.statuses) == ([], [], [])
+    story.answer(PersonAnswered(choice="release", by="ann")).hear("Well?")
+    assert "paid" in story.prompt()
+
+
+# Doubts, and one answer without a session
+
+
+def test_a_doubt_is_told_to_the_user_and_the_question_is_on_the_desk() -> None:
+    story = Story().ready().hear("Refund").decides("processing", None, action("TOOL", "refund", id="1"))
+    number = story.given.opened(CallTool)
+    story.tell(Doubted(to=number, evidence="The process died."))
+    assert story.said == [CHECKING] and isinstance(story.asked[0], AskPerson)
+    story.answer(PersonAnswered(choice="happened", text="paid", by="ann"))
+    assert isinstance(story.asked[0], AskAgent) and "paid" in story.prompt()
+
+
+def test_without_a_session_the_input_is_answered_and_the_run_ends() -> None:
+    from ripstop.styles.conversation.style import ConversationStyle
+    from ripstop.testing import given
+
+    story = Story()
+    story.given = given(ConversationStyle(), story.bot, input="Hello")
+    story.planned(decision("typing", "Hi."), asker="/1")
+    run = story.given.run
+    assert run is not None and run.ended is not None and run.ended.outcome == "completed"
+    assert story.given.contents.results[run.ended.result] == {"content": "Welcome!\nHi."}
+
+
+def test_the_knowledge_base_is_searched_before_the_plan_and_before_every_answer() -> None:
+    story = Story(bot(knowledge="/shop/knowledge")).hear("How do I return it?")
+    assert story.asked == [CallTool(tool="search_knowledge")]
+    opened = story.given.run.open[story.given.opened(CallTool)]  # type: ignore[union-attr]
+    arguments = story.given.style.arguments(opened.state, opened.command)  # type: ignore[arg-type]
+    assert arguments == {"folder": "/shop/knowledge", "query": "How do I return it?", "most": 4}
+    passages = {"passages": [{"source": "returns.md#Returns", "text": "Within 30 days."}]}
+    story.answer(ToolReturned(value=passages))
+    child = story.given.style.start_child(story.state, story.asked[0])
+    assert child.arguments["passages"] == [["returns.md#Returns", "Within 30 days."]]
+    story.planned(decision("typing", "Within 30 days.")).hear("And exchange?").answer(ToolReturned(value=passages))
+    assert "[returns.md#Returns]\nWithin 30 days." in story.prompt()
+
+
+def test_a_knowledge_base_that_cannot_be_read_does_not_keep_the_bot_from_answering() -> None:
+    story = Story(bot(knowledge="/gone")).hear("Hello").answer(Failed(reason="no such folder", fault="definition"))
+    assert isinstance(story.asked[0], StartRun)
