@@ -19,6 +19,7 @@ EXAMPLE = "https://api.example.com/orders?id={id}"
 _PARTS = re.compile(r"(?P<base>[A-Za-z]+://[^/?#]*)(?P<rest>.*)", re.DOTALL)
 _TARGET = re.compile(r"(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?"
                      r"(?:\?(?:[A-Za-z0-9._~!$&'()*+,;=:@/?\[\]|-]|%[0-9A-Fa-f]{2})*)?")  # fmt: skip
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PORTS = {"http": 80, "https": 443}
 
@@ -92,13 +93,15 @@ def parse_endpoint(text: str, where: str = "The URL") -> EndpointUrl:
 
 def redirected(url: EndpointUrl, location: str) -> EndpointUrl:
     """Where a `Location` header leads. Raises `UsageError`."""
-    if len(location) > LONGEST_URL or not location.isprintable():
+    meant = location.partition("#")[0].strip()
+    if len(meant) > LONGEST_URL or not meant.isprintable():
         raise UsageError("The redirect leads to something that is not a URL.")
+    if _SCHEME.match(meant):  # a whole URL; `urljoin` would read `http:/x` and `http:///x` as paths
+        return parse_endpoint(meant, "The redirect")
     try:
-        joined = urljoin(url.url, location.partition("#")[0])
+        return parse_endpoint(urljoin(url.url, meant), "The redirect")
     except ValueError as error:  # brackets without an address
         raise UsageError("The redirect leads to something that is not a URL.") from error
-    return parse_endpoint(joined, "The redirect")
 
 
 def secret_names(headers: Mapping[str, str]) -> tuple[str, ...]:

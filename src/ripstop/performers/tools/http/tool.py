@@ -44,6 +44,9 @@ REDIRECTS = (301, 302, 303, *KEEP_METHOD)
 PASSING = (408, 425, 429)
 """Statuses below 500 that may be gone next time."""
 
+NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For connections without TLS: it trusts nobody, and reading the authorities takes time."""
+
 
 class CallState:
     """How far a call has come, which decides what a break means."""
@@ -142,7 +145,7 @@ class HttpEndpoints:
             addresses = await addresses_of(
                 request.url, self._resolver, self._consents.allow_private(request.url.origin)
             )
-            async with exchange(request, addresses, self._context(), state.leave) as response:
+            async with exchange(request, addresses, self._context(request.url.scheme), state.leave) as response:
                 state.take(response.status_code)
                 location = response.headers.get("location", "")
                 if response.status_code not in REDIRECTS or not location:
@@ -185,7 +188,9 @@ class HttpEndpoints:
             )
         return value
 
-    def _context(self) -> ssl.SSLContext:
+    def _context(self, scheme: str) -> ssl.SSLContext:
+        if scheme == "http":
+            return NO_AUTHORITIES
         if self._tls is None:
             import httpx2
 
