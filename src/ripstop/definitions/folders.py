@@ -10,10 +10,11 @@ from pathlib import Path
 from ripstop.kernel.errors import UsageError
 
 from .problems import Position, Problem, WrongDefinition
+from .yaml_tree import MAX_BYTES, read_text
 
 MAX_FOLDERS = 20_000
 """Folders that are looked into."""
-WORKFLOW_FILES = ("workflow.yaml", "pipeline.yaml")
+WORKFLOW_FILES = ("workflow.yaml", "pipeline.yaml", "bot.yaml", "bot.yml", "bot.json")
 """Files whose folder is the workflow, and has its name; whatever else the folder looks like."""
 
 
@@ -49,3 +50,14 @@ def refuse_link(path: Path) -> None:
     if os.path.islink(path):
         text = f"{path.name!r} is a symbolic link, and links are not followed here"
         raise WrongDefinition([Problem(Position(str(path)), text, "put there what it leads to")])
+
+
+def read_inside(folder: Path, path: str, at_most: int = MAX_BYTES) -> str:
+    """The text of a file below a folder, with no link on the way to it. Raises `WrongDefinition`."""
+    if not inside(path):
+        raise WrongDefinition([Problem(Position(path), "it is not a path in this folder", "put the file there")])
+    file = folder
+    for part in path.split("/"):
+        file /= part
+        refuse_link(file)
+    return read_text(file, str(file), at_most)

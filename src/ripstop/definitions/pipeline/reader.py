@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ripstop.definitions.folders import inside, refuse_link
+from ripstop.definitions.folders import inside, read_inside
 from ripstop.definitions.option_schema import fields as fields_of
 from ripstop.definitions.options import OptionReader
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, in_order
@@ -249,12 +249,8 @@ class PipelineReader(OptionReader):
         if self._folder is None:
             self.problem(value.place, "a file with instructions cannot be read here", "write `instructions`")
             return ""
-        path = self._folder
         try:
-            for part in value.value.split("/"):
-                path /= part
-                refuse_link(path)
-            text = read_text(path, str(path)).removesuffix("\n")
+            text = read_inside(self._folder, value.value).removesuffix("\n")
         except WrongDefinition as error:
             self.problem(value.place, f"{value.value!r} cannot be read: {error.problems[0].text}")
             return ""
