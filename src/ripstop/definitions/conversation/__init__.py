@@ -1,0 +1,1 @@
+"""Bots as files: `bot.yaml`, and configurations in the form that bots of the original system have."""
