@@ -43,6 +43,8 @@ def scenario_files(shipped: Traversable, scenario: str = "") -> dict[str, str]:
 
 def _files(source: Traversable, inside: str) -> Iterator[tuple[str, str]]:
     for one in sorted(source.iterdir(), key=lambda found: found.name):
+        if one.name == "__pycache__":
+            continue
         if one.is_dir():
             yield from _files(one, f"{inside}{one.name}/")
         elif not one.name.startswith("."):
