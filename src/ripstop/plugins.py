@@ -72,6 +72,7 @@ BUILT_IN = (
         name="conversation",
         summary="A bot answers users in sessions: it plans, acts, waits, and hands over to a person.",
         kits=("ripstop.styles.conversation:KIT", "ripstop.styles.conversation:PLANNING"),
+        reader="ripstop.definitions.conversation.files:READER",
     ),
     Plugin(
         name="pipeline",

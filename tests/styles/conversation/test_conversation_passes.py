@@ -116,7 +116,9 @@ def test_a_tool_is_called_and_its_result_is_in_the_next_prompt() -> None:
 @pytest.mark.req("S2-12", "S2-52", "S2-21")
 def test_typing_is_announced_before_the_answer_and_ready_after_it() -> None:
     story = Story().ready().hear("Hm?").decides("typing", "Yes.")
-    kinds = [type(one.command).__name__ if isinstance(one, Asked) else getattr(one, "status", "") for one in story.events]
+    kinds = [
+        type(one.command).__name__ if isinstance(one, Asked) else getattr(one, "status", "") for one in story.events
+    ]
     assert [one for one in kinds if one][:3] == ["typing", "Say", "ready"]
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from ripstop.kernel.style import EndpointUse
+
 from .decision import purpose_of
 from .definition import SYSTEM_ACTIONS, Bot, BotAction, BotFlow, BotTool, Endpoint
 from .state import SessionState
@@ -136,6 +138,16 @@ def arguments_of(state: SessionState, target: Target) -> dict[str, Any]:
         "variables": variables_of(state),
         "timeout": endpoint.timeout,
     }
+
+
+def endpoints_of(bot: Bot) -> tuple[EndpointUse, ...]:
+    """The addresses that a bot's actions call."""
+    named = [
+        *((one.name, one.endpoint) for one in bot.tools),
+        *((one.id, one.endpoint) for one in bot.skills),
+        *((one.id, one.endpoint) for one in bot.flows),
+    ]
+    return tuple(EndpointUse(name, one.url, one.headers) for name, one in named if one)
 
 
 def variables_of(state: SessionState) -> dict[str, str]:

@@ -26,12 +26,12 @@ from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.questions import read_answer
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import Action, AgentUse, Child, Document, News, Notice, Picture, Settled, Style
+from ripstop.kernel.style import Action, AgentUse, Child, Document, EndpointUse, News, Notice, Picture, Settled, Style
 
 from .. import turn as turns
 from ..unfinished import UnfinishedReply
 from . import folding, handover, passes, saying, timers, view
-from .actions import ASSISTANT, PLANNER, UnknownTarget, arguments_of, target_of
+from .actions import ASSISTANT, PLANNER, UnknownTarget, arguments_of, endpoints_of, target_of
 from .definition import Bot
 from .events import PassSuperseded, SessionTaken, StatusChanged, TimerQueued
 from .folding import DESK, HANDOFF_QUESTION, KNOWLEDGE, PLAN
@@ -148,6 +148,9 @@ class ConversationStyle(Style[SessionState]):
 
     def children(self, definition: Bot) -> Mapping[str, str]:
         return {PLAN: "planning", **{flow.workflow: "" for flow in definition.flows if flow.workflow}}
+
+    def endpoints(self, definition: Bot) -> tuple[EndpointUse, ...]:
+        return endpoints_of(definition)
 
     # Looking
 
