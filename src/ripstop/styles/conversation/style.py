@@ -149,6 +149,10 @@ class ConversationStyle(Style[SessionState]):
     def children(self, definition: Bot) -> Mapping[str, str]:
         return {PLAN: "planning", **{flow.workflow: "" for flow in definition.flows if flow.workflow}}
 
+    def folders(self, definition: Bot) -> tuple[str, ...]:
+        """Its knowledge is read only where the user has named the bot: the passages go to a model."""
+        return (definition.knowledge,) if definition.knowledge else ()
+
     def endpoints(self, definition: Bot) -> tuple[EndpointUse, ...]:
         return endpoints_of(definition)
 
