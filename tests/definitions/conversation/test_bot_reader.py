@@ -1,6 +1,7 @@
 """Bots as files: what is understood, what is refused, and where."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -533,3 +534,11 @@ def test_a_yaml_bot_and_a_json_bot_are_the_same(tmp_path: Path) -> None:
     bot = _bot(tmp_path)
     again = read(write(tmp_path / "other" / "shop", bot.config, "bot.json"))
     assert again == bot
+
+
+def test_the_bot_of_the_page_checks_clean(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "conversations.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```yaml\n(name: Mina.*?)```", page, re.DOTALL)
+    (tmp_path / "knowledge").mkdir()
+    (tmp_path / "procedure.md").write_text("Ask.")
+    assert problems(tmp_path, text, "bot.yaml", tools=("request_refund",)) == []
