@@ -45,7 +45,8 @@ def test_both_ends_of_a_range_are_accepted(tmp_path: Path, keys: tuple[str, ...]
     for value in (found.most, found.least + found.above):
         # some are the user's alone, so the file is the user's own
         (tmp_path / "ripstop").mkdir(exist_ok=True)
-        (tmp_path / "ripstop" / "ripstop.toml").write_text(f"{setting(keys)} = {value}\n")
+        server = 'mcp.somebody.command = ["x"]\n' if keys[0] == "mcp" else ""  # it must have one
+        (tmp_path / "ripstop" / "ripstop.toml").write_text(f"{server}{setting(keys)} = {value}\n")
         read_settings(tmp_path / "project", {"XDG_CONFIG_HOME": str(tmp_path)})
 
 

@@ -5,6 +5,8 @@
 - An address that the user chose for a run of this project is remembered, so that `resume` need not be given it again.
 - Modules of tools that a project's file names are code of the project: they need a consent before they are imported.
 - URLs that a definition's tools call get requests and secrets as `security.endpoint_consents` says.
+- An MCP server that a project's file names is a program of the project, or gets what agents send: it needs a consent to
+  its whole table before it is started or connected to.
 - A key goes in clear text to loopback only; to any other `http:` address it needs a consent, no matter who chose it.
 """
 
@@ -51,6 +53,7 @@ class Trust:
         agreed = [one for one in self._consents.all() if one.project == self._project]
         self._agreed = {one.content: parse_address(one.content) for one in agreed if one.kind == "address"}
         self._agreed_tools = {one.content for one in agreed if one.kind == "tools"}
+        self._agreed_servers = {one.content for one in agreed if one.kind == "server"}
         self._chosen = {parse_address(OPENAI).origin}
         if settings.models.base_url and not settings.address_from:
             self._chosen.add(parse_address(settings.models.base_url).origin)
@@ -110,6 +113,16 @@ class Trust:
             if missing
         ]
 
+    def unagreed_servers(self) -> "dict[str, NotTrusted]":
+        """A refusal for each MCP server of the settings that needs a consent, by its name."""
+        refusals = {name: self._untrusted_server(name) for name in self._settings.project_servers}
+        return {name: one for name, one in refusals.items() if one.named.content not in self._agreed_servers}
+
+    @property
+    def project(self) -> str:
+        """The project's folder, absolute."""
+        return self._project
+
     def remember_choice(self) -> None:
         """Remember the address of the settings for this project if the user chose it and a key is safe there."""
         if not self._settings.models.base_url or self._settings.address_from:
@@ -134,6 +147,19 @@ class Trust:
             f"Look at it and agree with `ripstop trust`, or name it yourself: --tools {name}.",
         )
 
+    def _untrusted_server(self, name: str) -> NotTrusted:
+        server = self._settings.mcp[name]
+        content = f"{name} {server.content}"
+        if server.url:
+            effect = "It would get what agents send to its tools."
+        else:
+            effect = f"It would be started with all your rights{_with_variables(server.env)}."
+        return NotTrusted(
+            Consent("server", content, self._project),
+            f"This project's ripstop.toml names the MCP server {content}, which you have not agreed to. {effect}",
+            f"Look at it and agree with `ripstop tools trust {name}`.",
+        )
+
     def _unchosen(self, address: Address, run_id: str) -> NotTrusted:
         who = f"The journal of {run_id!r}" if run_id else self._settings.address_from or "This project"
         clear = " in clear text" if address.is_clear_text else ""
@@ -155,3 +181,7 @@ def _unagreed_endpoint(named: Consent, origin: str, tools: Sequence[str], secret
         f"given{with_secrets}.",
         f"Agree with `ripstop trust CONFIG`, or name it yourself: --allow {origin}.",
     )
+
+
+def _with_variables(names: Sequence[str]) -> str:
+    return f" and get {', '.join(names)}" if names else ""

@@ -1,4 +1,4 @@
-"""The user's consents: addresses, endpoints, tools, commands and folders that a project or its journal names.
+"""The user's consents: addresses, endpoints, tools, servers, commands and folders that a project or its journal names.
 
 - One file per user, `consents.json`, for everything that can be named; a project cannot write it for the user.
 - A consent is for one content in one project, by hash: a changed address or command is another one, and so is the same
@@ -6,10 +6,7 @@
 - A file that cannot be read, or that others could have written, is an error, never a consent and never an empty list.
 """
 
-import fcntl
 import hashlib
-import os
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,16 +14,14 @@ from typing import Literal
 
 import msgspec
 
-from ripstop.files.plain_file import read_plain_file
 from ripstop.files.user_folders import state_folder
 from ripstop.kernel.errors import UsageError
 
+from .user_file import UserFile
+
 FILE = "consents.json"
-LOCK = "consents.lock"
-MAX_BYTES = 4_000_000
 MOST_FOLDERS = 1000
 """Consents to folders: every `run --workspace` adds one. The oldest are forgotten, and asked about again."""
-_OTHERS_CAN_WRITE = 0o022
 
 
 class ConsentsNotWritten(UsageError):
@@ -36,10 +31,10 @@ class ConsentsNotWritten(UsageError):
 class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the user agrees to, and where."""
 
-    kind: Literal["address", "endpoint", "tools", "command", "folder"]
+    kind: Literal["address", "endpoint", "tools", "server", "command", "folder"]
     content: str
-    """The address, the Python module, the command with its arguments as JSON, the absolute folder of files, or for an
-    endpoint its origin and the names of the secrets that it gets."""
+    """The address, the Python module, the command with its arguments as JSON, the absolute folder of files, for an
+    endpoint its origin and the names of the secrets that it gets, or for an MCP server its name and whole table."""
     project: str
     """The project's folder, absolute."""
     journal: str = ""
@@ -67,6 +62,7 @@ class Consents:
     def __init__(self, folder: Path | None = None) -> None:
         """`folder`: where the file is, if not in the user's own state folder."""
         self._folder = folder or state_folder()
+        self._file = UserFile(self._folder / FILE, "ripstop trust") if self._folder else None
 
     def all(self) -> tuple[Consent, ...]:
         """Every consent, in the order in which they were given. Raises `UsageError` if the file cannot be trusted."""
@@ -98,51 +94,16 @@ class Consents:
     @contextmanager
     def _changing(self) -> Iterator[dict[Consent, None]]:
         """Lets the consents be changed while no other process changes them, and writes them all at once."""
-        if self._folder is None:
+        if self._file is None:
             raise ConsentsNotWritten("Consents are remembered in the user's home, but HOME is not set.")
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with self._file.locked():
                 known = dict.fromkeys(self.all())
                 yield known
-                self._write(self._folder, known)
-            finally:
-                os.close(lock)
+                self._file.write(_File(consents=tuple(_Kept(one, one.digest) for one in known)))
         except OSError as error:
             raise ConsentsNotWritten(f"Consents cannot be written to {self._folder}: {error.strerror}.") from error
 
     def _read(self) -> tuple[_Kept, ...]:
-        if self._folder is None:
-            return ()
-        path = self._folder / FILE
-        try:
-            found = os.stat(path)
-            if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & _OTHERS_CAN_WRITE:
-                raise UsageError(f"{path} can be written by other users; remove it, and agree again: ripstop trust")
-            return msgspec.json.decode(read_plain_file(path, MAX_BYTES), type=_File).consents
-        except (FileNotFoundError, NotADirectoryError):
-            return ()
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UsageError(f"{path} is damaged ({error}). Remove it, and agree again: ripstop trust") from error
-
-    @staticmethod
-    def _write(folder: Path, known: Iterable[Consent]) -> None:
-        data = msgspec.json.format(
-            msgspec.json.encode(_File(consents=tuple(_Kept(one, one.digest) for one in known))), indent=1
-        )
-        new = folder / f"{FILE}.new"
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
-        os.replace(new, folder / FILE)
-        above = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(above)
-        finally:
-            os.close(above)
+        found = self._file.read(_File) if self._file else None
+        return found.consents if found else ()

@@ -46,6 +46,7 @@ NUMBERS: dict[tuple[str, ...], Range] = {
     ("docs", "attempts"): Range(1, 1_000),
     ("docs", "keep_days"): Range(0, 36_500),
     ("commands", "seconds"): Range(0, 86_400, above=True),
+    ("mcp", ANY_KEY, "timeout"): Range(0, 86_400, above=True),
     ("rate_limits", ANY_KEY): Range(0, 86_400),
     ("prices", ANY_KEY, "input"): PRICE,
     ("prices", ANY_KEY, "output"): PRICE,

@@ -2,7 +2,8 @@
 
 The user's is `$XDG_CONFIG_HOME/ripstop/ripstop.toml` (`~/.config/…`), the project's is in the folder you work in. What
 the project's names is not the user's choice: an address needs the user's consent before anything is sent to it, a
-module of tools before it is imported, and a store must be inside the project's folder.
+module of tools before it is imported, an MCP server before it is started, and a store must be inside the project's
+folder.
 
     store = "sqlite:.ripstop/journal.db"
     concurrency = 32            # commands at a time
@@ -34,6 +35,9 @@ module of tools before it is imported, and a store must be inside the project's 
     [tools]
     modules = ["shop.tools"]    # Python modules whose tools agents may call
 
+    [mcp.git]                   # an MCP server; its tools are git__NAME (`mcp_settings.py`)
+    command = ["mcp-server-git"]
+
     [commands]                  # what agents run with run_command; in the user's own file only
     allow = ["python3", "git"]  # instead of the built-in list
     also = ["terraform"]        # more than the built-in list
@@ -61,7 +65,7 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -74,6 +78,7 @@ from ripstop.security.addresses import parse_address
 from ripstop.styles.courtesy import check_phrases
 
 from .http_settings import Http
+from .mcp_settings import McpServer, only_in_project, replaced, wrong_servers
 from .number_ranges import numbers_in, wrong_number
 from .toml_positions import line_of
 
@@ -141,6 +146,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guards: dict[str, Any] = {}
     docs: Docs = Docs()
     tools: ToolSettings = ToolSettings()
+    mcp: dict[str, McpServer] = {}
     commands: Commands = Commands()
     http: Http = Http()
     rate_limits: dict[str, float] = {}
@@ -151,6 +157,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The project's file that names `models.base_url`; empty if the user chose it. Not a setting of a file."""
     tools_from: str = ""
     """The project's file that names `tools.modules`; empty if the user chose them all. Not a setting of a file."""
+    project_servers: tuple[str, ...] = ()
+    """The MCP servers that are not the user's choice, but that of the project's file. Not a setting of a file."""
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for a number out of its range: settings can also be made in Python."""
@@ -164,7 +172,7 @@ ONLY_IN_USERS_FILE = {
     "http": "choose which addresses tools can reach from your machine",
 }
 """Tables that a project's file must not have, each with what the project must not do."""
-NOT_IN_FILES = ("model_for_all", "address_from", "tools_from")
+NOT_IN_FILES = ("model_for_all", "address_from", "tools_from", "project_servers")
 """Fields that say who chose a value; a file must not claim that the user did."""
 
 
@@ -193,7 +201,7 @@ def read_settings(
     projects = _from_file(folder / FILE)
     if not (own and (folder / FILE).resolve() == (own / FILE).resolve()):
         _check_only_users(projects, folder, own)
-    found = msgspec.convert(_merged(users, projects), Settings)
+    found = msgspec.convert({**_merged(users, projects), "mcp": replaced(users, projects)}, Settings)
     chosen_store = store or variables.get("RIPSTOP_STORE")
     if chosen_store:
         store_path(chosen_store, "--store" if store else "RIPSTOP_STORE")
@@ -224,6 +232,7 @@ def read_settings(
         model_for_all=model or "",
         address_from=str(folder / FILE) if from_project else "",
         tools_from=str(folder / FILE) if _modules(projects) - _modules(users) else "",
+        project_servers=only_in_project(users, projects),
     )
 
 
@@ -326,10 +335,10 @@ class _SettingsReader:
             within = fields[key]
             if isinstance(value, dict) and isinstance(within, type) and issubclass(within, msgspec.Struct):
                 self._known(value, within, *inside, key)
-            elif key == "prices" and isinstance(value, dict):
-                for model, price in value.items():
-                    if isinstance(price, dict):
-                        self._known(price, Price, *inside, key, model)
+            elif isinstance(value, dict) and (named := _struct_of_values(within)):
+                for name, one in value.items():
+                    if isinstance(one, dict):
+                        self._known(one, named, *inside, key, name)
 
     def _sensible(self, settings: Settings) -> None:
         try:
@@ -348,11 +357,19 @@ class _SettingsReader:
         for module in settings.tools.modules:
             if not all(map(str.isidentifier, module.split("."))):
                 raise self._wrong(("tools", "modules"), f"{module[:LONGEST_KEY]!r} is not the name of a Python module")
+        for keys, problem in wrong_servers(settings.mcp):
+            raise self._wrong(keys, problem)
         for name, wish in settings.guards.items():
             try:
                 check_phrases(override_guards(Guards(), {name: wish}))
             except UsageError as error:
                 raise self._wrong(("guards", name), str(error)) from error
+
+
+def _struct_of_values(kind: Any) -> type[msgspec.Struct] | None:
+    """What the values of a table are, if the user names its keys."""
+    value = get_args(kind)[-1] if get_origin(kind) is dict else None
+    return value if isinstance(value, type) and issubclass(value, msgspec.Struct) else None
 
 
 def _deeper(value: Any, levels: int) -> bool:

@@ -50,11 +50,12 @@ def _agrees(refusals: "list[NotTrusted]") -> bool:
 @shared_options
 @click.pass_obj
 def trust(options: Options, named: str | None, yes: bool, do_list: bool, do_revoke: bool) -> None:
-    """Show which addresses and modules of tools this project names, and agree to them.
+    """Show which addresses, modules of tools and MCP servers this project names, and agree to them.
 
     An address in the project's ripstop.toml, or in the journal of a RUN that somebody else began, gets no prompt and
-    no key before you have agreed to it. A Python module under [tools] is not imported before that. The consent is for
-    this folder, and for this very address or module.
+    no key before you have agreed to it. A Python module under [tools] is not imported before that, and a server under
+    [mcp] not started; `ripstop tools trust SERVER` also shows its tools. The consent is for this folder, and for this
+    very address, module or server.
 
     With a CONFIG (a workflow whose tools call URLs) it shows every origin that they call, with the secrets of your
     environment that it would get. A consent does not cover private addresses: allow those in your own settings
@@ -115,7 +116,7 @@ def _refusals(options: Options, named: str | None) -> "list[NotTrusted]":
             trusted.check(address, whose)
         except NotTrusted as refusal:
             refusals.setdefault(refusal.named, refusal)
-    tools = trusted.unagreed_tools(options.tool_modules)
+    tools = [*trusted.unagreed_tools(options.tool_modules), *trusted.unagreed_servers().values()]
     return [*refusals.values(), *tools, *trusted.unagreed_endpoints(endpoints or ())]
 
 
@@ -152,8 +153,10 @@ def _list(options: Options, agreed: "list[Consent]") -> None:
         say(f"{refusal.said}  Agree:  ripstop trust")
     named = [settings.models.base_url] if settings.address_from else []
     named += settings.tools.modules if settings.tools_from else ()
+    named += settings.project_servers
     if not refusals and named:
-        say(f"{settings.address_from or settings.tools_from} names {', '.join(named)}, which you have agreed to.")
+        file = settings.address_from or settings.tools_from or "This project's ripstop.toml"
+        say(f"{file} names {', '.join(named)}, which you have agreed to.")
     elif not refusals:
         say("This project names no address and no tools.")
     return None
