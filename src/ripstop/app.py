@@ -21,6 +21,7 @@ from ripstop.checks import arguments
 from ripstop.checks.start import (
     check_start,
     inside,
+    tools_of,
     workspace_for,
 )
 from ripstop.checks.trust import Trust
@@ -55,6 +56,7 @@ from ripstop.runtime.sweeper import Admit
 from ripstop.runtime.worker import Worker
 from ripstop.settings.default_limits import with_defaults
 from ripstop.settings.settings_file import Settings, read_settings
+from ripstop.tool_servers import server_tools
 from ripstop.tool_sources import make_toolbox
 
 CHECK_INTERVAL = 1.0
@@ -114,8 +116,10 @@ class App(Continuing):
         """Folders of documents that this process works in, by what the ids of their runs begin with."""
         self.trust = Trust(self.settings)
         """The addresses that may get prompts and keys."""
-        self.toolbox = make_toolbox(self.settings, self.plugins, self.trust, arguments.tools(tools))
-        """The tools that this process has: of styles, of modules in the settings, and those that it was given."""
+        self.servers = server_tools(self.settings, self.trust)
+        """The tools of MCP servers; none if the settings name no server."""
+        self.toolbox = make_toolbox(self.settings, self.plugins, self.trust, arguments.tools(tools), self.servers)
+        """The tools that this process has: of styles, of the settings' modules and servers, and those it was given."""
         self._channels = arguments.channels(channels)
         self._scope = arguments.scope(scope)
         self._create = create
@@ -206,6 +210,8 @@ class App(Continuing):
                 await asyncio.shield(worker.stop())
         finally:
             await agents.close()
+            if self.servers and before is None:
+                await asyncio.shield(self.servers.close())
 
     # Runs
 
@@ -268,6 +274,8 @@ class App(Continuing):
             chosen = with_defaults(chosen, style.default_limits)
         chosen = self.with_prices(chosen, models)
         pinned = pin_with_folders(self.plugins, workflow, self.folders)
+        if self.servers and self._worker:
+            await self.servers.prepare(tools_of(style, definition))
         self.folders.remember(folder)
         is_shared = style.shares_workspace(definition)
         run = await self.engine.start(

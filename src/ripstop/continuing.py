@@ -16,6 +16,7 @@ from ripstop.kernel.run import Run, waits_for
 from ripstop.performers.agents.accounting import Prices, with_prices
 from ripstop.performers.agents.script_file import script_path
 from ripstop.performers.relocation import untrusted_folder
+from ripstop.performers.tools.mcp.servers import ServerTools
 from ripstop.performers.tools.toolbox import Toolbox
 from ripstop.runtime.engine import Engine
 from ripstop.security.trusted_folders import TrustedFolders
@@ -30,6 +31,7 @@ class Continuing:
     trust: Trust
     folders: TrustedFolders
     toolbox: Toolbox
+    servers: ServerTools | None
     places: dict[str, Path]
 
     def with_prices(self, limits: Limits, models: Iterable[str]) -> Limits:
@@ -119,15 +121,21 @@ class Continuing:
         used = tools_of(self.engine.style(run), self.engine.definition(run))
         return [tool for tool in used if not self.toolbox.has(tool)]
 
+    def why_missing(self, tool: str) -> str:
+        """Why agents cannot call the tool of an MCP server; empty for other tools, and if there is nothing to say."""
+        return self.servers.why_missing(tool) if self.servers else ""
+
     def check_tools(self, run: Run[Any]) -> None:
         """Raise `UsageError` if a call is open that this process cannot perform: it waits for one that can."""
         offers = self.toolbox.offers()
         for number, opened in run.open.items():
             command = opened.command
             if isinstance(command, CallTool) and f"tool:{command.tool}" not in offers:
+                why = self.why_missing(command.tool)
+                ways = "Resume it with the program that brings the tool, or name its module: --tools MODULE."
                 raise UsageError(
                     f"{run.id} waits for the tool {command.tool!r} ({run.id}/{number}), which this process does not "
-                    "have. Resume it with the program that brings the tool, or name its module: --tools MODULE."
+                    f"have. {why or ways}"
                 )
 
     def check_usable(self, run: Run[Any], model: str = "", base_url: str = "") -> None:

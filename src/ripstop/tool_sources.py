@@ -1,4 +1,4 @@
-"""Where the tools of a process come from: styles, modules of the settings, the program itself, and ripstop's own."""
+"""Where the tools of a process come from: styles, modules, the program itself, MCP servers, and ripstop's own."""
 
 from collections.abc import Iterable
 
@@ -9,13 +9,15 @@ from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.http.tool import NAME as HTTP_REQUEST
 from ripstop.performers.tools.http.tool import HttpEndpoints
 from ripstop.performers.tools.modules import load_tools
-from ripstop.performers.tools.toolbox import Tool, Toolbox
+from ripstop.performers.tools.toolbox import Tool, Toolbox, ToolSource
 from ripstop.plugins import Plugins
 from ripstop.runtime.performers import Performer
 from ripstop.settings.settings_file import Settings
 
 
-def make_toolbox(settings: Settings, plugins: Plugins, trust: Trust, given: Iterable[Tool]) -> Toolbox:
+def make_toolbox(
+    settings: Settings, plugins: Plugins, trust: Trust, given: Iterable[Tool], servers: ToolSource | None = None
+) -> Toolbox:
     """The tools of a process; of two with one name, the later in this order: of a style, of a module, `given`.
 
     Raises `NotTrusted` for a module that a project names.
@@ -23,7 +25,7 @@ def make_toolbox(settings: Settings, plugins: Plugins, trust: Trust, given: Iter
     of_styles, runner = plugins.agent_tools(), CommandRunner(command_rules(settings))
     tools = {tool.name: tool for tool in (*of_styles, *_tools_of_settings(settings, trust), *given)}
     own: dict[str, Performer] = {**plugins.own_tools(runner), HTTP_REQUEST: HttpEndpoints(trust.endpoints)}
-    return Toolbox(tools.values(), files=FileTools(runner), own=own)
+    return Toolbox(tools.values(), files=FileTools(runner), own=own, servers=servers)
 
 
 def _tools_of_settings(settings: Settings, trust: Trust) -> list[Tool]:

@@ -43,6 +43,11 @@ def visible_json(document: str) -> str:
     return _IN_TEXT.sub(_json_escape, document)
 
 
+def without_hidden(text: str) -> str:
+    """Take out the same characters; for words that a model is to read, where an escape would be a word of its own."""
+    return _IN_TEXT.sub("", text)
+
+
 class _Escapes(dict[str, str]):
     """How each character is written out, once it has been met."""
 

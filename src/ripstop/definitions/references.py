@@ -5,6 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ripstop.styles.permitted_tools import permits
+
 from .problems import ERROR, WARNING, Position, Problem, nearest
 from .reader import Environment
 
@@ -33,10 +35,18 @@ def _model(named: Reference, environment: Environment) -> Iterator[Problem]:
 
 
 def _tool(named: Reference, environment: Environment) -> Iterator[Problem]:
-    if environment.tools is not None and named.name not in environment.tools:
+    if environment.tools is not None and not _is_known(named.name, environment.tools):
         near = nearest(named.name, environment.tools)
-        hint = f"did you mean {near!r}?" if near else "bring it with --tools MODULE, or from a program"
+        bring = (
+            "agree to it with `ripstop tools trust SERVER`" if "__" in named.name else "bring it with --tools MODULE"
+        )
+        hint = f"did you mean {near!r}?" if near else f"{bring}, or from a program"
         yield Problem(named.place, f"there is no tool {named.name!r} here", hint, WARNING)
+
+
+def _is_known(name: str, tools: tuple[str, ...]) -> bool:
+    """`git__*` stands for all tools of a server."""
+    return name in tools or any(permits((name,), tool) for tool in tools)
 
 
 def _workflow(named: Reference, environment: Environment) -> Iterator[Problem]:

@@ -4,6 +4,7 @@
   question's `other` choice, word for word; without one it is refused.
 - Words next to a choice are allowed only if the choice was made explicitly.
 - Fields are converted to their types. An empty one counts as not given, because forms also send empty fields.
+- Fields without a word are not an empty answer: what they are given for must be said (`ask.empty` could be a refusal).
 """
 
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ def read_answer(
     if len(words) > MAX_TEXT or (document is not None and len(document) > MAX_TEXT):
         raise UsageError(f"An answer has at most {MAX_TEXT:,} characters.")
     text = whole_characters(words)
-    if not choice and ask.choices:
+    if not choice and ask.choices and not (_has_values(fields) and not text.strip()):
         choice, text = _meant(ask, text)
     if ask.choices and choice not in ask.choices:
         said = shown(choice or words)
@@ -51,6 +52,10 @@ def read_answer(
         raise UsageError(f"{choice!r} needs the edited document.")
     edited = None if document is None else whole_characters(document)
     return PersonAnswered(choice=choice, text=text, document=edited, fields=given, by=checked_name(by))
+
+
+def _has_values(fields: Mapping[str, Any] | None) -> bool:
+    return any(value is not None and value != "" for value in (fields or {}).values())
 
 
 def _meant(ask: AskPerson, text: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from ripstop.kernel.errors import UsageError
 from ripstop.security.addresses import parse_address
 
 MOST_PARTS = 100
-_NAME = re.compile(r"[A-Za-z0-9](?:_?[A-Za-z0-9-]){0,31}")
+_NAME = re.compile(r"(?!.{33})[A-Za-z0-9](?:_?[A-Za-z0-9-])*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

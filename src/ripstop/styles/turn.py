@@ -31,6 +31,7 @@ from .exchange import (
     operation,
     operation_after,
 )
+from .permitted_tools import permits
 from .undelivered import FileResults, correction, failed_files, repeated_edit
 from .unfinished import UnfinishedReply
 
@@ -233,7 +234,7 @@ def _carry_on(step: Step[S], turn: Turn, tools: tuple[str, ...]) -> FinishedTurn
 def _why_not(turn: Turn, wanted: Operation, tools: tuple[str, ...]) -> str:
     """Why an operation is not performed; empty if it is."""
     agent, file = turn.ask.agent, wanted.file
-    if wanted.tool not in tools:
+    if not permits(tools, wanted.tool):
         if file is not None:
             return f"agent {agent!r} may not write files, so {file.path!r} was not written"
         return f"agent {agent!r} may not call {wanted.tool!r}; it may call: {', '.join(tools) or 'none'}"

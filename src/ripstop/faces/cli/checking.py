@@ -32,7 +32,7 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
 
     Errors keep a workflow from running. If there are none, warnings tell what its author would want to know:
     cases that no transition covers, transitions that can never fire, states that can never be reached, workflows
-    that reach themselves, tools that nothing brings (--tools, or [tools] in ripstop.toml), and more.
+    that reach themselves, tools that nothing brings (--tools, or [tools] and [mcp] in ripstop.toml), and more.
 
     \b
     Exit codes: 0 no errors, 2 errors (with --strict also warnings).

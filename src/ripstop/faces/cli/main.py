@@ -30,6 +30,7 @@ from .serving import backup, forget, work
 from .signals import finishing, take_signals, wants_json
 from .steering import act, cancel, fork
 from .terminal import log_to_stderr, say
+from .tools import tools
 from .trusting import trust
 
 FAILED = 1
@@ -135,7 +136,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Work": (run, resume, work),
     "Look": (runs, show, log, why, graph, kb),
     "Steer": (desk, answer, act, cancel, fork),
-    "Prepare": (styles, init, check, schema, model, trust, doctor),
+    "Prepare": (styles, init, check, schema, model, trust, tools, doctor),
     "Keep": (verify, backup, forget),
 }
 for _section in SECTIONS.values():

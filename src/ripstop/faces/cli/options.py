@@ -103,14 +103,18 @@ class Options:
         return load_tools((*self.tool_modules, *modules))
 
     def known_tools(self, settings: "Settings") -> list[str]:
-        """The names of the tools that `--tools` and the settings bring; modules without consent are not imported."""
+        """The names of the tools that `--tools` and the settings bring.
+
+        Modules without consent are not imported, and no server is started.
+        """
         from ripstop.app import load_tools
         from ripstop.checks.trust import Trust
+        from ripstop.tool_servers import pinned_tools
 
         refused = {refusal.named.content for refusal in Trust(settings).unagreed_tools(self.tool_modules)}
         modules = [name for name in settings.tools.modules if name not in refused]
         here = [*self.tool_modules, *(modules if settings.tools_from else ())]
-        return [tool.name for tool in load_tools(here, modules)]
+        return [*(tool.name for tool in load_tools(here, modules)), *pinned_tools(settings)]
 
     def app(self, settings: "Settings", **more: Any) -> "App":
         """An app with the tools of the modules that `--tools` and the settings name. Raises `NotTrusted`."""

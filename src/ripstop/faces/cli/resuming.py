@@ -133,7 +133,10 @@ def _check_limit(app: "App", run: "Run[Any]") -> None:
 
 def tell_missing_tools(app: "App", run: "Run[Any]") -> None:
     """Say which tools of a run's agents this process does not have."""
-    missing = app.missing_tools(run)
+    reasons = {tool: app.why_missing(tool) for tool in app.missing_tools(run)}
+    for reason in dict.fromkeys(filter(None, reasons.values())):
+        say(reason, err=True)
+    missing = [tool for tool, reason in reasons.items() if not reason]
     if missing:
         names = ", ".join(map(repr, missing))
         tools = "the tool" if len(missing) == 1 else "the tools"

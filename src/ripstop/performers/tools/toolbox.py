@@ -128,10 +128,11 @@ def tool(
     return lambda function: Tool(function, chosen, probe, timeout)
 
 
-class FileToolbox(Protocol):
-    """Tools that work on the files of the agent that calls them (`file_tools.FileTools`)."""
+class ToolSource(Protocol):
+    """Tools that are more than functions: on the files of the agent that calls them, or of MCP servers."""
 
-    names: tuple[str, ...]
+    @property
+    def names(self) -> tuple[str, ...]: ...
 
     def handles(self, name: str) -> bool: ...
 
@@ -145,34 +146,40 @@ class FileToolbox(Protocol):
 
 
 class Toolbox:
-    """The performer of `CallTool`. A tool that is given takes the place of a file tool of the same name.
+    """The performer of `CallTool`. A tool that is given takes the place of one of a source that has the same name.
 
     `own`: tools that only the engine calls; agents never hear of them.
     """
 
     def __init__(
-        self, tools: Iterable[Tool] = (), files: FileToolbox | None = None, own: Mapping[str, Performer] | None = None
+        self,
+        tools: Iterable[Tool] = (),
+        files: ToolSource | None = None,
+        own: Mapping[str, Performer] | None = None,
+        servers: ToolSource | None = None,
     ) -> None:
         self._tools = {one.name: one for one in tools}
-        self._files = files
+        self._sources = tuple(source for source in (files, servers) if source)
         self._own = own or {}
         self._unfinished: set[str] = set()
         """Keys of calls that did not end when their time was up, and can still take effect."""
 
     def specs(self, names: tuple[str, ...]) -> list[ToolSpec]:
-        found: list[ToolSpec] = []
+        found: dict[str, ToolSpec] = {}
         for name in names:
             if name in self._tools:
-                found.append(self._tools[name].spec)
-            elif self._files:
-                found += self._files.specs((name,))
-        return found
+                found[name] = self._tools[name].spec
+                continue
+            for source in self._sources:
+                for spec in source.specs((name,)):
+                    found.setdefault(spec.name, spec)
+        return list(found.values())
 
     async def perform(self, request: Request) -> Answer | None:
         if own := self._own_tool(request.command):
             return await own.perform(request)
-        if files := self._file_tools(request.command):
-            return await files.perform(request)
+        if source := self._source_of(request.command):
+            return await source.perform(request)
         found = self._find(request.command)
         try:
             return _returned(found, await found.call(request))
@@ -185,8 +192,8 @@ class Toolbox:
     async def probe(self, request: Request) -> Answer | None:
         if own := self._own_tool(request.command):
             return await own.probe(request)
-        if files := self._file_tools(request.command):
-            return await files.probe(request)
+        if source := self._source_of(request.command):
+            return await source.probe(request)
         found = self._find(request.command)
         if request.key in self._unfinished:
             raise InDoubt("The call may still be at work here, so a probe cannot tell what becomes of it.")
@@ -197,20 +204,19 @@ class Toolbox:
         assert isinstance(command, CallTool)
         if own := self._own_tool(command):
             return own.kind(command)
-        if files := self._file_tools(command):
-            return files.kind(command)
+        if source := self._source_of(command):
+            return source.kind(command)
         known = self._tools.get(command.tool)
         # a process that has the tool may have begun the call: what is not known here counts as the worst it can be
         return known.kind if known else Kind.UNSAFE
 
     def has(self, name: str) -> bool:
-        """Whether this process can perform calls to a tool of agents."""
-        return name in self._tools or (self._files is not None and self._files.handles(name))
+        """Whether agents can be told of a tool, or of the tools of a server (`git__*`)."""
+        return bool(self.specs((name,)))
 
     def offers(self) -> tuple[str, ...]:
         """`tool:NAME` of everything that this process can perform."""
-        files = self._files.names if self._files else ()
-        return tuple(f"tool:{name}" for name in dict.fromkeys((*self._tools, *files, *self._own)))
+        return tuple(f"tool:{name}" for name in dict.fromkeys((*self._names(), *self._own)))
 
     def provider(self, request: Request) -> str:
         return ""
@@ -219,16 +225,20 @@ class Toolbox:
         assert isinstance(command, CallTool)
         return None if command.agent else self._own.get(command.tool)
 
-    def _file_tools(self, command: Command) -> FileToolbox | None:
+    def _names(self) -> list[str]:
+        return [*self._tools, *(name for source in self._sources for name in source.names)]
+
+    def _source_of(self, command: Command) -> ToolSource | None:
         assert isinstance(command, CallTool)
-        ours = self._files is not None and command.tool not in self._tools and self._files.handles(command.tool)
-        return self._files if ours else None
+        if command.tool in self._tools:
+            return None
+        return next((source for source in self._sources if source.handles(command.tool)), None)
 
     def _find(self, command: Command) -> Tool:
         assert isinstance(command, CallTool)
         known = self._tools.get(command.tool)
         if known is None:
-            names = ", ".join(sorted({*self._tools, *(self._files.names if self._files else ())})) or "none"
+            names = ", ".join(sorted(set(self._names()))) or "none"
             raise Refused(f"There is no tool {command.tool!r}; there are: {names}.", "agent")
         return known
 
