@@ -64,6 +64,9 @@ class Caller(Protocol):
 
 
 class Connection:
+    mode = "auto"
+    """Which protocol is spoken: `auto` as the server does, `legacy` that of 2025."""
+
     def __init__(self, server: ServerSpec, idle: float = IDLE) -> None:
         self._server = server
         self._idle = idle
@@ -177,7 +180,7 @@ class Connection:
     def _client(self) -> Client:
         return Client(
             self._transport(),
-            mode="auto",
+            mode=self.mode,
             cache=None,
             elicitation_callback=self._elicit,
             list_roots_callback=self._roots,

@@ -1,7 +1,7 @@
 """What a server sends, looked at before the SDK gets it: the SDK starts a task for every message and trusts its peer.
 
-- Between two messages of ours a server can send so much and no more; beyond that the connection ends.
-- Notifications are dropped, except progress, which is thinned out.
+- Between two requests of ours a server can send so much and no more; beyond that the connection ends.
+- Notifications are dropped, except that the server does not need an answer any more.
 - A list of tools is read leniently. The SDK would refuse all of it for one tool that is wrong.
 """
 
@@ -21,12 +21,13 @@ from .card import ToolCard
 
 log = logging.getLogger("ripstop.mcp")
 
-MOST_UNASKED = 50_000
+MOST_UNASKED = 20_000
 """Messages that answer nothing, and lines that are no messages."""
+UNASKED_PER_SECOND = 100
+"""How many more with every second: a call can take hours."""
 MOST_REQUESTS = 500
 """Requests of the server to us."""
-PROGRESS_PAUSE = 0.2
-"""Seconds between two reports of progress that are passed on."""
+CANCELLED = "notifications/cancelled"
 Incoming = SessionMessage | Exception
 TakeTools = Callable[[Sequence[Any]], list[ToolCard]]
 
@@ -39,15 +40,15 @@ class Inspection:
     """Counts and filters what one server sends."""
 
     def __init__(self) -> None:
-        self._unasked = 0
+        self._unasked = 0.0
+        self._since = time.monotonic()
         self._requests = 0
-        self._progress = 0.0
         self.take_tools: TakeTools | None = None
         """Reads a page of tools, while one was asked for."""
 
     def sent(self) -> None:
         """We have sent a request, so the server may send again."""
-        self._unasked = self._requests = 0
+        self._unasked, self._requests = 0.0, 0
 
     def take(self, item: Incoming) -> Incoming | None:
         """What the SDK gets of it; `None`: nothing. Raises `Flooded`."""
@@ -67,22 +68,15 @@ class Inspection:
             return item
         if isinstance(message, JSONRPCNotification):
             self._count_unasked()
-            return item if self._is_wanted(message) else None
+            return item if message.method == CANCELLED else None
         return item
 
     def _count_unasked(self) -> None:
-        self._unasked += 1
+        now = time.monotonic()
+        self._unasked = max(0.0, self._unasked - UNASKED_PER_SECOND * (now - self._since)) + 1
+        self._since = now
         if self._unasked > MOST_UNASKED:
             raise Flooded(f"it sent more than {MOST_UNASKED:,} messages that nobody asked for")
-
-    def _is_wanted(self, message: JSONRPCNotification) -> bool:
-        if message.method == "notifications/cancelled":
-            return True
-        now = time.monotonic()
-        if message.method != "notifications/progress" or now - self._progress < PROGRESS_PAUSE:
-            return False
-        self._progress = now
-        return True
 
 
 class InspectedStream:
