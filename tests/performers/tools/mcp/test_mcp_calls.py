@@ -24,7 +24,6 @@ async def perform(tools: ServerTools, tool: str, desk: Desk | None = None, **arg
 
 
 @ERAS
-@pytest.mark.req("S2-41")
 def test_results_come_back_as_text_and_errors_as_the_agents_to_mend(tmp_path: Path, legacy: bool) -> None:
     async def story() -> None:
         async with trusted(SHOP, tmp_path) as tools:

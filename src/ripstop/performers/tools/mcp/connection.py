@@ -81,6 +81,7 @@ class Connection:
         self._over = asyncio.Event()
         self._reason = ""
         self._last_words: Callable[[], str] = str
+        self._kill: Callable[[], None] = _nothing
         self._owner: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -120,6 +121,7 @@ class Connection:
                 self._caller = None
                 self._used.set()
                 if self._suspect and not self._calls:
+                    self._kill()
                     self._over.set()
 
     async def call(
@@ -203,11 +205,13 @@ class Connection:
                 def last_words() -> str:
                     return f"{process.problem} {process.last_words}".strip()
 
-                self._last_words = last_words
+                self._last_words, self._kill = last_words, process.kill
             yield InspectedStream(read, self._inspection, self._ended), write
 
     def _ended(self, reason: str) -> None:
-        self._reason = self._reason or reason
+        if reason:  # it misbehaves
+            self._reason = self._reason or reason
+            self._kill()
         self._over.set()
 
     async def _list(self) -> None:
@@ -262,3 +266,7 @@ class Connection:
 
     async def _roots(self, context: ClientRequestContext) -> ListRootsResult:
         return self._caller.roots() if self._caller else ListRootsResult(roots=[])
+
+
+def _nothing() -> None:
+    """For a server that is not a process of ours."""

@@ -92,14 +92,18 @@ class ServerProcess:
         """Have it end, and wait for it; one that does not is killed, and so is what it leaves behind."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE):
-                while self._process.returncode is None:  # noqa: ASYNC110  # `wait` also waits until helpers close pipes
-                    await asyncio.sleep(0.01)
+        await self._ended()
         self.kill()
+        await self._ended()
+        # a helper that has left the group can keep the pipes open
+        self._process._transport.close()  # type: ignore[attr-defined]
+
+    async def _ended(self) -> None:
+        """Return when it has ended, or when its time is up. `wait` would also wait for the pipes to be closed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
-                await self._process.wait()
+                while self._process.returncode is None:  # noqa: ASYNC110  # nothing tells us
+                    await asyncio.sleep(0.01)
 
 
 async def _pass_on(line: bytes, send: MemoryObjectSendStream[Incoming]) -> None:
