@@ -1,0 +1,113 @@
+"""The routes of the HTTP face.
+
+A workflow is one of those that the server was started with, by its name there. A path never comes from a request.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ripstop.http.door import BY
+from ripstop.http.refusals import RequestRefused
+from ripstop.kernel.errors import RipstopError
+
+from .chat_service import ChatService
+from .errors import answer_error
+from .event_stream import DraftWords, EventStreamResponse, StreamSlots, session_events
+from .openapi import openapi_document
+from .requests import JSON_TYPE, as_json, new_message, seconds_to_wait, session_name, stream_position
+
+if TYPE_CHECKING:
+    from ripstop.app import App
+
+SESSION_PATH = "/conversations/{workflow}/{session}"
+
+
+class HttpFace:
+    """Conversations with the workflows that are served."""
+
+    def __init__(
+        self, app: "App", chats: ChatService, workflows: Mapping[str, Path], slots: StreamSlots | None = None
+    ) -> None:
+        self._app = app
+        self._chats = chats
+        self._workflows = dict(workflows)
+        self._slots = slots or StreamSlots()
+        self._document = as_json(openapi_document())
+        self.stopping = asyncio.Event()
+        """Set when the server stops: streams end, and requests that wait are answered."""
+        self.asgi = Starlette(
+            routes=[
+                Route("/healthz", self._health),
+                Route("/openapi.json", self._openapi),
+                Route(SESSION_PATH, self._session),
+                Route(f"{SESSION_PATH}/messages", self._message, methods=["POST"]),
+                Route(f"{SESSION_PATH}/events", self._events),
+            ],
+            exception_handlers=dict.fromkeys((RequestRefused, HTTPException, RipstopError), answer_error),
+        )
+        # a redirect would name the client's own idea of this server
+        self.asgi.router.redirect_slashes = False
+
+    async def _health(self, request: Request) -> Response:
+        if self._app.worker.failure:
+            raise RequestRefused(503, "The worker has given up.", "The server's log has more.")
+        return _json({"status": "ok"})
+
+    async def _openapi(self, request: Request) -> Response:
+        return Response(self._document, media_type=JSON_TYPE)
+
+    async def _session(self, request: Request) -> Response:
+        return _json(await self._chats.look(self._run_id(request)))
+
+    async def _message(self, request: Request) -> Response:
+        path, session, wait = self._path(request), session_name(request), seconds_to_wait(request)
+        message = await new_message(request)
+        by: str = request.scope[BY]
+        run = await self._chats.tell(path, session, message.text, by=by, id=message.id, variables=message.variables)
+        if wait and await self._settled(run.id, wait):
+            return _json(await self._chats.look(run.id))
+        return _json({"run": run.id, "session": session}, 202)
+
+    async def _settled(self, run_id: str, seconds: float) -> bool:
+        """Whether the session has answered within this time."""
+        settled = asyncio.ensure_future(self._app.wait(run_id))
+        stopping = asyncio.ensure_future(self.stopping.wait())
+        try:
+            await asyncio.wait([settled, stopping], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            return settled.done() and settled.result() is not None
+        finally:
+            settled.cancel()
+            stopping.cancel()
+            await asyncio.gather(settled, stopping, return_exceptions=True)
+
+    async def _events(self, request: Request) -> EventStreamResponse:
+        run_id, position = self._run_id(request), stream_position(request)
+        run = (await self._app.engine.look(run_id)).run
+        after = position.record - 1
+        if after > run.length:
+            raise RequestRefused(422, "`Last-Event-ID` is ahead of the session.", "Leave it out to begin at the start.")
+        draft = DraftWords(self._app.engine.style(run).word_reader)
+        lines = session_events(self._app.follow(run_id, after), position, self._chats.events_of, draft)
+        return EventStreamResponse(lines, self._slots, self.stopping)
+
+    def _path(self, request: Request) -> Path:
+        found = self._workflows.get(request.path_params["workflow"])
+        if found is None:
+            raise RequestRefused(404, "There is no such workflow here.", f"There are: {', '.join(self._workflows)}.")
+        return found
+
+    def _run_id(self, request: Request) -> str:
+        self._path(request)
+        return self._chats.run_id(request.path_params["workflow"], session_name(request))
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(as_json(value), status, media_type=JSON_TYPE)

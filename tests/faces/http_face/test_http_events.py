@@ -1,0 +1,169 @@
+"""Events of a session over HTTP: each once and in order, across reconnects, and at no cost to anybody else."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripstop.faces.http import event_stream
+from ripstop.faces.http.event_stream import with_pauses
+from ripstop.runtime.live import Token
+from tests.faces.http_face.stub_chats import ChatServer, chat_server, events
+
+Story = Callable[[ChatServer], Awaitable[None]]
+
+
+def tell(folder: Path, story: Story, **options: Any) -> None:
+    async def main() -> None:
+        async with chat_server(folder, **options) as server:
+            await story(server)
+
+    asyncio.run(main())
+
+
+def shown(event: tuple[str, Any]) -> str:
+    kind, data = event
+    return str(data["data"].get("text") or data["data"]["status"]) if kind != "token" else f"token {data['text']}"
+
+
+def test_shows_what_is_on_record_and_then_what_happens(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("one", "m1", params={"wait": 10})
+        async with events(server) as stream:
+            assert [shown(await stream.next()) for _ in range(4)] == ["hello", "one", "processing", "hello"]
+            await server.say("two", "m2")
+            assert [shown(await stream.next()) for _ in range(3)] == ["two", "processing", "hello"]
+
+    tell(tmp_path, story)
+
+
+def test_a_client_that_comes_back_after_every_event_misses_nothing_and_gets_nothing_twice(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        for number in range(3):
+            await server.say(f"message {number}", f"m{number}", params={"wait": 10})
+        seen, last = [], ""
+        for _ in range(10):
+            async with events(server, last) as stream:
+                seen.append(shown(await stream.next()))
+                last = stream.last_id
+        assert seen[1:] == [text for n in range(3) for text in (f"message {n}", "processing", "hello")]
+
+    tell(tmp_path, story)
+
+
+def test_tokens_are_shown_as_they_come_without_an_id(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("one", "m1", params={"wait": 10})
+        async with events(server) as stream:
+            for _ in range(4):
+                await stream.next()
+            last = stream.last_id
+            await asyncio.sleep(0.1)
+            for attempt, text in ((1, "He"), (1, "llo"), (2, "Hi"), (1, "late")):
+                server.app.live.show(Token("chat:shop:ann", 99, text, attempt))
+            tokens = [await stream.next() for _ in range(3)]
+            assert [(data["attempt"], data["text"]) for _, data in tokens] == [(1, "He"), (1, "llo"), (2, "Hi")]
+            assert stream.last_id == last
+
+    tell(tmp_path, story)
+
+
+def test_other_sessions_are_not_seen(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("mine", "m1", params={"wait": 10})
+        async with events(server) as stream:
+            for _ in range(4):
+                await stream.next()
+            await server.say("secret", "m1", session="bob", params={"wait": 10})
+            server.app.live.show(Token("chat:shop:bob", 3, "secret"))
+            await server.say("more", "m2")
+            assert shown(await stream.next()) == "more"
+
+    tell(tmp_path, story)
+
+
+def test_a_quiet_stream_shows_that_it_is_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "HEARTBEAT", 0.05)
+
+    async def story(server: ChatServer) -> None:
+        await server.say("one", "m1", params={"wait": 10})
+        async with events(server) as stream:
+            for _ in range(4):
+                await stream.next()
+            await asyncio.sleep(0.3)
+            await server.say("two", "m2")
+            assert shown(await stream.next()) == "two" and stream.comments >= 2
+
+    tell(tmp_path, story)
+
+
+def test_there_is_a_bound_on_streams_and_a_stream_that_is_left_frees_its_place(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("one", "m1", params={"wait": 10})
+        async with events(server) as first, events(server) as second:
+            await first.next()
+            await second.next()
+            refused = await server.client.get("/conversations/shop/ann/events")
+            assert refused.status_code == 429 and "retry-after" in refused.headers
+        async with asyncio.timeout(5):
+            while server.face._slots.taken:
+                await asyncio.sleep(0.01)
+        assert not server.app.live._family_watchers, "nobody is watched for any more"
+        async with events(server) as third:
+            assert shown(await third.next()) == "hello"
+
+    tell(tmp_path, story, streams=2)
+
+
+def test_streams_end_when_the_server_stops_and_when_the_session_ends(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("one", "m1", params={"wait": 10})
+        async with events(server) as stream:
+            for _ in range(4):
+                await stream.next()
+            await server.app.cancel("chat:shop:ann")
+            assert await stream.next() == ("", None)
+        await server.say("one", "m1", session="bob", params={"wait": 10})
+        async with events(server, session="bob") as stream:
+            await stream.next()
+            server.face.stopping.set()
+            while (await stream.next())[0]:
+                pass
+
+    tell(tmp_path, story)
+
+
+def test_refuses_positions_that_are_not_in_the_session(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("one", "m1", params={"wait": 10})
+        for last in ("x", "-1", "1.5.2", "9999999999999", "1e3", "999", "٣"):
+            headers = [(b"last-event-id", last.encode())]
+            reply = await server.client.get("/conversations/shop/ann/events", headers=headers)
+            assert reply.status_code == 422, last
+
+    tell(tmp_path, story)
+
+
+def test_a_stream_of_a_session_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        assert (await server.client.get("/conversations/shop/ann/events")).status_code == 404
+
+    tell(tmp_path, story)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.002]), max_size=12))
+def test_pauses_lose_no_item(delays: list[float]) -> None:
+    async def items() -> Any:
+        for number, delay in enumerate(delays):
+            if delay:
+                await asyncio.sleep(delay)
+            yield number
+
+    async def main() -> list[int | None]:
+        return [item async for item in with_pauses(items(), 0.001)]
+
+    assert [item for item in asyncio.run(main()) if item is not None] == list(range(len(delays)))

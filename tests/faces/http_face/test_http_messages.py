@@ -1,0 +1,203 @@
+"""Messages over HTTP: heard once, answered, refused with a reason, and never with a path of the client's."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from ripstop.kernel.events import Heard
+from tests.faces.http_face.stub_chats import ChatServer, chat_server
+
+Story = Callable[[ChatServer], Awaitable[None]]
+
+
+def tell(folder: Path, story: Story, **options: Any) -> None:
+    async def main() -> None:
+        async with chat_server(folder, **options) as server:
+            await story(server)
+
+    asyncio.run(main())
+
+
+async def heard(server: ChatServer, session: str = "ann") -> list[Heard]:
+    records = await server.app.engine.journal.read(f"chat:shop:{session}")
+    return [record.event for record in records if isinstance(record.event, Heard)]
+
+
+def test_a_message_is_accepted_and_the_session_shows_the_answer(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        accepted = await server.say("hi", "m1")
+        assert (accepted.status_code, accepted.json()) == (202, {"run": "chat:shop:ann", "session": "ann"})
+        await server.app.wait("chat:shop:ann")
+        session = await server.client.get("/conversations/shop/ann")
+        assert session.status_code == 200
+        assert [one["text"] for one in session.json()["messages"] if "text" in one] == ["hello", "hi", "hello"]
+
+    tell(tmp_path, story)
+
+
+def test_with_wait_the_answer_comes_at_once(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        answered = await server.say("hi", "m1", params={"wait": 10})
+        assert answered.status_code == 200
+        assert answered.json()["messages"][-1] == {"kind": "bot", "text": "hello"}
+
+    tell(tmp_path, story)
+
+
+def test_a_message_that_is_delivered_twice_is_heard_once(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        replies = await asyncio.gather(*(server.say("hi", "m1") for _ in range(20)))
+        assert {reply.status_code for reply in replies} == {202}
+        await server.say("hi", "m2")
+        assert [one.id for one in await heard(server)] == ["m1", "m2"]
+
+    tell(tmp_path, story)
+
+
+def test_who_sends_it_is_what_the_door_checked(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.client.post(
+            "/conversations/shop/ann/messages",
+            json={"text": "hi", "id": "m1"},
+            headers={"x-forwarded-user": "root", "from": "root"},
+        )
+        assert [one.by for one in await heard(server)] == ["http"]
+        claimed = await server.client.post(
+            "/conversations/shop/ann/messages", json={"text": "hi", "id": "m2", "by": "root"}
+        )
+        assert claimed.status_code == 422
+
+    tell(tmp_path, story)
+
+
+PATHS = [
+    ("/conversations/bank/ann", 404),
+    ("/conversations/..%2F..%2Fetc/ann", 404),
+    ("/conversations/shop/nobody", 404),
+    ("/conversations/shop/a.b", 422),
+    ("/conversations/shop/a:b", 422),
+    ("/conversations/shop/ann%0A", 422),
+    ("/conversations/shop/%E4%BD%A0", 422),
+    ("/conversations/shop/" + "a" * 101, 422),
+    ("/conversations/shop/", 404),
+    ("/conversations/shop/ann/", 404),
+    ("/conversations/shop/ann/messages", 405),
+    ("//healthz", 404),
+    ("/", 404),
+]
+
+
+def test_answers_only_under_names_that_are_served(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        for path, status in PATHS:
+            reply = await server.client.get(f"http://127.0.0.1:{server.port}{path}")
+            assert reply.status_code == status, path
+            assert {*reply.json()} == {"error", "hint"}
+            assert "location" not in reply.headers
+
+    tell(tmp_path, story)
+
+
+GOOD = {"text": "hi", "id": "m1"}
+
+
+BODIES: list[tuple[bytes | str, int]] = [
+    (b"", 400),
+    (b"{", 400),
+    (b"[" * 100_000, 422),
+    (b'{"text": "\xff", "id": "m"}', 400),
+    (rb'{"text": "\ud800", "id": "m"}', 400),
+    (b"[]", 422),
+    (b"null", 422),
+    (b'{"text": "hi"}', 422),
+    (b'{"id": "m1"}', 422),
+    (json.dumps({**GOOD, "more": 1}), 422),
+    (json.dumps({**GOOD, "text": ""}), 422),
+    (json.dumps({**GOOD, "text": " \n"}), 422),
+    (json.dumps({**GOOD, "text": 5}), 422),
+    (json.dumps({**GOOD, "text": "x" * 20_001}), 422),
+    (json.dumps({**GOOD, "id": ""}), 422),
+    (json.dumps({**GOOD, "id": "a b"}), 422),
+    (json.dumps({**GOOD, "id": "m\n"}), 422),
+    (json.dumps({**GOOD, "id": "x" * 201}), 422),
+    (json.dumps({**GOOD, "variables": {"a b": "1"}}), 422),
+    (json.dumps({**GOOD, "variables": {"a": 1}}), 422),
+    (json.dumps({**GOOD, "variables": {f"v{n}": "" for n in range(51)}}), 422),
+    (json.dumps({**GOOD, "variables": {"a": "x" * 2001}}), 422),
+]
+
+
+def test_refuses_bodies_that_are_not_messages(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        for content, status in BODIES:
+            reply = await server.client.post(
+                "/conversations/shop/ann/messages", content=content, headers={"content-type": "application/json"}
+            )
+            assert reply.status_code == status, (content[:100], reply.text)
+        assert (await server.client.get("/conversations/shop/ann")).status_code == 404, "nothing was started"
+
+    tell(tmp_path, story)
+
+
+def test_refuses_bodies_of_other_types(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+            reply = await server.client.post(
+                "/conversations/shop/ann/messages", content=json.dumps(GOOD), headers={"content-type": kind}
+            )
+            assert reply.status_code == 415, kind
+
+    tell(tmp_path, story)
+
+
+def test_refuses_other_queries(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        for query in ("wait=-1", "wait=121", "wait=x", "wait=1.5", "wait=1&wait=2", "other=1", "wait="):
+            reply = await server.client.post(f"/conversations/shop/ann/messages?{query}", json=GOOD)
+            assert reply.status_code == 422, query
+
+    tell(tmp_path, story)
+
+
+def test_a_session_that_has_ended_takes_no_messages(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("hi", "m1", params={"wait": 10})
+        await server.app.cancel("chat:shop:ann")
+        assert (await server.say("hi again", "m2")).status_code == 409
+
+    tell(tmp_path, story)
+
+
+def test_a_waiting_request_is_answered_when_the_server_stops(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("hi", "m1", params={"wait": 10})
+        server.may_reply.clear()
+        waiting = asyncio.create_task(server.say("hi again", "m2", params={"wait": 100}))
+        while len(await heard(server)) < 2:
+            await asyncio.sleep(0.01)
+        server.face.stopping.set()
+        assert (await waiting).status_code == 202
+
+    tell(tmp_path, story)
+
+
+def test_wait_ends_when_the_time_is_over(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("hi", "m1", params={"wait": 10})
+        server.may_reply.clear()
+        assert (await server.say("hi again", "m2", params={"wait": 1})).status_code == 202
+
+    tell(tmp_path, story)
+
+
+def test_says_that_it_works_and_what_it_can_do(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        assert (await server.client.get("/healthz")).json() == {"status": "ok"}
+        document = (await server.client.get("/openapi.json")).json()
+        assert document["openapi"] == "3.1.0" and len(document["paths"]) == 5
+        for path in ("/healthz", "/openapi.json", "/conversations/shop/ann/events"):
+            assert (await server.client.get(path, headers={"authorization": ""})).status_code == 401
+
+    tell(tmp_path, story)
