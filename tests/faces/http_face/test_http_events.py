@@ -1,6 +1,7 @@
 """Events of a session over HTTP: each once and in order, across reconnects, and at no cost to anybody else."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
 
 from ripstop.faces.http import event_stream
-from ripstop.faces.http.event_stream import with_pauses
+from ripstop.faces.http.event_stream import DraftWords, ShownEvent, session_events, with_pauses
+from ripstop.faces.http.requests import stream_position
+from ripstop.kernel.events import Record, Warned
 from ripstop.runtime.live import Token
-from tests.faces.http_face.stub_chats import ChatServer, chat_server, events
+from tests.faces.http_face.served_bot import ChatServer, chat_server, events
 
 Story = Callable[[ChatServer], Awaitable[None]]
 
@@ -25,18 +29,22 @@ def tell(folder: Path, story: Story, **options: Any) -> None:
     asyncio.run(main())
 
 
+PASS = ["processing", "FLOW hello", "hello", "ready"]
+"""What a message leads to."""
+
+
 def shown(event: tuple[str, Any]) -> str:
     kind, data = event
-    return str(data["data"].get("text") or data["data"]["status"]) if kind != "token" else f"token {data['text']}"
+    return f"{data['type']} {data['target']}" if kind == "action" else str(data.get("text") or data["status"])
 
 
 def test_shows_what_is_on_record_and_then_what_happens(tmp_path: Path) -> None:
     async def story(server: ChatServer) -> None:
         await server.say("one", "m1", params={"wait": 10})
         async with events(server) as stream:
-            assert [shown(await stream.next()) for _ in range(4)] == ["hello", "one", "processing", "hello"]
+            assert [shown(await stream.next()) for _ in PASS] == PASS
             await server.say("two", "m2")
-            assert [shown(await stream.next()) for _ in range(3)] == ["two", "processing", "hello"]
+            assert [shown(await stream.next()) for _ in PASS] == PASS
 
     tell(tmp_path, story)
 
@@ -45,21 +53,49 @@ def test_a_client_that_comes_back_after_every_event_misses_nothing_and_gets_noth
     async def story(server: ChatServer) -> None:
         for number in range(3):
             await server.say(f"message {number}", f"m{number}", params={"wait": 10})
-        seen, last = [], ""
-        for _ in range(10):
+        seen, ids, last = [], set(), ""
+        for _ in range(3 * len(PASS)):
             async with events(server, last) as stream:
-                seen.append(shown(await stream.next()))
+                event = await stream.next()
+                seen.append(shown(event))
+                ids.add(event[1]["id"])
                 last = stream.last_id
-        assert seen[1:] == [text for n in range(3) for text in (f"message {n}", "processing", "hello")]
+        assert seen == PASS * 3 and len(ids) == len(seen)
 
     tell(tmp_path, story)
+
+
+@given(st.lists(st.integers(0, 3), max_size=6), st.data())
+def test_any_event_is_a_place_to_continue_from(counts: list[int], data: st.DataObject) -> None:
+    """Also between the events of one record."""
+    records = [Record(number, 0, Warned("x")) for number in range(1, len(counts) + 1)]
+
+    async def events_of(record: Record) -> list[ShownEvent]:
+        return [ShownEvent("message", {"n": f"{record.number}/{index}"}) for index in range(counts[record.number - 1])]
+
+    async def read(last: str) -> list[tuple[str, str]]:
+        position = stream_position(Request({"type": "http", "headers": [(b"last-event-id", last.encode())]}))
+
+        async def happening() -> Any:
+            for record in records[position.record - 1 :]:
+                yield record
+
+        draft = DraftWords(lambda: str)
+        lines = b"".join([line async for line in session_events(happening(), position, events_of, draft)])
+        return re.findall(r'id: (.*)\ndata: \{"n":"(.*)"\}', lines.decode())
+
+    whole = asyncio.run(read(""))
+    assert [n for _, n in whole] == [f"{at}/{index}" for at, count in enumerate(counts, 1) for index in range(count)]
+    if whole:
+        at = data.draw(st.integers(0, len(whole) - 1))
+        assert asyncio.run(read(whole[at][0])) == whole[at + 1 :]
 
 
 def test_tokens_are_shown_as_they_come_without_an_id(tmp_path: Path) -> None:
     async def story(server: ChatServer) -> None:
         await server.say("one", "m1", params={"wait": 10})
         async with events(server) as stream:
-            for _ in range(4):
+            for _ in PASS:
                 await stream.next()
             last = stream.last_id
             await asyncio.sleep(0.1)
@@ -76,12 +112,12 @@ def test_other_sessions_are_not_seen(tmp_path: Path) -> None:
     async def story(server: ChatServer) -> None:
         await server.say("mine", "m1", params={"wait": 10})
         async with events(server) as stream:
-            for _ in range(4):
+            for _ in PASS:
                 await stream.next()
-            await server.say("secret", "m1", session="bob", params={"wait": 10})
-            server.app.live.show(Token("chat:shop:bob", 3, "secret"))
+            await server.say("theirs", "m1", session="bob", params={"wait": 10})
+            server.app.live.show(Token("chat:shop:bob", 3, "theirs"))
             await server.say("more", "m2")
-            assert shown(await stream.next()) == "more"
+            assert [(await stream.next())[1]["id"].partition("/")[0] for _ in PASS] == ["chat:shop:ann"] * len(PASS)
 
     tell(tmp_path, story)
 
@@ -92,11 +128,11 @@ def test_a_quiet_stream_shows_that_it_is_alive(tmp_path: Path, monkeypatch: pyte
     async def story(server: ChatServer) -> None:
         await server.say("one", "m1", params={"wait": 10})
         async with events(server) as stream:
-            for _ in range(4):
+            for _ in PASS:
                 await stream.next()
             await asyncio.sleep(0.3)
             await server.say("two", "m2")
-            assert shown(await stream.next()) == "two" and stream.comments >= 2
+            assert shown(await stream.next()) == "processing" and stream.comments >= 2
 
     tell(tmp_path, story)
 
@@ -114,7 +150,7 @@ def test_there_is_a_bound_on_streams_and_a_stream_that_is_left_frees_its_place(t
                 await asyncio.sleep(0.01)
         assert not server.app.live._family_watchers, "nobody is watched for any more"
         async with events(server) as third:
-            assert shown(await third.next()) == "hello"
+            assert shown(await third.next()) == "processing"
 
     tell(tmp_path, story, streams=2)
 
@@ -123,9 +159,10 @@ def test_streams_end_when_the_server_stops_and_when_the_session_ends(tmp_path: P
     async def story(server: ChatServer) -> None:
         await server.say("one", "m1", params={"wait": 10})
         async with events(server) as stream:
-            for _ in range(4):
+            for _ in PASS:
                 await stream.next()
             await server.app.cancel("chat:shop:ann")
+            assert [shown(await stream.next())] == ["cancelled"]
             assert await stream.next() == ("", None)
         await server.say("one", "m1", session="bob", params={"wait": 10})
         async with events(server, session="bob") as stream:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ripstop.kernel.events import Heard
-from tests.faces.http_face.stub_chats import ChatServer, chat_server
+from tests.faces.http_face.served_bot import ChatServer, chat_server
 
 Story = Callable[[ChatServer], Awaitable[None]]
 
@@ -32,7 +32,7 @@ def test_a_message_is_accepted_and_the_session_shows_the_answer(tmp_path: Path) 
         await server.app.wait("chat:shop:ann")
         session = await server.client.get("/conversations/shop/ann")
         assert session.status_code == 200
-        assert [one["text"] for one in session.json()["messages"] if "text" in one] == ["hello", "hi", "hello"]
+        assert [one["text"] for one in session.json()["messages"]] == ["hello"]
 
     tell(tmp_path, story)
 
@@ -41,7 +41,7 @@ def test_with_wait_the_answer_comes_at_once(tmp_path: Path) -> None:
     async def story(server: ChatServer) -> None:
         answered = await server.say("hi", "m1", params={"wait": 10})
         assert answered.status_code == 200
-        assert answered.json()["messages"][-1] == {"kind": "bot", "text": "hello"}
+        assert answered.json()["messages"][-1] == {"kind": "flow", "text": "hello"}
 
     tell(tmp_path, story)
 
@@ -76,8 +76,8 @@ PATHS = [
     ("/conversations/bank/ann", 404),
     ("/conversations/..%2F..%2Fetc/ann", 404),
     ("/conversations/shop/nobody", 404),
-    ("/conversations/shop/a.b", 422),
-    ("/conversations/shop/a:b", 422),
+    ("/conversations/shop/.a", 422),
+    ("/conversations/shop/a!b", 422),
     ("/conversations/shop/ann%0A", 422),
     ("/conversations/shop/%E4%BD%A0", 422),
     ("/conversations/shop/" + "a" * 101, 422),
@@ -124,7 +124,7 @@ BODIES: list[tuple[bytes | str, int]] = [
     (json.dumps({**GOOD, "id": "x" * 201}), 422),
     (json.dumps({**GOOD, "variables": {"a b": "1"}}), 422),
     (json.dumps({**GOOD, "variables": {"a": 1}}), 422),
-    (json.dumps({**GOOD, "variables": {f"v{n}": "" for n in range(51)}}), 422),
+    (json.dumps({**GOOD, "variables": {f"v{n}": "" for n in range(101)}}), 422),
     (json.dumps({**GOOD, "variables": {"a": "x" * 2001}}), 422),
 ]
 

@@ -5,6 +5,7 @@ A workflow is one of those that the server was started with, by its name there. 
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,15 @@ from starlette.routing import Route
 
 from ripstop.http.door import BY
 from ripstop.http.refusals import RequestRefused
-from ripstop.kernel.errors import RipstopError
+from ripstop.kernel.errors import RipstopError, RunHasEnded, RunNotFound, UsageError
+from ripstop.kernel.events import Record
+from ripstop.runtime.words import text_in
+from ripstop.services.conversation.chats import Chats
+from ripstop.services.conversation.session_names import run_of
 
-from .chat_service import ChatService
 from .errors import answer_error
-from .event_stream import DraftWords, EventStreamResponse, StreamSlots, session_events
-from .openapi import openapi_document
+from .event_stream import DraftWords, EventStreamResponse, ShownEvent, StreamSlots, session_events
+from .openapi import Accepted, openapi_document
 from .requests import JSON_TYPE, as_json, new_message, seconds_to_wait, session_name, stream_position
 
 if TYPE_CHECKING:
@@ -34,8 +38,11 @@ class HttpFace:
     """Conversations with the workflows that are served."""
 
     def __init__(
-        self, app: "App", chats: ChatService, workflows: Mapping[str, Path], slots: StreamSlots | None = None
+        self, app: "App", chats: Chats, workflows: Mapping[str, Path], slots: StreamSlots | None = None
     ) -> None:
+        """Args:
+        workflows: The bots that are served, by the name that addresses have.
+        """
         self._app = app
         self._chats = chats
         self._workflows = dict(workflows)
@@ -65,16 +72,27 @@ class HttpFace:
         return Response(self._document, media_type=JSON_TYPE)
 
     async def _session(self, request: Request) -> Response:
-        return _json(await self._chats.look(self._run_id(request)))
+        return _json(await self._chats.look(await self._run_id(request)))
 
     async def _message(self, request: Request) -> Response:
         path, session, wait = self._path(request), session_name(request), seconds_to_wait(request)
         message = await new_message(request)
         by: str = request.scope[BY]
-        run = await self._chats.tell(path, session, message.text, by=by, id=message.id, variables=message.variables)
+        try:
+            run = await self._chats.tell(path, session, message.text, by=by, id=message.id, variables=message.variables)
+        except UsageError:
+            await self._check_open(await self._run_id(request))
+            raise
         if wait and await self._settled(run.id, wait):
-            return _json(await self._chats.look(run.id))
-        return _json({"run": run.id, "session": session}, 202)
+            return _json(await self._chats.look(run.id, await self._chats.heard_at(run.id, message.id)))
+        return _json(Accepted(run.id, session), 202)
+
+    async def _check_open(self, run_id: str) -> None:
+        """Raises `RunHasEnded`."""
+        with suppress(RunNotFound):
+            view = await self._app.engine.look(run_id)
+            if view.run.ended:
+                raise RunHasEnded(run_id, view.status)
 
     async def _settled(self, run_id: str, seconds: float) -> bool:
         """Whether the session has answered within this time."""
@@ -89,13 +107,23 @@ class HttpFace:
             await asyncio.gather(settled, stopping, return_exceptions=True)
 
     async def _events(self, request: Request) -> EventStreamResponse:
-        run_id, position = self._run_id(request), stream_position(request)
-        run = (await self._app.engine.look(run_id)).run
-        after = position.record - 1
+        run_id, position = await self._run_id(request), stream_position(request)
+        engine = self._app.engine
+        run = (await engine.look(run_id)).run
+        style, after = engine.style(run), position.record - 1
         if after > run.length:
             raise RequestRefused(422, "`Last-Event-ID` is ahead of the session.", "Leave it out to begin at the start.")
-        draft = DraftWords(self._app.engine.style(run).word_reader)
-        lines = session_events(self._app.follow(run_id, after), position, self._chats.events_of, draft)
+
+        async def events_of(record: Record) -> list[ShownEvent]:
+            shown = []
+            for notice in style.notices(record):
+                data = {"id": f"{run_id}/{record.number}", **notice.data}
+                if notice.about:
+                    data["text"] = text_in((await engine.journal.read(run_id, after=notice.about - 1, most=1))[0])
+                shown.append(ShownEvent(notice.kind, data))
+            return shown
+
+        lines = session_events(self._app.follow(run_id, after), position, events_of, DraftWords(style.word_reader))
         return EventStreamResponse(lines, self._slots, self.stopping)
 
     def _path(self, request: Request) -> Path:
@@ -104,9 +132,9 @@ class HttpFace:
             raise RequestRefused(404, "There is no such workflow here.", f"There are: {', '.join(self._workflows)}.")
         return found
 
-    def _run_id(self, request: Request) -> str:
-        self._path(request)
-        return self._chats.run_id(request.path_params["workflow"], session_name(request))
+    async def _run_id(self, request: Request) -> str:
+        path, session = self._path(request), session_name(request)
+        return run_of((await self._chats.bots.get(path)).bot.name, session)
 
 
 def _json(value: object, status: int = 200) -> Response:

@@ -2,7 +2,7 @@
 
     event: message
     id: 12
-    data: {"id": "chat:shop:ann/12", …}
+    data: {"id": "chat:shop:ann/12", "kind": "answer", "text": "It is on its way."}
 
 - The id is the number of the record. Of a record with several events the first has `12.0`, the next `12.1`, the last
   `12`. So a client that comes back with `Last-Event-ID` misses nothing and gets nothing twice.
@@ -12,16 +12,15 @@
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ripstop.http.asgi import Headers, Receive, Scope, Send
 from ripstop.http.refusals import too_many
 from ripstop.kernel.events import Record
 from ripstop.runtime.live import LiveEvent, Token
 
-from .chat_service import ChatEvent
 from .requests import StreamPosition, as_json
 
 HEARTBEAT = 15.0
@@ -54,6 +53,11 @@ class StreamSlots:
             self.taken -= 1
 
 
+class ShownEvent(NamedTuple):
+    kind: str
+    data: dict[str, Any]
+
+
 class DraftWords:
     """The words for the user in replies that are still being written."""
 
@@ -74,7 +78,7 @@ class DraftWords:
 async def session_events(
     happening: AsyncIterator[Record | LiveEvent],
     after: StreamPosition,
-    events_of: Callable[[Record], list[ChatEvent]],
+    events_of: Callable[[Record], Awaitable[list[ShownEvent]]],
     draft: DraftWords,
 ) -> AsyncGenerator[bytes, None]:
     """What happens to a session, as the lines of a stream; empty when nothing happens for a while."""
@@ -84,11 +88,11 @@ async def session_events(
             if one is None:
                 yield b": still here\n\n"
             elif isinstance(one, Record):
-                events = events_of(one)
+                events = await events_of(one)
                 given = after.events if one.number == after.record else 0
                 for index, event in enumerate(events[given:], given):
                     is_last = index == len(events) - 1
-                    yield _lines(event.kind, event, str(one.number) if is_last else f"{one.number}.{index}")
+                    yield _lines(event.kind, event.data, str(one.number) if is_last else f"{one.number}.{index}")
             elif isinstance(one, Token) and (words := draft.words(one)):
                 yield _lines("token", {"number": one.number, "attempt": one.attempt, "text": words})
 

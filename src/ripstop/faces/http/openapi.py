@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from ripstop import __version__
+from ripstop.services.conversation.session_view import SessionView
 
-from .chat_service import SessionView
 from .requests import EVENT_ID, JSON_TYPE, LONGEST_WAIT, SESSION, NewMessage
 
 ERRORS = {

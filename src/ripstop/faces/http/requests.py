@@ -1,7 +1,7 @@
 """What a request may say, checked: names in the path, a body as JSON, and the position in a stream.
 
 Names are bounded and of few characters, because they become part of run ids, file names and log lines:
-- a session: 1 to 100 of `A-Z a-z 0-9 _ @ + = -`; a dot or a colon would make it look like a child, or another workflow;
+- a session: 1 to 100 of `A-Z a-z 0-9 _ @ + - = . :`, of which the last three are not the first;
 - a message id: 1 to 200 printable ASCII characters, no blanks.
 """
 
@@ -13,12 +13,12 @@ from msgspec import Meta, Struct
 from starlette.requests import Request
 
 from ripstop.http.refusals import RequestRefused
+from ripstop.services.conversation.chats import LONGEST_MESSAGE, LONGEST_VARIABLE, MOST_VARIABLES
 
-SESSION = "^[A-Za-z0-9_@+=-]{1,100}$"
+SESSION = "^[A-Za-z0-9_@+-][A-Za-z0-9_@+=.:-]{0,99}$"
 MESSAGE_ID = "^[!-~]{1,200}$"
 VARIABLE = "^[A-Za-z_][A-Za-z0-9_.-]{0,63}$"
 EVENT_ID = "^[0-9]{1,12}(\\.[0-9]{1,4})?$"
-LONGEST_TEXT, LONGEST_VALUE, MOST_VARIABLES = 20_000, 2_000, 50
 LONGEST_WAIT = 120
 """Seconds."""
 JSON_TYPE = "application/json"
@@ -27,10 +27,10 @@ JSON_TYPE = "application/json"
 class NewMessage(Struct, frozen=True, forbid_unknown_fields=True):
     """A message of the user."""
 
-    text: Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT)]
+    text: Annotated[str, Meta(min_length=1, max_length=LONGEST_MESSAGE)]
     id: Annotated[str, Meta(pattern=MESSAGE_ID, description="The sender's id of the message.")]
     variables: Annotated[
-        dict[Annotated[str, Meta(pattern=VARIABLE)], Annotated[str, Meta(max_length=LONGEST_VALUE)]],
+        dict[Annotated[str, Meta(pattern=VARIABLE)], Annotated[str, Meta(max_length=LONGEST_VARIABLE)]],
         Meta(max_length=MOST_VARIABLES, description="What is known of the user, for tools and flows."),
     ] = {}
 
@@ -60,7 +60,7 @@ async def new_message(request: Request) -> NewMessage:
 def session_name(request: Request) -> str:
     name: str = request.path_params["session"]
     if not re.fullmatch(SESSION[1:-1], name):
-        allowed = "1 to 100 of the characters A-Z a-z 0-9 _ @ + = -"
+        allowed = "1 to 100 of the characters A-Z a-z 0-9 _ @ + - and, not at first, = . :"
         raise RequestRefused(422, "This cannot be the name of a session.", f"Expected {allowed}.")
     return name
 

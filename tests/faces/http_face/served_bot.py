@@ -1,79 +1,36 @@
-"""Conversations without a bot: it says hello at first and to every message, by one tool call. The server is real."""
+"""A bot that answers every message with a flow: one tool call, and no model. Server, journal and worker are real."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
+import msgspec
 
 from ripstop.app import App
 from ripstop.faces.http.application import HttpFace
-from ripstop.faces.http.chat_service import ChatEvent, SessionView
 from ripstop.faces.http.event_stream import StreamSlots
 from ripstop.http.door import Door, DoorBounds
 from ripstop.http.hosts import AllowedHosts
 from ripstop.http.server import listen, serving
-from ripstop.kernel.effects import CallTool, Limits, ToolReturned
-from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded
-from ripstop.kernel.events import Answered, Heard, Record
-from ripstop.kernel.run import Run
 from ripstop.performers.tools.toolbox import tool
-from ripstop.plugin_types import Plugin
-from ripstop.plugins import BUILT_IN, Plugins
+from ripstop.services.conversation.chats import Chats
 from ripstop.settings.settings_file import Settings
-from ripstop.testing import Errands
+from ripstop.styles.conversation.definition import Bot, BotFlow, BotTool, config_hash
+from tests.faces.http_face.bot_reader import PLUGINS
 
 TOKEN = "t0ken-" + "x" * 40
-BOT = Errands(rounds=((CallTool(tool="reply"),),), outcome="", listens=True)
-PLUGINS = Plugins([*BUILT_IN, Plugin(name="errands", kits=("ripstop.testing.stub_style:ERRANDS",))])
-
-
-class StubChats:
-    def __init__(self, app: App) -> None:
-        self._app = app
-
-    def run_id(self, workflow: str, session: str) -> str:
-        return f"chat:{workflow}:{session}"
-
-    async def tell(
-        self,
-        workflow: str | Path,
-        session: str,
-        text: str,
-        *,
-        by: str = "",
-        id: str = "",
-        variables: Mapping[str, str] | None = None,
-    ) -> Run[Any]:
-        run_id = self.run_id(str(workflow), session)
-        try:
-            await self._app.engine.start(run_id, "errands", BOT.content(), "", {}, Limits())
-            await self._app.wait(run_id)
-        except RunAlreadyStarted:
-            view = await self._app.engine.look(run_id)
-            if view.run.ended:
-                raise RunHasEnded(run_id, view.status) from None
-        return await self._app.send(run_id, text, by, id)
-
-    async def look(self, run_id: str) -> SessionView:
-        view = await self._app.engine.look(run_id)
-        records = await self._app.engine.journal.read(run_id)
-        messages = [event.data for record in records for event in self.events_of(record)]
-        return SessionView(run_id, run_id.rpartition(":")[2], view.status, tuple(messages))
-
-    def events_of(self, record: Record) -> list[ChatEvent]:
-        """A message of the user gives two events, so that a client can be cut between them."""
-        id = f"chat/{record.number}"
-        match record.event:
-            case Heard(text=text, by=by):
-                said = ChatEvent(id, "message", {"kind": "user", "text": text, "by": by})
-                return [said, ChatEvent(id, "status", {"status": "processing"})]
-            case Answered(answer=ToolReturned(value=value)):
-                return [ChatEvent(id, "message", {"kind": "bot", "text": value})]
-        return []
+CONFIG = {"name": "Shop", "sop": "Say hello."}
+BOT = Bot(
+    "shop",
+    config_hash(CONFIG),
+    CONFIG,
+    tools=(BotTool("reply"),),
+    flows=(BotFlow("hello", match="regex", patterns=("(?s).*",), tool="reply"),),
+)
 
 
 class ChatServer(NamedTuple):
@@ -91,6 +48,7 @@ class ChatServer(NamedTuple):
 
 @asynccontextmanager
 async def chat_server(folder: Path, streams: int = 8, **bounds: Any) -> AsyncIterator[ChatServer]:
+    (folder / "bot.json").write_bytes(msgspec.json.encode(BOT))
     settings = Settings(store=f"sqlite:{folder / 'journal.db'}")
     may_reply = asyncio.Event()
     may_reply.set()
@@ -102,7 +60,7 @@ async def chat_server(folder: Path, streams: int = 8, **bounds: Any) -> AsyncIte
         return "hello"
 
     async with App(settings, tools=[reply], plugins=PLUGINS) as app:
-        face = HttpFace(app, StubChats(app), {"shop": Path("shop")}, StreamSlots(streams))
+        face = HttpFace(app, Chats(app), {"shop": folder / "bot.json"}, StreamSlots(streams))
         listener = listen("127.0.0.1", 0)
         port = listener.getsockname()[1]
         door = Door(face.asgi, AllowedHosts(port), TOKEN, DoorBounds(**bounds))
