@@ -73,7 +73,6 @@ BUILT_IN = (
         summary="A bot answers users in sessions: it plans, acts, waits, and hands over to a person.",
         kits=("ripstop.styles.conversation:KIT", "ripstop.styles.conversation:PLANNING"),
         reader="ripstop.definitions.conversation.files:READER",
-        tools="ripstop.performers.knowledge.tools:own_tools",
     ),
     Plugin(
         name="pipeline",

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ripstop.checks.commands import command_rules
 from ripstop.checks.trust import Trust
+from ripstop.performers.knowledge.tools import own_tools as knowledge_tools
 from ripstop.performers.tools.commands.runner import CommandRunner
 from ripstop.performers.tools.file_tools import FileTools
 from ripstop.performers.tools.http.tool import NAME as HTTP_REQUEST
@@ -24,7 +25,11 @@ def make_toolbox(
     """
     of_styles, runner = plugins.agent_tools(), CommandRunner(command_rules(settings))
     tools = {tool.name: tool for tool in (*of_styles, *_tools_of_settings(settings, trust), *given)}
-    own: dict[str, Performer] = {**plugins.own_tools(runner), HTTP_REQUEST: HttpEndpoints(trust.endpoints)}
+    own: dict[str, Performer] = {
+        **plugins.own_tools(runner),
+        **knowledge_tools(),
+        HTTP_REQUEST: HttpEndpoints(trust.endpoints),
+    }
     return Toolbox(tools.values(), files=FileTools(runner), own=own, servers=servers)
 
 
