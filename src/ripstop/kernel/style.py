@@ -323,6 +323,11 @@ class Style(Generic[S]):
         """What others are told of a record, with nothing in it that they must not know."""
         return ()
 
+    @property
+    def has_notices(self) -> bool:
+        """Whether others are told anything of runs of this style."""
+        return type(self).notices is not Style.notices
+
     def explain(self, before: S, event: Event) -> Explanation:
         """Why a decision of this style was made."""
         return Explanation()
