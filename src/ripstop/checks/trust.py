@@ -7,6 +7,7 @@
 - URLs that a definition's tools call get requests and secrets as `security.endpoint_consents` says.
 - An MCP server that a project's file names is a program of the project, or gets what agents send: it needs a consent to
   its whole table before it is started or connected to.
+- A webhook that a project's file names is told what users and agents say, so it needs a consent.
 - A key goes in clear text to loopback only; to any other `http:` address it needs a consent, no matter who chose it.
 """
 
@@ -20,8 +21,9 @@ from ripstop.performers.agents.openai_compatible import KEY_NAME, OPENAI
 from ripstop.security.addresses import Address, parse_address
 from ripstop.security.consent import Consent, Consents
 from ripstop.security.endpoint_consents import EndpointConsents
-from ripstop.security.endpoints import parse_origin, secret_names, split_url
+from ripstop.security.endpoints import parse_endpoint, parse_origin, secret_names, split_url
 from ripstop.settings.settings_file import Settings
+from ripstop.settings.webhook_settings import Webhook
 
 
 class NotTrusted(UsageError):
@@ -123,6 +125,19 @@ class Trust:
         """The project's folder, absolute."""
         return self._project
 
+    def unagreed_webhooks(self) -> "list[NotTrusted]":
+        """A refusal for each webhook of the project that needs a consent."""
+        agreed = {one.content for one in self._consents.all() if one.kind == "webhook" and one.project == self._project}
+        hooks = [(name, self._settings.webhooks[name]) for name in self._settings.project_webhooks]
+        return [
+            self._untrusted_webhook(name, hook) for name, hook in hooks if f"{hook.url} {hook.secret}" not in agreed
+        ]
+
+    def check_webhooks(self) -> None:
+        """Check the webhooks of the settings before they are told anything. Raises `NotTrusted`."""
+        for refusal in self.unagreed_webhooks():
+            raise refusal
+
     def remember_choice(self) -> None:
         """Remember the address of the settings for this project if the user chose it and a key is safe there."""
         if not self._settings.models.base_url or self._settings.address_from:
@@ -158,6 +173,15 @@ class Trust:
             Consent("server", content, self._project),
             f"This project's ripstop.toml names the MCP server {content}, which you have not agreed to. {effect}",
             f"Look at it and agree with `ripstop tools trust {name}`.",
+        )
+
+    def _untrusted_webhook(self, name: str, hook: Webhook) -> NotTrusted:
+        clear = " in clear text" if parse_endpoint(hook.url).address.is_clear_text else ""
+        return NotTrusted(
+            Consent("webhook", f"{hook.url} {hook.secret}", self._project),
+            f"This project's settings name the webhook {name!r} ({hook.url}), which you have not agreed to. It would "
+            f"be told{clear} what is said in conversations, signed with the secret in {hook.secret}.",
+            "Look at it and agree with `ripstop trust`, or name it in your own settings file.",
         )
 
     def _unchosen(self, address: Address, run_id: str) -> NotTrusted:

@@ -31,10 +31,11 @@ class ConsentsNotWritten(UsageError):
 class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the user agrees to, and where."""
 
-    kind: Literal["address", "endpoint", "tools", "server", "command", "folder"]
+    kind: Literal["address", "endpoint", "webhook", "tools", "server", "command", "folder"]
     content: str
     """The address, the Python module, the command with its arguments as JSON, the absolute folder of files, for an
-    endpoint its origin and the names of the secrets that it gets, or for an MCP server its name and whole table."""
+    endpoint its origin and the names of the secrets that it gets, for a webhook its URL and the name of its secret, or
+    for an MCP server its name and whole table."""
     project: str
     """The project's folder, absolute."""
     journal: str = ""

@@ -48,6 +48,10 @@ folder.
     [http]                      # what tools can reach; in the user's own file only
     allow = ["http://127.0.0.1:8080"]   # origins that need no consent and can be private addresses
 
+    [webhooks.crm]              # is told what happens: url, secret, workflows, kinds (docs/webhooks.md)
+    url = "https://crm.example.com/hook"
+    secret = "CRM_SECRET"       # the environment variable with whsec_…
+
     [rate_limits]               # seconds between two calls, per provider
     openai = 2.0
 
@@ -81,6 +85,7 @@ from .http_settings import Http
 from .mcp_settings import McpServer, only_in_project, replaced, wrong_servers
 from .number_ranges import numbers_in, wrong_number
 from .toml_positions import line_of
+from .webhook_settings import Webhook, check_webhooks, named_by_project
 
 FILE = "ripstop.toml"
 MAX_BYTES = 64_000
@@ -149,6 +154,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mcp: dict[str, McpServer] = {}
     commands: Commands = Commands()
     http: Http = Http()
+    webhooks: dict[str, Webhook] = {}
     rate_limits: dict[str, float] = {}
     prices: dict[str, Price] = {}
     model_for_all: str = ""
@@ -159,6 +165,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The project's file that names `tools.modules`; empty if the user chose them all. Not a setting of a file."""
     project_servers: tuple[str, ...] = ()
     """The MCP servers that are not the user's choice, but that of the project's file. Not a setting of a file."""
+    project_webhooks: tuple[str, ...] = ()
+    """The webhooks that the project's file names, and not the user's own. Not a setting of a file."""
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for a number out of its range: settings can also be made in Python."""
@@ -172,7 +180,7 @@ ONLY_IN_USERS_FILE = {
     "http": "choose which addresses tools can reach from your machine",
 }
 """Tables that a project's file must not have, each with what the project must not do."""
-NOT_IN_FILES = ("model_for_all", "address_from", "tools_from", "project_servers")
+NOT_IN_FILES = ("model_for_all", "address_from", "tools_from", "project_servers", "project_webhooks")
 """Fields that say who chose a value; a file must not claim that the user did."""
 
 
@@ -233,6 +241,7 @@ def read_settings(
         address_from=str(folder / FILE) if from_project else "",
         tools_from=str(folder / FILE) if _modules(projects) - _modules(users) else "",
         project_servers=only_in_project(users, projects),
+        project_webhooks=named_by_project(found.webhooks, users.get("webhooks", {})),
     )
 
 
@@ -354,6 +363,8 @@ class _SettingsReader:
             settings.http.check()
         except UsageError as error:
             raise self._wrong(("http", "allow"), str(error)) from error
+        if wrong := check_webhooks(settings.webhooks):
+            raise self._wrong(*wrong)
         for module in settings.tools.modules:
             if not all(map(str.isidentifier, module.split("."))):
                 raise self._wrong(("tools", "modules"), f"{module[:LONGEST_KEY]!r} is not the name of a Python module")

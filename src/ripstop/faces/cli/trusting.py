@@ -100,7 +100,7 @@ def _project() -> str:
 
 
 def _refusals(options: Options, named: str | None) -> "list[NotTrusted]":
-    """What would be refused in this folder: the address and the tools of the settings, and of a run or a workflow its
+    """What would be refused in this folder: address, tools and webhooks of the settings, and of a run or a workflow its
     address and its endpoints."""
     from ripstop.checks.trust import NotTrusted, Trust
 
@@ -117,7 +117,8 @@ def _refusals(options: Options, named: str | None) -> "list[NotTrusted]":
         except NotTrusted as refusal:
             refusals.setdefault(refusal.named, refusal)
     tools = [*trusted.unagreed_tools(options.tool_modules), *trusted.unagreed_servers().values()]
-    return [*refusals.values(), *tools, *trusted.unagreed_endpoints(endpoints or ())]
+    webhooks = trusted.unagreed_webhooks()
+    return [*refusals.values(), *tools, *webhooks, *trusted.unagreed_endpoints(endpoints or ())]
 
 
 def _endpoints_of_workflow(named: str | None) -> "Sequence[EndpointUse] | None":
@@ -154,6 +155,7 @@ def _list(options: Options, agreed: "list[Consent]") -> None:
     named = [settings.models.base_url] if settings.address_from else []
     named += settings.tools.modules if settings.tools_from else ()
     named += settings.project_servers
+    named += [settings.webhooks[name].url for name in settings.project_webhooks]
     if not refusals and named:
         file = settings.address_from or settings.tools_from or "This project's ripstop.toml"
         say(f"{file} names {', '.join(named)}, which you have agreed to.")
