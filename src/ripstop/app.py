@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ from ripstop.settings.default_limits import with_defaults
 from ripstop.settings.settings_file import Settings, read_settings
 from ripstop.tool_servers import server_tools
 from ripstop.tool_sources import make_toolbox
+from ripstop.webhooks.service import WebhookService, following
 
 CHECK_INTERVAL = 1.0
 """Seconds between two checks whether the worker has given up."""
@@ -212,6 +213,11 @@ class App(Continuing):
             await agents.close()
             if self.servers and before is None:
                 await asyncio.shield(self.servers.close())
+
+    def webhooks(self) -> AbstractAsyncContextManager[WebhookService]:
+        """Tell the webhooks of the settings what happens, for as long as this is open. Raises `NotTrusted`."""
+        self.trust.check_webhooks()
+        return following(self.engine, self.settings, self.trust.endpoints)
 
     # Runs
 

@@ -38,7 +38,8 @@ def work(options: Options, until_idle: bool) -> None:
 
     A run that cannot be read, whose style is not installed, or that would use a folder or an address which you have not
     allowed, is set aside with a warning that says what to do (`ripstop runs`); the others continue. Commands that need
-    a tool which this process does not have are left to one that does (`--tools`).
+    a tool which this process does not have are left to one that does (`--tools`). The webhooks of the settings
+    are told what happens.
 
     \b
     Examples:
@@ -58,15 +59,15 @@ async def _work(options: Options, until_idle: bool) -> int:
         app.check_roles()
         app.attach(Path.cwd())
         await _readmit(app)
-        async with app.working(ALL, admit=lambda run: _check_allowed(app, run)) as worker:
+        async with app.working(ALL, admit=lambda run: _check_allowed(app, run)) as worker, app.webhooks() as webhooks:
             if not options.as_json:
                 say(f"Working on {settings.store}. Ctrl-C stops; nothing is lost.", err=True)
-            while not interrupted.done() and not worker.failure:
+            while not interrupted.done() and not (worker.failure or webhooks.failure):
                 await asyncio.wait([interrupted], timeout=LOOK)
-                if until_idle and not worker.busy and await _nothing_due(app, worker):
+                if until_idle and not (worker.busy or webhooks.busy) and await _nothing_due(app, worker):
                     break
-            if worker.failure:
-                raise worker.failure
+            if failure := worker.failure or webhooks.failure:
+                raise failure
             if interrupted.done():
                 say(STOPPING, err=True)
                 await worker.stop(GRACE)

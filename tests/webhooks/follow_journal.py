@@ -1,0 +1,26 @@
+"""A process that delivers to a webhook until it is killed: `python -m tests.webhooks.follow_journal JOURNAL URL`."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.runtime.engine import Engine
+from ripstop.runtime.process_clock import ProcessClock
+from ripstop.security.endpoint_consents import EndpointConsents
+from ripstop.settings.settings_file import Settings
+from ripstop.settings.webhook_settings import Webhook
+from ripstop.webhooks.service import following
+from tests.webhooks.telling_style import REGISTRY
+
+
+async def follow(path: Path, url: str) -> None:
+    journal = SqliteJournal(path, REGISTRY.codec)
+    engine = Engine(journal, REGISTRY, ProcessClock())
+    async with following(engine, Settings(webhooks={"crm": Webhook(url, "CRM_SECRET")}), EndpointConsents()):
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(follow(Path(sys.argv[1]), sys.argv[2]))
