@@ -285,7 +285,7 @@ class Style(Generic[S]):
         return False
 
     def folders(self, definition: Any) -> Sequence[str]:
-        """The folders that its runs keep documents in besides their workspace, as absolute paths."""
+        """The folders that its runs read or keep documents in besides their workspace, as absolute paths."""
         return ()
 
     def endpoints(self, definition: Any) -> Sequence[EndpointUse]:

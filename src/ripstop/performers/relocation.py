@@ -63,9 +63,7 @@ class Relocated:
         except UsageError as error:  # the user's consents cannot be trusted, so nothing is covered
             raise Refused(str(error), "tool") from error
         if untrusted:
-            raise Refused(
-                f"{untrusted} was not named for this journal by its user, so nothing is written there.", "tool"
-            )
+            raise Refused(f"{untrusted} was not named for this journal by its user, so it is not used.", "tool")
         return request
 
 

@@ -16,7 +16,11 @@ from ripstop.performers.knowledge import folder as folders
 from ripstop.performers.knowledge.index import SearchResult
 from ripstop.performers.knowledge.search import KnowledgeBases
 from ripstop.performers.knowledge.tools import SEARCH, own_tools
+from ripstop.performers.relocation import Relocated
+from ripstop.performers.tools.toolbox import Toolbox
 from ripstop.runtime.performers import Kind, Refused
+from ripstop.security.consent import Consents
+from ripstop.security.trusted_folders import TrustedFolders
 from tests.performers.requests import tool_request
 
 SEARCHER = """
@@ -213,6 +217,19 @@ def test_the_tool_answers_with_passages_and_sources(shelf: Shelf) -> None:
     answer = asyncio.run(tool.perform(request))
     assert answer == ToolReturned(value={"passages": [{"source": "returns.md#Returns", "text": "Within 30 days."}]})
     assert tool.kind(request.command) is Kind.PURE
+
+
+def test_a_folder_that_only_a_journal_names_is_not_searched(shelf: Shelf, tmp_path: Path) -> None:
+    shelf.write("private.md", "alpha")
+    trusted = TrustedFolders(tmp_path / "j.db", tmp_path / "project", Consents(tmp_path / "state"))
+    tools = Relocated(Toolbox(own=own_tools()), {}, trusted)
+    request = tool_request({"folder": str(shelf.folder), "query": "alpha"}, tool=SEARCH)
+    with pytest.raises(Refused, match="was not named for this journal"):
+        asyncio.run(tools.perform(request))
+    trusted.remember(shelf.folder)
+    assert asyncio.run(tools.perform(request)) == ToolReturned(
+        {"passages": [{"source": "private.md", "text": "alpha"}]}
+    )
 
 
 @pytest.mark.parametrize(
