@@ -56,6 +56,11 @@ class WebhookFollower:
         """Whether there is something to deliver, and the receiver takes it."""
         return self._working and not self._failing
 
+    async def prepare(self) -> None:
+        """A new webhook is told what happens from now on."""
+        if not await self._engine.journal.follower(self._key):
+            await self._keep(await self._engine.journal.cursor())
+
     async def follow(self) -> None:
         """Deliver until this is cancelled, or the receiver wants nothing any more."""
         async with turn_of(self._file, self._name):
@@ -75,7 +80,7 @@ class WebhookFollower:
             self._news.set()
 
     async def _follow(self) -> None:
-        cursor = await self._beginning()
+        cursor = await self._engine.journal.follower(self._key)
         untold, pause = 0, FIRST_PAUSE
         while True:
             self._news.clear()
@@ -97,15 +102,6 @@ class WebhookFollower:
             if not steps and not self._news.is_set():
                 self._working = False
                 await self._wait_for_news()
-
-    async def _beginning(self) -> str:
-        journal = self._engine.journal
-        kept = await journal.follower(self._key)
-        if kept:
-            return kept
-        now = await journal.cursor()
-        await self._keep(now)
-        return now
 
     @property
     def _key(self) -> str:

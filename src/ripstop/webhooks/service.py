@@ -57,6 +57,8 @@ async def following(engine: Engine, settings: Settings, consents: EndpointConsen
             url, signing_key(name, hook.secret), allow_private=is_users or consents.allow_private(url.origin)
         )
         followers.append(WebhookFollower(engine, name, Deliveries(engine, hook), sender, journal))
+    for follower in followers:
+        await follower.prepare()
     service = WebhookService(followers)
     try:
         yield service
