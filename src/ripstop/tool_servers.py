@@ -8,7 +8,7 @@ from msgspec import Struct
 from ripstop.checks.trust import Trust
 from ripstop.kernel.errors import UsageError
 from ripstop.performers.tools.mcp.card import ToolCard
-from ripstop.performers.tools.mcp.listing import Listing
+from ripstop.performers.tools.mcp.listing import ToolListing
 from ripstop.performers.tools.mcp.pins import Pins
 from ripstop.performers.tools.mcp.server import ServerSpec, ToolRule
 from ripstop.performers.tools.mcp.servers import NotConnected, ServerTools, list_tools
@@ -109,7 +109,7 @@ def pin(settings: Settings, name: str, cards: Sequence[ToolCard]) -> None:
     Pins().remember(spec_of(settings, Trust(settings), name), cards)
 
 
-def _compared(spec: ServerSpec, pinned: Iterable[ToolCard], listing: Listing) -> tuple[ToolView, ...]:
+def _compared(spec: ServerSpec, pinned: Iterable[ToolCard], listing: ToolListing) -> tuple[ToolView, ...]:
     before = {card.tool: card for card in pinned}
     now = [_view(spec, card, before.get(card.tool)) for card in listing.cards.values()]
     gone = [_view(spec, card, card, gone=True) for tool, card in before.items() if tool not in listing.cards]

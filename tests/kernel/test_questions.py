@@ -244,3 +244,13 @@ def test_words_become_an_answer_that_can_be_recorded_or_are_refused(
     assert set(answer.fields) <= set(ask.fields)
     event = Answered(to=1, answer=answer)
     assert Codec().load(Codec().dump(event)) == event
+
+
+def test_fields_without_a_word_are_not_an_empty_answer() -> None:
+    ask = AskPerson(
+        question="?", choices={"accept": "", "decline": ""}, empty="decline", fields={"n": Field(type="integer")}
+    )
+    assert read_answer(ask).choice == read_answer(ask, fields={"n": ""}).choice == "decline"
+    assert read_answer(ask, "accept", fields={"n": "3"}).fields == {"n": 3}
+    with pytest.raises(UsageError, match="choose from accept, decline"):
+        read_answer(ask, fields={"n": "3"})

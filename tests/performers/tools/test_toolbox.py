@@ -13,6 +13,10 @@ from ripstop.kernel.effects import CallTool, Failed, ToolReturned
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.events import RunSettings
 from ripstop.performers.tools.calling import TimedOut
+from ripstop.performers.tools.mcp.card import read_card
+from ripstop.performers.tools.mcp.pins import Pins
+from ripstop.performers.tools.mcp.server import ServerSpec
+from ripstop.performers.tools.mcp.servers import ServerTools
 from ripstop.performers.tools.toolbox import Tool, Toolbox
 from ripstop.runtime.performers import InDoubt, Kind, Refused, TryAgain
 from tests.performers.requests import tool_request
@@ -260,3 +264,25 @@ def test_a_call_over_its_time_limit_breaks_off_as_its_kind_says(
         assert questions == []
     else:
         assert answers == [] and "time limit of 0.01 s" in questions[0].command.question
+
+
+def test_a_tool_of_a_program_takes_the_place_of_a_servers_and_a_star_offers_the_rest(tmp_path: Path) -> None:
+    server = ServerSpec(name="git", command=("x",))
+    raw = {"inputSchema": {"type": "object"}}
+    pins = Pins(tmp_path)
+    pins.remember(server, [read_card("git", {"name": name, **raw}) for name in ("log", "status")])
+
+    @ripstop.tool("pure")
+    def git__log() -> str:
+        """Ours."""
+        return "ours"
+
+    toolbox = Toolbox([git__log], servers=ServerTools([server], pins))
+    assert [(spec.name, spec.description) for spec in toolbox.specs(("git__log", "git__*"))] == [
+        ("git__log", "Ours."),
+        ("git__status", ""),
+    ]
+    assert toolbox.has("git__*") and toolbox.has("git__status") and not toolbox.has("git__push")
+    assert "tool:git__status" in toolbox.offers()
+    assert toolbox.kind(CallTool(tool="git__log")) is Kind.PURE
+    assert toolbox.kind(CallTool(tool="git__status")) is Kind.UNSAFE

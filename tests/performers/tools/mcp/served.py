@@ -13,7 +13,7 @@ from mcp.server.mcpserver import MCPServer
 from ripstop.kernel.effects import AskPerson, PersonAnswered
 from ripstop.performers.tools.mcp.connection import Connection
 from ripstop.performers.tools.mcp.inspection import InspectedStream
-from ripstop.performers.tools.mcp.listing import Listing
+from ripstop.performers.tools.mcp.listing import ToolListing
 from ripstop.performers.tools.mcp.pins import Pins
 from ripstop.performers.tools.mcp.server import ServerSpec
 from ripstop.performers.tools.mcp.servers import ServerTools, list_tools
@@ -45,7 +45,7 @@ def in_process(server: Callable[[], MCPServer], legacy: bool = False) -> Iterato
 
 
 @asynccontextmanager
-async def trusted(spec: ServerSpec, folder: Path, listed: Listing | None = None) -> AsyncIterator[ServerTools]:
+async def trusted(spec: ServerSpec, folder: Path, listed: ToolListing | None = None) -> AsyncIterator[ServerTools]:
     """The tools of a server, all of which the user has agreed to as they are, or as they were `listed`."""
     pins = Pins(folder)
     pins.remember(spec, (listed or await list_tools(spec)).cards.values())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ripstop.kernel.errors import UsageError
 from ripstop.performers.tools.mcp.card import LONGEST_NAME, MAX_BYTES, ToolCard, Unusable, read_card
-from ripstop.performers.tools.mcp.listing import MOST_NOTES, MOST_TOOLS, Listing
+from ripstop.performers.tools.mcp.listing import MOST_NOTES, MOST_TOOLS, ToolListing
 from ripstop.performers.tools.mcp.pins import FILE, Pins
 from ripstop.performers.tools.mcp.schema_check import wrong_arguments
 from ripstop.performers.tools.mcp.server import ServerSpec
@@ -39,7 +39,7 @@ def a_card(**more: Any) -> ToolCard:
 
 @given(st.lists(ANYTHING | TOOLS, max_size=6))
 def test_whatever_a_server_lists_is_a_card_or_a_note(tools: list[Any]) -> None:
-    listing = Listing("git")
+    listing = ToolListing("git")
     taken = listing.take(tools)
     assert len(taken) == len(listing.cards) <= MOST_TOOLS and len(listing.notes) <= MOST_NOTES
     for card in taken:
@@ -73,7 +73,8 @@ def test_what_nobody_is_told_does_not_change_the_pin(same: dict[str, Any]) -> No
 def test_words_lose_what_hides_and_values_must_not_hide_anything() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "description": "Hid\u2066den\u200b"}}}
     assert a_card(inputSchema=schema).schema["properties"]["a"]["description"] == "Hidden"
-    for hiding in ({"enum": ["a\u200b"]}, {"default": "\u202ea"}, {"properties": {"a\x00": {}}}):
+    hidings: list[dict[str, Any]] = [{"enum": ["a\u200b"]}, {"default": "\u202ea"}, {"properties": {"a\x00": {}}}]
+    for hiding in hidings:
         with pytest.raises(Unusable, match="hides characters"):
             a_card(inputSchema={"type": "object", **hiding})
 

@@ -9,7 +9,7 @@ import pytest
 
 from ripstop.kernel.effects import Answer, ToolReturned
 from ripstop.performers.tools.mcp import listing
-from ripstop.performers.tools.mcp.listing import Listing
+from ripstop.performers.tools.mcp.listing import ToolListing
 from ripstop.performers.tools.mcp.server import ServerSpec
 from ripstop.performers.tools.mcp.servers import NotConnected, connect, list_tools
 from ripstop.performers.tools.mcp.stdio import environment_of
@@ -17,7 +17,7 @@ from ripstop.runtime.performers import InDoubt, Refused
 from tests.performers.tools.mcp.served import call, hostile, trusted
 
 
-def listed(mode: str) -> Listing:
+def listed(mode: str) -> ToolListing:
     return asyncio.run(list_tools(hostile(mode)))
 
 

@@ -36,7 +36,7 @@ from ripstop.security.redaction import redacted
 
 from .card import clean
 from .inspection import InspectedStream, Inspection
-from .listing import MOST_PAGES, Listing
+from .listing import MOST_PAGES, ToolListing
 from .server import ServerSpec
 
 log = logging.getLogger("ripstop.mcp")
@@ -71,7 +71,7 @@ class Connection:
         self._server = server
         self._idle = idle
         self._inspection = Inspection()
-        self.listing = Listing(server.name)
+        self.listing = ToolListing(server.name)
         self._session: ClientSession | None = None
         self._one_call = asyncio.Lock()
         self._caller: Caller | None = None

@@ -10,7 +10,7 @@ MOST_TOOLS = 200
 MOST_NOTES = 50
 
 
-class Listing:
+class ToolListing:
     def __init__(self, server: str) -> None:
         self._server = server
         self.cards: dict[str, ToolCard] = {}

@@ -19,7 +19,7 @@ from ripstop.runtime.performers import Kind, Refused, Request, TryAgain
 
 from .card import ALL, ToolCard
 from .forms import approval, key_of
-from .listing import Listing, server_of
+from .listing import ToolListing, server_of
 from .pins import Pins
 from .schema_check import wrong_arguments
 from .server import ServerSpec
@@ -108,7 +108,7 @@ async def connect(spec: ServerSpec) -> "Connection":
     return made
 
 
-async def list_tools(spec: ServerSpec) -> Listing:
+async def list_tools(spec: ServerSpec) -> ToolListing:
     """The tools that a server has now. Raises `NotConnected`."""
     connection = await connect(spec)
     try:
