@@ -3,10 +3,13 @@
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ripstop.app import App
     from ripstop.drawings.diagram import Diagram
+    from ripstop.http.asgi import AsgiApp
 
 
 class PluginCommand(NamedTuple):
@@ -38,6 +41,8 @@ class Plugin(NamedTuple):
     """`module:NAME` of a `StyleService`."""
     projects: str = ""
     """`module:NAME` of a `StyleProjects`."""
+    http: str = ""
+    """`module:NAME` of an `OpenHttpFace`: what `ripstop serve` answers with."""
     commands: tuple[PluginCommand, ...] = ()
 
 
@@ -52,6 +57,29 @@ class StyleService(Protocol):
 
     def draw(self, path: "Path") -> "Diagram | None":
         """A drawing of one of its files or folders; none if it is not one."""
+
+
+class StyleHttpFace(Protocol):
+    """What answers HTTP requests about a style's runs."""
+
+    @property
+    def asgi(self) -> "AsgiApp": ...
+
+    @property
+    def served(self) -> "Sequence[str]":
+        """The names of the workflows in addresses."""
+
+    @property
+    def stopping(self) -> "asyncio.Event":
+        """Set when the server stops: streams end, and requests that wait are answered."""
+
+
+class OpenHttpFace(Protocol):
+    async def __call__(self, app: "App", named: "Mapping[str, str]", paths: "Sequence[str]") -> StyleHttpFace:
+        """Open the face for workflows: paths by name, and others, which have names of their own.
+
+        Raises `UsageError` or `DefinitionError`.
+        """
 
 
 class FoundWork(NamedTuple):

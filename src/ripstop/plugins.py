@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ripstop.kernel.errors import UsageError
-from ripstop.plugin_types import Plugin, PluginCommand, StyleProjects, StyleService
+from ripstop.plugin_types import OpenHttpFace, Plugin, PluginCommand, StyleProjects, StyleService
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +73,8 @@ BUILT_IN = (
         summary="A bot answers users in sessions: it plans, acts, waits, and hands over to a person.",
         kits=("ripstop.styles.conversation:KIT", "ripstop.styles.conversation:PLANNING"),
         reader="ripstop.definitions.conversation.files:READER",
+        http="ripstop.faces.http.conversation.application:open_face",
+        commands=(PluginCommand("serve", "ripstop.serving:serve", "Serve bots over HTTP, and work on the journal."),),
     ),
     Plugin(
         name="pipeline",
@@ -171,6 +173,13 @@ class Plugins:
         """What knows the project that a folder is; none if it is not one."""
         found: tuple[StyleProjects, ...] = self._imported("projects", ("is_project", "resume"))
         return next((one for one in found if one.is_project(folder)), None)
+
+    @property
+    def open_http_face(self) -> OpenHttpFace | None:
+        """What opens the HTTP face of the first style that has one. Its libraries are in the extra `web`."""
+        target = next((plugin.http for plugin in self.all if plugin.http and plugin.name in self.kits_of), "")
+        found: OpenHttpFace | None = imported(target) if target else None
+        return found
 
     def own_tools(self, runner: "CommandRunner | None" = None) -> "dict[str, Performer]":
         """The performers that only styles call, by tool."""

@@ -52,6 +52,9 @@ folder.
     url = "https://crm.example.com/hook"
     secret = "CRM_SECRET"       # the environment variable with whsec_…
 
+    [serve.workflows]           # bots that `ripstop serve` answers for (`serve_settings.py`)
+    shop = "bots/shop.json"
+
     [rate_limits]               # seconds between two calls, per provider
     openai = 2.0
 
@@ -84,6 +87,8 @@ from ripstop.styles.courtesy import check_phrases
 from .http_settings import Http
 from .mcp_settings import McpServer, only_in_project, replaced, wrong_servers
 from .number_ranges import numbers_in, wrong_number
+from .project_rules import check_project
+from .serve_settings import Serve
 from .toml_positions import line_of
 from .webhook_settings import Webhook, check_webhooks, named_by_project
 
@@ -155,6 +160,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commands: Commands = Commands()
     http: Http = Http()
     webhooks: dict[str, Webhook] = {}
+    serve: Serve = Serve()
     rate_limits: dict[str, float] = {}
     prices: dict[str, Price] = {}
     model_for_all: str = ""
@@ -175,11 +181,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise UsageError(f"Settings: `{'.'.join(keys)}`: {problem}.")
 
 
-ONLY_IN_USERS_FILE = {
-    "commands": "choose what agents run on your machine",
-    "http": "choose which addresses tools can reach from your machine",
-}
-"""Tables that a project's file must not have, each with what the project must not do."""
 NOT_IN_FILES = ("model_for_all", "address_from", "tools_from", "project_servers", "project_webhooks")
 """Fields that say who chose a value; a file must not claim that the user did."""
 
@@ -208,7 +209,7 @@ def read_settings(
     users = _from_file(own / FILE) if own else {}
     projects = _from_file(folder / FILE)
     if not (own and (folder / FILE).resolve() == (own / FILE).resolve()):
-        _check_only_users(projects, folder, own)
+        check_project(projects, folder / FILE, own / FILE if own else None)
     found = msgspec.convert({**_merged(users, projects), "mcp": replaced(users, projects)}, Settings)
     chosen_store = store or variables.get("RIPSTOP_STORE")
     if chosen_store:
@@ -243,15 +244,6 @@ def read_settings(
         project_servers=only_in_project(users, projects),
         project_webhooks=named_by_project(found.webhooks, users.get("webhooks", {})),
     )
-
-
-def _check_only_users(projects: dict[str, Any], folder: Path, own: Path | None) -> None:
-    for table, harm in ONLY_IN_USERS_FILE.items():
-        if table in projects:
-            raise UsageError(
-                f"{folder / FILE}: `{table}`: a project must not {harm}. Only your own settings file has this table: "
-                f"{own / FILE if own else 'ripstop.toml in your configuration folder'}."
-            )
 
 
 def _modules(table: dict[str, Any]) -> set[str]:
@@ -363,7 +355,7 @@ class _SettingsReader:
             settings.http.check()
         except UsageError as error:
             raise self._wrong(("http", "allow"), str(error)) from error
-        if wrong := check_webhooks(settings.webhooks):
+        if wrong := check_webhooks(settings.webhooks) or settings.serve.problem:
             raise self._wrong(*wrong)
         for module in settings.tools.modules:
             if not all(map(str.isidentifier, module.split("."))):

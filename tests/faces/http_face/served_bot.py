@@ -8,29 +8,33 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
-import msgspec
 
 from ripstop.app import App
-from ripstop.faces.http.application import HttpFace
-from ripstop.faces.http.event_stream import StreamSlots
+from ripstop.faces.http.conversation.application import HttpFace
+from ripstop.faces.http.conversation.event_stream import StreamSlots
 from ripstop.http.door import Door, DoorBounds
 from ripstop.http.hosts import AllowedHosts
 from ripstop.http.server import listen, serving
 from ripstop.performers.tools.toolbox import tool
 from ripstop.services.conversation.chats import Chats
 from ripstop.settings.settings_file import Settings
-from ripstop.styles.conversation.definition import Bot, BotFlow, BotTool, config_hash
-from tests.faces.http_face.bot_reader import PLUGINS
 
 TOKEN = "t0ken-" + "x" * 40
-CONFIG = {"name": "Shop", "sop": "Say hello."}
-BOT = Bot(
-    "shop",
-    config_hash(CONFIG),
-    CONFIG,
-    tools=(BotTool("reply"),),
-    flows=(BotFlow("hello", match="regex", patterns=("(?s).*",), tool="reply"),),
-)
+BOT = """
+name: Shop
+sop: Say hello.
+tools:
+  - { name: reply, description: Say hello }
+flows:
+  - { id: hello, type: keyword, match_type: regex, patterns: ["."], tool: reply }
+"""
+
+
+def write_bot(folder: Path, name: str = "shop") -> Path:
+    """A bot that answers every message with the tool `reply`."""
+    (folder / name).mkdir()
+    (folder / name / "bot.yaml").write_text(BOT, encoding="utf-8")
+    return folder / name
 
 
 class ChatServer(NamedTuple):
@@ -48,7 +52,7 @@ class ChatServer(NamedTuple):
 
 @asynccontextmanager
 async def chat_server(folder: Path, streams: int = 8, **bounds: Any) -> AsyncIterator[ChatServer]:
-    (folder / "bot.json").write_bytes(msgspec.json.encode(BOT))
+    bot = write_bot(folder)
     settings = Settings(store=f"sqlite:{folder / 'journal.db'}")
     may_reply = asyncio.Event()
     may_reply.set()
@@ -59,8 +63,8 @@ async def chat_server(folder: Path, streams: int = 8, **bounds: Any) -> AsyncIte
         await may_reply.wait()
         return "hello"
 
-    async with App(settings, tools=[reply], plugins=PLUGINS) as app:
-        face = HttpFace(app, Chats(app), {"shop": folder / "bot.json"}, StreamSlots(streams))
+    async with App(settings, tools=[reply]) as app:
+        face = HttpFace(app, Chats(app), {"shop": bot}, StreamSlots(streams))
         listener = listen("127.0.0.1", 0)
         port = listener.getsockname()[1]
         door = Door(face.asgi, AllowedHosts(port), TOKEN, DoorBounds(**bounds))

@@ -16,10 +16,10 @@ from .signals import STOPPING, stop_requested
 from .summary import GRACE
 from .terminal import say, say_json
 from .trusting import with_consent
+from .whole_journal import working_on_everything
 
 if TYPE_CHECKING:
     from ripstop.app import App
-    from ripstop.kernel.run import Run
     from ripstop.runtime.worker import Worker
 
 AGE = re.compile(r"(\d+)([smhdw])")
@@ -50,27 +50,21 @@ def work(options: Options, until_idle: bool) -> None:
 
 
 async def _work(options: Options, until_idle: bool) -> int:
-    from ripstop.runtime.ports import ALL
-
     interrupted = stop_requested()
     keep_working_without_readers()
     settings = options.settings()
-    async with options.app(settings, scope=None) as app:
-        app.check_roles()
-        app.attach(Path.cwd())
-        await _readmit(app)
-        async with app.working(ALL, admit=lambda run: _check_allowed(app, run)) as worker, app.webhooks() as webhooks:
-            if not options.as_json:
-                say(f"Working on {settings.store}. Ctrl-C stops; nothing is lost.", err=True)
-            while not interrupted.done() and not (worker.failure or webhooks.failure):
-                await asyncio.wait([interrupted], timeout=LOOK)
-                if until_idle and not (worker.busy or webhooks.busy) and await _nothing_due(app, worker):
-                    break
-            if failure := worker.failure or webhooks.failure:
-                raise failure
-            if interrupted.done():
-                say(STOPPING, err=True)
-                await worker.stop(GRACE)
+    async with working_on_everything(options, settings) as (app, worker), app.webhooks() as webhooks:
+        if not options.as_json:
+            say(f"Working on {settings.store}. Ctrl-C stops; nothing is lost.", err=True)
+        while not interrupted.done() and not (worker.failure or webhooks.failure):
+            await asyncio.wait([interrupted], timeout=LOOK)
+            if until_idle and not (worker.busy or webhooks.busy) and await _nothing_due(app, worker):
+                break
+        if failure := worker.failure or webhooks.failure:
+            raise failure
+        if interrupted.done():
+            say(STOPPING, err=True)
+            await worker.stop(GRACE)
         counts = await _shown_counts(app)
         if options.as_json:
             say_json({"counts": counts})
@@ -85,28 +79,6 @@ async def _shown_counts(app: "App") -> dict[str, int]:
 
     has_workers = await app.engine.has_workers()
     return {shown_status(status, has_workers): n for status, n in (await app.engine.journal.counts()).items()}
-
-
-async def _readmit(app: "App") -> None:
-    """Try once more what was set aside: this process may know what another did not."""
-    from ripstop.runtime.ports import RunQuery
-
-    from .pages import all_runs
-
-    for info in await all_runs(app.engine, RunQuery(statuses=("set_aside",))):
-        await app.engine.journal.set_aside(info.run_id, "")
-
-
-async def _check_allowed(app: "App", run: "Run[Any]") -> None:
-    """Raise `UsageError`, with the command that gives the consent, for what its user has not allowed yet."""
-    from ripstop.kernel.errors import UsageError
-
-    from .complaints import complaint_about
-
-    try:
-        await app.check_allowed(run)
-    except UsageError as error:
-        raise UsageError(complaint_about(error).error) from error
 
 
 async def _nothing_due(app: "App", worker: "Worker") -> bool:

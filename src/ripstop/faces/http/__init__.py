@@ -1,1 +1,1 @@
-"""Conversations over HTTP: messages in, answers and events out."""
+"""Faces that answer over HTTP, behind the one door."""

@@ -146,9 +146,6 @@ class ConversationStyle(Style[SessionState]):
     def agents(self, definition: Bot) -> tuple[AgentUse, ...]:
         return AgentUse(ASSISTANT, definition.model), AgentUse(PLANNER, definition.model)
 
-    def folders(self, definition: Bot) -> tuple[str, ...]:
-        return (definition.knowledge,) if definition.knowledge else ()
-
     def children(self, definition: Bot) -> Mapping[str, str]:
         return {PLAN: "planning", **{flow.workflow: "" for flow in definition.flows if flow.workflow}}
 

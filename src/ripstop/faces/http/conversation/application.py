@@ -4,7 +4,7 @@ A workflow is one of those that the server was started with, by its name there. 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from .errors import answer_error
 from .event_stream import DraftWords, EventStreamResponse, ShownEvent, StreamSlots, session_events
 from .openapi import Accepted, openapi_document
 from .requests import JSON_TYPE, as_json, new_message, seconds_to_wait, session_name, stream_position
+from .served_bots import served_bots
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -38,7 +39,7 @@ class HttpFace:
     """Conversations with the workflows that are served."""
 
     def __init__(
-        self, app: "App", chats: Chats, workflows: Mapping[str, Path], slots: StreamSlots | None = None
+        self, app: "App", chats: Chats, workflows: Mapping[str, Path | str], slots: StreamSlots | None = None
     ) -> None:
         """Args:
         workflows: The bots that are served, by the name that addresses have.
@@ -62,6 +63,11 @@ class HttpFace:
         )
         # a redirect would name the client's own idea of this server
         self.asgi.router.redirect_slashes = False
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The names of the bots in addresses."""
+        return tuple(self._workflows)
 
     async def _health(self, request: Request) -> Response:
         if self._app.worker.failure:
@@ -126,7 +132,7 @@ class HttpFace:
         lines = session_events(self._app.follow(run_id, after), position, events_of, DraftWords(style.word_reader))
         return EventStreamResponse(lines, self._slots, self.stopping)
 
-    def _path(self, request: Request) -> Path:
+    def _path(self, request: Request) -> Path | str:
         found = self._workflows.get(request.path_params["workflow"])
         if found is None:
             raise RequestRefused(404, "There is no such workflow here.", f"There are: {', '.join(self._workflows)}.")
@@ -135,6 +141,12 @@ class HttpFace:
     async def _run_id(self, request: Request) -> str:
         path, session = self._path(request), session_name(request)
         return run_of((await self._chats.bots.get(path)).bot.name, session)
+
+
+async def open_face(app: "App", named: Mapping[str, str], paths: Sequence[str]) -> HttpFace:
+    """A face for bots that the settings name, and for others. Raises `UsageError` or `DefinitionError`."""
+    chats = Chats(app)
+    return HttpFace(app, chats, await served_bots(chats, named, paths))
 
 
 def _json(value: object, status: int = 200) -> Response:

@@ -1,0 +1,1 @@
+"""Conversations over HTTP: messages in, answers and events out."""
