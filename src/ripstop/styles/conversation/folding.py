@@ -82,7 +82,9 @@ def evolve(state: SessionState, number: int, event: Event) -> SessionState:
             return _heard(state, number, event)
         case ChildSpoke(ask=ask, text=text):
             spoken = state.with_line("flow", number, text or (ask.question if ask else ""))
-            return replace(spoken, flow_spoke=True, asking=number if ask else state.asking, asks=ask or state.asks)
+            if ask is None:
+                return replace(spoken, flow_spoke=True)
+            return replace(spoken, flow_spoke=False, asking=number, asks=ask)
         case Withdrawn(number=withdrawn):
             return _withdrawn(state, withdrawn)
         case Resumed() | Ended():

@@ -87,7 +87,7 @@ class SessionState(Struct, frozen=True):
     """The command with which a message was passed on as the answer to a flow, and the message."""
     flow_spoke: bool = False
     flow_words: tuple[str, ...] = ()
-    """The result of a flow, which is said if the flow itself said nothing."""
+    """The result of a flow, which is said if the flow itself has said nothing since its last question."""
     desk: int = 0
     """The open question on the desk while a person has the conversation."""
     taken_by: str = ""
