@@ -1,17 +1,17 @@
 """The shop assistant, in English and in Chinese: right as it is written, and ready to talk without a model."""
 
-import json
 import sys
 from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from ripstop.definitions.checking import check
 from ripstop.definitions.conversation.files import READER
 from ripstop.definitions.reader import Environment, write_example
+from ripstop.faces.cli.main import cli
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.agents.script_file import read_script
 from ripstop.performers.tools.modules import load_tools
 from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.styles.conversation.definition import Bot
@@ -42,27 +42,17 @@ def test_the_example_checks_clean_and_has_all_parts(
     assert [(one.match, one.workflow) for one in bot.flows] == [("contains", "sizes")]
     assert [(one.delay, one.action is not None) for one in bot.timers] == [(300.0, False), (600.0, True)]
     assert 4 <= len(list(Path(bot.knowledge).glob("*.md"))) <= 6
-    ((board, problems),) = check([*OTHERS, READER], "sizes", Environment()).items()
-    assert (board, problems) == ("sizes", [])
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_script_decides_only_what_the_bot_can_do(tmp_path: Path, scenario: str) -> None:
-    files = write_example(READER, tmp_path / "bot", scenario)
-    bot = msgspec.json.decode(READER.read(tmp_path / "bot" / "bot.yaml", Environment())[1], type=Bot)
-    script = read_script(next(path for path in files if path.suffix == ".jsonl"))
-    assert [line.agent for line in script.lines].count("planner") == 1
-    for line in script.lines:
-        said = json.loads(line.reply.text)
-        decision = said.get("decision", said)
-        if line.agent == "MAIN":
-            assert decision["next_agent"] in ("USER", "FINISH")
-        elif (action := decision["action"]) is not None:
-            assert action["target"] in (*(one.name for one in bot.tools), "handoff")
-        assert (decision.get("response") is None) == (decision.get("next_status") not in ("typing", "transferred"))
+    assert check([*OTHERS, READER], "sizes", Environment()) == {"sizes/workflow.yaml": []}
+    assert check([*OTHERS, READER], "sizes/measure", Environment()) == {"sizes/measure": []}
 
 
 def test_the_example_overwrites_nothing(tmp_path: Path) -> None:
     write_example(READER, tmp_path / "bot")
     with pytest.raises(UsageError, match="already"):
         write_example(READER, tmp_path / "bot")
+
+
+def test_init_says_how_to_chat_with_it(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["init", "conversation", str(tmp_path / "my shop")])
+    said = " ".join(done.stderr.split())
+    assert f"cd '{tmp_path / 'my shop'}' && ripstop chat . --tools shop_tools --model script:script.jsonl" in said

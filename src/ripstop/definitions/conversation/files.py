@@ -30,6 +30,8 @@ class BotFiles:
     style = "conversation"
     looks_like = f"a folder with {FILES[0]}, or a YAML or JSON file with the fields of a bot"
     greedy = False
+    starts_chats = True
+    """A run of it is a session, which users write to."""
 
     def find(self, path: Path) -> Path | None:
         if os.path.isdir(path):

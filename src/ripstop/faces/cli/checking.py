@@ -154,13 +154,20 @@ def init(options: Options, style: str, folder: Path, scenario: str | None) -> No
         return say_json({"style": style, "files": files})
     for path in files:
         say(path)
+    say((f"Try it:  {_how_to_try(style, folder, files)}", "dim"), err=True)
+
+
+def _how_to_try(style: str, folder: Path, files: list[str]) -> str:
+    """The command that runs an example, with its script if it has one."""
+    from ripstop.plugins import installed
+
+    reader, named = installed().reader_of(style), shlex.quote(str(folder))
     scripts = [path for path in files if path.endswith(".jsonl")]
+    if getattr(reader, "starts_chats", False):
+        # tools of the example are looked for in the current folder
+        modules = "".join(f" --tools {Path(path).stem}" for path in files if path.endswith(".py"))
+        return f"cd {named} && ripstop chat .{modules}" + "".join(f" --model script:{Path(p).name}" for p in scripts)
     model = f" --model script:{shlex.quote(scripts[0])}" if scripts else ""
-    named = shlex.quote(str(folder))
-    reader = installed().reader_of(style)
-    how = (
-        f'new "your idea" --flow {named}'
-        if getattr(reader, "starts_projects", False)
-        else f'run {named} --input "your task"'
-    )
-    say((f"Try it:  ripstop {how}{model}", "dim"), err=True)
+    if getattr(reader, "starts_projects", False):
+        return f'ripstop new "your idea" --flow {named}{model}'
+    return f'ripstop run {named} --input "your task"{model}'
