@@ -80,7 +80,7 @@ async def _serve(options: Options, workflows: tuple[str, ...], host: str, port: 
         port = listener.getsockname()[1]
         own_name = () if host in (*LOOPBACK, *ANY_ADDRESS) else (host,)
         hosts = AllowedHosts(port, (*own_name, *settings.serve.hosts))
-        async with working_on_everything(options, settings) as (app, worker):
+        async with working_on_everything(options, settings) as (app, worker), app.webhooks() as webhooks:
             open_face = app.plugins.open_http_face
             if open_face is None:
                 raise UsageError("No style that is installed can be served over HTTP.")
@@ -89,13 +89,13 @@ async def _serve(options: Options, workflows: tuple[str, ...], host: str, port: 
             found = find_token(token_file or journal.with_name(f"{journal.name}.token"), os.environ)
             async with serving(Door(face.asgi, hosts, found.token), listener, GRACE) as server:
                 _tell_where(options, face.served, host, port, found.where)
-                while not interrupted.done() and not worker.failure and not server.done():
+                while not (interrupted.done() or worker.failure or webhooks.failure or server.done()):
                     await asyncio.wait([interrupted], timeout=LOOK)
                 if interrupted.done():
                     say(STOPPING, err=True)
                 face.stopping.set()
-            if worker.failure:
-                raise worker.failure
+            if failure := worker.failure or webhooks.failure:
+                raise failure
             await worker.stop(GRACE)
     return 128 + interrupted.result() if interrupted.done() else 0
 
