@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+PEERS  := .venv-peers
 MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-commands soak-boards soak-projects soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings coverage-of-requirements lock clean
+.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-commands soak-boards soak-projects soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -84,6 +85,12 @@ fuzz-settings: $(READY) ## 30,000 mutated settings files
 fuzz-journals: $(READY) ## 5,000 damaged journals, seven commands with each
 	@$(BIN)/python -m tests.harness.mutate_journals --count 5000
 
+peers: $(READY) ## Call tools of real MCP servers from PyPI and npm (needs the network and Node)
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
+	@npm install --silent --no-audit --no-fund --prefix $(PEERS)/node @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31
+	@$(BIN)/python -m tests.harness.mcp_peers --programs $(CURDIR)/$(PEERS)/bin --programs $(CURDIR)/$(PEERS)/node/node_modules/.bin
+
 coverage-of-requirements: $(READY) ## List which requirements have a test, and which do not
 	@$(BIN)/python -m pytest -q --collect-only --requirements=$(REQUIREMENTS) tests | sed -n '/= requirements =/,$$p'
 
@@ -92,4 +99,4 @@ lock: ## Pin every dependency with its hash (needs uv)
 	  --extra local --extra mcp --extra web --extra providers --group dev pyproject.toml -o requirements.lock
 
 clean: ## Remove what `make` set up
-	@rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .ripstop
+	@rm -rf $(VENV) .venv-bench $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .ripstop

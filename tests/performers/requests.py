@@ -41,7 +41,7 @@ def request_for(
     records: Sequence[Record] = (),
     **of_command: Any,
 ) -> Request:
-    instead = {name: of_command.pop(name) for name in ("reread", "is_over") if name in of_command}
+    instead = {name: of_command.pop(name) for name in ("ask", "reread", "is_over") if name in of_command}
     return Request(
         run_id=run_id,
         number=number,

@@ -127,7 +127,7 @@ def show(options: Options, named: str) -> None:
             result = await summary(engine, view)
             style = engine.style(view.run)
             outcome = await seen_status(engine, view.run.id, view.status)
-            missing = await _missing_tools(engine, view.run.id)
+            missing = await _missing_tools(options, engine, view.run.id)
             return view, {**result, "outcome": outcome}, style.parts(view.run), style.actions(view.run), missing
 
     view, result, parts, actions, missing = asyncio.run(look())
@@ -298,7 +298,7 @@ def why(options: Options, where: str) -> None:
                 raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
             reasons = [(one, explain(engine, story, one)) for one in step_of(story, number)]
             within = {one.record.number for one, _ in reasons}
-            missing = [] if wanted else await _missing_tools(engine, run_id)
+            missing = [] if wanted else await _missing_tools(options, engine, run_id)
             return reasons, _to_answer(story[-1].run, within if wanted else None), missing
 
     from .paragraphs import print_indented
@@ -319,14 +319,15 @@ def why(options: Options, where: str) -> None:
     return None
 
 
-async def _missing_tools(engine: "Engine", run_id: str) -> "list[ToolCallLeft]":
-    """Calls that wait for a tool which a process must bring. No module is imported to find out."""
+async def _missing_tools(options: Options, engine: "Engine", run_id: str) -> "list[ToolCallLeft]":
+    """Calls that wait for a tool which a process must bring. No module is imported and no server started for it."""
     from ripstop.checks.start import environment
     from ripstop.plugins import installed
+    from ripstop.tool_servers import pinned_tools
     from ripstop.views import tool_calls_left
 
     of_styles = [tool.name for tool in installed().agent_tools()]
-    known = {*(environment(tools=of_styles).tools or ()), *installed().own_tools()}
+    known = {*(environment(tools=of_styles).tools or ()), *installed().own_tools(), *pinned_tools(options.settings())}
     return await tool_calls_left(engine, run_id, known)
 
 

@@ -75,8 +75,5 @@ class Desk:
 
 
 def call(tool: str, desk: Desk | None = None, settings: Any = None, **arguments: Any) -> Request:
-    more = {"settings": settings} if settings else {}
-    request = tool_request(arguments, tool=tool, agent="buyer", **more)
-    if desk is not None:
-        request.access.ask = desk.ask  # type: ignore[method-assign]
-    return request
+    more = {**({"settings": settings} if settings else {}), **({"ask": desk.ask} if desk else {})}
+    return tool_request(arguments, tool=tool, agent="buyer", **more)

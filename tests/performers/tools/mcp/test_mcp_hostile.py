@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from ripstop.kernel.effects import Answer, ToolReturned
 from ripstop.performers.tools.mcp import listing
+from ripstop.performers.tools.mcp.card import read_card
+from ripstop.performers.tools.mcp.forms import approval
 from ripstop.performers.tools.mcp.listing import ToolListing
 from ripstop.performers.tools.mcp.server import ServerSpec
 from ripstop.performers.tools.mcp.servers import NotConnected, connect, list_tools
@@ -196,3 +199,28 @@ def test_nothing_is_started_to_know_the_pinned_tools(tmp_path: Path) -> None:
             assert tools.handles("h__echo") and not tools.handles("h__other")
 
     asyncio.run(story())
+
+
+WITHOUT_SDK = """
+import asyncio, sys
+sys.modules["mcp"] = None
+from ripstop.performers.tools.mcp.server import ServerSpec
+from ripstop.performers.tools.mcp.servers import NotConnected, list_tools
+try:
+    asyncio.run(list_tools(ServerSpec(name="git", command=("x",))))
+except NotConnected as error:
+    print(error)
+"""
+
+
+def test_without_the_extra_it_is_said_what_to_install() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_SDK], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "The MCP server 'git' cannot be used. MCP servers need the extra `mcp`: pip install 'ripstop[mcp]'.\n"
+    )
+
+
+def test_a_person_approves_what_is_sent_with_what_hides_in_it_written_out() -> None:
+    card = read_card("git", {"name": "push", "inputSchema": {"type": "object"}})
+    question = approval(card, "clerk", {"to": "main\u202e", "more": "x" * 9_000}).question
+    assert '"to":"main\\u202e"' in question and question.endswith("characters in all). May it?")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from ripstop.kernel.effects import AskPerson, Field, PersonAnswered
-from ripstop.visible_text import without_hidden
+from ripstop.visible_text import visible_json, without_hidden
 
 from .card import ToolCard, clean
 
@@ -32,10 +32,12 @@ class CannotAsk(Exception):
 
 
 def approval(card: ToolCard, agent: str, arguments: Mapping[str, Any]) -> AskPerson:
-    """May this call be made?"""
-    given = msgspec.json.encode(arguments).decode()
+    """May this call be made? The person sees what is sent, with what hides in it written out."""
+    given = visible_json(msgspec.json.encode(arguments).decode())
+    if len(given) > LONGEST_MESSAGE:
+        given = f"{given[:LONGEST_MESSAGE]}… ({len(given):,} characters in all)"
     return AskPerson(
-        question=f"{agent or 'The workflow'} wants to call {card.name} with {clean(given, LONGEST_MESSAGE)}. May it?",
+        question=f"{agent or 'The workflow'} wants to call {card.name} with {given}. May it?",
         title=card.name,
         choices={"approve": "", "reject": ""},
         other="reject",

@@ -125,6 +125,8 @@ class ServerTools:
         self._servers = {spec.name: Server(spec, pins) for spec in servers}
         self._not_agreed = not_agreed
         self._waiting: OrderedDict[str, InputRequiredResult] = OrderedDict()
+        self._preparing: set[asyncio.Task[None]] = set()
+        """Connections that are being opened, although the start of a run has stopped waiting for them."""
         self._calls: Any = None
         """The module `call`, once it is needed."""
 
@@ -187,10 +189,15 @@ class ServerTools:
         wanted = {server_of(name) for name in names}
         servers = [server for name, server in self._servers.items() if name in wanted and server.pinned]
         tasks = [asyncio.create_task(_connected(server)) for server in servers]
+        self._preparing.update(tasks)
         if tasks:
             await asyncio.wait(tasks, timeout=PREPARING)
+        self._preparing = {task for task in self._preparing if not task.done()}
 
     async def close(self) -> None:
+        for task in self._preparing:
+            task.cancel()
+        await asyncio.gather(*self._preparing, return_exceptions=True)
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
     def _find(self, name: str) -> tuple[Server, ToolCard] | None:
