@@ -51,7 +51,7 @@ class ChatServer(NamedTuple):
 
 
 @asynccontextmanager
-async def chat_server(folder: Path, streams: int = 8, **bounds: Any) -> AsyncIterator[ChatServer]:
+async def chat_server(folder: Path, streams: int = 8, seconds: float = 30, **bounds: Any) -> AsyncIterator[ChatServer]:
     bot = write_bot(folder)
     settings = Settings(store=f"sqlite:{folder / 'journal.db'}")
     may_reply = asyncio.Event()
@@ -71,7 +71,7 @@ async def chat_server(folder: Path, streams: int = 8, **bounds: Any) -> AsyncIte
         client = httpx2.AsyncClient(
             base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {TOKEN}"}, timeout=20
         )
-        async with asyncio.timeout(30), client, serving(door, listener, grace=1):
+        async with asyncio.timeout(seconds), client, serving(door, listener, grace=1):
             try:
                 yield ChatServer(app, face, client, port, may_reply)
             finally:

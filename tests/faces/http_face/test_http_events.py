@@ -177,10 +177,10 @@ def test_streams_end_when_the_server_stops_and_when_the_session_ends(tmp_path: P
 def test_refuses_positions_that_are_not_in_the_session(tmp_path: Path) -> None:
     async def story(server: ChatServer) -> None:
         await server.say("one", "m1", params={"wait": 10})
-        for last in ("x", "-1", "1.5.2", "9999999999999", "1e3", "999", "٣"):
+        for last in ("x", "-1", "1.5.2", "9" * 13, "1e3", "999", "٣"):
             headers = [(b"last-event-id", last.encode())]
             reply = await server.client.get("/conversations/shop/ann/events", headers=headers)
-            assert reply.status_code == 422, last
+            assert reply.status_code == (409 if last == "999" else 422), last
 
     tell(tmp_path, story)
 

@@ -48,7 +48,7 @@ class HttpFace:
         self._chats = chats
         self._workflows = dict(workflows)
         self._slots = slots or StreamSlots()
-        self._document = as_json(openapi_document())
+        self._document = as_json(openapi_document(self.served))
         self.stopping = asyncio.Event()
         """Set when the server stops: streams end, and requests that wait are answered."""
         self.asgi = Starlette(
@@ -118,7 +118,7 @@ class HttpFace:
         run = (await engine.look(run_id)).run
         style, after = engine.style(run), position.record - 1
         if after > run.length:
-            raise RequestRefused(422, "`Last-Event-ID` is ahead of the session.", "Leave it out to begin at the start.")
+            raise RequestRefused(409, "`Last-Event-ID` is ahead of the session.", "Leave it out to begin at the start.")
 
         async def events_of(record: Record) -> list[ShownEvent]:
             shown = []

@@ -1,5 +1,6 @@
 """The OpenAPI document of the HTTP face: every path, with everything that it can answer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ ERRORS = {
     404: "There is no such workflow or session.",
     405: "This method is not possible here.",
     408: "The body did not arrive in time.",
-    409: "The session has ended.",
+    409: "The session has ended, or does not have the event to continue after.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     421: "The server does not answer under this name.",
@@ -38,7 +39,7 @@ class Accepted(msgspec.Struct, frozen=True):
     session: str
 
 
-def openapi_document() -> dict[str, Any]:
+def openapi_document(workflows: Sequence[str]) -> dict[str, Any]:
     (message, view, accepted), schemas = msgspec.json.schema_components(
         [NewMessage, SessionView, Accepted], ref_template=_REF
     )
@@ -57,11 +58,11 @@ def openapi_document() -> dict[str, Any]:
             "/healthz": {"get": _get("health", "Whether the server works", health)},
             "/openapi.json": {"get": _get("openapi", "This document", {"type": "object"})},
             session: {
-                "parameters": _names(),
+                "parameters": _names(workflows),
                 "get": _get("session", "A session as it is now", view, 404, 422),
             },
-            f"{session}/messages": {"parameters": _names(), "post": _post(message, view, accepted)},
-            f"{session}/events": {"parameters": _names(), "get": _stream()},
+            f"{session}/messages": {"parameters": _names(workflows), "post": _post(message, view, accepted)},
+            f"{session}/events": {"parameters": _names(workflows), "get": _stream()},
         },
         "components": {
             "schemas": schemas,
@@ -105,14 +106,14 @@ def _get(name: str, summary: str, schema: Any, *errors: int) -> dict[str, Any]:
     }
 
 
-def _names() -> list[dict[str, Any]]:
+def _names(workflows: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
             "name": "workflow",
             "in": "path",
             "required": True,
             "description": "One of the workflows that the server was started with.",
-            "schema": {"type": "string", "minLength": 1},
+            "schema": {"enum": list(workflows)},
         },
         {"name": "session", "in": "path", "required": True, "schema": {"type": "string", "pattern": SESSION}},
     ]
@@ -143,13 +144,23 @@ def _stream() -> dict[str, Any]:
         "name": "Last-Event-ID",
         "in": "header",
         "description": "The id of the last event that the client has; the stream continues after it.",
-        "schema": {"type": "string", "pattern": EVENT_ID},
+        "schema": {"type": "string", "pattern": f"^$|{EVENT_ID}"},
     }
     summary = "What happens to a session, as server-sent events"
-    good = {"200": {"description": summary, "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+    event = {
+        "type": "object",
+        "description": "An event. Its data is a JSON object.",
+        "properties": {
+            "event": {"type": "string", "description": "message, status, action, timer, taken or token"},
+            "id": {"type": "string", "pattern": EVENT_ID},
+            "data": {"type": "string", "contentMediaType": JSON_TYPE},
+        },
+        "required": ["event", "data"],
+    }
+    good = {"200": {"description": summary, "content": {"text/event-stream": {"schema": event}}}}
     return {
         "operationId": "events",
         "summary": summary,
         "parameters": [last],
-        "responses": _responses(good, 404, 422),
+        "responses": _responses(good, 404, 409, 422),
     }
