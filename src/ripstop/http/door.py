@@ -109,7 +109,10 @@ class Door:
     async def _admitted(self, scope: Scope, receive: Receive) -> bytes:
         """The body of a request that may pass. Raises `RequestRefused`."""
         headers: Headers = scope["headers"]
-        given = {name: [value for one, value in headers if one.lower() == name] for name in _ONCE}
+        given: dict[bytes, list[bytes]] = {name: [] for name in _ONCE}
+        for name, value in headers:
+            if (values := given.get(name.lower())) is not None:
+                values.append(value)
         host = self._checked_host(scope, given[b"host"])
         self._check_token(scope, given[b"authorization"])
         self._check_origin(host, given[b"origin"], given[b"sec-fetch-site"])
