@@ -19,7 +19,7 @@ from ripstop.styles.conversation.definition import Bot, config_hash
 from tests.definitions.conversation.bots import first_form, second_form, write
 from tests.definitions.test_graph_schema import accepts
 
-HERE = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+HERE = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 KEYS = st.sampled_from(
     sorted({*BOT["properties"], *DESCRIBED, *OPTIONS, *ENDPOINT["properties"], "id", "flow_id", "condition", "endpoint",
             "type", "patterns", "delay", "message", "action", "target", "params", "purpose", "parameters", "x y"})
