@@ -40,7 +40,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "s.jsonl").write_text("\n".join(map(json.dumps, SCRIPT)))
     (folder / "server.py").write_text((HARNESS / "hostile_mcp.py").read_text())
     (folder / "ripstop.toml").write_text(
-        f'[mcp.shop]\ncommand = ["{sys.executable}", "server.py", "garbage", "called"]\ntimeout = 20\n'
+        f'[mcp.shop]\ncommand = ["{sys.executable}", "server.py", "garbage", "called"]\ntimeout = 300\n'
     )
     monkeypatch.chdir(folder)
     return folder

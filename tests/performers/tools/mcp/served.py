@@ -21,10 +21,10 @@ from ripstop.runtime.performers import Request
 from tests.performers.requests import tool_request
 
 HARNESS = Path(__file__).parents[3] / "harness"
-SHOP = ServerSpec(name="shop", command=("in this process",), timeout=20)
+SHOP = ServerSpec(name="shop", command=("in this process",), timeout=300)
 
 
-def hostile(mode: str, *more: str, timeout: float = 20) -> ServerSpec:
+def hostile(mode: str, *more: str, timeout: float = 300) -> ServerSpec:
     return ServerSpec(name="h", command=(sys.executable, str(HARNESS / "hostile_mcp.py"), mode, *more), timeout=timeout)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripstop.kernel.errors import UsageError
@@ -37,6 +37,7 @@ def a_card(**more: Any) -> ToolCard:
     return read_card("git", {"name": "status", "description": "Show it.", "inputSchema": OBJECT, **more})
 
 
+@settings(max_examples=50)
 @given(st.lists(ANYTHING | TOOLS, max_size=6))
 def test_whatever_a_server_lists_is_a_card_or_a_note(tools: list[Any]) -> None:
     listing = ToolListing("git")

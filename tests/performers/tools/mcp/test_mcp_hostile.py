@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.kernel.effects import Answer, ToolReturned
-from ripstop.performers.tools.mcp import listing
+from ripstop.performers.tools.mcp import connection, listing
 from ripstop.performers.tools.mcp.card import read_card
 from ripstop.performers.tools.mcp.forms import approval
 from ripstop.performers.tools.mcp.listing import ToolListing
@@ -24,12 +24,12 @@ def listed(mode: str) -> ToolListing:
     return asyncio.run(list_tools(hostile(mode)))
 
 
-def called(mode: str, folder: Path, timeout: float = 20) -> Answer | None:
+def called(mode: str, folder: Path) -> Answer | None:
     """Call a tool that the user agreed to when the server still behaved."""
 
     async def story() -> Answer | None:
         before = await list_tools(hostile("garbage"))
-        async with trusted(hostile(mode, timeout=timeout), folder, before) as tools:
+        async with trusted(hostile(mode), folder, before) as tools:
             return await tools.perform(call("h__echo", text="hello"))
 
     return asyncio.run(story())
@@ -85,16 +85,43 @@ def test_a_server_that_hangs_is_given_up_and_killed(tmp_path: Path) -> None:
         async with trusted(hostile("hangs", timeout=1), tmp_path, before) as tools:
             with pytest.raises(InDoubt, match="did not answer within 1 s"):
                 await tools.perform(call("h__echo", text="hello"))
-            connection = tools._servers["h"]._connection
-            assert connection is not None and not connection.is_open
-            assert connection._owner is not None
-            async with asyncio.timeout(30):
-                await connection._owner
+            used = tools._servers["h"]._connection
+            assert used is not None and used._owner is not None and not used.is_open
+            await used._owner
 
     asyncio.run(story())
 
 
-def test_a_server_that_says_nothing_is_given_up() -> None:
+def test_a_call_that_waits_for_its_turn_is_made_on_another_connection_if_the_one_before_timed_out(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        before = await list_tools(hostile("garbage"))
+        async with trusted(hostile("hangs", timeout=1), tmp_path, before) as tools:
+            calls = (tools.perform(call("h__echo", text=text)) for text in ("first", "second"))
+            doubts = await asyncio.gather(*calls, return_exceptions=True)
+            assert [str(doubt) for doubt in doubts] == ["h__echo did not answer within 1 s"] * 2
+
+    asyncio.run(story())
+
+
+def test_a_server_that_is_being_connected_to_is_left_at_once(tmp_path: Path) -> None:
+    async def story() -> None:
+        before = await list_tools(hostile("garbage"))
+        async with trusted(hostile("silent", timeout=600), tmp_path, before) as tools:
+            preparing = asyncio.create_task(tools.prepare(["h__echo"]))
+            while not tools._preparing:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)
+            preparing.cancel()
+            await tools.close()
+            assert all(task.cancelled() for task in tools._preparing)
+
+    asyncio.run(story())
+
+
+def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "OPENING", 1.0)
     with pytest.raises(NotConnected, match="'h' cannot be used: it did not answer within 1 s"):
         asyncio.run(list_tools(hostile("silent", timeout=1)))
 
@@ -158,7 +185,8 @@ time.sleep(600)
 """
 
 
-def test_what_a_server_started_is_killed_with_it(tmp_path: Path) -> None:
+def test_what_a_server_started_is_killed_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "OPENING", 2.0)
     (tmp_path / "server.py").write_text(HELPER)
     note = tmp_path / "pid"
     spec = ServerSpec(name="h", command=(sys.executable, str(tmp_path / "server.py"), str(note)), timeout=1)

@@ -105,7 +105,7 @@ async def over_http(server: MCPServer) -> AsyncIterator[None]:
 
 
 def test_tools_of_a_server_over_http_can_be_called(tmp_path: Path) -> None:
-    spec = ServerSpec(name="shop", url=LOCAL, timeout=20, allow_private=True)
+    spec = ServerSpec(name="shop", url=LOCAL, timeout=300, allow_private=True)
 
     async def story() -> None:
         async with over_http(shop(tmp_path / "done")):
@@ -117,6 +117,6 @@ def test_tools_of_a_server_over_http_can_be_called(tmp_path: Path) -> None:
 
 
 def test_a_server_that_cannot_be_reached_is_said() -> None:
-    spec = ServerSpec(name="shop", url="http://127.0.0.1:1/mcp", timeout=20, project="/cloned")
+    spec = ServerSpec(name="shop", url="http://127.0.0.1:1/mcp", timeout=300, project="/cloned")
     with pytest.raises(NotConnected, match=r"'shop' cannot be used: 127\.0\.0\.1 is at 127\.0\.0\.1"):
         asyncio.run(list_tools(spec))

@@ -34,10 +34,10 @@ from pydantic import FileUrl, ValidationError
 from ripstop.files.private_files import make_folder
 from ripstop.kernel.effects import Answer, AskPerson, PersonAnswered
 from ripstop.performers.tools.context import workspace_of
-from ripstop.runtime.performers import Kind, Refused, Request
+from ripstop.runtime.performers import Kind, Refused, Request, TryAgain
 
 from .card import ToolCard
-from .connection import Connection
+from .connection import Connection, ConnectionOver
 from .forms import ACCEPT, CannotAsk, elicit_content, form_question, key_of, url_question
 from .results import broken_off, read_error, read_result
 from .schema_check import schema_problem, wrong_arguments
@@ -45,6 +45,8 @@ from .server import ServerSpec
 
 MOST_ROUNDS = 10
 """Times that a call is made again because the server needs something."""
+MOST_CONNECTIONS = 3
+"""That end while a call waits for its turn."""
 MOST_QUESTIONS = 20
 """Of one call."""
 MOST_TRIES = 5
@@ -88,32 +90,42 @@ class ServerCall:
 
     async def make(self, connect: Callable[[], Awaitable[Connection]]) -> Answer | None:
         """`None`: a person has to answer first."""
-        key = self._request.key
-        needs = self._waiting.get(key)
+        needs = self._waiting.get(self._request.key)
         given = await self._inputs(needs) if needs else {}
         if given is None:
             return None
-        connection = await connect()
-        async with connection.calling(self):
-            for number in range(MOST_ROUNDS):
-                result = None
-                try:
-                    result = await self._leg(connection, given or None, needs.request_state if needs else None)
-                except _Parked:
-                    return None
-                except _Again:
-                    if number:
-                        raise Refused(f"{self._card.name}: the server does not accept its own state.") from None
-                    needs, given = None, {}
-                    self._asked.clear()
-                if isinstance(result, CallToolResult):
-                    self._waiting.pop(key, None)
-                    return read_result(self._card, result)
-                if isinstance(result, InputRequiredResult):
-                    self._waiting[key] = needs = result
-                    given = await self._inputs(needs)
-                    if given is None:
-                        return None
+        for _ in range(MOST_CONNECTIONS):
+            connection = await connect()
+            try:
+                async with connection.calling(self):
+                    return await self._rounds(connection, needs, given)
+            except ConnectionOver:
+                continue
+            except _Parked:
+                return None
+        raise TryAgain(f"The MCP server {self._server.name!r} ends its connections.")
+
+    async def _rounds(
+        self, connection: Connection, needs: InputRequiredResult | None, given: InputResponses
+    ) -> Answer | None:
+        """Call until there is a result. Raises `_Parked`."""
+        for number in range(MOST_ROUNDS):
+            result = None
+            try:
+                result = await self._leg(connection, given or None, needs.request_state if needs else None)
+            except _Again:
+                if number:
+                    raise Refused(f"{self._card.name}: the server does not accept its own state.") from None
+                needs, given = None, {}
+                self._asked.clear()
+            if isinstance(result, CallToolResult):
+                return read_result(self._card, result)
+            if isinstance(result, InputRequiredResult):
+                self._waiting[self._request.key] = needs = result
+                answered = await self._inputs(needs)
+                if answered is None:
+                    raise _Parked
+                given = answered
         raise Refused(f"{self._card.name}: the server asked for input more than {MOST_ROUNDS} times.")
 
     async def _leg(

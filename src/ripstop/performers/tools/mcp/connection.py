@@ -32,6 +32,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
+from ripstop import __version__
 from ripstop.security.redaction import redacted
 
 from .card import clean
@@ -46,6 +47,8 @@ for _name in ("mcp", "client"):
 
 IDLE = 300.0
 """Seconds after which a connection that nobody uses is closed."""
+OPENING = 60.0
+"""Seconds that connecting can take, if the time limit of calls is not longer: some servers are downloaded first."""
 CLOSING = 10.0
 """Seconds that closing can take."""
 LONGEST_REASON = 600
@@ -53,6 +56,10 @@ LONGEST_REASON = 600
 
 class CannotConnect(Exception):
     """Raised if a server cannot be used; says why."""
+
+
+class ConnectionOver(Exception):
+    """Raised if a connection has ended while a call waited for its turn; nothing was sent."""
 
 
 class Caller(Protocol):
@@ -77,6 +84,7 @@ class Connection:
         self._caller: Caller | None = None
         self._calls = 0
         self._suspect = False
+        self._is_listed = False
         self._used = asyncio.Event()
         self._over = asyncio.Event()
         self._reason = ""
@@ -102,15 +110,20 @@ class Connection:
 
     async def close(self) -> None:
         self._over.set()
-        if self._owner is not None:
-            await asyncio.wait([self._owner], timeout=CLOSING)
-            if not self._owner.done():
-                self._owner.cancel()
+        if self._owner is None:
+            return
+        if not self._is_listed:  # it does not look whether it is over
+            self._owner.cancel()
+        await asyncio.wait([self._owner], timeout=CLOSING)
+        if not self._owner.done():
+            self._owner.cancel()
 
     @asynccontextmanager
     async def calling(self, caller: Caller) -> AsyncIterator["Connection"]:
-        """Make calls for a caller, who answers what the server asks meanwhile."""
+        """Make calls for a caller, who answers what the server asks meanwhile. Raises `ConnectionOver`."""
         async with self._one_call if self._is_legacy else nullcontext():
+            if not self.is_open:
+                raise ConnectionOver
             self._calls += 1
             if self._is_legacy:
                 self._caller = caller
@@ -163,10 +176,11 @@ class Connection:
     async def _own(self, opened: "asyncio.Future[None]") -> None:
         try:
             async with AsyncExitStack() as stack:
-                async with asyncio.timeout(self._server.timeout):
+                async with asyncio.timeout(max(self._server.timeout, OPENING)):
                     client = await stack.enter_async_context(self._client())
                     self._session = client.session
                     await self._list()
+                self._is_listed = True
                 opened.set_result(None)
                 await self._until_over()
         except BaseException as error:  # of the server, the SDK or anyio; also groups of them
@@ -186,7 +200,7 @@ class Connection:
             cache=None,
             elicitation_callback=self._elicit,
             list_roots_callback=self._roots,
-            client_info=Implementation(name="ripstop", version="1"),
+            client_info=Implementation(name="ripstop", version=__version__),
         )
 
     @asynccontextmanager
@@ -246,7 +260,7 @@ class Connection:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, TimeoutError):
-            return f"it did not answer within {self._server.timeout:g} s"
+            return f"it did not answer within {max(self._server.timeout, OPENING):g} s"
         if isinstance(error, ValidationError):
             return "its answer has the wrong shape"
         return error.message if isinstance(error, MCPError) else str(error) or type(error).__name__

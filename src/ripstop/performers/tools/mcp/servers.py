@@ -163,7 +163,14 @@ class ServerTools:
         if server.spec.needs_approval(card) and not await _approved(card, request):
             return None
         call = module.ServerCall(request, server.spec, card, self._waiting)
-        answer: Answer | None = await call.make(lambda: self._connection_for(server, card))
+        answer: Answer | None = None
+        parked = False
+        try:
+            answer = await call.make(lambda: self._connection_for(server, card))
+            parked = answer is None
+        finally:
+            if not parked:
+                self._waiting.pop(request.key, None)
         while len(self._waiting) > MOST_WAITING:
             self._waiting.popitem(last=False)
         return answer
