@@ -317,7 +317,7 @@ PARTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(st.lists(PARTS, max_size=12))
 def test_no_bytes_without_token_get_in_or_break_the_server(server: Server, parts: list[bytes]) -> None:
     runner, port, inside = server

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.requests import Request
 
@@ -192,6 +192,7 @@ def test_a_stream_of_a_session_that_does_not_exist_is_refused(tmp_path: Path) ->
     tell(tmp_path, story)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from([0.0, 0.002]), max_size=12))
 def test_pauses_lose_no_item(delays: list[float]) -> None:
     async def items() -> Any:
