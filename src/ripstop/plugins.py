@@ -74,7 +74,11 @@ BUILT_IN = (
         kits=("ripstop.styles.conversation:KIT", "ripstop.styles.conversation:PLANNING"),
         reader="ripstop.definitions.conversation.files:READER",
         http="ripstop.faces.http.conversation.application:open_face",
-        commands=(PluginCommand("serve", "ripstop.serving:serve", "Serve bots over HTTP, and work on the journal."),),
+        commands=(
+            PluginCommand("chat", "ripstop.faces.cli.conversation.commands:chat", "Talk to a bot."),
+            PluginCommand("sessions", "ripstop.faces.cli.conversation.sessions:sessions", "Look at sessions."),
+            PluginCommand("serve", "ripstop.serving:serve", "Serve bots over HTTP, and work on the journal."),
+        ),
     ),
     Plugin(
         name="pipeline",

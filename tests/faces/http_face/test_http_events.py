@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from ripstop.faces.http.conversation import event_stream
-from ripstop.faces.http.conversation.event_stream import DraftWords, ShownEvent, session_events, with_pauses
+from ripstop.faces.http.conversation.event_stream import ShownEvent, session_events, with_pauses
 from ripstop.faces.http.conversation.requests import stream_position
 from ripstop.kernel.events import Record, Warned
 from ripstop.runtime.live import Token
+from ripstop.services.conversation.draft_words import DraftWords
 from tests.faces.http_face.served_bot import ChatServer, chat_server, events
 
 Story = Callable[[ChatServer], Awaitable[None]]

@@ -11,6 +11,8 @@ from .summary import EXIT, GRACE, WAITING, exit_code, summary, way_command
 from .terminal import say, say_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ripstop.app import App
     from ripstop.kernel.run import Run
     from ripstop.runtime.engine import View
@@ -133,15 +135,20 @@ def _check_limit(app: "App", run: "Run[Any]") -> None:
 
 def tell_missing_tools(app: "App", run: "Run[Any]") -> None:
     """Say which tools of a run's agents this process does not have."""
-    reasons = {tool: app.why_missing(tool) for tool in app.missing_tools(run)}
+    tell_missing(app, app.missing_tools(run))
+
+
+def tell_missing(app: "App", tools: "Iterable[str]") -> None:
+    """Say why tools are missing, or how to bring them."""
+    reasons = {tool: app.why_missing(tool) for tool in tools}
     for reason in dict.fromkeys(filter(None, reasons.values())):
         say(reason, err=True)
     missing = [tool for tool, reason in reasons.items() if not reason]
     if missing:
         names = ", ".join(map(repr, missing))
-        tools = "the tool" if len(missing) == 1 else "the tools"
+        which = "the tool" if len(missing) == 1 else "the tools"
         say(
-            f"This process does not have {tools} {names}: calls wait for one that has. Bring them with "
+            f"This process does not have {which} {names}: calls wait for one that has. Bring them with "
             "--tools MODULE, or from a program.",
             err=True,
         )

@@ -15,9 +15,10 @@ import json
 import os
 import signal
 import sys
+import termios
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ripstop.visible_text import visible_line
 
@@ -30,8 +31,8 @@ NOTHING_LOST = "Interrupted. Nothing is lost"
 STOPPING = "stopping …"
 """The message that is shown at once, while calls under way get a moment to finish."""
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
-"""Erases the progress line, and shows the cursor that it hid."""
+_SHOW_CURSOR = "\r\x1b[2K\x1b[?25h\x1b[?2004l"
+"""Erases the progress line, shows the cursor that it hid, and ends what marks pasted text."""
 
 
 class _State:
@@ -49,6 +50,8 @@ class _State:
     """How many signals have asked to leave at once."""
     exit_code: int | None = None
     """The exit code, once it is known."""
+    modes: "list[Any] | None" = None
+    """How the terminal was before a command changed it."""
 
 
 _state = _State()
@@ -110,6 +113,31 @@ def undisturbed() -> Iterator[None]:
             _on_signal(_state.held[0], None)
 
 
+@contextlib.contextmanager
+def keys_at_once(handle: int) -> Iterator[Callable[[], None]]:
+    """Have a terminal pass every key on as it is pressed, unseen; only Ctrl-C and its like still act.
+
+    Gives what does so again, after the process was stopped and continued. However the process ends, unless it is
+    killed, the terminal is as before.
+    """
+    before = termios.tcgetattr(handle)
+
+    def set_modes() -> None:
+        modes = termios.tcgetattr(handle)
+        modes[3] &= ~(termios.ICANON | termios.ECHO)
+        modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
+        termios.tcsetattr(handle, termios.TCSADRAIN, modes)
+
+    _state.modes = before
+    set_modes()
+    try:
+        yield set_modes
+    finally:
+        _state.modes = None
+        with contextlib.suppress(termios.error):  # it was closed
+            termios.tcsetattr(handle, termios.TCSADRAIN, before)
+
+
 def interruption(resume: str = "") -> str:
     """The message for the person at the terminal; shown only once."""
     _state.told = True
@@ -164,6 +192,9 @@ def _leave(code: int, text: str = "") -> None:
         # RuntimeError: we are in the middle of a write to it; ValueError: it is closed; AttributeError: there is none
         with contextlib.suppress(OSError, RuntimeError, ValueError, AttributeError):
             stream.flush()
+    if _state.modes is not None:
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(0, termios.TCSANOW, _state.modes)
     with contextlib.suppress(OSError):
         if os.isatty(2):
             os.write(2, _SHOW_CURSOR.encode())

@@ -23,6 +23,7 @@ from .signals import leaving_at_once
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.live import Live
     from rich.status import Status
     from rich.text import Text
 
@@ -86,6 +87,30 @@ def live_line(console: "Console", text: "Text") -> "Iterator[Status]":
             _live_lines.remove(status)
 
 
+@contextmanager
+def live_area(console: "Console") -> "Iterator[Live]":
+    """Lines below everything else that are drawn again whenever they change (`Live.update`); gone at the end."""
+    from rich.live import Live
+
+    with Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop") as live:
+        _filter_proxies()
+        _live_lines.append(live)
+        try:
+            yield live
+        finally:
+            _live_lines.remove(live)
+
+
+@contextmanager
+def marked_pastes() -> Iterator[None]:
+    """Have the terminal say where a text that is pasted begins and ends."""
+    _write(sys.stdout, "\x1b[?2004h")
+    try:
+        yield
+    finally:
+        _write(sys.stdout, "\x1b[?2004l")
+
+
 def at_terminal(as_json: bool) -> bool:
     """Whether a person reads our output and types: they are asked on the spot then. Not those of a job with `&`."""
     if as_json or not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
@@ -125,7 +150,7 @@ def confirm(question: str) -> bool:
     return answer in ("y", "yes")
 
 
-_live_lines: "list[Status]" = []
+_live_lines: "list[Status | Live]" = []
 
 
 def _filter_proxies() -> None:

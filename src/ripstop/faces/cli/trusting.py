@@ -4,6 +4,7 @@ The question is asked on a terminal only. Elsewhere it could not be answered, so
 """
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -34,6 +35,24 @@ def with_consent(options: Options, work: Callable[[], int]) -> int:
             if options.as_json or not can_ask() or not _agrees([refusal]):
                 raise
             Consents().remember([refusal.named])
+
+
+def agree_or_warn(options: Options, settings: "Settings", named: str) -> None:
+    """Ask for consent to the URLs that a workflow's tools call; where nobody can be asked, or agrees, warn.
+
+    Only calls of these tools fail without it, so the others need not wait for it.
+    """
+    from ripstop.checks.trust import Trust
+    from ripstop.security.consent import Consents
+
+    refusals = Trust(settings).unagreed_endpoints(_endpoints_of_workflow(named) or ())
+    if not refusals:
+        return None
+    if not options.as_json and can_ask() and _agrees(refusals):
+        return Consents().remember([refusal.named for refusal in refusals])
+    for refusal in refusals:
+        say(f"warning: {str(refusal).replace('trust CONFIG', f'trust {shlex.quote(named)}')}", err=True)
+    return None
 
 
 def _agrees(refusals: "list[NotTrusted]") -> bool:

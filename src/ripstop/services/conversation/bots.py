@@ -34,6 +34,13 @@ class KnownBot(Struct, frozen=True):
     digest: str
     """Of the content: what a run's definition is compared with."""
 
+    @property
+    def own_tools(self) -> list[str]:
+        """The tools that a process has to bring: those without an address."""
+        tools = (tool.name for tool in self.bot.tools if not tool.endpoint and not tool.purpose)
+        flows = (flow.tool for flow in self.bot.flows if flow.tool and not self.bot.tool(flow.tool))
+        return list(dict.fromkeys((*tools, *flows)))
+
 
 class Bots:
     def __init__(self, app: App) -> None:

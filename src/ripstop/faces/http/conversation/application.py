@@ -21,10 +21,11 @@ from ripstop.kernel.errors import RipstopError, RunHasEnded, RunNotFound, UsageE
 from ripstop.kernel.events import Record
 from ripstop.runtime.words import text_in
 from ripstop.services.conversation.chats import Chats
+from ripstop.services.conversation.draft_words import DraftWords
 from ripstop.services.conversation.session_names import run_of
 
 from .errors import answer_error
-from .event_stream import DraftWords, EventStreamResponse, ShownEvent, StreamSlots, session_events
+from .event_stream import EventStreamResponse, ShownEvent, StreamSlots, session_events
 from .openapi import Accepted, openapi_document
 from .requests import JSON_TYPE, as_json, new_message, seconds_to_wait, session_name, stream_position
 from .served_bots import served_bots

@@ -20,6 +20,7 @@ from ripstop.http.asgi import Headers, Receive, Scope, Send
 from ripstop.http.refusals import too_many
 from ripstop.kernel.events import Record
 from ripstop.runtime.live import LiveEvent, Token
+from ripstop.services.conversation.draft_words import DraftWords
 
 from .requests import StreamPosition, as_json
 
@@ -56,23 +57,6 @@ class StreamSlots:
 class ShownEvent(NamedTuple):
     kind: str
     data: dict[str, Any]
-
-
-class DraftWords:
-    """The words for the user in replies that are still being written."""
-
-    def __init__(self, make_reader: Callable[[], Callable[[str], str]]) -> None:
-        self._make_reader = make_reader
-        self._number = self._attempt = 0
-        self._read = make_reader()
-
-    def words(self, token: Token) -> str:
-        """The words in a piece; empty for a late piece of an attempt that was given up."""
-        if (token.number, token.attempt) < (self._number, self._attempt):
-            return ""
-        if (token.number, token.attempt) != (self._number, self._attempt):
-            self._number, self._attempt, self._read = token.number, token.attempt, self._make_reader()
-        return self._read(token.text)
 
 
 async def session_events(
