@@ -78,6 +78,7 @@ BUILT_IN = (
             PluginCommand("chat", "ripstop.faces.cli.conversation.commands:chat", "Talk to a bot."),
             PluginCommand("sessions", "ripstop.faces.cli.conversation.sessions:sessions", "Look at sessions."),
             PluginCommand("serve", "ripstop.serving:serve", "Serve bots over HTTP, and work on the journal."),
+            PluginCommand("kb", "ripstop.faces.cli.conversation.knowledge:kb", "Search knowledge bases."),
         ),
     ),
     Plugin(

@@ -15,6 +15,7 @@ from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HALTED, HANDOFF, QUESTIO
 from ripstop.kernel.effects import AskPerson, CallTool, Field, PersonAnswered
 from ripstop.kernel.errors import RunUnreadable, UnknownRecord
 from ripstop.kernel.events import Answered, Asked, Record, Warned
+from ripstop.kernel.parts import Line, Talk
 from ripstop.kernel.resuming import Way, ways_on
 from ripstop.kernel.run import DOUBT, GUARD, Run
 from ripstop.kernel.style import Style
@@ -93,6 +94,8 @@ class DeskItem(Struct, frozen=True, kw_only=True):
     answers: list[GivenAnswer] = []
     """The answers to earlier questions of the same purpose, the oldest first."""
     evidence: list[ShownRecord] = []
+    talk: list[Line] = []
+    """What was said until now, in a conversation that was handed over; then `answers` and `evidence` are empty."""
     ways: list[dict[str, Any]] = []
     """How a run that cannot go on can be continued."""
 
@@ -172,6 +175,8 @@ async def _with_texts(engine: Engine, question: Question, item: DeskItem) -> Des
         return item
     try:
         records = await engine.journal.read(item.run)
+        if item.kind == HANDOFF:
+            return replace(item, talk=await _talk(engine, item.run))
     except (RunUnreadable, UnknownRecord):
         return item
     earlier = [
@@ -187,6 +192,11 @@ async def _with_texts(engine: Engine, question: Question, item: DeskItem) -> Des
         answers=[given for _, given in earlier],
         evidence=[_evidence(records[number - 1]) for number in numbers],
     )
+
+
+async def _talk(engine: Engine, run_id: str) -> list[Line]:
+    run = (await engine.look(run_id)).run
+    return [line for part in engine.style(run).parts(run) if isinstance(part, Talk) for line in part.lines]
 
 
 def answers_in(records: Iterable[Record]) -> list[tuple[AskPerson, GivenAnswer]]:

@@ -14,6 +14,7 @@ from .words import CHOICE, TEXT, first_line, one_of
 
 if TYPE_CHECKING:
     from ripstop.kernel.errors import UsageError
+    from ripstop.kernel.run import Run
     from ripstop.runtime.engine import Engine
 
     from .editing import EditedCopy
@@ -55,6 +56,9 @@ def answer(
       ripstop answer deploy-k3f9x/12 happened "release 4 is live"
       ripstop answer draft-k3f9x/9 edit --file draft.md
       ripstop answer draft-k3f9x/9 "Name the risks." --field severity=major
+      ripstop answer chat:shop:ann/77 "Your parcel is at the depot."
+
+    A conversation that was handed over stays on the desk until it is answered with `release`.
     """
     from ripstop.opening import open_engine
 
@@ -68,20 +72,46 @@ def answer(
 
     async def tell() -> Any:
         async with open_engine(options.settings()) as engine:
-            opened = (await engine.look(run_id)).run.open.get(int(number))
+            asked = await _asked_now(engine, run_id, int(number), name)
+            opened = (await engine.look(run_id)).run.open.get(asked)
             said = _said(opened.command if opened else None, words, text, content)
-            if await _edits_here(options, engine, run_id, int(number), said):
-                await _answer_from_editor(engine, run_id, int(number), {**said, "fields": given, "by": name})
+            if await _edits_here(options, engine, run_id, asked, said):
+                await _answer_from_editor(engine, run_id, asked, {**said, "fields": given, "by": name})
             else:
-                await answer_or_keep(engine, run_id, int(number), {**said, "fields": given, "by": name})
-            recorded = await recorded_answer(engine, run_id, int(number))
-            return recorded, await seen_status(engine, run_id, (await engine.look(run_id)).status)
+                await answer_or_keep(engine, run_id, asked, {**said, "fields": given, "by": name})
+            recorded = await recorded_answer(engine, run_id, asked)
+            view = await engine.look(run_id)
+            return recorded, await seen_status(engine, run_id, view.status), _handed_over(view.run)
 
-    recorded, status = asyncio.run(tell())
+    recorded, status, stays = asyncio.run(tell())
     if options.as_json:
         return say_json({"run": run_id, "status": status})
     resume = f"  Resume it:  ripstop resume {run_id}" if status == "interrupted" else ""
-    return say(f"Answered: {recorded}. {run_id} is {status}.{resume}")
+    say(f"Answered: {recorded}. {run_id} is {status}.{resume}")
+    return say((f"The conversation stays on the desk as {run_id}/{stays}.", "dim")) if stays else None
+
+
+async def _asked_now(engine: "Engine", run_id: str, number: int, by: str) -> int:
+    """The number of a question now. A conversation is asked for again with every answer, so the number that its person
+    knows still means it, as long as nobody else has answered."""
+    from ripstop.kernel.desk_kinds import HANDOFF
+    from ripstop.views import answers_in
+
+    run = (await engine.look(run_id)).run
+    now = _handed_over(run)
+    if number in run.open or not now:
+        return number
+    given = [one for ask, one in answers_in(await engine.journal.read(run_id)) if ask.purpose == HANDOFF]
+    since = [one for one in given if one.to >= number]
+    return now if since and since[0].to == number and all(one.by == by for one in since) else number
+
+
+def _handed_over(run: "Run[Any]") -> int:
+    """The number of the question whether a person gives a conversation back; 0 if none has it."""
+    from ripstop.kernel.desk_kinds import HANDOFF
+
+    questions = (n for n, opened in run.open.items() if getattr(opened.command, "purpose", "") == HANDOFF)
+    return next(questions, 0)
 
 
 def _said(ask: Any, words: str, text: str, content: str | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.kernel.desk_kinds import KINDS, SET_ASIDE, STUCK
+from ripstop.kernel.desk_kinds import HANDOFF, KINDS, SET_ASIDE, STUCK
 
 from .options import Options, shared_options
 from .terminal import console_for, say, say_json
@@ -19,6 +19,8 @@ CHANGES_SHOWN = 2000
 """Lines of a difference that are shown; a terminal takes long for more."""
 ANSWERS_SHOWN = 10
 """Earlier answers; `--json` has all of them."""
+LINES_SHOWN = 40
+"""Of a conversation; `--json` has all of them."""
 
 
 @click.command(short_help="List what waits for a person, over all runs.")
@@ -30,7 +32,7 @@ ANSWERS_SHOWN = 10
 @click.pass_obj
 def desk(options: Options, item: str | None, to: str | None, kind: str | None, run_id: str | None) -> None:
     """List everything that waits for a person, over all runs: reviews, questions, effects in doubt, guards that ask,
-    and runs that are stuck or set aside, each with what can be done.
+    conversations that were handed over, and runs that are stuck or set aside, each with what can be done.
 
     With ID, one of them with the text behind it: in a terminal a document is rendered, and one that you have seen
     before is shown as what has changed since. Written to a file or a pipe, it is there as it is.
@@ -136,6 +138,8 @@ def _show_texts(one: "DeskItem", most: int | None) -> None:
     console, rest = console_for(), f"ripstop desk {one.id}"
     for given in one.answers[-ANSWERS_SHOWN:]:
         print_indented(console, 2, (given_words(given), "dim"))
+    for line in one.talk[-LINES_SHOWN:]:
+        print_indented(console, 4, (f"{line.by}:  ", "dim" if line.is_reply else "bold"), _indented(line.text))
     for record in one.evidence:
         print_indented(console, 4, (f"record {record.number}  ", "dim"), record.text)
     if one.document is not None and (most is None or not one.difference):
@@ -147,6 +151,11 @@ def _show_texts(one: "DeskItem", most: int | None) -> None:
         print_difference(console, one.difference, most or CHANGES_SHOWN, rest if most else f"{rest} --json")
 
 
+def _indented(text: str) -> str:
+    """Further lines of a text are set off, so that none of them looks like what somebody else has said."""
+    return text.replace("\n", "\n  ")
+
+
 def _show_commands(one: "DeskItem", whole: bool) -> None:
     if one.kind == STUCK:
         return say(
@@ -154,6 +163,9 @@ def _show_commands(one: "DeskItem", whole: bool) -> None:
         )
     if one.kind == SET_ASIDE:
         return say((f"  ripstop resume {one.run}   ·   ripstop cancel {one.run}", "dim"))
+    if one.kind == HANDOFF:
+        say((f"  ripstop answer {one.id} TEXT   ·   ripstop answer {one.id} release", "dim"))
+        return say((f"  ripstop chat --as-desk {one.run}", "dim"))
     needed = {name: field for name, field in one.fields.items() if whole or field.required}
     say((f"  ripstop {answer_command(one.id, one.choices, field_options(needed))}", "dim"))
     for line in choices_line(one.choices):

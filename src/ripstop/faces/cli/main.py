@@ -20,7 +20,6 @@ from .complaints import complaint_about, tell_person, tell_program
 from .desk import desk
 from .doctor import doctor
 from .drawing import graph
-from .knowledge import kb
 from .looking import log, runs, show, verify, why
 from .models import model
 from .options import Options
@@ -134,7 +133,7 @@ def cli(
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Work": (run, resume, work),
-    "Look": (runs, show, log, why, graph, kb),
+    "Look": (runs, show, log, why, graph),
     "Steer": (desk, answer, act, cancel, fork),
     "Prepare": (styles, init, check, schema, model, trust, tools, doctor),
     "Keep": (verify, backup, forget),

@@ -12,7 +12,7 @@ from ripstop.faces.cli.options import Options
 from ripstop.faces.cli.output import keep_working_without_readers
 from ripstop.faces.cli.signals import interruption, resume_with, stop_requested, undisturbed
 from ripstop.faces.cli.summary import GRACE
-from ripstop.faces.cli.terminal import at_terminal, say, say_json, say_text
+from ripstop.faces.cli.terminal import at_terminal, console_for, say, say_json
 from ripstop.faces.cli.words import command_for
 from ripstop.kernel.errors import UsageError
 
@@ -119,10 +119,12 @@ async def _tell(side: DeskSide, before: "Run[Any]", with_history: bool) -> None:
     if side.options.as_json:
         return say_json(plain(session))
     if with_history:
+        from ripstop.faces.cli.paragraphs import print_indented
+
         run = (await side.chats.app.engine.look(side.run_id)).run
         for line in spoken_before(run):
             say((f"{line.by or line.side}:", "bold"))
-            say_text(line.text)
+            print_indented(console_for(), 2, line.text)
     return say(f"{session.run} is {session.status}.", err=True)
 
 
