@@ -306,3 +306,9 @@ def test_the_knowledge_base_is_searched_before_the_plan_and_before_every_answer(
 def test_a_knowledge_base_that_cannot_be_read_does_not_keep_the_bot_from_answering() -> None:
     story = Story(bot(knowledge="/gone")).hear("Hello").answer(Failed(reason="no such folder", fault="definition"))
     assert isinstance(story.asked[0], StartRun)
+
+
+@pytest.mark.parametrize("kind", ["TOOL", "SYSTEM"])
+def test_a_hand_over_by_another_name_is_a_hand_over(kind: str) -> None:
+    story = Story().ready().hear("A person").decides("processing", "Yes.", action(kind, "handoff_to", type="team"))
+    assert story.statuses == ["transferred"] and story.decided[0].visible is False

@@ -5,11 +5,11 @@ from collections.abc import Collection
 from ripstop.definitions.problems import nearest
 from ripstop.definitions.yaml_tree import Value
 from ripstop.styles.conversation.definition import BotTool, Skill
+from ripstop.styles.conversation.purposes import purpose_named
 
 from .bot_fields import BotFields, Fields, first_of, inner
 from .endpoints import FIELDS as OF_ENDPOINT
 from .endpoints import read_endpoint
-from .purposes import purpose_of
 from .schema import LONGEST_NAME, MOST_SKILLS, SKILL
 
 FIELDS = (*SKILL["properties"], *OF_ENDPOINT, "description", "tool", "parameters")
@@ -44,7 +44,8 @@ def read_skills(reader: BotFields, top: Fields, tools: Collection[BotTool]) -> t
 
 def _skill(reader: BotFields, path: str, key: str, item: Value, tools: Collection[str]) -> Skill | None:
     if isinstance(item.value, str):
-        return Skill(id=key, action=item.value.strip())
+        id = reader.name(item.place, " ".join(key.split()), "a skill", LONGEST_NAME)
+        return Skill(id=id, action=item.value.strip())
     if not isinstance(item.value, dict):
         reader.leave(item.place, path, f"a skill must be {reader.mapping_word}, but this is {item.kind}")
         return None
@@ -67,8 +68,8 @@ def _tools(reader: BotFields, fields: Fields, path: str, known: Collection[str])
         if name not in found:
             found.append(name)
         if name not in known:
-            wanted = purpose_of(name)
-            near = next((one for one in known if wanted and purpose_of(one) == wanted), "") or nearest(name, known)
+            wanted = purpose_named(name)
+            near = next((one for one in known if wanted and purpose_named(one) == wanted), "") or nearest(name, known)
             hint = f"did you mean {near!r}?" if near else "declare it in `tools`"
             reader.warn(named.place, f"the skill names a tool {name[:60]!r} that is not declared", hint)
     return tuple(found)

@@ -15,9 +15,9 @@ from ripstop.styles.conversation.definition import (
     TimerRule,
 )
 from ripstop.styles.conversation.plan import LONGEST_DELAY, MOST_TIMERS, seconds_of
+from ripstop.styles.conversation.purposes import purpose_named
 
 from .bot_fields import BotFields, Fields, as_number, first_of, inner
-from .purposes import purpose_of
 from .schema import LONGEST_MESSAGE, LONGEST_NAME, MOST_TRIGGERS, TIMER
 
 SECTION = "timers"
@@ -132,7 +132,7 @@ def _resolved(
     for one in (kind,) if kind else ("SYSTEM", "TOOL", "FLOW", "SKILL"):
         if target in targets[one]:
             return BotAction(one, target, params)  # type: ignore[arg-type]  # one of TYPES
-    purpose = purpose_of(target) if kind in ("", "SYSTEM", "TOOL") else ""
+    purpose = purpose_named(target) if kind in ("", "SYSTEM", "TOOL") else ""
     if purpose:
         return BotAction("SYSTEM", purpose, params)
     known = targets[kind] if kind else [name for names in targets.values() for name in names]

@@ -10,11 +10,11 @@ from ripstop.definitions.problems import Position, nearest
 from ripstop.definitions.references import Reference
 from ripstop.definitions.yaml_tree import Value
 from ripstop.styles.conversation.definition import BotTool, Purpose
+from ripstop.styles.conversation.purposes import purpose_named
 
 from .bot_fields import BotFields, Fields, inner, split_names
 from .endpoints import FIELDS as OF_ENDPOINT
 from .endpoints import read_endpoint
-from .purposes import purpose_of
 from .schema import LONGEST_NAME, MOST_TOOLS, PURPOSES, TOOL
 
 FIELDS = (*TOOL["properties"], *OF_ENDPOINT, "input_schema", "function", "type")
@@ -64,7 +64,7 @@ class _Tools:
         return found
 
     def _undeclared(self, path: str, name: str, place: Position, is_system: bool) -> None:
-        purpose = purpose_of(name, is_system)
+        purpose = purpose_named(name, is_system)
         if not purpose:
             near = nearest(name, self._found)
             hint = f"did you mean {near!r}?" if near else "it has to be a function of this process, or an MCP tool"
@@ -126,7 +126,7 @@ class _Tools:
             reader.problem(place, f"there is a tool {name!r} already", "keep one of them")
             return
         is_system = is_system or name in self._named
-        purpose = tool.purpose if has_purpose else purpose_of(name, is_system)
+        purpose = tool.purpose if has_purpose else purpose_named(name, is_system)
         reader.places["tool", name] = place
         self._found[name] = BotTool(
             name,

@@ -11,7 +11,8 @@ from msgspec import Struct
 from ripstop.kernel.plain import is_plain, shown
 
 from .. import reply
-from .definition import HANDOFF, SYSTEM_ACTIONS, Bot, BotAction
+from .definition import HANDOFF, Bot, BotAction
+from .purposes import purpose_named
 
 NEXT = "next_status"
 STATUSES = ("processing", "typing", "ready", "transferred")
@@ -80,9 +81,10 @@ def read_decision(said: Any, bot: Bot) -> IterationDecision:
 def as_system(action: BotAction, bot: Bot) -> BotAction:
     """The action, as a SYSTEM action if its target is one, whatever the model calls it: it stays silent."""
     tool = bot.tool(action.target)
-    if action.type == "SYSTEM" or tool is None or not (tool.system or tool.purpose):
+    if action.type == "SYSTEM" or bot.flow(action.target) or bot.skill(action.target):
         return action
-    return BotAction("SYSTEM", action.target, action.params)
+    is_system = bool(tool.system or tool.purpose) if tool else bool(purpose_named(action.target))
+    return BotAction("SYSTEM", action.target, action.params) if is_system else action
 
 
 def purpose_of(action: BotAction, bot: Bot) -> str:
@@ -92,7 +94,7 @@ def purpose_of(action: BotAction, bot: Bot) -> str:
     tool = bot.tool(action.target)
     if tool and tool.purpose:
         return tool.purpose
-    return action.target if action.target in SYSTEM_ACTIONS else ""
+    return purpose_named(action.target, is_system=True)
 
 
 def _action(said: Any) -> BotAction | None:

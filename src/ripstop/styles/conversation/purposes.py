@@ -5,7 +5,7 @@ Upper and lower case, `_`, `-` and blanks do not matter. A tool's own `purpose` 
 
 from typing import cast
 
-from ripstop.styles.conversation.definition import CLOSE, HANDOFF, UPDATE_PROFILE, Purpose
+from .definition import CLOSE, HANDOFF, UPDATE_PROFILE, Purpose
 
 _NAMES: dict[str, tuple[str, ...]] = {
     HANDOFF: (
@@ -48,7 +48,7 @@ _ALWAYS = {name: purpose for purpose, names in _NAMES.items() for name in names}
 _AMONG_SYSTEM = _ALWAYS | {name: purpose for purpose, names in _SYSTEM_NAMES.items() for name in names}
 
 
-def purpose_of(name: str, is_system: bool = False) -> Purpose:
+def purpose_named(name: str, is_system: bool = False) -> Purpose:
     """The built-in action that a tool of this name is; empty for none."""
     letters = "".join(character for character in name.casefold() if character.isalnum())
     return cast(Purpose, (_AMONG_SYSTEM if is_system else _ALWAYS).get(letters, ""))
