@@ -188,7 +188,7 @@ def _can_settle(step: Sequence[Event]) -> bool:
     for event in step:
         if isinstance(event, Ended | Doubted):
             return True
-        if isinstance(event, Asked):
+        if isinstance(event, Asked) and not isinstance(event.command, Say):  # no run waits for its messages
             if waits_for(event.command) != "worker":
                 return True
             asks_a_worker = True
