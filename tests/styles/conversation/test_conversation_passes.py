@@ -328,3 +328,10 @@ def test_a_message_during_planning_makes_the_decision_that_comes_with_the_plan_s
     story.planned(decision("typing", "Only to the first."), asker="s1/2")
     assert story.said == ["Welcome!"] and story.calls == 1
     assert "I mean: hi" in story.prompt()
+
+
+def test_many_results_do_not_push_the_message_out_of_the_prompt() -> None:
+    story = Story(bot(max_iterations=100)).ready().hear("The one question")
+    for number in range(90):
+        story.decides("processing", None, action("SKILL", "advice", n=number))
+    assert "The one question" in story.prompt() and len(story.state.lines) <= 61

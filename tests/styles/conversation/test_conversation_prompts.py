@@ -100,7 +100,7 @@ def test_a_reply_without_a_plan_is_asked_for_once_more_and_then_fails() -> None:
     story = planning()
     assert isinstance(story.when(AgentReplied(text="no")).commands[0], AskAgent)
     story.when(AgentReplied(text="no")).then_ends("failed", "did not give a plan")
-    assert story.style.documents(story.run) == ()
+    assert story.run is not None and story.style.documents(story.run) == ()
 
 
 def test_a_good_plan_with_a_broken_decision_is_kept_after_one_more_question() -> None:

@@ -289,6 +289,20 @@ def test_without_a_session_the_input_is_answered_and_the_run_ends() -> None:
     assert story.given.contents.results[run.ended.result] == {"content": "Welcome!\nHi."}
 
 
+def test_without_a_session_a_person_who_gives_it_back_ends_the_run() -> None:
+    from ripstop.styles.conversation.style import ConversationStyle
+    from ripstop.testing import given
+
+    story = Story()
+    story.given = given(ConversationStyle(), story.bot, input="A person!")
+    story.planned(decision("transferred", "Yes.", action("SYSTEM", "handoff")), asker="/1")
+    story.answer(PersonAnswered(choice="reply", text="Here I am.", by="ann"))
+    story.answer(PersonAnswered(choice="release", by="ann"))
+    run = story.given.run
+    assert run is not None and run.ended is not None
+    assert story.given.contents.results[run.ended.result] == {"content": "Welcome!\nYes.\nHere I am."}
+
+
 def test_the_knowledge_base_is_searched_before_the_plan_and_before_every_answer() -> None:
     story = Story(bot(knowledge="/shop/knowledge")).hear("How do I return it?")
     assert story.asked == [CallTool(tool="search_knowledge")]

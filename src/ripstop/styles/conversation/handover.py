@@ -20,6 +20,8 @@ def answered(step: Step[SessionState], answer: Any) -> None:
     step.record(StatusChanged("ready"))
     if step.state.unanswered:
         return passes.begin(step)
+    if not step.state.is_session:
+        return passes.end(step)
     return timers.set_all(step)
 
 

@@ -287,8 +287,13 @@ def finish(step: Chat) -> None:
     timer = step.state.timer
     step.record(StatusChanged("ready"))
     if not _goes_on(step) and not step.state.is_session:
-        return step.end("completed", "The message is answered.", result={"content": _answer(step.state)})
+        return end(step)
     return _set_timers(step, timer)
+
+
+def end(step: Chat) -> None:
+    """What is not a session ends when its message is answered."""
+    step.end("completed", "The message is answered.", result={"content": _answer(step.state)})
 
 
 def cancel(step: Chat, because: str) -> None:
@@ -327,7 +332,9 @@ def _set_timers(step: Chat, timer: str) -> None:
 def _answer(state: SessionState) -> str:
     """What was said in answer to the input."""
     since = state.heard[0] if state.heard else 0
-    return "\n".join(line.text for line in state.lines if line.number > since and line.speaker in ("assistant", "flow"))
+    return "\n".join(
+        line.text for line in state.lines if line.number > since and line.speaker in ("assistant", "flow", "desk")
+    )
 
 
 def fire(step: Chat, name: str) -> None:

@@ -14,7 +14,7 @@ from .plan import CachedPlan
 
 MOST_LINES = 60
 """Lines of the conversation that are kept for prompts and for those who look; the journal has all."""
-LONGEST_LINE = 8_000
+LONGEST_LINE = 20_000
 MOST_UNANSWERED = 100
 
 Speaker = Literal["user", "assistant", "desk", "flow", "result"]
@@ -118,7 +118,15 @@ class SessionState(Struct, frozen=True):
 
     def with_line(self, speaker: Speaker, number: int, text: str, by: str = "") -> "SessionState":
         words = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
-        return replace(self, lines=(*self.lines[1 - MOST_LINES :], ChatLine(speaker, number, words, by)))
+        return replace(self, lines=(*self._kept_lines(), ChatLine(speaker, number, words, by)))
+
+    def _kept_lines(self) -> tuple[ChatLine, ...]:
+        """The lines without the oldest, if there are many; what is still to be answered is never dropped."""
+        if len(self.lines) < MOST_LINES:
+            return self.lines
+        needed = {*self.heard, *self.unanswered}
+        oldest = next((at for at, line in enumerate(self.lines) if line.number not in needed), None)
+        return self.lines if oldest is None else (*self.lines[:oldest], *self.lines[oldest + 1 :])
 
 
 def asker(state: SessionState) -> str:
