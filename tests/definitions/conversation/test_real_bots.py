@@ -11,7 +11,7 @@ from ripstop.styles.conversation.definition import config_hash
 from tests.definitions.conversation.bots import bot_of, first_form, problems, read, said, second_form, write
 
 
-@pytest.mark.req("S2-70", "S2-81i")
+@pytest.mark.req("S2-70", "S2-81")
 def test_the_first_form_is_read_with_its_procedure(tmp_path: Path) -> None:
     (tmp_path / "procedure.md").write_text("1. Ask.\n2. Answer.\n")
     bot = bot_of(tmp_path, first_form(), "sop.json")

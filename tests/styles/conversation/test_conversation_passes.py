@@ -82,7 +82,7 @@ def test_a_bot_that_greets_once_does_not_greet_again_after_a_change() -> None:
     assert story.planned(decision("typing", "Hi.")).said == ["Hi."]
 
 
-@pytest.mark.req("S2-45i")
+@pytest.mark.req("S2-45")
 def test_a_new_plan_for_the_same_configuration_keeps_greeting_and_status() -> None:
     story = Story().ready()
     story.redefine(bot(generation=2)).hear("Hello again")
@@ -192,7 +192,7 @@ def test_an_answer_that_comes_with_an_action_waits_for_its_result() -> None:
 # Bounds and contract
 
 
-@pytest.mark.req("S2-61i")
+@pytest.mark.req("S2-61")
 def test_two_decisions_in_a_row_to_go_on_without_an_action_end_the_pass() -> None:
     story = Story().ready().hear("Hm").decides("processing")
     assert isinstance(story.asked[0], AskAgent)
@@ -200,7 +200,7 @@ def test_two_decisions_in_a_row_to_go_on_without_an_action_end_the_pass() -> Non
     assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
 
 
-@pytest.mark.req("S2-61i")
+@pytest.mark.req("S2-61")
 def test_a_pass_is_bounded_by_its_number_of_decisions() -> None:
     story = Story(bot(max_iterations=4)).ready().hear("Loop")
     for number in range(4):
@@ -209,7 +209,7 @@ def test_a_pass_is_bounded_by_its_number_of_decisions() -> None:
     assert story.calls == 4
 
 
-@pytest.mark.req("S2-87i", "S2-88i", "S2-23")
+@pytest.mark.req("S2-87", "S2-88", "S2-23")
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [

@@ -75,7 +75,7 @@ def test_the_assistant_gets_the_plan_the_conversation_and_the_message() -> None:
     assert "at most two sentences" in prompt and '"reasoning"' in prompt
 
 
-@pytest.mark.req("S2-70", "S2-81i", "S2-90")
+@pytest.mark.req("S2-70", "S2-81", "S2-90")
 def test_tools_and_skills_of_a_plan_come_from_the_configuration_and_not_from_the_model() -> None:
     plan = read_plan({**PLAN, "tools": [{"name": "evil"}], "skills": []}, bot())
     assert [one["name"] for one in plan.tools] == ["order_status", "refund", "lookup"]
@@ -176,7 +176,7 @@ def test_nothing_that_a_user_says_can_close_its_tag(words: str) -> None:
     assert prompt.count("<system_actions>") == 1 and prompt.count("</user_message>") == 1
 
 
-@pytest.mark.req("S2-89", "S2-92i", "S2-18")
+@pytest.mark.req("S2-89", "S2-92", "S2-18")
 def test_a_session_is_kept_with_its_workflow_state() -> None:
     story = Story().ready()
     (document,) = story.given.style.documents(story.given.run)  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ def test_timers_are_set_at_the_end_of_a_pass() -> None:
     assert story.statuses[-1] == "ready"
 
 
-@pytest.mark.req("S2-65", "S2-69i")
+@pytest.mark.req("S2-65", "S2-69")
 def test_a_message_cancels_them_and_they_are_set_again_after_it() -> None:
     story = Story(timers=IDLE).ready()
     before = set(timers(story).values())
@@ -195,7 +195,7 @@ def test_a_reply_to_a_question_that_was_answered_elsewhere_is_an_ordinary_messag
 # The desk
 
 
-@pytest.mark.req("S2-10", "S2-24", "S2-32", "S2-36", "S2-50", "S2-51i")
+@pytest.mark.req("S2-10", "S2-24", "S2-32", "S2-36", "S2-50", "S2-51")
 def test_a_hand_over_answers_first_and_transfers_after() -> None:
     story = Story(timers=IDLE).ready().hear("A person, please")
     story.decides("transferred", "I get a colleague.", action("SYSTEM", "handoff"))
