@@ -326,3 +326,37 @@ def test_a_knowledge_base_that_cannot_be_read_does_not_keep_the_bot_from_answeri
 def test_a_hand_over_by_another_name_is_a_hand_over(kind: str) -> None:
     story = Story().ready().hear("A person").decides("processing", "Yes.", action(kind, "handoff_to", type="team"))
     assert story.statuses == ["transferred"] and story.decided[0].visible is False
+
+
+@pytest.mark.parametrize("target", ["handoff", "transfer_to_human"])
+def test_a_hand_over_that_is_declared_without_an_endpoint_is_on_the_desk(target: str) -> None:
+    tools = (*TOOLS, BotTool("transfer_to_human", "Hand over.", system=True, purpose="handoff"))
+    story = Story(bot(tools=tools)).ready().hear("A person").decides("transferred", "Yes.", action("SYSTEM", target))
+    assert story.statuses == ["transferred"] and isinstance(story.asked[0], AskPerson)
+
+
+def test_closing_that_is_declared_without_an_endpoint_closes() -> None:
+    tools = (*TOOLS, BotTool("close_chat", "Close.", system=True, purpose="close_conversation"))
+    story = Story(bot(tools=tools)).ready().hear("Bye").decides("ready", None, action("SYSTEM", "close_chat"))
+    assert SessionClosed() in story.events and story.asked == []
+
+
+def test_a_hand_over_whose_call_is_in_doubt_is_on_the_desk_as_one() -> None:
+    tool = BotTool("hand_off", endpoint=Endpoint("https://api.shop.example/handoff", "POST"), purpose="handoff")
+    story = Story(bot(tools=(*TOOLS, tool))).ready().hear("A person")
+    story.decides("transferred", "Yes.", action("SYSTEM", "handoff"))
+    story.tell(Doubted(to=story.given.opened(CallTool), evidence="It answered 500."))
+    assert [one.purpose for one in story.asked if isinstance(one, AskPerson)][-1] == "handoff"
+    story.tell(Answered(to=story.given.opened(CallTool), answer=ToolReturned(value=1)))
+    assert story.asked == []
+
+
+def test_who_writes_while_a_doubt_is_open_is_told_again_and_answered_when_it_is_resolved() -> None:
+    story = Story().ready().hear("Refund").decides("processing", None, action("TOOL", "refund", id="1"))
+    story.tell(Doubted(to=story.given.opened(CallTool), evidence="The process died."))
+    story.hear("Hello?")
+    assert (story.said, story.statuses) == ([CHECKING], [])
+    assert story.hear("Anyone?").said == [CHECKING]
+    story.answer(PersonAnswered(choice="happened", text="paid", by="ann"))
+    message = story.prompt().split("<user_message>")[1]
+    assert "Hello?" in message and "Anyone?" in message and "paid" in story.prompt()

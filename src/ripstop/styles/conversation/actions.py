@@ -106,8 +106,8 @@ def _system(action: BotAction, bot: Bot) -> Target:
     """Its own tool, or one that means the same; nothing to call for a built-in one without a tool."""
     purpose = purpose_of(action, bot)
     tool = bot.tool(action.target) or next((one for one in bot.tools if purpose and one.purpose == purpose), None)
-    if tool is not None and (tool.system or tool.purpose):
-        return _of_tool(tool, tool.name, action.params)
+    if tool is not None and (tool.endpoint or (tool.system and not purpose)):
+        return _of_tool(tool, tool.name, action.params)  # a built-in one needs nothing but its name
     if purpose:
         return Target(purpose, params=action.params)
     known = (*SYSTEM_ACTIONS, *(one.name for one in bot.tools if one.system))

@@ -106,7 +106,10 @@ def _own(state: SessionState, number: int, event: Event) -> SessionState | None:
         case Greeted():
             return replace(state, need_greeting=False)
         case PassSuperseded():
-            return replace(state, in_pass=True, superseded=True)
+            # what the pass was about is answered with what came meanwhile
+            again = state.heard if state.status == "cancelled" else ()
+            waiting = tuple(dict.fromkeys((*again, *state.unanswered)))
+            return replace(state, in_pass=True, superseded=True, unanswered=waiting)
         case ResultNoted(text=text):
             return state.with_line("result", number, text)
         case TimerQueued(name=name):

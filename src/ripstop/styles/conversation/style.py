@@ -30,7 +30,7 @@ from ripstop.kernel.style import Action, AgentUse, Child, Document, EndpointUse,
 
 from .. import turn as turns
 from ..unfinished import UnfinishedReply
-from . import folding, handover, passes, saying, timers, view
+from . import desk, folding, handover, passes, saying, timers, view
 from .actions import ASSISTANT, PLANNER, UnknownTarget, arguments_of, endpoints_of, target_of
 from .definition import Bot
 from .events import PassSuperseded, SessionTaken, StatusChanged, TimerQueued
@@ -94,8 +94,14 @@ class ConversationStyle(Style[SessionState]):
         step.end_by_guard(verdict)
 
     def doubted(self, step: Step[SessionState], number: int) -> None:
-        if number == step.state.acting and step.state.visible:
-            say(step, step.state.definition.checking, saying.CHECKING)
+        state = step.state
+        if number != state.acting:
+            return
+        if state.status == "transferred":  # what became of the call does not matter to the user who waits
+            if not state.desk:
+                desk.ask(step)
+        elif state.visible:
+            say(step, state.definition.checking, saying.CHECKING)
 
     # What commands say
 
@@ -204,13 +210,22 @@ def _heard(step: Step[SessionState], heard: Heard) -> None:
     if not state.in_pass:
         return passes.begin(step)
     if state.superseded or state.definition.on_new_message == "queue":
-        return None
+        return say(step, state.definition.checking, saying.CHECKING) if _is_in_doubt(step) else None
     for number, opened in list(step.run.open.items()):
         if type(opened.command) is AskAgent:
             step.withdraw(number, "superseded by a new message")
+    if _is_in_doubt(step):
+        step.record(PassSuperseded())
+        return say(step, state.definition.checking, saying.CHECKING)
     step.record(StatusChanged("cancelled"))
+    step.record(PassSuperseded())
     # a tool or a flow at work is awaited: an effect that the next prompt does not know would be asked for again
-    return step.record(PassSuperseded()) if state.waits_for_effect else passes.begin(step)
+    return None if state.waits_for_effect else passes.begin(step)
+
+
+def _is_in_doubt(step: Step[SessionState]) -> bool:
+    """Whether it is not known what became of the action, so that the user has to wait for a person."""
+    return bool(step.state.acting) and step.state.acting in step.run.doubts.values()
 
 
 def _answer_flow(step: Step[SessionState], words: str) -> None:
