@@ -22,6 +22,7 @@ from ripstop.security.addresses import Address, parse_address
 from ripstop.security.consent import Consent, Consents
 from ripstop.security.endpoint_consents import EndpointConsents
 from ripstop.security.endpoints import parse_endpoint, parse_origin, secret_names, split_url
+from ripstop.security.public_addresses import names_private_address
 from ripstop.settings.settings_file import Settings
 from ripstop.settings.webhook_settings import Webhook
 
@@ -110,7 +111,7 @@ class Trust:
             secrets.setdefault(origin, set()).update(secret_names(use.headers))
         found = ((origin, self.endpoints.missing(origin, secrets[origin])) for origin in tools)
         return [
-            _unagreed_endpoint(missing, origin, tuple(tools[origin]), sorted(secrets[origin]))
+            _unagreed_endpoint(missing, origin, tuple(tools[origin]), sorted(secrets[origin]), self.endpoints)
             for origin, missing in found
             if missing
         ]
@@ -196,15 +197,27 @@ class Trust:
         )
 
 
-def _unagreed_endpoint(named: Consent, origin: str, tools: Sequence[str], secrets: Sequence[str]) -> NotTrusted:
+def _unagreed_endpoint(
+    named: Consent, origin: str, tools: Sequence[str], secrets: Sequence[str], endpoints: EndpointConsents
+) -> NotTrusted:
     clear = " in clear text" if parse_address(origin).is_clear_text else ""
     with_secrets = f", with the secrets {', '.join(secrets)} of your environment{clear}" if secrets else ""
     return NotTrusted(
         named,
         f"Its tools call {origin}, which you have not agreed to. It would get what the tools {', '.join(tools)} are "
         f"given{with_secrets}.",
-        f"Agree with `ripstop trust CONFIG`, or name it yourself: --allow {origin}.",
+        _ways_to_agree(origin, bool(secrets), endpoints.allow_private(origin)),
     )
+
+
+def _ways_to_agree(origin: str, has_secrets: bool, is_allowed: bool) -> str:
+    agree = "Agree with `ripstop trust CONFIG`"
+    if is_allowed:
+        return f"{agree}: secrets need it even where you have allowed the address."
+    if names_private_address(origin):
+        name = f"name it yourself, because it is a private address: --allow {origin}."
+        return f"{agree} to the secrets, and {name}" if has_secrets else f"To use it, {name}"
+    return f"{agree}{'' if has_secrets else f', or name it yourself: --allow {origin}'}."
 
 
 def _with_variables(names: Sequence[str]) -> str:

@@ -248,6 +248,10 @@ class Style(Generic[S]):
         """What a person may do with the run now."""
         return ()
 
+    def objection(self, run: Run[S], number: int, by: str) -> str:
+        """Why a person may not answer an open question now; empty: they may."""
+        return ""
+
     def act(self, run: Run[S], name: str, fields: Mapping[str, Any], by: str) -> Fact:
         """The fact that an action becomes. Raises `UsageError`."""
         raise NotImplementedError

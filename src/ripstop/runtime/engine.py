@@ -185,6 +185,8 @@ class Engine(Runs):
         opened = before.open.get(number)
         if opened is None or not isinstance(opened.command, AskPerson):
             raise already_answered(run_id, number, await self.journal.read(run_id))
+        if objection := self.style(before).objection(before, number, checked_name(by)):
+            raise UsageError(objection)
         said = read_answer(opened.command, words, choice=choice, document=document, fields=fields, by=by)
         run = await self._tell_and_dispatch(run_id, Answered(to=number, answer=said))
         recorded = (record.event for record in await self.journal.read(run_id, after=before.length))

@@ -7,6 +7,7 @@
 
 import ipaddress
 import re
+from urllib.parse import urlsplit
 
 NOT_PUBLIC_4 = tuple(
     ipaddress.IPv4Network(network)
@@ -59,6 +60,16 @@ def is_public(address: str) -> bool:
     if found.scope_id or found not in PUBLIC_6 or _ISATAP.search(found.exploded):
         return False
     return not any(found in network for network in NOT_PUBLIC_6)
+
+
+def names_private_address(origin: str) -> bool:
+    """Whether the host of an origin is a private address itself; what a name leads to is not looked up."""
+    host = urlsplit(origin).hostname or ""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return not is_public(host)
 
 
 def looks_like_a_number(host: str) -> bool:

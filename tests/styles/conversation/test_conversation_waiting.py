@@ -360,3 +360,12 @@ def test_who_writes_while_a_doubt_is_open_is_told_again_and_answered_when_it_is_
     story.answer(PersonAnswered(choice="happened", text="paid", by="ann"))
     message = story.prompt().split("<user_message>")[1]
     assert "Hello?" in message and "Anyone?" in message and "paid" in story.prompt()
+
+
+def test_only_the_person_who_has_a_conversation_can_answer_or_release_it() -> None:
+    story = transferred().tell(SessionTaken(by="ann"))
+    run = story.given.run
+    assert run is not None
+    assert story.given.style.objection(run, run.state.desk, "ann") == ""
+    assert "ann has this conversation" in story.given.style.objection(run, run.state.desk, "bob")
+    assert story.given.style.objection(run, 1, "bob") == ""

@@ -142,6 +142,12 @@ class ConversationStyle(Style[SessionState]):
         confirm = f"{taken} has this conversation. Take it over?" if taken else ""
         return (Action(TAKE, "Take the conversation over", confirm=confirm),)
 
+    def objection(self, run: Run[SessionState], number: int, by: str) -> str:
+        taken = run.state.taken_by
+        if number != run.state.desk or taken in ("", by):
+            return ""
+        return f"{taken} has this conversation. Take it over before you answer."
+
     def act(self, run: Run[SessionState], name: str, fields: Mapping[str, Any], by: str) -> Fact:
         if name != TAKE:
             raise UsageError(f"A conversation has no action {name!r}; it has: {TAKE}.")

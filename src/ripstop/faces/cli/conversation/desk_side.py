@@ -5,6 +5,7 @@ unless another one is at work on the journal.
 """
 
 import asyncio
+import sys
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from ripstop.kernel.errors import UsageError
 from .meant_session import session_meant
 from .one_message import plain
 from .settling import settled
+from .stdin_lines import stdin_lines
 from .user_side import take_up
 
 if TYPE_CHECKING:
@@ -101,13 +103,18 @@ async def work_at_desk(side: DeskSide, settings: "Settings", words: str | None, 
             await side.chats.take(side.run_id, side.by)
         if words is not None:
             await side.speak(words, "--take")
+        elif is_chat and not sys.stdin.isatty():
+            async for line in stdin_lines():
+                if line.strip():
+                    await side.type(line)
+                    words = line
         if release:
             await side.release("--take")
         worker = await side.work(app, stack) if take or release or words is not None else None
         again = f"{command_for(settings.store)} resume {side.run_id}"
         if worker and await settled(app, worker, side.run_id, interrupted, again) is None:
             return 128 + interrupted.result()
-        await _tell(side, run, is_chat)
+        await _tell(side, run, is_chat and words is None)
     return 0
 
 
