@@ -21,7 +21,7 @@ import msgspec
 
 from .effects import AgentReplied, Failed, Said, TimerFired, ToolCall, ToolReturned, Usage
 from .errors import UnknownRecord, Unwritable
-from .events import FORMAT, KERNEL_EVENTS, Answered, Event, Started
+from .events import FORMAT, KERNEL_EVENTS, Answered, Event, Heard, Started
 from .plain import DEEPEST, is_plain
 
 
@@ -98,6 +98,14 @@ def _dumped(value: Any, events: list[Event], encode: Callable[[Any], bytes], dec
 
 def _is_known_good(event: Event) -> bool:
     """Whether an event is surely read back. Every step asks, so it is cheap; `False` means that it must be tried."""
+    if type(event) is Heard:
+        return (
+            type(event.text) is str
+            and type(event.by) is str
+            and type(event.channel) is str
+            and type(event.id) is str
+            and event.attachments == ()
+        )
     if (
         type(event) is not Answered
         or event.retries

@@ -21,6 +21,7 @@ from .effects import (
     Guards,
     RunFinished,
     Say,
+    SetTimer,
     StartRun,
 )
 from .errors import RunNotFound
@@ -242,6 +243,8 @@ def _steered(run: Run[S], event: Event) -> Run[S]:
 
 def _withdrawn(run: Run[S], event: Withdrawn) -> Run[S]:
     was = run.open.get(event.number)
+    if was is not None and type(was.command) is SetTimer and run.work == WorkTime(run.work.counted):
+        return replace(run, open=_without(run.open, event.number))  # with every message, a session's timers go
     late = run.late if was is None or event.unmade else _with_late(run.late, {event.number: was.command})
     if run.doubts and not event.unmade and event.number in run.doubts.values():
         run = _with_cut_off(run, given_up(run, (event.number,)))

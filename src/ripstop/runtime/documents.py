@@ -7,8 +7,12 @@ from ripstop.kernel.style import Document, StyleKit
 
 
 def changed_documents(kit: StyleKit, before: Run[Any] | None, after: Run[Any]) -> list[Document]:
-    old = {} if before is None else {(one.collection, one.key): one for one in kit.style.documents(before)}
-    new = {(one.collection, one.key): one for one in kit.style.documents(after)}
+    was = () if before is None else kit.style.documents(before)
+    found = kit.style.documents(after)
+    if was == found:
+        return []
+    old = {(one.collection, one.key): one for one in was}
+    new = {(one.collection, one.key): one for one in found}
     for place, document in new.items():
         if document.collection not in kit.collections:
             raise ValueError(f"The style {kit.name!r} has no collection {place[0]!r}.")

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ripstop.kernel.effects import RunFinished
 from ripstop.kernel.errors import Conflict, RunNotFound, UnknownStyle
-from ripstop.kernel.events import Answered, Fact, Record, Started
+from ripstop.kernel.events import Answered, Fact, Heard, Record, Started
 from ripstop.kernel.folding import apply, replay
 from ripstop.kernel.outbox import plan
 from ripstop.kernel.registry import Registry
@@ -97,7 +97,8 @@ class Runs(RunLists):
                 raise RunNotFound(run_id)
             style = cell.style or self._style(run_id, Record(1, 0, fact))
             contents = self._definitions.bare
-            if type(fact) is not Answered or type(fact.answer) is RunFinished:  # nearly every fact names no content
+            is_answer = type(fact) is Answered and type(fact.answer) is not RunFinished
+            if not is_answer and type(fact) is not Heard:  # nearly every fact names no content
                 contents, used = await self._definitions.for_fact(self.journal, fact, style.name)
                 blobs = {**used, **(blobs or {})} if used else blobs
             kit = self.registry.kits[style.name]
