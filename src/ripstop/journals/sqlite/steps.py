@@ -57,6 +57,9 @@ class Steps:
         self._answered: list[Row] = []
         self._opened: list[Row] = []
         self._closed: list[Row] = []
+        self._documents: list[Row] = []
+        self._enrolled: dict[int | None, bool] = {}
+        """Whether a worker is in the list, as long as this commit is written."""
 
     # Placing
 
@@ -161,6 +164,7 @@ class Steps:
                 if entry.documents:
                     self._keep_documents(entry, key)
             self._write_outbox()
+            self._write_documents()
         except BaseException:
             for entry, _, _ in self._placed:
                 self._heads.pop(entry.run_id, None)
@@ -187,8 +191,9 @@ class Steps:
         self._placed.clear()
         for rows in (self._rows, self._advances, self._moved, self._moved_with_needs):
             rows.clear()
-        for rows in (self._answered, self._opened, self._closed):
+        for rows in (self._answered, self._opened, self._closed, self._documents):
             rows.clear()
+        self._enrolled.clear()
 
     def _changes(self, statement: str, rows: list[Row]) -> bool:
         """Whether a statement finds every one of its rows as it expects it."""
@@ -231,7 +236,12 @@ class Steps:
                 self._change_at_once(key, change)
 
     def _is_enrolled(self, holder: int | None) -> bool:
-        return self._db.execute(self._sql["is_enrolled"], (holder,)).fetchone() is not None
+        found = self._enrolled.get(holder)
+        if found is None:
+            found = self._enrolled[holder] = (
+                self._db.execute(self._sql["is_enrolled"], (holder,)).fetchone() is not None
+            )
+        return found
 
     def _move(
         self, entry: Entry, fence: tuple[int, int], closed: Change, opened: Change, key: int, position: int
@@ -291,7 +301,12 @@ class Steps:
         for document in entry.documents:
             place = (document.collection, document.key)
             if document.body is None:
+                self._write_documents()  # those of earlier steps come first
                 self._db.execute(self._sql["drop_document"], place)
             else:
-                body = _encode(document.body)
-                self._db.execute(self._sql["keep_document"], (*place, body, key, entry.records[-1].number))
+                self._documents.append((*place, _encode(document.body), key, entry.records[-1].number))
+
+    def _write_documents(self) -> None:
+        if self._documents:
+            self._db.executemany(self._sql["keep_document"], self._documents)
+            self._documents.clear()
