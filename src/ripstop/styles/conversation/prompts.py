@@ -9,15 +9,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ripstop.kernel.prompt import Message, Prompt
 
 from .definition import CLOSE, HANDOFF, SYSTEM_ACTIONS, UPDATE_PROFILE, Bot
-from .plan import skills_of, tools_of
+from .plan import CachedPlan, skills_of, tools_of
 from .state import ChatLine, SessionState
 
 MOST_HISTORY = 40_000
 """Characters of the conversation in a prompt, counted from its end."""
+MOST_KNOWN = 16
+"""Bots whose prompts share what they begin with; of others it is put together for every prompt."""
 _TAG = re.compile(r"<(/?(?:config|tools|skills|flows|system_actions|user_message|conversation|knowledge|plan)\b)", re.I)
 _VARIABLE = re.compile(r"\{\{\s*\$([\w.]{1,80})\s*\}\}")
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -108,15 +111,55 @@ Reply with one JSON object and nothing else:
 
 
 def decision_prompt(state: SessionState) -> Prompt:
-    plan = state.plan
+    system, actions = _standing(state)
+    earlier = [line for line in state.lines if not (line.speaker == "user" and line.number in state.heard)]
+    before, since = _around(earlier, state.heard)
+    parts = [
+        actions,
+        *_knowledge(state.passages),
+        _tagged("conversation", _history(before) or "(this is its beginning)"),
+        _tagged("user_message", state.message()),
+    ]
+    if since:
+        parts.append(_tagged("conversation", f"Since that message:\n{_history(since)}"))
+    return Prompt((system, Message("user", "\n\n".join(parts))), schema=DECISION)
+
+
+class StandingParts(Struct, frozen=True):
+    plan: CachedPlan
+    bot: Bot
+    system: Message
+    actions: str
+
+
+_known: list[StandingParts] = []
+"""The newest last. Thousands of sessions share a plan, and with it most of their prompts."""
+
+
+def _standing(state: SessionState) -> tuple[Message, str]:
+    """What every prompt of a bot begins with, and what it says that can be called."""
+    plan, bot = state.plan, state.definition
     assert plan is not None
-    system = f"""\
+    for one in _known:
+        if one.plan is plan and one.bot is bot:
+            return one.system, one.actions
+    actions = "\n\n".join(
+        [_tagged("tools", _listed(plan.tools)), _tagged("skills", _listed(plan.skills)), *_flows_and_actions(bot)]
+    )
+    system = Message("system", _rules(plan, state.chat.variables))
+    if not (_VARIABLE.search(plan.sop) or _VARIABLE.search(plan.constraints)):  # else it differs between sessions
+        _known[:] = [*_known[1 - MOST_KNOWN :], StandingParts(plan, bot, system, actions)]
+    return system, actions
+
+
+def _rules(plan: CachedPlan, variables: Mapping[str, str]) -> str:
+    return f"""\
 You are {_one_line(plan.name)}, who answers customers. Your tone: {_one_line(plan.tone) or "friendly"}.
 
-{_tagged("plan", filled(plan.sop, state.chat.variables))}
+{_tagged("plan", filled(plan.sop, variables))}
 
 Rules of this bot:
-{filled(plan.constraints, state.chat.variables) or "none besides those below"}
+{filled(plan.constraints, variables) or "none besides those below"}
 
 {STATUS_RULES}
 
@@ -126,19 +169,6 @@ Rules of this bot:
 
 Reply with one JSON object and nothing else:
 {{"reasoning": "a few words", "next_status": ..., "action": {{...}} or null, "response": ... or null}}"""
-    earlier = [line for line in state.lines if not (line.speaker == "user" and line.number in state.heard)]
-    before, since = _around(earlier, state.heard)
-    parts = [
-        _tagged("tools", _listed(plan.tools)),
-        _tagged("skills", _listed(plan.skills)),
-        *_flows_and_actions(state.definition),
-        *_knowledge(state.passages),
-        _tagged("conversation", _history(before) or "(this is its beginning)"),
-        _tagged("user_message", state.message()),
-    ]
-    if since:
-        parts.append(_tagged("conversation", f"Since that message:\n{_history(since)}"))
-    return Prompt((Message("system", system), Message("user", "\n\n".join(parts))), schema=DECISION)
 
 
 def filled(text: str, variables: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ MOST_UNANSWERED = 100
 Speaker = Literal["user", "assistant", "desk", "flow", "result"]
 
 
-class ChatArguments(Struct, frozen=True, forbid_unknown_fields=True):
+class ChatArguments(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     session: str = ""
     """Empty: it is not a session. The run answers its input and ends, such as one that another workflow starts."""
     channel: str = ""
@@ -39,7 +39,7 @@ class ChatLine(Struct, frozen=True, gc=False):
     by: str = ""
 
 
-class SessionState(Struct, frozen=True):
+class SessionState(Struct, frozen=True, gc=False):
     definition: Bot
     chat: ChatArguments
     hash: str = ""
