@@ -18,12 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ripstop.checks import arguments
-from ripstop.checks.start import (
-    check_start,
-    inside,
-    tools_of,
-    workspace_for,
-)
+from ripstop.checks.start import check_start, inside, tools_of, workspace_for
 from ripstop.checks.trust import Trust
 from ripstop.continuing import Continuing, prices_of, run_settings
 from ripstop.definitions.loading import Workflow, find, locate, read
@@ -42,7 +37,7 @@ from ripstop.performers.relocation import Relocated
 from ripstop.performers.timers import TimerPerformer
 from ripstop.performers.tools.modules import load_tools as load_tools
 from ripstop.performers.tools.toolbox import Tool
-from ripstop.pinning import pin_with_folders
+from ripstop.pinning import Pinned, pin_with_folders
 from ripstop.plugins import Plugins, installed
 from ripstop.runtime.definitions import digest_of
 from ripstop.runtime.engine import Attachment, Engine, View
@@ -264,8 +259,11 @@ class App(Continuing):
         workspace: Path | None = None,
         key: str = "",
         model: str = "",
+        pinned: Pinned | None = None,
     ) -> Run[Any]:
         """Start a run of a workflow under this id, with start arguments as its style has them.
+
+        `pinned`: its family, if it was read a moment ago: thousands of sessions start with one definition.
 
         Raises `UsageError` or `DefinitionError`, before anything is started.
         """
@@ -273,13 +271,13 @@ class App(Continuing):
         style = self.plugins.registry.kits[workflow.style].style
         definition = self.plugins.registry.load(workflow.style, workflow.content)
         folder = workspace_for(style, definition, run_id, workspace)
-        settings = replace(self.settings, model_for_all=model or self.settings.model_for_all)
+        settings = replace(self.settings, model_for_all=model) if model else self.settings
         models = check_start(settings, self.trust.check_models, style, definition, workflow, folder)
         chosen = self.settings.limits if limits is None else limits
         if self.settings.default_limits:
             chosen = with_defaults(chosen, style.default_limits)
         chosen = self.with_prices(chosen, models)
-        pinned = pin_with_folders(self.plugins, workflow, self.folders)
+        pinned = pinned or pin_with_folders(self.plugins, workflow, self.folders)
         if self.servers and self._worker:
             await self.servers.prepare(tools_of(style, definition))
         self.folders.remember(folder)

@@ -1,7 +1,7 @@
 """The bots of this process: configurations as they are in their files now.
 
 Every message is answered with the configuration of its moment. Reading a file for each would be the slowest part of a
-message, so it is read again when it looks different, and in any case after `FRESH` seconds: a text beside it, or a
+message, so it is read again when it looks different, and in any case after a second or a few: a text beside it, or a
 workflow that it names, may have changed.
 """
 
@@ -24,6 +24,9 @@ from ripstop.styles.conversation.definition import Bot
 
 STYLE = "conversation"
 FRESH = 1.0
+LONGEST_FRESH = 5.0
+SHARE = 100
+"""Reading it again takes at most one part in so many of this process's time: a large bot is fresh for longer."""
 MOST_GENERATIONS = 1000
 
 
@@ -57,9 +60,11 @@ class Bots:
         async with self._reading.setdefault(key, asyncio.Lock()):  # a hundred messages at once read it once
             known = self._fresh(key)
             if known is None:
+                began = time.thread_time()
                 known = await self._read(str(named))
-                path = str(known.workflow.path)
-                self._known[key] = (known, time.monotonic() + FRESH, (path, _signature(path)))
+                path, fresh = str(known.workflow.path), SHARE * (time.thread_time() - began)
+                until = time.monotonic() + min(max(FRESH, fresh), LONGEST_FRESH)
+                self._known[key] = (known, until, (path, _signature(path)))
             return known
 
     def _fresh(self, key: str) -> KnownBot | None:

@@ -147,7 +147,7 @@ class Chats:
         if channel:
             given["channel"] = channel
         try:
-            return await self.app.launch(known.workflow, run_id, given=given)
+            return await self.app.launch(known.workflow, run_id, given=given, pinned=known.pinned)
         except RunAlreadyStarted:  # by another process, or another message, a moment ago
             return (await self.app.engine.look(run_id)).run
 

@@ -5,6 +5,7 @@ few safe characters is percent-encoded; two names never become one id.
 """
 
 import unicodedata
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from ripstop.kernel.errors import UsageError
@@ -24,6 +25,7 @@ def checked_session(name: str) -> str:
     return name
 
 
+@lru_cache(maxsize=10_000)
 def run_of(workflow: str, session: str) -> str:
     """The id of a session's run. Raises `UsageError`."""
     return f"{PREFIX}{_encoded(workflow)}:{_encoded(checked_session(session))}"
