@@ -164,7 +164,9 @@ def _checked_length(headers: Headers, lengths: list[bytes]) -> int | None:
     if not lengths:
         return None
     if any(name.lower() == b"transfer-encoding" for name, _ in headers):
-        raise RequestRefused(400, "The body has two lengths.", "Send Content-Length or Transfer-Encoding.")
+        hint = "Send Content-Length or Transfer-Encoding."
+        # what follows on this connection may be part of the body, by the other length
+        raise RequestRefused(400, "The body has two lengths.", hint, {"connection": "close"})
     if not lengths[0].isdigit() or len(lengths[0]) > 18:
         raise RequestRefused(400, "Content-Length is not a number.")
     return int(lengths[0])

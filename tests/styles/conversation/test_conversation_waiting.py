@@ -75,6 +75,8 @@ def test_the_two_step_idle_rule_asks_and_then_closes() -> None:
 def test_a_timer_fires_as_often_as_it_may() -> None:
     story = Story(timers=[{"delay": 5, "message": "Hm?", "max_triggers": 2}]).ready()
     assert timers(fire(story, "timer-0")) and not timers(fire(story, "timer-0"))
+    quick = fire(Story(timers=[{"delay": 0.001, "message": "Hm?", "max_triggers": 0}]).ready(), "timer-0")
+    assert quick.asked == [SetTimer("timer-0", 1.0)]  # a plan must not flood the user
     endless = Story(timers=[{"delay": 5, "message": "Hm?", "max_triggers": 0}]).ready()
     for _ in range(5):
         assert timers(fire(endless, "timer-0"))

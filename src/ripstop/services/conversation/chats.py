@@ -14,6 +14,7 @@ from ripstop.app import App
 from ripstop.kernel.effects import SetTimer
 from ripstop.kernel.errors import RunAlreadyStarted, RunNotFound, UsageError
 from ripstop.kernel.events import Heard
+from ripstop.kernel.person_names import checked_name
 from ripstop.kernel.plain import shown, whole_characters
 from ripstop.kernel.run import Run
 from ripstop.runtime.engine import View
@@ -74,6 +75,7 @@ class Chats:
         Raises `UsageError` or `DefinitionError`.
         """
         words = checked_message(text)
+        checked_name(by)  # before anything is recorded
         run = await self.open(workflow, session, variables=variables, channel=channel)
         return await self.app.engine.hear(run.id, words, by=by, id=id)
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, RunFinished, Usage
 from ripstop.kernel.events import Answered, Asked, Record
@@ -54,6 +55,10 @@ class SessionView(Struct, frozen=True, kw_only=True):
     closed: bool = False
     records: int = 0
     """The length of the run: what happens later has a higher number."""
+
+    def without_silent(self) -> "SessionView":
+        """As users may see it: silent actions are for those who operate the bot."""
+        return replace(self, actions=tuple(one for one in self.actions if one.visible))
 
 
 async def view_of(engine: Engine, view: View, after: int = 0) -> SessionView:

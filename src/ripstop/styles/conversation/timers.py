@@ -6,6 +6,9 @@ from ripstop.kernel.step import Step
 from .folding import TIMER, timer_rule
 from .state import SessionState
 
+SHORTEST_PAUSE = 1.0
+"""Seconds between two times that one timer fires: a plan that a model has written must not flood the user."""
+
 
 def set_all(step: Step[SessionState]) -> None:
     for index, rule in enumerate((step.state.plan.timers if step.state.plan else None) or ()):
@@ -16,7 +19,7 @@ def set_again(step: Step[SessionState], name: str) -> None:
     """A timer that has fired runs again only if it may; the others run on."""
     rule = timer_rule(step.state, name)
     if rule and not step.state.closed and (not rule.max_triggers or step.state.fired.get(name, 0) < rule.max_triggers):
-        step.ask(SetTimer(name=name, after=rule.delay))
+        step.ask(SetTimer(name=name, after=max(rule.delay, SHORTEST_PAUSE)))
 
 
 def cancel_all(step: Step[SessionState], because: str) -> None:

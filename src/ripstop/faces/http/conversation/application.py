@@ -79,7 +79,7 @@ class HttpFace:
         return Response(self._document, media_type=JSON_TYPE)
 
     async def _session(self, request: Request) -> Response:
-        return _json(await self._chats.look(await self._run_id(request)))
+        return _json((await self._chats.look(await self._run_id(request))).without_silent())
 
     async def _message(self, request: Request) -> Response:
         path, session, wait = self._path(request), session_name(request), seconds_to_wait(request)
@@ -91,7 +91,8 @@ class HttpFace:
             await self._check_open(await self._run_id(request))
             raise
         if wait and await self._settled(run.id, wait):
-            return _json(await self._chats.look(run.id, await self._chats.heard_at(run.id, message.id)))
+            session_view = await self._chats.look(run.id, await self._chats.heard_at(run.id, message.id))
+            return _json(session_view.without_silent())
         return _json(Accepted(run.id, session), 202)
 
     async def _check_open(self, run_id: str) -> None:
