@@ -76,11 +76,7 @@ class Bots:
 
     async def _read(self, named: str) -> KnownBot:
         located = locate(self._app.plugins.readers, named)
-        if located.reader.style != STYLE:
-            raise UsageError(
-                f"{named} is a {located.reader.style}, not a bot, so there is nobody to chat with. "
-                "Start it with `ripstop run`."
-            )
+        check_is_bot(named, located.reader.style)
         workflow = read(located, Environment(any_name=True))
         bot: Bot = self._app.plugins.registry.load(STYLE, workflow.content)
         generation = await self._generation(bot)
@@ -103,6 +99,14 @@ class Bots:
     def forget(self) -> None:
         """Read everything again when it is needed next."""
         self._known.clear()
+
+
+def check_is_bot(named: str, style: str) -> None:
+    """Raises `UsageError` for a workflow of another style."""
+    if style != STYLE:
+        raise UsageError(
+            f"{named} is a {style}, not a bot, so there is nobody to chat with. Start it with `ripstop run`."
+        )
 
 
 def _signature(path: str) -> tuple[int, int, int] | None:

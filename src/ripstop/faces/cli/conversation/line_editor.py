@@ -12,6 +12,8 @@ MOST_REMEMBERED = 200
 LONGEST = 100_000
 """Characters; a message that is too long is refused when it is sent, and can still be shortened."""
 NEWLINE = "⏎"
+MOST_IN_COLUMN = 4
+"""Characters that share a column, as accents do; only so many are looked at, because a pasted text can be long."""
 
 
 class ShownInput(NamedTuple):
@@ -49,10 +51,12 @@ class LineEditor:
 
     def shown(self, width: int) -> ShownInput:
         """What fits into so many columns; the cursor is always among it."""
-        cells = [NEWLINE if char == "\n" else visible_line(char) for char in self.text]
+        first = max(0, self.cursor - MOST_IN_COLUMN * width)
+        nearby = self.text[first : self.cursor + MOST_IN_COLUMN * width]
+        cells = [NEWLINE if char == "\n" else visible_line(char) for char in nearby]
         widths = [cell_len(cell) for cell in cells]
         room = max(width - 1, 1)
-        start, before = self.cursor, 0
+        start, before = self.cursor - first, 0
         while start and before + widths[start - 1] <= room:
             start -= 1
             before += widths[start]

@@ -45,6 +45,8 @@ class TerminalChat:
         self._following: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._now: SessionNow | None = None
+        self._told = ""
+        """The status that the records up to here have told; the session itself can be ahead."""
         self._began = 0.0
         self._doing = ""
         self._draft: tuple[tuple[int, int], str] = ((0, 0), "")
@@ -56,7 +58,7 @@ class TerminalChat:
     ) -> None:
         """Show what was said before, and what happens to a run after a record."""
         self._worker = worker
-        await self._look(run_id)
+        self._told = (await self._look(run_id)).status
         for line in before:
             self.show(line)
         self._following = asyncio.ensure_future(self._follow(run_id, after))
@@ -119,7 +121,7 @@ class TerminalChat:
                     self._tick()
         await self._look(run_id)
 
-    async def _look(self, run_id: str) -> None:
+    async def _look(self, run_id: str) -> SessionNow:
         run = (await self._app.engine.look(run_id)).run
         was_idle = self._now is None or not self._now.in_pass
         self._now = session_now(self._app.engine, run)
@@ -127,6 +129,7 @@ class TerminalChat:
             self._began = time.monotonic()
         if not self._now.in_pass:
             self._doing = ""
+        return self._now
 
     def _note_notice(self, notice: Notice) -> None:
         match notice.kind:
@@ -136,8 +139,9 @@ class TerminalChat:
             case "taken":
                 self.note(f"· {notice.data['by']} has taken the conversation", "dim")
             case "status":
+                before, self._told = self._told, str(notice.data["status"])
                 self._doing = ""
-                if self._now and self._now.status == "transferred" and notice.data["status"] != "transferred":
+                if before == "transferred" != self._told:
                     self.note("· the bot has the conversation again", "dim")
 
     # What is shown

@@ -95,9 +95,11 @@ def check_before_journal(settings: "Settings", config: str) -> None:
     from ripstop.definitions.loading import find
     from ripstop.definitions.reader import Environment
     from ripstop.plugins import installed
+    from ripstop.services.conversation.bots import check_is_bot
     from ripstop.settings.settings_file import store_path
 
     workflow = find(installed().readers, config, Environment(any_name=True))
+    check_is_bot(config, workflow.style)
     if store_path(settings.store).exists():
         return
     registry = installed().registry
