@@ -58,6 +58,10 @@ def _seconds(value: float) -> str:
     return f"{value:.3f} s"
 
 
+def _milliseconds(value: float) -> str:
+    return f"{value * 1000:.1f} ms"
+
+
 def _megabytes(value: float) -> str:
     return f"{value / 1e6:.2f} MB"
 
@@ -69,6 +73,11 @@ def _ratio(title: str, measure: str, other: str, limit: float, wanted: str) -> B
 def _value(title: str, place: tuple[str, str], limit: float, wanted: str, shown: Callable[[float], str]) -> Bar:
     measure, figure = place
     return Bar(title, wanted, lambda m: m(measure, "ripstop", figure), _at_most(limit), shown)
+
+
+def _chat(title: str, place: tuple[str, str], limit: float, wanted: str, shown: Callable[[float], str]) -> Bar:
+    measure, figure = place
+    return Bar(title, wanted, lambda m: m(measure, "ripstop-chats", figure), _at_most(limit), shown)
 
 
 def _growth(median: Medians, before: str, unit: str = "") -> float:
@@ -97,6 +106,17 @@ BARS = (
     _value("resume at step 1,000", ("resume", "seconds"), 0.4, "≤ 0.4 s", _seconds),
     _value("memory of a waiting run", ("waiting", "bytes_per_run"), 1000, "≤ 1 KB", lambda v: f"{v:,.0f} B"),
     _value("CPU while all wait", ("waiting", "cpu_share"), 0.005, "none (≤ 0.5 %)", lambda v: f"{v:.2%} of a core"),
+    Bar(
+        "1,000 sessions: messages/s",
+        "≥ 1,000",
+        lambda m: m("chats", "ripstop-chats", "messages_per_second"),
+        _at_least(1000),
+        lambda value: f"{value:,.0f}",
+    ),
+    _chat("300 messages/s: late by, p50", ("chats-open", "p50"), 0.005, "≤ 5 ms", _milliseconds),
+    _chat("300 messages/s: late by, p99", ("chats-open", "p99"), 0.050, "≤ 50 ms", _milliseconds),
+    _chat("10,000 idle sessions: memory", ("chats-idle", "resident"), 150e6, "≤ 150 MB", _megabytes),
+    _chat("10,000 idle sessions: CPU", ("chats-idle", "cpu_share"), 0.01, "≤ 1 %", lambda v: f"{v:.2%} of a core"),
     _value("import ripstop", ("startup", "import"), 0.15, "≤ 0.15 s", _seconds),
     _value("ripstop --help", ("startup", "help"), 0.25, "≤ 0.25 s", _seconds),
     _value("distributions installed", ("startup", "distributions"), 20, "≤ 20", lambda v: f"{v:.0f}"),

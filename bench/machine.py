@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-PEERS = ("langgraph", "langgraph-checkpoint-sqlite", "dbos")
+PEERS = ("langgraph", "langgraph-checkpoint-sqlite", "dbos", "burr")
 
 
 def facts(folder: Path) -> dict[str, object]:

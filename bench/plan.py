@@ -27,6 +27,9 @@ CONTESTANTS = {
     "langgraph": Contestant("LangGraph", "langgraph_sqlite", peer=True),
     "langgraph-delta": Contestant("… delta (beta)", "langgraph_sqlite", "-delta", peer=True),
     "dbos": Contestant("DBOS", "dbos_sqlite", peer=True),
+    "ripstop-chats": Contestant("ripstop", "ripstop_chats"),
+    "langgraph-chats": Contestant("LangGraph", "langgraph_chats", peer=True),
+    "burr-chats": Contestant("Burr", "burr_chats", peer=True),
 }
 
 REPEATS = {"quick": 1, "normal": 3, "full": 3}
@@ -45,6 +48,20 @@ def plan(scale: Scale) -> dict[str, dict[str, Arguments]]:
         "resume": _same(users, steps=1000),
         "waiting": _waiting(quick),
         "startup": {"ripstop": {"times": 5 if quick else 15}},
+        **_chats(quick),
+    }
+
+
+def _chats(quick: bool) -> dict[str, dict[str, Arguments]]:
+    talkers = ("ripstop-chats", "langgraph-chats", "burr-chats")
+    closed = _same(talkers, sessions=200 if quick else 1000, messages=4 if quick else 10)
+    if not quick:
+        # LangGraph writes the whole conversation with every message, at 5 to 10 ms each
+        closed["langgraph-chats"]["messages"] = 4
+    return {
+        "chats": closed,
+        "chats-open": _same(talkers, sessions=200 if quick else 1000, rate=300, seconds=5 if quick else 20),
+        "chats-idle": _same(("ripstop-chats",), sessions=1000 if quick else 10_000, seconds=10 if quick else 60),
     }
 
 

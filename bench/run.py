@@ -124,11 +124,13 @@ def _unsteady(results: Results) -> list[str]:
     found = []
     for measure, contestants in results.items():
         for name, result in contestants.items():
-            if measure not in ("concurrent", "single") or "repeats" not in result:
+            unit = {"concurrent": "steps", "single": "steps", "chats": "messages"}.get(measure)
+            if unit is None or "repeats" not in result:
                 continue
-            rates = [figures["steps_per_second"] for figures in result["repeats"]]
+            rates = [figures[f"{unit}_per_second"] for figures in result["repeats"]]
             if max(rates) > UNSTEADY * min(rates):
-                found.append(f"Unsteady: {measure} of {name} went from {min(rates):,.0f} to {max(rates):,.0f} steps/s.")
+                low, high = f"{min(rates):,.0f}", f"{max(rates):,.0f}"
+                found.append(f"Unsteady: {measure} of {name} went from {low} to {high} {unit}/s.")
     return found
 
 

@@ -7,6 +7,7 @@ from bars import Medians, Results, Verdict
 from plan import CONTESTANTS
 
 COLUMNS = ("ripstop", "inline", "group", "group-thread", "langgraph", "langgraph-delta", "dbos")
+TALKERS = ("ripstop-chats", "langgraph-chats", "burr-chats")
 RATIOS = ("inline", "group", "langgraph", "dbos")
 UNKNOWN, CRASHED = "·", "crashed"
 
@@ -56,9 +57,27 @@ ROWS = (
     Row("  CPU, % of a core", "waiting", lambda f: f"{100 * f['cpu_share']:.2f}"),
 )
 
+CHAT_ROWS = (
+    Row("next message when answered, messages/s", "chats", lambda f: f"{f['messages_per_second']:,.0f}"),
+    Row("  ms of CPU/message", "chats", _milliseconds("cpu_per_message")),
+    Row("  MB on disk", "chats", _megabytes),
+    Row("300 messages/s, ms late: p50", "chats-open", _milliseconds("p50")),
+    Row("  p99", "chats-open", _milliseconds("p99")),
+    Row("  most", "chats-open", _milliseconds("most")),
+    Row("  CPU, % of a core", "chats-open", lambda f: f"{100 * f['cpu_share']:.0f}"),
+    Row("idle sessions with timers", "chats-idle", lambda f: f"{f['sessions']:,.0f}"),
+    Row("  MB of memory", "chats-idle", lambda f: f"{f['resident'] / 1e6:,.0f}"),
+    Row("  CPU, % of a core", "chats-idle", lambda f: f"{100 * f['cpu_share']:.2f}"),
+)
+
 
 def render(results: Results, verdicts: list[Verdict]) -> str:
-    blocks = [_grid(["", *(CONTESTANTS[name].title for name in COLUMNS)], _figures(results))]
+    tables = [("", COLUMNS, ROWS), ("conversations", TALKERS, CHAT_ROWS)]
+    blocks = [
+        _grid([title, *(CONTESTANTS[name].title for name in columns)], found)
+        for title, columns, rows in tables
+        if (found := _figures(results, columns, rows))
+    ]
     ratios = _ratios(results)
     if ratios:
         blocks.append(_grid(["ripstop divided by", *(CONTESTANTS[name].title for name in RATIOS)], ratios))
@@ -68,13 +87,13 @@ def render(results: Results, verdicts: list[Verdict]) -> str:
     return "\n\n".join(blocks)
 
 
-def _figures(results: Results) -> list[list[str]]:
-    rows = []
-    for row in ROWS:
+def _figures(results: Results, columns: tuple[str, ...], rows: tuple[Row, ...]) -> list[list[str]]:
+    found = []
+    for row in rows:
         contestants = results.get(row.measure)
         if contestants:
-            rows.append([row.title, *(_cell(contestants.get(name), row.shown) for name in COLUMNS)])
-    return rows
+            found.append([row.title, *(_cell(contestants.get(name), row.shown) for name in columns)])
+    return found
 
 
 def _cell(result: dict[str, dict[str, float]] | None, shown: Callable[[dict[str, float]], str]) -> str:
