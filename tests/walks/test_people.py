@@ -36,7 +36,7 @@ def asked(folder: Path, command: AskPerson = REVIEW) -> str:
 
 def test_a_style_from_another_package_is_listed_and_worked_on(tmp_path: Path, env: dict[str, str]) -> None:
     listed = {one["style"]: one for one in json.loads(ripstop("styles", "--json", cwd=tmp_path, env=env).stdout)}
-    assert {*listed} == {"graph", "blackboard", "handoff", "pipeline", "errands"}
+    assert {*listed} == {"graph", "blackboard", "handoff", "conversation", "planning", "pipeline", "errands"}
     assert listed["errands"]["summary"] == "Asks for what its definition lists." and not listed["errands"]["init"]
     assert "ripstop init graph DIR" in ripstop("styles", cwd=tmp_path, env=env).stdout
 

@@ -64,7 +64,7 @@ async def _work(options: Options, until_idle: bool) -> int:
             raise failure
         if interrupted.done():
             say(STOPPING, err=True)
-            await worker.stop(GRACE)
+        await worker.stop(GRACE)  # what is shown is how it is without this worker
         counts = await _shown_counts(app)
         if options.as_json:
             say_json({"counts": counts})

@@ -27,6 +27,11 @@ def tools() -> None:
 
     A tool is offered to agents only as you agreed to it. If a server describes it otherwise later, it is not offered
     until you have agreed again; the others work on.
+
+    \b
+    Examples:
+      ripstop tools list
+      ripstop tools trust git
     """
 
 

@@ -57,7 +57,7 @@ def list_(options: Options, config: str | None, status: str | None, limit: int) 
     \b
     Examples:
       ripstop sessions
-      ripstop sessions bots/shop --status transferred --json
+      ripstop sessions list bots/shop --status transferred --json
     """
     from ripstop.opening import open_engine
 
