@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ TOOL = {"type": "TOOL", "target": "nothing"}
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        yield tmp_path
 
 
 def say(bot: Path, text: str, *more: str, session: str = "ann") -> Done:
@@ -264,6 +267,14 @@ def test_answers_on_the_desk_go_to_the_user_until_it_is_released(transferred: Pa
     shown = command("sessions", "show", "ann").out
     assert "kim: I am Kim.\n  kim: Still here.\n" in shown
     assert command("chat", "shop", "--session", "ann", "--message", "Bye").out == "The bot is back.\n"
+
+
+def test_every_line_of_stdin_goes_to_the_user(transferred: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_stdin(b"I am Kim.\n\nPlease wait.\n/release\n", monkeypatch):
+        assert as_desk().code == 0
+    assert "kim: I am Kim.\n  kim: Please wait.\n" in command("sessions", "show", "ann").out
+    (session,) = json.loads(command("sessions", "--json").out)
+    assert session["workflow_state"]["status"] == "ready"
 
 
 def test_the_desk_side_names_what_is_not_there(transferred: Path) -> None:

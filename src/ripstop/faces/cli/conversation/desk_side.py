@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ripstop.faces.cli.options import Options
 from ripstop.faces.cli.output import keep_working_without_readers
-from ripstop.faces.cli.signals import interruption, resume_with, stop_requested, undisturbed
+from ripstop.faces.cli.signals import interruption, leaving_at_once, resume_with, stop_requested, undisturbed
 from ripstop.faces.cli.summary import GRACE
 from ripstop.faces.cli.terminal import at_terminal, console_for, say, say_json
 from ripstop.faces.cli.words import command_for
@@ -103,11 +103,12 @@ async def work_at_desk(side: DeskSide, settings: "Settings", words: str | None, 
             await side.chats.take(side.run_id, side.by)
         if words is not None:
             await side.speak(words, "--take")
-        elif is_chat and not sys.stdin.isatty():
-            async for line in stdin_lines():
-                if line.strip():
-                    await side.type(line)
-                    words = line
+        elif is_chat and sys.stdin is not None and not sys.stdin.isatty():
+            with leaving_at_once():
+                async for line in stdin_lines():
+                    if line.strip():
+                        await side.type(line)
+                        words = line
         if release:
             await side.release("--take")
         worker = await side.work(app, stack) if take or release or words is not None else None
