@@ -33,7 +33,7 @@ test: $(MODEL) ## Run every quick test that needs no server
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not long and not soak"
 
 test-long: $(MODEL) ## Run the tests that take longer: short forms of the soaks, fuzzing, many kills
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long and not soak"
+	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "long and not soak"
 
 lint: $(READY) ## ruff, mypy --strict and import-linter
 	@$(BIN)/ruff check .

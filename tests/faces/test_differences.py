@@ -119,6 +119,7 @@ HUGE = {
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize("name", HUGE)
 def test_a_megabyte_is_compared(name: str) -> None:
     old, new = HUGE[name]

@@ -231,6 +231,8 @@ def test_no_command_lets_control_characters_out(tmp_path: Path, failing_server: 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("terminal", [False, True], ids=["file", "terminal"])
+@pytest.mark.parametrize(
+    "terminal", [pytest.param(False, id="file", marks=pytest.mark.soak), pytest.param(True, id="terminal")]
+)
 def test_two_thousand_hostile_texts_are_shown_as_text(tmp_path: Path, failing_server: str, terminal: bool) -> None:
     assert show_everything(tmp_path, 2000, 680, failing_server, terminal, thorough=True) >= 2000

@@ -112,6 +112,7 @@ def on_a_terminal(folder: Path, answer: bytes, *arguments: str) -> tuple[int, st
     return process.wait(60), re.sub(r"\s+", " ", said.decode())
 
 
+@pytest.mark.long
 def test_an_address_of_a_cloned_project_gets_nothing_without_consent(project: Path, server: Any) -> None:
     (project / "ripstop.toml").write_text(f'[models]\nbase_url = "{server.url}"\n')
     done = ripstop("run", "w.yaml", "--any-name", cwd=project)

@@ -172,6 +172,7 @@ def test_an_app_loads_the_tools_that_its_settings_name(project: Path, monkeypatc
     assert run_sync("shop.yaml", model="script:s.jsonl").status == "completed"
 
 
+@pytest.mark.long
 def test_documents_are_watched_with_the_tools_that_the_settings_name(project: Path) -> None:
     (project / "roles").mkdir()
     (project / "roles" / "ann.md").write_text("You are ann.")

@@ -21,6 +21,7 @@ def assert_all_in_order(*modes: str) -> None:
     assert wrong == {}
 
 
+@pytest.mark.long
 def test_a_run_ends_in_order_with_a_hostile_server() -> None:
     assert_all_in_order(*QUICK)
 

@@ -124,6 +124,7 @@ def test_kills_and_edits_lose_nothing_and_double_nothing(story: Story) -> None:
         assert BoardDesk(Path(folder)).open()["digest"] == digest
 
 
+@pytest.mark.long
 @given(st.lists(st.lists(st.integers(1, 14), max_size=4), min_size=1, max_size=4))
 @settings(max_examples=15, deadline=None)
 def test_kills_alone_change_neither_files_nor_digests(kills: list[list[int]]) -> None:

@@ -128,6 +128,7 @@ def test_the_same_run_continues_in_another_process(desk: BoardDesk) -> None:
         assert desk.write(append="x\n")["edited"] == []
 
 
+@pytest.mark.long
 def test_a_run_that_has_ended_in_another_process_gives_way(desk: BoardDesk) -> None:
     with another_process(desk.folder, "first"):
         desk.open(of=ended("first"))

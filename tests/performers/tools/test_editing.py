@@ -51,6 +51,7 @@ def test_says_what_is_there_instead(text: str, search: str, why: str) -> None:
 _lines = st.lists(st.sampled_from(["a", "b", "ab", " a", "a ", "", "c\r"]), max_size=6).map("\n".join)
 
 
+@pytest.mark.long
 @settings(max_examples=1000)
 @given(_lines, _lines, _lines)
 def test_an_edit_that_was_made_is_never_taken_for_one_to_come(text: str, search: str, replace: str) -> None:
