@@ -9,7 +9,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-commands soak-boards soak-projects soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean
+.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-commands soak-boards soak-projects soak-chats soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ soak-boards: $(READY) ## Kill runs on boards at every fail-point and 500 times a
 
 soak-projects: $(READY) ## Kill deliveries at every fail-point and 500 times at random; their files must be the same
 	@$(BIN)/python -m tests.harness.project_crash --kills 500
+
+soak-chats: $(READY) ## Kill a server of bots under load, over HTTP: at every fail-point and 1,000 times at random
+	@$(BIN)/python -m tests.harness.conversation_crash --kills 1000
 
 fuzz: $(READY) ## 100,000 hostile paths, 5,000 symlink swaps, 20,000 mutated definitions
 	@$(BIN)/python -m tests.harness.path_race --paths 100000 --swaps 5000
