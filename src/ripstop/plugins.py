@@ -77,7 +77,7 @@ BUILT_IN = (
         commands=(
             PluginCommand("chat", "ripstop.faces.cli.conversation.commands:chat", "Talk to a bot."),
             PluginCommand("sessions", "ripstop.faces.cli.conversation.sessions:sessions", "Look at sessions."),
-            PluginCommand("serve", "ripstop.serving:serve", "Serve bots over HTTP, and work on the journal."),
+            PluginCommand("serve", "ripstop.serving.serve:serve", "Serve bots over HTTP, and work on the journal."),
             PluginCommand("kb", "ripstop.faces.cli.conversation.knowledge:kb", "Search knowledge bases."),
         ),
     ),
@@ -96,6 +96,10 @@ BUILT_IN = (
         ),
     ),
 )
+
+
+COMMANDS = (PluginCommand("web", "ripstop.serving.web:web", "Open the web desk, and work on the journal."),)
+"""Commands that belong to no style, and are imported only when they are called."""
 
 
 class PluginProblem(NamedTuple):
@@ -224,8 +228,8 @@ class Plugins:
 
     @property
     def commands(self) -> dict[str, PluginCommand]:
-        """The commands that styles bring, by name; of two with one name the first."""
-        every = [command for plugin in self.all for command in plugin.commands]
+        """The commands that styles bring, and a few more, by name; of two with one name the first."""
+        every = [*COMMANDS, *(command for plugin in self.all for command in plugin.commands)]
         return {command.name: command for command in reversed(every)}
 
     def command(self, name: str) -> Any:
@@ -236,7 +240,8 @@ class Plugins:
         try:
             return imported(target)
         except (Exception, SystemExit) as error:
-            if any(target == command.target for plugin in BUILT_IN for command in plugin.commands):
+            built_in = (*COMMANDS, *(command for plugin in BUILT_IN for command in plugin.commands))
+            if any(target == command.target for command in built_in):
                 raise
             raise UsageError(f"The command {name!r} ({target}) cannot be loaded: {_reason(error)}.") from error
 

@@ -266,3 +266,13 @@ def test_defaults_are_not_written() -> None:
     assert CODEC.dump(Answered(to=1, answer=AgentReplied(text="x"))) == (
         b'{"type":"answered","to":1,"answer":{"type":"agent_replied","text":"x"}}'
     )
+
+
+def test_one_event_of_a_step_is_read_though_another_is_of_an_unknown_style() -> None:
+    step = CODEC.dump_step([Painted(colour="red"), Asked(command=CallTool(tool="brush"))])
+    stranger = Codec()
+    assert stranger.load_one(step, 1) == Asked(command=CallTool(tool="brush"))
+    assert stranger.load_one(step, 2) is None and stranger.load_one(step, -1) is None
+    for data, place in ((step, 0), (b'{"type": "asked"}', 0), (b"[1", 0)):
+        with pytest.raises(UnknownRecord):
+            stranger.load_one(data, place)

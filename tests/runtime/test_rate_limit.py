@@ -1,6 +1,7 @@
 """One pace per provider, shared by all runs."""
 
 import asyncio
+import logging
 import math
 from pathlib import Path
 
@@ -81,3 +82,38 @@ def test_a_provider_that_says_too_many_is_left_alone_by_all_runs(tmp_path: Path)
 )
 def test_the_pause_before_a_retry_is_bounded(wanted: float | None, attempt: int, seconds: float) -> None:
     assert pause_before_retry(wanted, 1.0, attempt) == seconds
+
+
+def test_a_long_wait_is_logged_once_and_told_until_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+    time = 100.0
+    pace = RateLimit(now=lambda: time)
+    pace.pause("acme", 4.9)
+    assert (pace.held(), caplog.messages) == ({}, [])
+    for seconds in (600.0, 601.0, 2.0):
+        pace.pause("acme", seconds)
+    pace.pause("", 600.0)
+    assert pace.held() == {"acme": 600}
+    assert caplog.messages == ["All calls to acme wait for 600 s: it says that there were too many."]
+    time = 699.5
+    assert pace.held() == {"acme": 1}
+    time = 700.0
+    assert pace.held() == {}
+    pace.pause("acme", 30.0)
+    assert len(caplog.messages) == 2
+
+
+def test_a_worker_tells_which_provider_holds_its_runs_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def limited(request: Request) -> AgentReplied:
+        raise TryAgain("too many", after=1e9, provider_wide=True)
+
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work({AskAgent: Does(limited, provider="acme")})
+            await world.start("first", (AGENT,))
+            await until(lambda: bool(worker.held()))
+            await world.start("second", (AGENT,))
+            assert [*worker.held()] == ["acme"] and worker.held()["acme"] > 590
+        (line,) = [one for one in caplog.records if one.levelno == logging.WARNING]
+        assert "acme" in line.getMessage() and "600 s" in line.getMessage()
+
+    asyncio.run(story())

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ripstop.kernel.effects import AskPerson, CallTool, SetTimer
+from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Limits, SetTimer
 from ripstop.kernel.errors import AlreadyAnswered, RunAlreadyStarted, RunHasEnded, UsageError
 from ripstop.kernel.events import Redefined
 from ripstop.runtime.definitions import digest_of
@@ -44,6 +44,31 @@ def test_a_question_takes_one_answer_from_two_engines(tmp_path: Path) -> None:
                 await one.engine.answer("r", 3, "no", by="bob")
             assert (error.value.choice, error.value.by) == ("yes", "ann")
             assert error.value.at > 0
+
+    asyncio.run(story())
+
+
+def test_a_run_that_another_process_has_resumed_is_not_refused_as_ended(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as one, a_world(tmp_path / "j.db") as two:
+            await one.start("r", (AskAgent(agent="ada"),), (PERSON,), limits=Limits(calls=0))
+            stopped = one.engine.known("r")
+            assert stopped and stopped.ended
+            await two.engine.resume("r", {"calls": 3})
+            await one.engine.hear("r", "hello")
+            stopped = await one.engine.cancel("r")
+            assert stopped.ended
+
+    asyncio.run(story())
+
+
+def test_the_current_run_is_read_again_if_it_had_ended(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as one, a_world(tmp_path / "j.db") as two:
+            await one.start("r", (AskAgent(agent="ada"),), limits=Limits(calls=0))
+            assert (await one.engine.current("r")).ended
+            await two.engine.resume("r", {"calls": 3})
+            assert not (await one.engine.current("r")).ended
 
     asyncio.run(story())
 

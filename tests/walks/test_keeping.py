@@ -31,7 +31,8 @@ def test_a_run_is_forgotten_and_the_journal_stays_sound(tmp_path: Path) -> None:
     assert [row["run"] for row in json.loads(succeed("runs", "--json", cwd=tmp_path))] == [second]
     assert succeed("verify", cwd=tmp_path).startswith("Sound: 1 run,")
     gone = ripstop("show", first, cwd=tmp_path)
-    assert (gone.returncode, f"There is no run '{first}'" in gone.stderr) == (2, True)
+    assert gone.returncode == 2
+    assert f"Run '{first}' was forgotten on " in gone.stderr and "`ripstop runs` lists the runs" in gone.stderr
     assert ripstop("forget", first, cwd=tmp_path).returncode == 2
     assert json.loads(succeed("forget", "--older", "30d", "--json", cwd=tmp_path))["forgotten"] == []
     found = json.loads(succeed("forget", "--older", "0s", "--dry-run", "--json", cwd=tmp_path))

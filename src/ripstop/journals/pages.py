@@ -1,6 +1,7 @@
 """Pages of lists, the same for every store: how large they can be, what a cursor is, and which rows a filter wants."""
 
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.questions import kind_of
 from ripstop.runtime.ports import MAX_PAGE, DeskQuery, Question, RunInfo, RunQuery
 
 
@@ -42,4 +43,8 @@ def is_wanted_run(query: RunQuery, info: RunInfo) -> bool:
 def is_wanted_question(query: DeskQuery, question: Question) -> bool:
     """Whether a question passes the filters that need the question itself."""
     ask = question.command
-    return (query.to is None or ask.to in ("", query.to)) and query.purpose in ("", ask.purpose)
+    return (
+        (query.to is None or ask.to in ("", query.to))
+        and query.purpose in ("", ask.purpose)
+        and query.kind in ("", kind_of(ask))
+    )

@@ -72,11 +72,20 @@ class Codec:
             _check_format(events[0])
         return events
 
+    def load_one(self, data: str | bytes, place: int) -> Event | None:
+        """One event of a step; `None` if the step is shorter. The others may be of a style that is not known here."""
+        try:
+            events = _split(data)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise _unknown(data, error) from error
+        return self.load(bytes(events[place])) if 0 <= place < len(events) else None
+
 
 class _Tagged(msgspec.Struct):
     type: str
 
 
+_split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_tags = msgspec.json.Decoder(list[_Tagged]).decode
 
 

@@ -24,6 +24,8 @@ class Event(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
     """Base of everything a journal may contain. A decision, unless it is a `Fact`."""
 
     is_fact: ClassVar[bool] = False
+    is_trouble: ClassVar[bool] = False
+    """Whether a person who looks for what went wrong wants to see every one of its kind."""
 
 
 class Fact(Event, frozen=True):
@@ -171,6 +173,7 @@ class Answered(Fact, tag="answered", frozen=True):
 class Doubted(Fact, tag="doubted", frozen=True):
     """An effect that must not be repeated blindly may have happened: its worker died, or the call broke off."""
 
+    is_trouble: ClassVar[bool] = True
     to: int
     evidence: str
 
@@ -196,6 +199,7 @@ class Withdrawn(Event, tag="withdrawn", frozen=True):
 class TurnRestarted(Event, tag="turn_restarted", frozen=True):
     """A turn that was not finished begins again, so it counts once."""
 
+    is_trouble: ClassVar[bool] = True
     number: int
     """Its first command."""
 
@@ -226,6 +230,7 @@ class Resumed(Event, tag="resumed", frozen=True):
 class GuardTripped(Event, tag="guard_tripped", frozen=True):
     """A guard stopped something. The evidence is what `why` shows."""
 
+    is_trouble: ClassVar[bool] = True
     guard: str
     limit: float
     value: float
@@ -239,6 +244,7 @@ class GuardTripped(Event, tag="guard_tripped", frozen=True):
 class Warned(Event, tag="warned", frozen=True):
     """Something is odd but not fatal."""
 
+    is_trouble: ClassVar[bool] = True
     text: str
 
 

@@ -79,6 +79,11 @@ class Line(Struct, frozen=True):
 class Talk(Struct, frozen=True, tag="talk"):
     lines: tuple[Line, ...]
     title: str = ""
+    user: str = ""
+    """Who is talked to, if that is known."""
+    taken_by: str = ""
+    """The person who has taken the conversation over; empty while no person has."""
+    closed: bool = False
 
 
 class Paper(Struct, frozen=True, tag="document"):

@@ -1,4 +1,4 @@
-"""What a person's words mean as the answer to a question: the one place where words become an answer.
+"""What a question is to a person, and what a person's words mean as the answer: the one place where words become one.
 
 - Words alone are a choice only if all of them are the choice or its label, whatever their case. Anything else is the
   question's `other` choice, word for word; without one it is refused.
@@ -10,16 +10,25 @@
 from collections.abc import Mapping
 from typing import Any
 
+from .desk_kinds import DOUBTED, GUARDED, HANDOFF, QUESTION, REVIEWED
 from .effects import AskPerson, Field, PersonAnswered
 from .errors import UsageError
 from .person_names import checked_name
 from .plain import shown, whole_characters
+from .run import DOUBT, GUARD
 
 MAX_TEXT = 1_000_000
 """Characters of an answer, or of an edited document."""
 MOST = 2**53
 """Beyond it, not every whole number is one for every reader of JSON."""
+_BY_PURPOSE = {GUARD: GUARDED, DOUBT: DOUBTED, HANDOFF: HANDOFF}
+"""What a question is by its purpose; another one is a review if a document can be edited, else a question."""
 _YES, _NO = ("true", "yes", "y", "1"), ("false", "no", "n", "0")
+
+
+def kind_of(ask: AskPerson) -> str:
+    """What a question is to a person: one of `desk_kinds.KINDS`."""
+    return _BY_PURPOSE.get(ask.purpose) or (REVIEWED if ask.document and ask.edit else QUESTION)
 
 
 def read_answer(
@@ -42,6 +51,8 @@ def read_answer(
         raise UsageError(f"{said} is not an answer to this question; choose from {_options(ask)}.")
     if choice and not ask.choices:
         raise UsageError(f"This question has no choices, so {shown(choice)} cannot be one; answer in words.")
+    if ask.purpose == HANDOFF and choice == ask.other and not text.strip():
+        raise UsageError(f"{choice!r} needs the words that the user is sent; there are none.")
     given = _fields(ask, fields or {}, choice)
     if not (choice or text.strip() or given):
         raise UsageError("An empty answer is not an answer to this question.")

@@ -39,6 +39,8 @@ S = TypeVar("S")
 
 GUARD, DOUBT = "ripstop:guard", "ripstop:doubt"
 """Purposes of the kernel's own questions. A style never sees their answers."""
+LONGEST_END_LINE = 160
+"""Characters."""
 
 
 class Open(Struct, frozen=True, gc=False):
@@ -174,6 +176,13 @@ def status(run: Run[Any], listening: bool) -> str:
     if waits or (idle and not listening):
         return "waiting"
     return "listening" if listening else "stuck"
+
+
+def end_line(run: Run[Any]) -> str:
+    """The first line of why a run has ended, for a list of runs; empty while it has not."""
+    lines = run.ended.because.strip().splitlines() if run.ended else ()
+    line = lines[0] if lines else ""
+    return line if len(line) <= LONGEST_END_LINE else f"{line[: LONGEST_END_LINE - 1]}…"
 
 
 _encode = msgspec.json.Encoder(order="sorted").encode

@@ -236,14 +236,14 @@ def _check_resumable(style: Style[S], run: Run[S], fact: Fact) -> None:
     Its settings can be changed before that, because it begins at once when it is resumed.
     """
     saved = style.resumable(run.state)
-    if saved or run.verdict is not None:
+    if can_resume := saved or run.verdict is not None:
         if type(fact) is SettingsChanged:
             return
         if type(fact) is ResumeRequested:
             check_raises(fact.raises, None if saved else run.verdict)
             return
     assert run.ended is not None
-    raise RunHasEnded(run.id, run.ended.outcome)
+    raise RunHasEnded(run.id, run.ended.outcome, can_resume, not style.unforkable)
 
 
 def decide_again(

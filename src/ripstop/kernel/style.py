@@ -17,7 +17,7 @@ from .events import Answered, ChildSpoke, Event, Fact, Forked, GuardTripped, Hea
 from .parts import Part
 from .prompt import Prompt
 from .resuming import override_guards
-from .run import Run
+from .run import Run, end_line
 
 if TYPE_CHECKING:
     from .step import Step
@@ -64,6 +64,17 @@ class Explanation(Struct, frozen=True):
     """Why a style decided something; no reasons: it is not the style's own decision."""
 
     reasons: tuple[Reason, ...] = ()
+
+
+class Lead(Struct, frozen=True):
+    """Where a decision led, for one line."""
+
+    way: str
+    """In a word or two: a state, an agent, what was done."""
+    condition: str = ""
+    """The condition that held, as its author wrote it; empty: none had to."""
+    because: str = ""
+    """What was said about it, for a turn without other words for people."""
 
 
 class Action(Struct, frozen=True):
@@ -317,14 +328,18 @@ class Style(Generic[S]):
         return run.spent.turns
 
     def gist(self, run: Run[S]) -> str:
-        """One short line for a list of runs. Cheap, because every step asks."""
-        return ""
+        """One short line for a list of runs: where a run is, or why it has ended. Cheap, because every step asks."""
+        return end_line(run)
 
     def parts(self, run: Run[S]) -> tuple[Part, ...]:
         return ()
 
     def notices(self, record: Record) -> tuple[Notice, ...]:
         """What others are told of a record, with nothing in it that they must not know."""
+        return ()
+
+    def remarks(self, record: Record) -> tuple[Notice, ...]:
+        """What besides only those are shown who operate it, such as actions that its users must not see."""
         return ()
 
     @property
@@ -335,6 +350,15 @@ class Style(Generic[S]):
     def explain(self, before: S, event: Event) -> Explanation:
         """Why a decision of this style was made."""
         return Explanation()
+
+    def led_to(self, before: S, event: Event) -> Lead | None:
+        """Where a decision of this style led; `None` for one that cannot be explained.
+
+        A style with long runs does better than this default, which explains every decision.
+        """
+        reasons = self.explain(before, event).reasons
+        acted_on = next((reason.text for reason in reasons if reason.taken), "")
+        return Lead(acted_on, because=acted_on) if reasons else None
 
 
 class Sample(Struct, frozen=True):
@@ -360,6 +384,8 @@ class StyleKit(Struct, frozen=True, kw_only=True):
     draw_definition: Callable[[Any], Any] | None = None
     draw_run: Callable[[Any, Sequence[Any]], Any] | None = None
     samples: Callable[[], Sequence[Sample]] | None = None
+    section: Literal["", "conversations", "documents"] = ""
+    """The list of their own that faces show its runs in; empty: only among all runs."""
 
     @property
     def name(self) -> str:

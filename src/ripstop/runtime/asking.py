@@ -30,7 +30,7 @@ async def withdraw_questions(engine: Engine, job: Job) -> None:
         page = await engine.runs(query)
         for info in page.items:
             if info.style == NAME and info.run_id.startswith(f"{job.run_id}.{job.number}."):
-                with suppress(RunHasEnded):
+                with suppress(RunHasEnded, RunNotFound):
                     await engine.cancel(info.run_id, because=f"{job.run_id} does not need the answer any more")
         if not page.next:
             return

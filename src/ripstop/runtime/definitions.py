@@ -49,7 +49,9 @@ class Definitions:
         """What folding records needs. The journal hands out only what fits its hash."""
         results: dict[str, Any] = {}
         for record in records:
-            await self._know(journal, record.event, style, results)
+            event = record.event
+            if event.is_fact and (type(event) is not Answered or type(event.answer) is RunFinished):
+                await self._know(journal, event, style, results)
         return Contents(self.known, results) if results else self.bare
 
     async def for_fact(self, journal: Journal, fact: Event, style: str) -> tuple[Contents, dict[str, bytes]]:

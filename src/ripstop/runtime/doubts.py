@@ -7,6 +7,8 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -89,19 +91,27 @@ def done_but_unreadable(problem: str) -> str:
 
 def _doubted(job: Job, request: Request, attempt: int, how: str) -> Doubted:
     command = job.opened.command
-    what = (
-        f"The tool {command.tool!r}" if isinstance(command, CallTool) else f"A command of type {type(command).__name__}"
-    )
-    with_arguments = f" was called with {_quoted(request)}" if isinstance(command, CallTool) else " was begun"
-    place = f"({request.key}, attempt {attempt})"
-    return Doubted(to=job.number, evidence=f"{what}{with_arguments} {place}. {how}.")
+    if isinstance(command, CallTool):
+        tool, given = _as_people_know_it(command, request.arguments)
+        what = f"The tool {tool!r} was called with {_quoted(given)}"
+    else:
+        what = f"A command of type {type(command).__name__} was begun"
+    return Doubted(to=job.number, evidence=f"{what} ({request.key}, attempt {attempt}). {how}.")
 
 
-def _quoted(request: Request) -> str:
+def _as_people_know_it(command: CallTool, arguments: Mapping[str, Any]) -> tuple[str, Any]:
+    """A call's tool and arguments. If a style calls something for a tool of its definition, it is that tool's call."""
+    named, params = arguments.get("tool"), arguments.get("params")
+    if not command.agent and isinstance(named, str) and isinstance(params, Mapping):
+        return named, params
+    return command.tool, arguments
+
+
+def _quoted(arguments: Any) -> str:
     try:
-        text = msgspec.json.encode(request.arguments).decode()
+        text = msgspec.json.encode(arguments).decode()
     except (TypeError, ValueError, OverflowError, RecursionError):
-        text = repr(request.arguments)
+        text = repr(arguments)
     return _bounded(text, MAX_ARGUMENTS)
 
 

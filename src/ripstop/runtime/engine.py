@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from ripstop.kernel.effects import AskPerson, Content, Limits
-from ripstop.kernel.errors import Conflict, RunAlreadyStarted, RunNotFound, UsageError
+from ripstop.kernel.errors import Conflict, RunAlreadyStarted, RunForgotten, UsageError
 from ripstop.kernel.events import (
     FORMAT,
     Answered,
@@ -220,7 +220,7 @@ class Engine(Runs):
         await check_run(self.journal, run_id)
         records = await self.journal.read(run_id)
         if not records:
-            raise RunNotFound(run_id)
+            raise await self.not_found(run_id)
         del records[last_shared(run_id, records, at, redefined=definition is not None) :]
         style = self._style(run_id, records[0])
         if style.unforkable:
@@ -246,6 +246,9 @@ class Engine(Runs):
                 try:
                     await self.journal.append(entry)
                 except Conflict as error:
+                    for one in (run_id, new_id):
+                        if isinstance(gone := await self.not_found(one), RunForgotten):
+                            raise gone from error
                     raise RunAlreadyStarted(new_id) from error
                 cell.style, cell.run, cell.checked = style, used, True
             after_append(self.live, self.dispatcher, style, step, fork.changes)

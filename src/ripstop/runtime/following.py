@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import Command, Say, StartRun
-from ripstop.kernel.errors import RunNotFound
+from ripstop.kernel.errors import RunForgotten, RunNotFound
 from ripstop.kernel.events import Asked, CancelRequested, Doubted, Ended, Event, Record
 from ripstop.kernel.outbox import child_id, needs_of
 from ripstop.kernel.question_style import NAME
@@ -198,10 +198,11 @@ def _can_settle(step: Sequence[Event]) -> bool:
 async def follow(engine: Engine, run_id: str, after: int = 0) -> AsyncIterator[Record | LiveEvent]:
     """A run's records after number `after`, each once and in order, and its live events, until it ends.
 
-    Works across processes: what another one writes is read from the journal, without its live events.
+    Works across processes: what another one writes is read from the journal, without its live events. A run that was
+    forgotten before raises `RunForgotten`; one that is forgotten meanwhile has ended.
     """
     queue: asyncio.Queue[LiveEvent] = asyncio.Queue(MAX_QUEUED)
-    missed = False
+    missed = is_followed = False
 
     def watch(event: LiveEvent) -> None:
         nonlocal missed
@@ -219,7 +220,13 @@ async def follow(engine: Engine, run_id: str, after: int = 0) -> AsyncIterator[R
             for record in await engine.journal.read(run_id, after=after):
                 after = record.number
                 yield record
-            run = (await engine.look(run_id)).run
+            try:
+                run = (await engine.look(run_id)).run
+            except RunForgotten:
+                if is_followed:
+                    return
+                raise
+            is_followed = True
             if run.ended and run.length <= after:
                 return
             if run.length > after:

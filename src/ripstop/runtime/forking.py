@@ -4,6 +4,8 @@ The default is the last record. But if a run failed because of what its agent di
 fail again; so it is the last command to an agent, which is then asked again.
 """
 
+from collections.abc import Callable
+
 from ripstop.kernel.effects import AskAgent, CallTool, Failed
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Ended, Event, Record, SettingsChanged
@@ -36,15 +38,28 @@ def question_before_failure(records: list[Record], redefined: bool = False) -> i
 
     A new definition may make something else of a reply, but not of a call that failed.
     """
-    end = records[-1].event
-    if not isinstance(end, Ended) or end.outcome != "failed":
-        return None
-    fact = next(record.event for record in reversed(records) if record.event.is_fact)
-    if not isinstance(fact, Answered) or (redefined and not isinstance(fact.answer, Failed)):
-        return None
-    asked = records[fact.to - 1].event
-    assert isinstance(asked, Asked)
-    if not isinstance(asked.command, AskAgent) and not (isinstance(asked.command, CallTool) and asked.command.agent):
+    fact = next((record.event for record in reversed(records) if record.event.is_fact), None)
+    if fact is None or not failed_by_agent(
+        records[-1].event, fact, lambda number: records[number - 1].event, redefined
+    ):
         return None
     questions = (r for r in reversed(records) if isinstance(r.event, Asked) and isinstance(r.event.command, AskAgent))
     return next(questions).number
+
+
+def failed_by_agent(end: Event, fact: Event, event_at: Callable[[int], Event], redefined: bool = False) -> bool:
+    """Whether a run failed through what its agent did.
+
+    Args:
+        end: The event of its last record.
+        fact: The fact that led to it.
+        event_at: The event of a record, by its number.
+    """
+    if not isinstance(end, Ended) or end.outcome != "failed":
+        return False
+    if not isinstance(fact, Answered) or (redefined and not isinstance(fact.answer, Failed)):
+        return False
+    asked = event_at(fact.to)
+    assert isinstance(asked, Asked)
+    command = asked.command
+    return isinstance(command, AskAgent) or (isinstance(command, CallTool) and bool(command.agent))

@@ -21,7 +21,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import Answer, AskPerson, CallTool, Command, Failed, Say, StartRun
-from ripstop.kernel.errors import JournalError, LeaseLost, NotNeeded, RunUnreadable, Unwritable
+from ripstop.kernel.errors import JournalError, LeaseLost, NotNeeded, RunForgotten, RunUnreadable, Unwritable
 from ripstop.kernel.events import Answered, Doubted
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import CallPolicy
@@ -59,10 +59,10 @@ class Hands:
         engine: Engine,
         performers: Mapping[type, Performer],
         clock: Clock,
-        concurrency: int = 32,
-        attempts: int = 5,
-        backoff: float = 1.0,
-        rate_limit: RateLimit | None = None,
+        rate_limit: RateLimit,
+        concurrency: int,
+        attempts: int,
+        backoff: float,
     ) -> None:
         self._engine = engine
         self._journal = engine.journal
@@ -71,7 +71,7 @@ class Hands:
         self._concurrency = concurrency
         self._attempts = attempts
         self._backoff = backoff
-        self._rate_limit = rate_limit or RateLimit()
+        self._rate_limit = rate_limit
         self.began = 0
         """When the worker started. What was asked before was left by another process."""
         self._waiting: deque[Job] = deque()
@@ -183,7 +183,7 @@ class Hands:
                 fact = await self._carry_out(job)
                 if fact is not None:
                     following = await self._tell(job, fact)
-            except LeaseLost as lost:
+            except (LeaseLost, RunForgotten) as lost:
                 log.warning("%s", lost)
                 return
             except UNUSABLE as error:

@@ -147,6 +147,8 @@ class DeskQuery(Struct, frozen=True, kw_only=True):
     to: str | None = None
     """Only what is meant for this role or person, or for anyone."""
     purpose: str = ""
+    kind: str = ""
+    """Only of this kind (`desk_kinds`)."""
     cursor: str = ""
     size: int = 50
 
@@ -321,6 +323,9 @@ class Journal(Protocol):
         """
 
     async def tombstones(self) -> list[Tombstone]: ...
+
+    async def tombstone(self, run_id: str) -> Tombstone | None:
+        """What is left of a run that was forgotten; `None`: it was not."""
 
     async def backup(self, path: Path) -> None:
         """Copy a consistent snapshot of the journal, while others work on it."""

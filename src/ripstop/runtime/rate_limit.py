@@ -4,14 +4,19 @@ Shared by all runs of a process, because the provider counts them together.
 """
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping
 
 from .live import Live, RateLimited
 
+log = logging.getLogger("ripstop.worker")
+
 A_MOMENT = 0.2
 """Seconds. Shorter waits are not worth telling."""
+WORTH_LOGGING = 5.0
+"""Seconds for which all calls to a provider are held back, from which on the log and `held` say so."""
 
 
 class RateLimit:
@@ -19,6 +24,8 @@ class RateLimit:
         self._gaps = dict(gaps or {})
         self._now = now
         self._free: dict[str, float] = {}
+        self._held: dict[str, float] = {}
+        """Until when providers that said "too many" are left alone, if that is long enough to be told."""
 
     def limits(self, provider: str) -> bool:
         """Whether a call to this provider may have to wait, or counts."""
@@ -53,7 +60,18 @@ class RateLimit:
         """Hold calls to this provider for a while. A call without a provider is not held up."""
         if not provider:
             return
-        self._free[provider] = max(self._free.get(provider, 0.0), self._now() + seconds)
+        until = self._now() + seconds
+        self._free[provider] = max(self._free.get(provider, 0.0), until)
+        # once for each wait: others that were answered "too many" at the same time hardly make it longer
+        if seconds >= WORTH_LOGGING and until >= self._held.get(provider, 0.0) + WORTH_LOGGING:
+            self._held[provider] = until
+            log.warning("All calls to %s wait for %.0f s: it says that there were too many.", provider, seconds)
+
+    def held(self) -> dict[str, int]:
+        """The providers to which no call goes out now, because they said "too many", each with the seconds left."""
+        now = self._now()
+        self._held = {provider: until for provider, until in self._held.items() if until > now}
+        return {provider: math.ceil(until - now) for provider, until in self._held.items()}
 
 
 LONGEST_PAUSE = 600.0

@@ -3,23 +3,24 @@
 - A run that was used recently stays folded; only what is new is read. What is kept is bounded (`remember`), and parked
   runs live on disk only.
 - Appending is optimistic: the loser of a race reads what is new and decides again.
+- A refusal is final only if the run was read just now: what is in memory may be older than the journal.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.effects import RunFinished
-from ripstop.kernel.errors import Conflict, RunNotFound, UnknownStyle
+from ripstop.kernel.errors import Conflict, RunDamaged, RunForgotten, RunNotFound, UnknownStyle, UsageError
 from ripstop.kernel.events import Answered, Fact, Heard, Record, Started
 from ripstop.kernel.folding import apply, replay
 from ripstop.kernel.outbox import plan
 from ripstop.kernel.registry import Registry
-from ripstop.kernel.run import Open, Run, status
-from ripstop.kernel.step import advance
+from ripstop.kernel.run import Contents, Open, Run, status
+from ripstop.kernel.step import Step, advance
 from ripstop.kernel.style import Picture, Style, StyleKit
 
 from .definitions import CheckDefinition, Definitions, Pins
@@ -31,6 +32,9 @@ from .live import Live
 from .ports import Clock, Journal
 from .run_cache import CachedRun, RunCache
 from .soundness import check_run, reading
+
+MOST_VAIN_CONFLICTS = 10
+"""Appends of one fact that fail although there is nothing new to read: the journal does not hold the run any more."""
 
 
 class View(Struct, frozen=True):
@@ -80,7 +84,8 @@ class Runs(RunLists):
     ) -> tuple[Run[Any], list[Job]]:
         """Record a fact and all it leads to. Returns the run and what this process is to do now.
 
-        Safe to repeat: a fact that changes nothing any more is not recorded.
+        Safe to repeat: a fact that changes nothing any more is not recorded. Raises `RunForgotten`, `RunDamaged`, and
+        the `UsageError` of a fact that the run does not take.
         """
         cell = self._cache.use(run_id)
         if cell.taken:
@@ -102,9 +107,10 @@ class Runs(RunLists):
                 contents, used = await self._definitions.for_fact(self.journal, fact, style.name)
                 blobs = {**used, **(blobs or {})} if used else blobs
             kit = self.registry.kits[style.name]
+            vain = 0
             while True:
                 before = cell.run
-                step = advance(style, contents, before, run_id, fact, self.clock())
+                step = self._advanced(style, contents, before, run_id, fact, fresh)
                 if step is not None:
                     changes = plan(before, step.run, step.records)
                     entry, jobs = entry_of(run_id, kit, before, step, changes, self.dispatcher, blobs, fence)
@@ -122,7 +128,7 @@ class Runs(RunLists):
                     assert before is not None
                     return before, []
                 await self._catch_up(run_id, cell)
-                fresh = True
+                fresh, vain = True, self._counted(vain, run_id, is_new=cell.run is not before)
         finally:
             cell.give_back()
         after_append(self.live, self.dispatcher, style, step, changes)
@@ -138,7 +144,7 @@ class Runs(RunLists):
             return False
 
     async def look(self, run_id: str) -> View:
-        """The run as it is in the journal now."""
+        """The run as it is in the journal now. Raises `RunNotFound`, or `RunForgotten`, which is one."""
         cell = self._cache.use(run_id)
         async with cell:
             await self._catch_up(run_id, cell)
@@ -148,6 +154,11 @@ class Runs(RunLists):
             raise RunNotFound(run_id)
         with reading(run_id):
             return View(run, status(run, style.listens(run.state)), style.picture(run))
+
+    async def not_found(self, run_id: str) -> RunNotFound:
+        """The error for a run without records: it was forgotten, or never began."""
+        tombstone = await self.journal.tombstone(run_id)
+        return RunForgotten(run_id, tombstone.at) if tombstone else RunNotFound(run_id)
 
     async def check(self, run_id: str) -> None:
         """Raise `RunDamaged` or `DefinitionError` unless this process can act on the run."""
@@ -184,23 +195,31 @@ class Runs(RunLists):
         return cell.run if cell else None
 
     async def current(self, run_id: str) -> Run[Any]:
-        """The run as this process knows it; read only if it does not."""
-        return self.known(run_id) or (await self.look(run_id)).run
+        """The run as this process knows it; read only if it does not, or knows that it has ended.
+
+        Others can have resumed or forgotten it then, and a decision for good must not be made from an old reading.
+        """
+        run = self.known(run_id)
+        return run if run and not run.ended else (await self.look(run_id)).run
 
     async def history(self, run_id: str) -> list[tuple[Record, Run[Any]]]:
         """Every record of a run with the run as it was right after it."""
         records = await self.journal.read(run_id)
         if not records:
-            raise RunNotFound(run_id)
-        style = self._style(run_id, records[0])
+            raise await self.not_found(run_id)
+        return list(await self.folded(run_id, records))
+
+    async def folded(
+        self, run_id: str, records: Sequence[Record], run: Run[Any] | None = None
+    ) -> Iterator[tuple[Record, Run[Any]]]:
+        """Records of a run, each with the run as it was right after it, folded one by one as they are asked for.
+
+        Args:
+            run: The run right before the first of them; `None`: they begin with its first record.
+        """
+        style = self.style(run) if run else self._style(run_id, records[0])
         contents = await self._definitions.contents(self.journal, records, style.name)
-        run: Run[Any] | None = None
-        found: list[tuple[Record, Run[Any]]] = []
-        with reading(run_id):
-            for record in records:
-                run = apply(style, contents, run_id, run, record)
-                found.append((record, run))
-        return found
+        return _folded(style, contents, run_id, run, records)
 
     async def pins(self, run: Run[Any]) -> Pins:
         """The workflows that a run and its descendants can start, by the definition that names them."""
@@ -221,6 +240,23 @@ class Runs(RunLists):
         return self._definitions.known[run.definition]
 
     # Inside
+
+    def _advanced(
+        self, style: Style[Any], contents: Contents, run: Run[Any] | None, run_id: str, fact: Fact, fresh: bool
+    ) -> Step[Any] | None:
+        """The step that a fact leads to; `None` if it changes nothing, or if a run that may be old does not take it."""
+        try:
+            return advance(style, contents, run, run_id, fact, self.clock())
+        except UsageError:
+            if fresh:
+                raise
+            return None
+
+    def _counted(self, vain: int, run_id: str, is_new: bool) -> int:
+        """How many times in a row there was nothing new to read. Raises `RunDamaged` if that is too often."""
+        if vain >= MOST_VAIN_CONFLICTS and not is_new:
+            raise RunDamaged(run_id, "the journal takes no step after the last one that can be read")
+        return 0 if is_new else vain + 1
 
     async def _tell_and_dispatch(self, run_id: str, fact: Fact, blobs: Mapping[str, bytes] | None = None) -> Run[Any]:
         async def tell() -> Run[Any]:
@@ -253,7 +289,12 @@ class Runs(RunLists):
         return UnknownStyle(run_id, style, ", ".join(sorted(self.registry.kits)))
 
     async def _catch_up(self, run_id: str, cell: CachedRun) -> None:
-        await self._fold(run_id, cell, await self.journal.read(run_id, after=cell.run.length if cell.run else 0))
+        records = await self.journal.read(run_id, after=cell.run.length if cell.run else 0)
+        if not records and isinstance(gone := await self.not_found(run_id), RunForgotten):
+            cell.style, cell.run, cell.checked = None, None, False
+            self._cache.drop(run_id)
+            raise gone
+        await self._fold(run_id, cell, records)
 
     async def _fold(self, run_id: str, cell: CachedRun, records: list[Record]) -> None:
         if not records:
@@ -274,6 +315,15 @@ class Runs(RunLists):
         if cell.run:
             self._definitions.check(cell.run.started.style, cell.run.definition)
         cell.checked = cell.run is not None
+
+
+def _folded(
+    style: Style[Any], contents: Contents, run_id: str, run: Run[Any] | None, records: Iterable[Record]
+) -> Iterator[tuple[Record, Run[Any]]]:
+    with reading(run_id):
+        for record in records:
+            run = apply(style, contents, run_id, run, record)
+            yield record, run
 
 
 async def _has_no_files(_run_id: str) -> bool:

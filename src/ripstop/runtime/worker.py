@@ -42,7 +42,10 @@ class Worker:
         )
         """What its commands may need."""
         self._offered = frozenset(self.offers)
-        self._hands = Hands(engine, performers, clock, concurrency, attempts, backoff, rate_limit)
+        limit = rate_limit or RateLimit()
+        self.held = limit.held
+        """Which providers get no calls now, for how many seconds."""
+        self._hands = Hands(engine, performers, clock, limit, concurrency, attempts, backoff)
         self._sweeper = Sweeper(engine, self._hands, clock, scope, self.offers, admit)
         self.dispatch = self._hands.dispatch
         self.withdraw = self._hands.withdraw

@@ -8,7 +8,7 @@ answered, however that went. Only adjacent calls of tools that change nothing ar
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -93,6 +93,7 @@ class FinishedTurn(Struct, frozen=True, gc=False):
 class Corrected(Event, tag="turn.corrected", frozen=True):
     """A reply broke the protocol; the agent is asked once more and told what was wrong."""
 
+    is_trouble: ClassVar[bool] = True
     number: int
     """Of the record that holds the reply."""
     problem: str
@@ -101,6 +102,7 @@ class Corrected(Event, tag="turn.corrected", frozen=True):
 class Denied(Event, tag="turn.denied", frozen=True):
     """A call that this agent may not make. It is not performed; the agent is told."""
 
+    is_trouble: ClassVar[bool] = True
     reply: int
     """Number of the record that holds the reply."""
     index: int

@@ -9,6 +9,7 @@ Everything is one pass: each piece is read once, and only what cannot be decided
 """
 
 import re
+from functools import cache
 
 _PLAIN = re.compile(r"(?:[^{`<]++|<(?=[^tT]))++")
 _RUN = re.compile(r'[^"\\]+')
@@ -31,6 +32,7 @@ class UnfinishedReply:
     def __init__(self, key: str = "content") -> None:
         """`key`: the field of the object whose text is for people."""
         self._shown = key
+        self._usual = _usual(key)
         self._held = ""
         self._step = self._prose
         self._depth = 0
@@ -89,6 +91,11 @@ class UnfinishedReply:
 
     def _open(self, text: str, at: int, said: list[str]) -> int:
         """An object of the reply format begins with a key; any other brace is prose."""
+        usual = self._usual.match(text, at)
+        if usual:
+            self._depth, self._is_value, self._key, self._half = 1, True, self._shown, ""
+            self._step = self._content
+            return usual.end()
         opening = _OPENING.match(text, at)
         assert opening is not None
         if opening.end() == len(text):
@@ -186,6 +193,12 @@ class UnfinishedReply:
             return at
         self._step = self._prose
         return fence.end() if "```" in fence[0] else at
+
+
+@cache
+def _usual(key: str) -> "re.Pattern[str]":
+    """How an object usually begins, up to the text for people: read at once, because every reply of a run is read."""
+    return re.compile(rf'\{{\s*"{re.escape(key)}"\s*:\s*"')
 
 
 def words(so_far: str) -> str:

@@ -44,6 +44,18 @@ class CareConformance(JournalStories):
         assert (await journal.runs()).items == []
 
     @story
+    async def test_has_a_tombstone_for_each_forgotten_run_and_no_other(self, journal: Journal, scribe: Scribe) -> None:
+        for run_id in ("a", "b", "stays"):
+            await journal.append(scribe.start(run_id))
+            await journal.append(scribe.end(run_id))
+        assert await journal.tombstone("a") is None
+        await journal.forget(["b", "a"], LATER)
+        for run_id in ("a", "b"):
+            assert await journal.tombstone(run_id) == Tombstone(run_id=run_id, at=LATER, status="completed", length=3)
+        assert await journal.tombstone("stays") is None
+        assert await journal.tombstone("nobody") is None
+
+    @story
     async def test_forgets_only_runs_that_have_ended(self, journal: Journal, scribe: Scribe) -> None:
         await journal.append(scribe.start("done"))
         await journal.append(scribe.end("done"))

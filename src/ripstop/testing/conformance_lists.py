@@ -168,6 +168,8 @@ class ListConformance(JournalStories):
             (DeskQuery(root="a"), [("a", 2), ("a", 3), ("a.9", 2)]),
             (DeskQuery(root="a", to="ann"), [("a", 2), ("a", 3)]),
             (DeskQuery(root="a.9"), []),
+            (DeskQuery(kind="question", to="bob"), [("a", 2), ("a.9", 2), ("ab", 2)]),
+            (DeskQuery(kind="review"), []),
         ):
             assert await desk(journal, query) == wanted, query
 

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
 from ripstop.performers.agents.script_file import read_script
 from ripstop.performers.agents.scripted import ScriptedAgent
+from ripstop.runtime.live import Live
 from ripstop.runtime.performers import Refused, TryAgain
 from tests.performers.agents.asking import ask
 from tests.performers.requests import Alone
@@ -348,3 +350,16 @@ def test_a_reply_that_costs_nothing_records_no_cost(tmp_path: Path) -> None:
     free, counted = (msgspec.json.encode(line.reply) for line in read_script(tmp_path / "s.jsonl").lines)
     assert b"money" not in free
     assert b'"usage":{"input_tokens":3}' in counted
+
+
+def test_a_reply_that_takes_time_is_shown_in_pieces_to_those_who_watch(tmp_path):
+    live = Live()
+    shown: list[Any] = []
+    live.watch(shown.append)
+    agent = ScriptedAgent(
+        script(tmp_path, {"reply": "海报写好了, and so is the menu.", "delay": 0.3}, {"reply": "at once"}), live
+    )
+    assert say(agent, number=2) == "".join(token.text for token in shown) == "海报写好了, and so is the menu."
+    assert len(shown) > 1 and {(token.run_id, token.number, token.attempt) for token in shown} == {("r", 2, 1)}
+    shown.clear()
+    assert say(agent, number=4) == "at once" and shown == []

@@ -50,7 +50,7 @@ class Care(Store):
             )
         for run_id in () if dry_run else leaving:
             gone = self._runs.pop(run_id)
-            self._tombstones.append(Tombstone(run_id=run_id, at=now, status=gone.status, length=gone.length))
+            self._tombstones[run_id] = Tombstone(run_id=run_id, at=now, status=gone.status, length=gone.length)
             used = {digest for stored in self._runs.values() for digest in stored.blobs}
             for digest in gone.blobs - used:
                 self._blobs.pop(digest, None)

@@ -96,7 +96,7 @@ class MemoryJournal(MemoryOutbox, MemoryLists, Care):
         first = entry.records[0]
         stored = self._runs.get(entry.run_id)
         if first.number == 1 or entry.fork:
-            if stored is not None or any(tomb.run_id == entry.run_id for tomb in self._tombstones):
+            if stored is not None or entry.run_id in self._tombstones:
                 raise Conflict(entry.run_id)
             return self._new_run(entry, first)
         if stored is None or stored.length != first.number - 1:

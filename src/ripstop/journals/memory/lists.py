@@ -87,7 +87,10 @@ class MemoryLists(Store):
         self._followers[name] = cursor
 
     async def tombstones(self) -> list[Tombstone]:
-        return sorted(self._tombstones, key=lambda tomb: (tomb.at, tomb.run_id))
+        return sorted(self._tombstones.values(), key=lambda tomb: (tomb.at, tomb.run_id))
+
+    async def tombstone(self, run_id: str) -> Tombstone | None:
+        return self._tombstones.get(run_id)
 
 
 def _is_question(item: Item) -> bool:

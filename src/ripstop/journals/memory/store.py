@@ -68,7 +68,7 @@ class Store:
         self._documents: dict[tuple[str, str], tuple[bytes, str]] = {}
         """Documents, each with the run that wrote it."""
         self._followers: dict[str, str] = {}
-        self._tombstones: list[Tombstone] = []
+        self._tombstones: dict[str, Tombstone] = {}
         self._workers: dict[int, int] = {}
         """Until when each worker counts as alive."""
         self._enrolled = 0

@@ -178,6 +178,10 @@ class SqliteJournal:
         with Explained(self._path):
             return self._lists.tombstones()
 
+    async def tombstone(self, run_id: str) -> Tombstone | None:
+        with Explained(self._path):
+            return next(iter(self._lists.tombstones(run_id)), None)
+
     def _expect(self, holds: bool, what: str) -> None:
         """SQLite lets any type be in any column; only what fits is handed out."""
         if not holds:

@@ -135,7 +135,7 @@ class SqliteLists:
         typed = isinstance(run_id, str) and isinstance(style, str) and isinstance(body, (str, bytes))
         numbers = is_count(record) and is_count(key) and is_count(number) and is_count(first) and is_time(at)
         self._expect(typed and numbers, "a question on the desk")
-        asked = dict(enumerate(self._codec.load_step(body), first)).get(number)
+        asked = self._codec.load_one(body, number - first)
         self._expect(isinstance(asked, Asked) and isinstance(asked.command, AskPerson), "a question on the desk")
         assert isinstance(asked, Asked) and isinstance(asked.command, AskPerson)
         return Question(run_id=run_id, number=number, at=at, command=asked.command, style=style)
@@ -162,9 +162,11 @@ class SqliteLists:
             found.append(Moved(cursor=str(position), run_id=run_id, records=records))
         return found
 
-    def tombstones(self) -> list[Tombstone]:
+    def tombstones(self, only: str = "") -> list[Tombstone]:
+        """Of all runs that were forgotten, or of one."""
+        rows = self._db.rows(self._sql["tombstone"], (only,)) if only else self._db.rows(self._sql["tombstones"])
         found = []
-        for run_id, at, status, length in self._db.rows(self._sql["tombstones"]):
+        for run_id, at, status, length in rows:
             typed = isinstance(run_id, str) and isinstance(status, str) and is_time(at) and is_count(length)
             self._expect(typed, "a tombstone")
             found.append(Tombstone(run_id=run_id, at=at, status=status, length=length))

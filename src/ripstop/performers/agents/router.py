@@ -114,7 +114,7 @@ class Agents:
                     from .script_file import script_path
                     from .scripted import ScriptedAgent
 
-                    return ScriptedAgent(script_path(name))
+                    return ScriptedAgent(script_path(name), self._live)
                 case "openai", name:
                     from .openai_compatible import OPENAI, OpenAICompatibleAgent
 

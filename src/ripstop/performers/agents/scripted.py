@@ -8,15 +8,18 @@
   and resumed gets the same replies. A fork gives back what was asked and not answered.
 - The journal is read once per run and process, and again only when another process has continued the
   run; otherwise a call costs the same however long the run is.
+- A reply with a `delay` comes in pieces over that time if somebody watches, as a model's would.
 """
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable
+from math import ceil
 from pathlib import Path
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall
 from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
+from ripstop.runtime.live import Live, Token
 from ripstop.runtime.performers import Refused, Request, TryAgain
 
 from .script_file import Script, ScriptLine, read_script
@@ -24,11 +27,16 @@ from .script_file import Script, ScriptLine, read_script
 REMEMBERED_RUNS = 4096
 REMEMBERED_COMMANDS = 256
 """Per run. An attempt at a command that was asked longer ago is looked up in the journal again."""
+THINKING = 0.3
+"""The part of a delay that passes before the first piece of a reply is shown."""
+PIECES_A_SECOND = 15
 
 
 class ScriptedAgent:
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, live: Live | None = None) -> None:
+        """`live`: is shown the pieces of replies that take time."""
         self._script = read_script(Path(path))
+        self._live = live
         self._runs: OrderedDict[str, _ScriptPosition] = OrderedDict()
 
     async def perform(self, request: Request) -> AgentReplied:
@@ -39,11 +47,10 @@ class ScriptedAgent:
         reading.forget_old()
         if line is None:
             raise Refused(self._script.ran_out(command.agent), fault="agent")
-        if line.delay:
-            await asyncio.sleep(line.delay)
         if line.error:
+            await asyncio.sleep(line.delay)
             raise _trouble(line, command.agent)
-        request.progress.receive(len(line.reply.text))
+        await self._say(request, line)
         if not line.calls:
             return line.reply
         calls = tuple(
@@ -54,6 +61,23 @@ class ScriptedAgent:
 
     async def close(self) -> None:
         self._runs.clear()
+
+    async def _say(self, request: Request, line: ScriptLine) -> None:
+        """Take the time that a reply takes, and show it piece by piece to those who watch."""
+        text, live = line.reply.text, self._live
+        if not (line.delay and text and live and live.watched):
+            if line.delay:
+                await asyncio.sleep(line.delay)
+            request.progress.receive(len(text))
+            return
+        await asyncio.sleep(line.delay * THINKING)
+        speaking = line.delay * (1 - THINKING)
+        size = ceil(len(text) / max(1, int(speaking * PIECES_A_SECOND)))
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        for piece in pieces:
+            request.progress.receive(len(piece))
+            live.show(Token(request.run_id, request.number, piece, request.attempt))
+            await asyncio.sleep(speaking / len(pieces))
 
     async def _reading(self, request: Request) -> "_ScriptPosition":
         reading = self._runs.get(request.run_id)

@@ -33,13 +33,23 @@ def load_tools(here: Sequence[str] = (), installed: Sequence[str] = ()) -> list[
     return list(found.values())
 
 
+def _where(folders: list[str]) -> str:
+    """Where a module was looked for."""
+    if folders:
+        return f"It is not in {folders[0]}, and not where Python looks."
+    return "It is not where Python looks; the current folder is not searched for what your own settings name."
+
+
 def _tools_in(name: str, folders: list[str]) -> list[Tool]:
     sys.path[:0] = folders
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise UsageError(f"There is no module {name!r} to take tools from.") from error
+            raise UsageError(
+                f"There is no module {name!r} to take tools from. {_where(folders)} Expected a module's name, such as "
+                "shop_tools for shop_tools.py."
+            ) from error
         raise UsageError(f"The module {name!r} cannot be imported: {error}.") from error
     except (Exception, SystemExit) as error:
         raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}.") from error

@@ -4,7 +4,7 @@ from typing import Literal
 
 from ripstop.kernel.events import Event
 from ripstop.kernel.parts import Claim, Claims, Facts, Ledger, LedgerEntry, Part, Task, Tasks
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
 
 from .decision import WrongDecision, read_decision
@@ -46,6 +46,8 @@ def _said_last(state: BoardState) -> str:
 
 
 def gist(run: Run[BoardState]) -> str:
+    if reason := end_line(run):
+        return reason
     state = run.state
     who = whose_turn(state)
     return f"iteration {state.iteration}, {who}" if state.iteration and who else "opening the board"

@@ -58,7 +58,7 @@ def draw_run(graph: Graph, chapters: Sequence[Chapter]) -> Diagram:
             undrawn.append(turn)
         else:
             edges[taken] = replace(edges[taken], turns=(*edges[taken].turns, turn))
-    if finished and chapters[-1].after.ended and now.turns == len(finished):  # no turn is under way
+    if finished and chapters[-1].after.ended and now.turn is None and not now.child:  # no turn is under way
         last = finished[-1].event
         assert isinstance(last, TurnFinished)
         here = _target(last, places, end)

@@ -26,9 +26,9 @@ from ripstop.kernel.events import (
 from ripstop.kernel.parts import Part
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.resuming import outcome_of
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import AgentUse, Child, Explanation, News, Picture, Settled
+from ripstop.kernel.style import AgentUse, Child, Explanation, Lead, News, Picture, Settled
 
 from .. import reply, template
 from .. import turn as turns
@@ -201,7 +201,7 @@ class GraphStyle(TurnStyle[GraphState]):
         return run.state.turns
 
     def gist(self, run: Run[GraphState]) -> str:
-        return run.state.here.name
+        return end_line(run) or run.state.here.name
 
     def parts(self, run: Run[GraphState]) -> tuple[Part, ...]:
         return graph_parts(run)
@@ -212,6 +212,13 @@ class GraphStyle(TurnStyle[GraphState]):
         word = before.joined or (_word(before.turn, event.reply) if before.turn else Word())
         known = Known(before, word.decisions)
         return Explanation(explain_turn(before.definition, before.here, event, known.value))
+
+    def led_to(self, before: GraphState, event: Event) -> Lead | None:
+        if type(event) is not TurnFinished:
+            return None
+        ways = before.here.transitions
+        condition = ways[event.via].condition if 0 <= event.via < len(ways) else ""
+        return Lead(event.to or END, " ".join(condition.split()))
 
 
 # Folding

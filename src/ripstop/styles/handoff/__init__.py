@@ -36,6 +36,7 @@ KIT = StyleKit(
     style=HandoffStyle(),
     definition=Policy,
     events=HANDOFF_EVENTS,
+    section="documents",
     draw_definition=_draw_definition,
     draw_run=_draw_run,
     samples=_samples,

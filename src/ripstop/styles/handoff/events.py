@@ -1,5 +1,7 @@
 """The hand-off style's own events: what is wanted of a document, and what became of it."""
 
+from typing import ClassVar
+
 from msgspec import Struct
 
 from ripstop.kernel.events import Event, Fact, TurnResult
@@ -102,6 +104,7 @@ class TransitionMade(TurnResult, tag="handoff.transition_made", frozen=True):
 class TransitionRefused(Event, tag="handoff.transition_refused", frozen=True):
     """A transition was requested that is not legal. The document stays as it is."""
 
+    is_trouble: ClassVar[bool] = True
     action: str
     by: str
     reason: str
@@ -121,6 +124,7 @@ class EditAccepted(Event, tag="handoff.edit_accepted", frozen=True):
 class EditRefused(Event, tag="handoff.edit_refused", frozen=True):
     """An edit cannot be merged. The document stays as it is, and the text is kept next to its file."""
 
+    is_trouble: ClassVar[bool] = True
     reason: str
     line: int
     """The line of the edited text that the reason is about."""
@@ -140,6 +144,7 @@ class MessageNoted(Event, tag="handoff.message_noted", frozen=True):
 class AgentFailed(Event, tag="handoff.agent_failed", frozen=True):
     """An agent did not do what it was asked to. That is not an interaction, but it is counted."""
 
+    is_trouble: ClassVar[bool] = True
     by: str
     reason: str
 

@@ -5,7 +5,7 @@ from typing import Any
 from ripstop.kernel.counting import count
 from ripstop.kernel.events import Event
 from ripstop.kernel.parts import Facts, Ledger, LedgerEntry, Paper, Part
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
 
 from .document import write
@@ -34,6 +34,8 @@ def picture(run: Run[HandoffState]) -> Picture:
 
 
 def gist(run: Run[HandoffState]) -> str:
+    if reason := end_line(run):
+        return reason
     paper = run.state.paper
     return paper.status if paper.status in FINAL else f"{paper.status}, {paper.owner}"
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from ripstop.kernel.events import Event
 from ripstop.kernel.parts import Facts, Ledger, LedgerEntry, Paper, Part, Rail, Stage
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
 
 from .events import CriticFinished, DraftReviewed, GotoRequested, OutputFinished
@@ -51,6 +51,8 @@ def whose_turn(state: PipelineState) -> str:
 
 
 def gist(run: Run[PipelineState]) -> str:
+    if reason := end_line(run):
+        return reason
     state = run.state
     return f"{state.stage}: {WHAT[state.phase]}" if state.stage else WHAT[state.phase]
 

@@ -331,6 +331,9 @@ INSERT INTO tombstones (id, at, status, length, head) SELECT id, :now, status, l
 -- name: tombstones
 SELECT id, at, status, length FROM tombstones ORDER BY at, id;
 
+-- name: tombstone
+SELECT id, at, status, length FROM tombstones WHERE id = ?;
+
 -- name: forget_records
 DELETE FROM records WHERE position IN (
     WITH RECURSIVE own (position, before) AS (
