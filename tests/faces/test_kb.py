@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ripstop.faces.cli.main import cli
+from ripstop.performers.knowledge import folder
 
 
 @pytest.fixture(autouse=True)
@@ -47,17 +48,31 @@ def test_says_which_files_are_not_searched(here: Path) -> None:
     assert done.stderr == "bad.md is not searched: it is not UTF-8 text: byte 0 is wrong.\n"
 
 
+def test_counts_files_that_are_not_searched_for_one_reason(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder, "MAX_FILES", 1)
+    monkeypatch.setattr(folder, "MAX_FILE", 100)
+    for number in range(30):
+        (here / "knowledge" / f"z{number:02}.md").write_text("shoes")
+    reason = "are not searched: there are more than 1 files."
+    assert kb("days").stderr == f"30 files, such as z00.md, {reason}\n"
+    for number in range(30):
+        (here / "knowledge" / f"a{number:02}.md").write_bytes(b"x" * (101 + number))
+    lines = kb("days").stderr.splitlines()
+    assert len(lines) == 21 and lines[-1] == "… and 11 more lines like these; --json has every file."
+    assert len(json.loads(kb("days", "--json").stdout)["skipped"]) == 60
+
+
 def test_passages_do_not_act_on_the_terminal(here: Path) -> None:
     (here / "knowledge" / "evil.md").write_text("# a\x1b[31m\n\nzebra \x1b]0;title\x07\u202e")
     done = kb("zebra")
     assert "\x1b" not in done.stdout and "\\x1b]0;title\\x07\\u202e" in done.stdout
 
 
-@pytest.mark.parametrize("folder", ["missing", "knowledge/returns.md", ""])
-def test_a_folder_that_is_not_there_is_a_usage_error(folder: str) -> None:
-    done = kb("days", "--folder", folder)
+@pytest.mark.parametrize("name", ["missing", "knowledge/returns.md", ""])
+def test_a_folder_that_is_not_there_is_a_usage_error(name: str) -> None:
+    done = kb("days", "--folder", name)
     assert done.exit_code == 2 and done.stdout == ""
-    assert folder.split("/", maxsplit=1)[0] in done.stderr
+    assert name.split("/", maxsplit=1)[0] in done.stderr
 
 
 @pytest.mark.parametrize("most", ["0", "51", "x"])

@@ -41,7 +41,7 @@ MOMENT = 1.0
 """Seconds within which a server is killed at random, counted, mostly, from when it listens."""
 AT_WORK_SHARE = 0.9
 LIVES = 120
-"""Servers of one chain; talk that needs more never ends."""
+"""Servers of one chain in a row under which nothing more is said; talk that needs more never ends."""
 LONGEST = 90.0
 """Seconds of one life that nobody ends."""
 UNREACHED = ("files.", "messages.", "liveness.", "sqlite.in_", "worker.before_leave", "worker.after_leave")
@@ -81,19 +81,25 @@ class Chain:
         self._tally = tally
 
     def run(self, next_death: Callable[[], Death]) -> None:
-        for _ in range(LIVES):
+        lives, said = 0, 0
+        while lives < LIVES:
             if self._tally.trouble:
                 return None
             death = next_death()
             code = asyncio.run(self._live(death))
+            lives, said = (0 if self._said > said else lives + 1), max(said, self._said)
             if code == -signal.SIGKILL:
                 self._count(death)
             elif code != 128 + signal.SIGTERM:
-                said = (self._folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")[-2000:]
-                return self._complain(f"a server ended with {code}: {said}")
+                last = (self._folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")[-2000:]
+                return self._complain(f"a server ended with {code}: {last}")
             elif self._world.is_done:
                 return asyncio.run(self._check())
-        return self._complain(f"not done after {LIVES} servers")
+        return self._complain(f"nothing more was said under {LIVES} servers")
+
+    @property
+    def _said(self) -> int:
+        return sum(user.sent for user in self._world.users)
 
     async def _live(self, death: Death) -> int:
         """One server, from its start to its end."""

@@ -70,4 +70,4 @@ def test_the_shop_assistant_answers_as_its_script_says(
 
 
 async def _messages(chats: Chats, run: str) -> list[str]:
-    return [message.text for message in (await chats.look(run)).messages]
+    return [message.text for message in (await chats.look(run)).answers]

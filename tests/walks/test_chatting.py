@@ -3,12 +3,13 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ripstop.faces.cli.conversation import sessions
 from ripstop.testing.commands import Done, command
 from tests.walks.talking_bot import BROKEN, GREETING, HANDOFF, decision, script, write_bot
 
@@ -50,7 +51,7 @@ def test_programs_get_exactly_what_the_pass_was(here: Path) -> None:
     assert (found["run"], found["session"], found["status"]) == ("chat:shop:ann", "ann", "ready")
     kinds = [(one["kind"], one["text"]) for one in found["messages"]]
     assert kinds == [("greeting", GREETING), ("note", "Hi."), ("answer", "Done.")]
-    assert found["actions"] == [{"type": "TOOL", "target": "nothing", "visible": True}]
+    assert found["actions"] == [{"type": "TOOL", "target": "nothing", "visible": True, "failed": True}]
     assert [{*one} for one in found["timers"]] == [{"name", "due"}] and found["timers"][0]["name"] == "Are you there?"
     assert found["usage"] == {"calls": 2, "input_tokens": 0, "output_tokens": 0, "money": 0.0}
 
@@ -131,6 +132,30 @@ def test_a_message_can_come_from_stdin(here: Path, monkeypatch: pytest.MonkeyPat
     assert [one["text"] for one in map(json.loads, log.splitlines()) if one["type"] == "heard"] == ["Hello\nthere"]
 
 
+def test_a_message_from_stdin_must_be_short_and_utf_8(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bot = write_bot(here, decision("Hi."))
+    for content, problem in (
+        (b"x" * 60_000, "at most 20,000 characters, and stdin has more"),
+        (b"a\xff\xfeb\n", "What stdin holds is not UTF-8 text"),
+        (b"\xe4\xbd", "What stdin holds is not UTF-8 text"),
+    ):
+        with open_stdin(content, monkeypatch):
+            refused = say(bot, "-")
+        assert refused.code == 2 and problem in refused.err, refused
+    assert not (here / ".ripstop").exists()
+    with open_stdin("你".encode() * 20_000 + b"\r\n", monkeypatch):
+        assert say(bot, "-").code == 0
+
+
+def test_a_line_of_stdin_that_is_not_utf_8_is_not_sent(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bot = write_bot(here, decision("Hi."))
+    with open_stdin(b"Hello\nnot \xff text\n", monkeypatch):
+        refused = command("chat", str(bot), "--session", "ann", "--model", script(bot))
+    assert refused.code == 2 and r"This line of stdin is not UTF-8 text: b'not \xff text'." in refused.err
+    log = command("log", "chat:shop:ann", "--json").out
+    assert [one["text"] for one in map(json.loads, log.splitlines()) if one["type"] == "heard"] == ["Hello"]
+
+
 class open_stdin:
     """Stdin as a pipe with these bytes in it."""
 
@@ -189,7 +214,7 @@ def test_another_model_can_be_given_to_a_session(here: Path) -> None:
 
 def test_addresses_without_consent_are_a_warning(here: Path) -> None:
     tool = {"name": "orders", "endpoint": "https://shop.example/orders"}
-    bot = write_bot(here, decision("Hi."), tools=[tool])
+    bot = write_bot(here, decision("Hi."), decision("Hi."), tools=[tool])
     done = say(bot, "Hello")
     assert done.code == 0 and done.out == f"{GREETING}\nHi.\n"
     assert "warning: Its tools call https://shop.example" in done.err and f"ripstop trust {bot}" in done.err
@@ -261,7 +286,8 @@ def test_answers_on_the_desk_go_to_the_user_until_it_is_released(transferred: Pa
         done = command("answer", item["id"], text, "--as", "kim")
         assert done.code == 0 and "The conversation stays on the desk as chat:shop:ann/" in done.out, done
     other = command("answer", item["id"], "I am Eve.", "--as", "eve")
-    assert other.code == 2 and "was answered already, by kim" in other.err
+    assert other.code == 2 and "kim has this conversation. Take it over before you answer." in other.err
+    assert "`ripstop act chat:shop:ann take --as eve` does so." in other.err
     assert command("answer", item["id"], "release", "--as", "kim").code == 0
     assert json.loads(command("desk", "--json").out) == []
     shown = command("sessions", "show", "ann").out
@@ -311,7 +337,24 @@ def test_sessions_and_plans_are_documents(here: Path) -> None:
     assert json.loads(command("sessions", "other", "--json").out) == []
     table = command("sessions", "--limit", "1").out.splitlines()
     assert len(table) == 3 and table[1].startswith("ann") and "--limit" in table[2]
+    limited = command("sessions", "--limit", "1", "--json")
+    assert len(json.loads(limited.out)) == 1 and limited.err == "Not all sessions are listed: --limit is 1.\n"
     assert said(command("sessions", "show", "chat:shop:bob", "--json"))["session"] == "bob"
+
+
+def test_programs_get_every_session(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bot = write_bot(here, decision("Hi."))
+    say(bot, "Hello")
+    (kept,) = json.loads(command("sessions", "--json").out)
+
+    async def documents(*_: object) -> AsyncIterator[dict[str, Any]]:
+        for number in range(120):
+            yield {**kept, "id": str(number)}
+
+    monkeypatch.setattr(sessions, "documents", documents)
+    every = command("sessions", "--json")
+    assert ([one["id"] for one in json.loads(every.out)], every.err) == ([str(number) for number in range(120)], "")
+    assert len(command("sessions").out.splitlines()) == 52, "a heading, 50 of them, and that there are more"
 
 
 def test_two_bots_can_have_a_session_of_one_name(here: Path) -> None:

@@ -78,10 +78,10 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
     return sorted(once, key=lambda p: (files.index(p.place.file), p.place.line, p.place.column))
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like `name`, or nothing. Case does not matter."""
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known name that is most like `name`, or nothing if none is alike by `cutoff`. Case does not matter."""
     names = {k.casefold(): k for k in known}
-    near = difflib.get_close_matches(name[:80].casefold(), names, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name[:80].casefold(), names, n=1, cutoff=cutoff)
     return names[near[0]] if near else ""
 
 

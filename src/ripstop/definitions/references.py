@@ -10,6 +10,9 @@ from ripstop.styles.permitted_tools import permits
 from .problems import ERROR, WARNING, Position, Problem, nearest
 from .reader import Environment
 
+A_SLIP = 0.8
+"""How much alike a tool's name is to the one that was meant: names of tools share words, so many are a little alike."""
+
 
 class Reference(Struct, frozen=True):
     kind: Literal["model", "tool", "workflow"]
@@ -36,7 +39,7 @@ def _model(named: Reference, environment: Environment) -> Iterator[Problem]:
 
 def _tool(named: Reference, environment: Environment) -> Iterator[Problem]:
     if environment.tools is not None and not _is_known(named.name, environment.tools):
-        near = nearest(named.name, environment.tools)
+        near = nearest(named.name, environment.tools, cutoff=A_SLIP)
         bring = (
             "agree to it with `ripstop tools trust SERVER`" if "__" in named.name else "bring it with --tools MODULE"
         )

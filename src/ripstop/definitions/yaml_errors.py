@@ -14,6 +14,9 @@ _PLAIN_WORDS = (
     ("mapping values are not allowed", "a ':' does not fit here", "put a text that holds ': ' in quotes"),
     ("could not find expected ':'", "a ':' is missing after a key", "write `key: value`"),
     ("while scanning a quoted scalar", "the text in quotes is never closed", "close the quotes"),
+    # YAML 1.2 allows it there; PyYAML, which reads 1.1, does not
+    ("but got '?'", "within '{' or '[' a text that holds '?' needs quotes", "put the text in quotes"),
+    ("but found '?'", "within '{' or '[' a text that holds '?' needs quotes", "put the text in quotes"),
     ("expected <block end>", "this does not fit the lines before it", "look at the indentation and at the quotes"),
     ("expected ',' or ']'", "a list that begins with '[' is never closed", "add ',' or ']'"),
     ("expected ',' or '}'", "a mapping that begins with '{' is never closed", "add ',' or '}'"),

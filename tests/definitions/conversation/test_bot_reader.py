@@ -148,6 +148,7 @@ def test_a_field_that_is_not_known_is_kept_and_said(tmp_path: Path) -> None:
         ("sop: a\nsop: b\n", 2, 1, "the key 'sop' is already in line 1"),
         ("sop: a\nx: 1e999\n", 2, 4, "the number is too large"),
         ("sop: [a\n", 2, 1, "is never closed"),
+        ("timers: [{delay: 30 minutes, message: Still there?}]\n", 1, 50, "a text that holds '?' needs quotes"),
         (f"sop: {'[' * 60}{']' * 60}", 1, 46, "nested more than"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 from ripstop.testing.commands import command
 from tests.faces.test_on_the_spot import PATIENCE, Person
-from tests.walks.talking_bot import GREETING, HANDOFF, decision, script, write_bot
+from tests.walks.talking_bot import BROKEN, GREETING, HANDOFF, decision, script, write_bot
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 PROMPT = "› ".encode()
@@ -69,6 +69,23 @@ def test_a_chat_shows_what_is_said_and_leaves_the_terminal_as_it_was(here: Path)
     assert "user: Hello\n" in heard and "half" not in heard
 
 
+def test_a_slip_in_a_command_is_refused_and_the_next_line_is_sent(here: Path) -> None:
+    tool = {"type": "TOOL", "target": "insurance"}
+    bot = write_bot(here, decision("One moment.", "processing", tool), BROKEN, BROKEN)
+    person = chat(bot)
+    person.types("/exit\r")
+    person.sees(b"/exit is not a command here; there are: /quit.")
+    person.types("Hello\r")  # and not "/exitHello"
+    person.sees(b"One moment.")
+    person.sees("· tool insurance failed".encode())
+    person.sees("· broken off: the decision breaks the contract".encode())
+    person.types("/quit\r")
+    code, shown = person.ends()
+    assert code == 0 and "The session stays. Continue it with:  ripstop chat" in shown
+    heard = command("sessions", "show", "ann").out
+    assert "user: Hello\n" in heard and "/exit" not in heard and "/quit" not in heard
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("signals", [1, 3])
 def test_ctrl_c_leaves_without_a_traceback_while_the_bot_is_at_work(here: Path, signals: int) -> None:
@@ -113,7 +130,7 @@ def test_both_sides_see_each_other(here: Path) -> None:
     bot = write_bot(here, HANDOFF, decision("I am back."))
     user = chat(bot)
     user.types("A person, please\r")
-    user.sees(b"a person has this conversation")
+    user.sees(b"waits for a person (support was asked)")
     desk = Chatter(here, "chat", "--as-desk", "ann")
     desk.sees(b"A person, please")
     desk.sees(b"nobody has taken this conversation yet")
@@ -127,7 +144,9 @@ def test_both_sides_see_each_other(here: Path) -> None:
     user.sees(b"I am back.")
     desk.types("too late\r")
     desk.sees(b"Take it over with /take.")
-    desk.types("\x15\x04")
+    desk.types("/take\r")
+    user.sees(b"kim has taken the conversation")
+    desk.types("/quit\r")
     code, shown = desk.ends()
     assert code == 0 and "The conversation stays as it is:  ripstop chat --as-desk chat:shop:ann" in shown
     user.types("\x04")

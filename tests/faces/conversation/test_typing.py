@@ -82,10 +82,6 @@ def test_what_was_sent_comes_back() -> None:
     for key, text in (("up", "one"), ("down", "two"), ("down", "draft"), ("down", "draft")):
         editor.press(Key(key))
         assert editor.text == text
-    editor.press(Key("cut to start"))
-    editor.put_back("lost")
-    editor.put_back("not this")
-    assert editor.text == "lost"
 
 
 @given(st.lists(st.sampled_from(SEQUENCES), max_size=40), st.integers(4, 60))

@@ -272,14 +272,6 @@ def test_a_silent_endpoint_leaves_no_trace_even_if_it_fails() -> None:
     assert "the tag service is down" not in story.prompt() and "vip" not in story.prompt()
 
 
-def test_the_same_silent_action_twice_ends_the_pass() -> None:
-    story = Story().ready().hear("New number")
-    story.decides("processing", None, action("SYSTEM", "update_profile", number="1"))
-    story.decides("processing", None, action("SYSTEM", "update_profile", number="1"))
-    assert (story.said, story.statuses) == ([], ["ready"])
-    assert sum(isinstance(one.event, ProfileUpdated) for one in story.given.records) == 1
-
-
 @pytest.mark.req("S2-31")
 @pytest.mark.parametrize(("status", "words"), [("ready", None), ("processing", None), ("typing", "Bye!")])
 def test_closing_cancels_the_timers_and_the_next_message_opens_again(status: str, words: str | None) -> None:
@@ -322,6 +314,30 @@ def test_in_a_queue_messages_are_answered_one_pass_after_the_other() -> None:
     story.decides("typing", "One.")
     assert story.said == ["One."] and isinstance(story.asked[0], AskAgent)
     assert story.decides("typing", "Two.").said == ["Two."]
+
+
+def test_a_pass_of_a_queue_knows_only_its_own_message() -> None:
+    story = Story(bot(on_new_message="queue")).ready().hear("First").hear("Second").hear("Third")
+    story.decides("typing", "One.")
+    assert "Second" in story.prompt().split("<user_message>")[1] and "Third" not in story.prompt()
+    story.decides("typing", "Two.")
+    assert "Third" in story.prompt().split("<user_message>")[1]
+    assert story.decides("typing", "Three.").said == ["Three."] and story.state.unanswered == ()
+
+
+def test_a_queue_has_the_whole_limit_of_decisions_for_each_message() -> None:
+    story = Story(bot(on_new_message="queue", max_iterations=2)).ready().hear("First").hear("Second")
+    for _ in range(2):
+        story.decides("processing", None, action("SKILL", "advice"))
+        assert story.decides("typing", "Done.").said == ["Done."]
+
+
+def test_a_keyword_in_a_queue_starts_its_flow_and_leaves_the_others_to_the_model() -> None:
+    story = Story(bot(on_new_message="queue")).ready().hear("First").hear("which size is it?").hear("Third")
+    story.decides("typing", "One.")
+    assert [one.workflow for one in story.asked if isinstance(one, StartRun)] == ["size-adviser"]
+    story.tell(RunFinished(run="flow", outcome="completed", because="done"))
+    assert "Third" in story.prompt().split("<user_message>")[1]
 
 
 def test_a_message_during_planning_makes_the_decision_that_comes_with_the_plan_stale() -> None:

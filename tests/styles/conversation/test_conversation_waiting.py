@@ -17,7 +17,9 @@ from ripstop.kernel.effects import (
     TimerFired,
     ToolReturned,
 )
-from ripstop.kernel.events import Answered, ChildSpoke, Doubted, Withdrawn
+from ripstop.kernel.errors import UsageError
+from ripstop.kernel.events import Answered, ChildSpoke, Doubted, Record, ResumeRequested, Withdrawn
+from ripstop.kernel.questions import read_answer
 from ripstop.kernel.run import status
 from ripstop.styles.conversation.definition import APOLOGY, CHECKING, BotTool, Endpoint
 from ripstop.styles.conversation.events import SessionClosed, SessionTaken
@@ -32,7 +34,8 @@ IDLE = [
 def timers(story: Story) -> dict[str, int]:
     run = story.given.run
     assert run is not None
-    return {o.command.name: number for number, o in run.open.items() if isinstance(o.command, SetTimer)}
+    opened = [(number, o.command) for number, o in run.open.items() if isinstance(o.command, SetTimer)]
+    return {command.name.partition(":")[0]: number for number, command in opened}
 
 
 def fire(story: Story, name: str) -> Story:
@@ -45,7 +48,7 @@ def fire(story: Story, name: str) -> Story:
 @pytest.mark.req("S2-14", "S2-56", "S2-66", "S2-68")
 def test_timers_are_set_at_the_end_of_a_pass() -> None:
     story = Story(timers=IDLE).ready()
-    assert story.asked == [SetTimer("timer-0", 300.0), SetTimer("timer-1", 600.0)]
+    assert story.asked == [SetTimer("timer-0: Still there?", 300.0), SetTimer("timer-1: I close.", 600.0)]
     assert story.statuses[-1] == "ready"
 
 
@@ -71,12 +74,20 @@ def test_the_two_step_idle_rule_asks_and_then_closes() -> None:
     assert story.state.closed and timers(story) == {}
 
 
+def test_a_timer_is_told_by_its_words_unless_it_is_silent() -> None:
+    silent = {"delay": 9, "action": action("SYSTEM", "close_conversation")}
+    story = Story(timers=[*IDLE, silent, {"delay": 9, "message": "x" * 900}]).ready()
+    records = [Record(1, 0, one) for one in story.events]
+    names = [str(n.data["name"]) for one in records for n in story.given.style.notices(one) if n.kind == "timer"]
+    assert names[:3] == ["Still there?", "I close.", "timer-2"] and len(names[3]) == 200
+
+
 @pytest.mark.req("S2-67")
 def test_a_timer_fires_as_often_as_it_may() -> None:
     story = Story(timers=[{"delay": 5, "message": "Hm?", "max_triggers": 2}]).ready()
     assert timers(fire(story, "timer-0")) and not timers(fire(story, "timer-0"))
     quick = fire(Story(timers=[{"delay": 0.001, "message": "Hm?", "max_triggers": 0}]).ready(), "timer-0")
-    assert quick.asked == [SetTimer("timer-0", 1.0)]  # a plan must not flood the user
+    assert quick.asked == [SetTimer("timer-0: Hm?", 1.0)]  # a plan must not flood the user
     endless = Story(timers=[{"delay": 5, "message": "Hm?", "max_triggers": 0}]).ready()
     for _ in range(5):
         assert timers(fire(endless, "timer-0"))
@@ -250,6 +261,22 @@ def test_given_back_the_bot_answers_what_nobody_has_answered() -> None:
     assert answered.statuses == ["ready"] and "Fine." in [line.text for line in answered.state.lines]
 
 
+def test_words_with_which_a_conversation_is_given_back_are_said_first() -> None:
+    story = transferred().hear("Thanks!").answer(PersonAnswered(choice="release", text="Bye!", by="ann"))
+    (said,) = story.said
+    assert story.given.records[int(said[1:]) - 1].event.answer.text == "Bye!"
+    assert story.statuses == ["ready"] and "Bye!" in [line.text for line in story.state.lines]
+    assert story.asked and not any(isinstance(one, AskAgent) for one in story.asked), "the person has answered"
+
+
+def test_an_answer_to_the_user_needs_words() -> None:
+    ask = transferred().asked[-1]
+    for words in ("", " \n"):
+        with pytest.raises(UsageError, match="needs the words that the user is sent"):
+            read_answer(ask, words, choice="reply", by="ann")
+    assert read_answer(ask, choice="release", by="ann").choice == "release"
+
+
 def test_a_person_takes_a_conversation_from_the_bot_and_from_another_person() -> None:
     story = Story().ready().hear("Hello?").tell(SessionTaken(by="ann"))
     assert story.statuses == ["transferred"] and isinstance(story.asked[-1], AskPerson)
@@ -289,6 +316,22 @@ def test_without_a_session_the_input_is_answered_and_the_run_ends() -> None:
     run = story.given.run
     assert run is not None and run.ended is not None and run.ended.outcome == "completed"
     assert story.given.contents.results[run.ended.result] == {"content": "Welcome!\nHi."}
+
+
+def test_a_single_message_is_resumed_until_it_is_answered() -> None:
+    from ripstop.styles.conversation.style import ConversationStyle
+    from ripstop.testing import given
+
+    story = Story()
+    story.given = given(ConversationStyle(), story.bot, input="Hello")
+    story.tell(RunFinished(run="plan", outcome="failed", because="no model"))
+    run = story.given.run
+    assert run is not None and run.ended is not None and story.given.style.resumable(run.state)
+    story.tell(ResumeRequested())
+    story.planned(decision("typing", "Hi."), asker="/1")
+    run = story.given.run
+    assert run is not None and run.ended is not None and run.ended.outcome == "completed"
+    assert story.said == ["Welcome!", "Hi."] and not story.given.style.resumable(run.state)
 
 
 def test_without_a_session_a_person_who_gives_it_back_ends_the_run() -> None:
@@ -361,7 +404,14 @@ def test_who_writes_while_a_doubt_is_open_is_told_again_and_answered_when_it_is_
     assert story.hear("Anyone?").said == [CHECKING]
     story.answer(PersonAnswered(choice="happened", text="paid", by="ann"))
     message = story.prompt().split("<user_message>")[1]
-    assert "Hello?" in message and "Anyone?" in message and "paid" in story.prompt()
+    assert "Refund" in message and "Hello?" in message and "Anyone?" in message and "paid" in story.prompt()
+
+
+def test_the_result_of_a_document_is_what_its_flow_says() -> None:
+    story = Story().ready().hear("which size is it?")
+    story.given.contents.results["done"] = {"status": "completed", "result": "Size 42.", "title": "size"}
+    story.tell(RunFinished(run="flow", outcome="completed", because="completed", result="done"))
+    assert story.said == ["Size 42."]
 
 
 def test_only_the_person_who_has_a_conversation_can_answer_or_release_it() -> None:

@@ -29,6 +29,7 @@ KIT = StyleKit(
     definition=Bot,
     events=CONVERSATION_EVENTS,
     collections=(SESSIONS,),
+    section="conversations",
     samples=_samples,
 )
 PLANNING = StyleKit(

@@ -173,15 +173,16 @@ def _matches(words: str, pattern: str, match: str) -> bool:
     return bool(pattern.strip()) and pattern.strip().casefold() in words.casefold()
 
 
+SAYS = ("messages", "message", "text", "content", "response", "reply", "result")
+"""Fields of a flow's result that hold what it says, the first that is there."""
+
+
 def words_in(value: Any) -> list[str]:
     """What a flow says: a text, or an object with one of the usual fields."""
     if isinstance(value, dict) and "body" in value and "status" in value:
         value = value["body"]
     if isinstance(value, dict):
-        value = next(
-            (value[key] for key in ("messages", "message", "text", "content", "response", "reply") if key in value),
-            None,
-        )
+        value = next((value[key] for key in SAYS if key in value), None)
     listed = value if isinstance(value, list) else [value]
     texts = [one.get("text") if isinstance(one, dict) else one for one in listed[:20]]
     return [text.strip() for text in texts if isinstance(text, str) and text.strip()]

@@ -1,10 +1,13 @@
 """What a conversation adds to a journal. Tags, fields and defaults are part of the file format, for ever."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ripstop.kernel.events import Event, Fact
 
 from ..turn import TURN_EVENTS
+
+SUPERSEDED = "superseded"
+"""Why a pass is cancelled: a new message came, and both are answered in the next one."""
 
 
 class PassBegan(Event, tag="conversation.pass_began", frozen=True):
@@ -17,6 +20,8 @@ class PassBegan(Event, tag="conversation.pass_began", frozen=True):
 
 class StatusChanged(Event, tag="conversation.status_changed", frozen=True):
     status: str
+    because: str = ""
+    """Of `cancelled`: why the pass was broken off, or `superseded`."""
 
 
 class Greeted(Event, tag="conversation.greeted", frozen=True):
@@ -32,6 +37,16 @@ class IterationDecided(Event, tag="conversation.decided", frozen=True):
     action: str = ""
     target: str = ""
     """The action's type and target; empty for none."""
+    visible: bool = True
+    """Whether the user and the model may learn of the action."""
+
+
+class ActionFailed(Event, tag="conversation.action_failed", frozen=True):
+    """Nothing came of the action that was decided on last: its call failed, or there is nothing of that name."""
+
+    is_trouble: ClassVar[bool] = True
+    action: str
+    target: str
     visible: bool = True
     """Whether the user and the model may learn of the action."""
 
@@ -71,6 +86,7 @@ CONVERSATION_EVENTS: tuple[type[Event], ...] = (
     StatusChanged,
     Greeted,
     IterationDecided,
+    ActionFailed,
     PassSuperseded,
     ResultNoted,
     TimerQueued,

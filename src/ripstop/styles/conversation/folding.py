@@ -57,6 +57,7 @@ MOST_SILENT = 20
 PLAN = ":plan"
 """The name under which the planning run is pinned."""
 TIMER = "timer-"
+"""What the name of a timer begins with: `timer-0: Are you still there?` is the first of the plan."""
 IDLE: dict[str, Any] = {
     "turn": None,
     "in_pass": False,
@@ -106,8 +107,8 @@ def _own(state: SessionState, number: int, event: Event) -> SessionState | None:
         case Greeted():
             return replace(state, need_greeting=False)
         case PassSuperseded():
-            # what the pass was about is answered with what came meanwhile
-            again = state.heard if state.status == "cancelled" else ()
+            # what the pass was about is answered with what came meanwhile; after a pass that is over it was answered
+            again = state.heard if state.in_pass or state.status == "cancelled" else ()
             waiting = tuple(dict.fromkeys((*again, *state.unanswered)))
             return replace(state, in_pass=True, superseded=True, unanswered=waiting)
         case ResultNoted(text=text):
@@ -180,10 +181,12 @@ def _answered(state: SessionState, number: int, event: Event, to: int, answer: A
 
 
 def _answered_at_desk(state: SessionState, number: int, answer: Any) -> SessionState:
-    if not isinstance(answer, PersonAnswered) or answer.choice != REPLY:
+    if not isinstance(answer, PersonAnswered):
         return replace(state, taken_by="")
-    words = state.with_line("desk", number, answer.text, answer.by)
-    return replace(words, taken_by=answer.by or state.taken_by, unanswered=())
+    if answer.text.strip():
+        # what a person has answered need not be answered again when the bot gets the conversation back
+        state = replace(state.with_line("desk", number, answer.text, answer.by), unanswered=())
+    return replace(state, taken_by=(answer.by or state.taken_by) if answer.choice == REPLY else "")
 
 
 def _acted(state: SessionState, number: int, answer: Any) -> SessionState:
@@ -251,7 +254,7 @@ def silent_key(action: BotAction) -> str:
 
 def timer_rule(state: SessionState, name: str) -> TimerRule | None:
     rules = (state.plan.timers if state.plan else None) or ()
-    index = name.removeprefix(TIMER)
+    index = name.removeprefix(TIMER).partition(":")[0]
     return rules[int(index)] if index.isdigit() and int(index) < len(rules) else None
 
 
@@ -262,7 +265,7 @@ def _pass_began(state: SessionState, heard: tuple[int, ...], timer: str) -> Sess
         in_pass=True,
         superseded=False,
         heard=heard,
-        unanswered=() if heard else state.unanswered,
+        unanswered=tuple(number for number in state.unanswered if number not in heard),
         timer=timer,
         due=tuple(one for one in state.due if one != timer),
         fired=fired,

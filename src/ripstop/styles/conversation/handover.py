@@ -13,9 +13,13 @@ from .state import SessionState
 
 
 def answered(step: Step[SessionState], answer: Any) -> None:
-    """A person answered the question on the desk: with words for the user, or by giving the conversation back."""
-    if isinstance(answer, PersonAnswered) and answer.choice == REPLY:
+    """A person answered the question on the desk: with words for the user, or by giving the conversation back.
+
+    Words that come with giving it back are said first.
+    """
+    if isinstance(answer, PersonAnswered) and answer.text.strip():
         pass_on(step, step.number, DESK)
+    if isinstance(answer, PersonAnswered) and answer.choice == REPLY:
         return desk.ask(step)
     step.record(StatusChanged("ready"))
     if step.state.unanswered:

@@ -22,8 +22,9 @@ from .. import turn as turns
 from . import desk, saying, timers
 from .actions import ASSISTANT, HTTP, Target, UnknownTarget, flow_for, target_of, words_in
 from .decision import BrokenContract, IterationDecision, as_system, decision_in, purpose_of
-from .definition import CLOSE, HANDOFF, UPDATE_PROFILE
+from .definition import CLOSE, HANDOFF, UPDATE_PROFILE, BotAction
 from .events import (
+    ActionFailed,
     Greeted,
     IterationDecided,
     PassBegan,
@@ -46,13 +47,14 @@ Chat = Step[SessionState]
 
 
 def begin(step: Chat) -> None:
-    """Take up everything that was said and not answered; once what is at work has ended."""
+    """Take up what was said and not answered, once what is at work has ended: all of it, or the next in a queue."""
     state = step.state
     if state.waits_for_effect:
         if not state.superseded:
             step.record(PassSuperseded())
         return None
-    step.record(PassBegan(heard=state.unanswered))
+    waiting = state.unanswered[:1] if state.definition.on_new_message == "queue" else state.unanswered
+    step.record(PassBegan(heard=waiting or state.heard))
     state = step.state
     flow = flow_for(_last_message(state), state.definition)
     if flow:
@@ -66,7 +68,8 @@ def begin(step: Chat) -> None:
 
 
 def _last_message(state: SessionState) -> str:
-    return next((line.text for line in reversed(state.lines) if line.speaker == "user"), "")
+    last = state.heard[-1] if state.heard else 0
+    return next((line.text for line in reversed(state.lines) if line.number == last), "")
 
 
 def plan_or_go(step: Chat) -> None:
@@ -108,7 +111,7 @@ def decide(step: Chat) -> None:
     bot = state.definition
     if state.iterations >= bot.max_iterations:
         return cancel(step, f"the pass reached its limit of {bot.max_iterations} decisions")
-    step.ask(AskAgent(agent=ASSISTANT, model=bot.model, context=tuple(line.number for line in state.lines)))
+    step.ask(AskAgent(agent=ASSISTANT, model=bot.model, context=tuple(line.number for line in state.said)))
     return None
 
 
@@ -119,54 +122,76 @@ def after_reply(step: Chat, answer: Any) -> None:
         return None
     if isinstance(answer, Failed):
         return cancel(step, f"the model failed: {answer.reason}")
-    text = turn.exchanges[-1].reply.text
+    last = turn.exchanges[-1]
     try:
-        decision = decision_in(text, state.definition)
+        decision = decision_in(last.reply.text, state.definition)
     except BrokenContract as error:
-        corrected = any(exchange.correction for exchange in turn.exchanges)
-        if corrected or answer.recorded:
-            return cancel(step, f"the decision breaks the contract: {error}")
-        finished = turns.FinishedTurn(turn.exchanges[-1].number, text)
-        problem = f"Your reply cannot be used: {error}. Reply again with one JSON object that keeps the rules."
-        return turns.correct(step, turn, finished, problem)
-    return act(step, decision, turn.exchanges[-1].number)
+        return _decide_again(step, str(error), f"the decision breaks the contract: {error}")
+    return act(step, decision, last.number)
+
+
+def _decide_again(step: Chat, problem: str, because: str) -> None:
+    """Ask the model once more, and say what was wrong; break the pass off if it was asked once more before."""
+    turn = step.state.turn
+    assert turn is not None
+    last = turn.exchanges[-1]
+    if last.reply.recorded or any(exchange.correction for exchange in turn.exchanges):
+        return cancel(step, because)
+    said = f"Your reply cannot be used: {problem}. Reply again with one JSON object that keeps the rules."
+    return turns.correct(step, turn, turns.FinishedTurn(last.number, last.reply.text), said)
 
 
 def act(step: Chat, decision: IterationDecision, reply: int) -> None:
     """Carry a decision out."""
-    state = step.state
     action, status = decision.action, decision.next_status
     if status == "typing" and action and action.type in ("TOOL", "SKILL", "FLOW"):
         # an answer that was written before the action cannot know what came of it
         step.warn(f"the answer was held back until {action.type} {action.target!r} is done")
         status, decision = "processing", IterationDecision("processing", action)
-    visible = action is None or action.type != "SYSTEM"
-    repeated = action is not None and not visible and silent_key(action) in state.silent
+    if action and _is_done(step.state, action):
+        done = f"the silent action {action.target!r} was decided on twice"
+        if status == "processing":
+            return _decide_again(step, "this system action is done; answer the user, or decide on another one", done)
+        step.warn(f"{done}; it was not repeated")
+        action = None
+    if status == "processing" and decision.response:
+        say(step, decision.response, saying.NOTE)  # before the action that it announces
     step.record(
         IterationDecided(
             reply=reply,
             next_status=status,
             action=action.type if action else "",
             target=action.target if action else "",
-            visible=visible,
+            visible=action is None or action.type != "SYSTEM",
         )
     )
-    if repeated:
-        step.warn(f"the silent action {action.target!r} was decided on twice, so the pass ends")  # type: ignore[union-attr]
-        return finish(step)
+    return _say_and_do(step, status, decision.response)
+
+
+def _is_done(state: SessionState, action: BotAction) -> bool:
+    """Whether a silent action was decided on before in this pass: the model is not told of it, so it may repeat it."""
+    if action.type != "SYSTEM" or silent_key(action) not in state.silent:
+        return False
+    try:
+        target_of(action, state.definition)
+    except UnknownTarget:  # of which the model was told
+        return False
+    return True
+
+
+def _say_and_do(step: Chat, status: str, response: str) -> None:
+    """Say and do what was decided on."""
+    action = step.state.action
     if status == "transferred":
-        say(step, decision.response, saying.HANDED_OVER)
+        say(step, response, saying.HANDED_OVER)
         return _transfer(step)
     if status == "typing":
         step.record(StatusChanged("typing"))
-        say(step, decision.response)
-        return _carry_out(step) if action else finish(step)
-    if status == "ready":
-        return _carry_out(step) if action else finish(step)
-    if decision.response:
-        say(step, decision.response, saying.NOTE)
+        say(step, response)
     if action:
         return _carry_out(step)
+    if status != "processing":
+        return finish(step)
     if step.state.idle_rounds >= IDLE_ROUNDS:
         return cancel(step, f"{IDLE_ROUNDS} decisions in a row to go on without an action")
     return decide(step)
@@ -179,6 +204,7 @@ def _transfer(step: Chat) -> None:
         target = target_of(action, step.state.definition) if action else None
     except UnknownTarget as error:
         step.warn(str(error))
+        _note_failure(step)
         target = None
     if target and target.tool:
         step.record(StatusChanged("transferred"))
@@ -188,8 +214,7 @@ def _transfer(step: Chat) -> None:
 
 def _carry_out(step: Chat) -> None:
     """Perform the action that was decided on."""
-    state = step.state
-    action = state.action
+    state, action = step.state, step.state.action
     assert action is not None
     purpose = purpose_of(action, state.definition)
     try:
@@ -215,11 +240,18 @@ def _call(step: Chat, target: Target) -> None:
 
 
 def _after_unknown(step: Chat, problem: str) -> None:
-    """There is nothing of that name: the model is told, as of any other failure."""
-    if step.state.timer or step.state.then not in ("iterate", "flow"):
+    """There is nothing of that name: the model is told, as of any other failure, unless it has answered already."""
+    _note_failure(step)
+    if step.state.timer or step.state.next_status == "typing":
         return _next(step)
     step.record(ResultNoted(text=problem))
     return decide(step)
+
+
+def _note_failure(step: Chat) -> None:
+    action = step.state.action
+    if action:
+        step.record(ActionFailed(action=action.type, target=action.target, visible=step.state.visible))
 
 
 def _after_action(step: Chat, text: str = "") -> None:
@@ -244,7 +276,9 @@ def _next(step: Chat) -> None:
 def after_call(step: Chat, answer: Any) -> None:
     """A tool or an endpoint has answered."""
     state = step.state
-    action = state.action
+    action, failed = state.action, isinstance(answer, Failed)
+    if failed:
+        _note_failure(step)
     if state.status == "transferred":  # by this very action, or because a person has taken the conversation
         return None if state.desk or state.then != "transfer" else desk.ask(step)
     if isinstance(answer, Failed) and (not state.visible or state.timer):
@@ -253,14 +287,19 @@ def after_call(step: Chat, answer: Any) -> None:
         return _after_flow_call(step, answer)
     if state.superseded:
         return begin(step)
+    if failed and state.visible and state.next_status == "ready" and not state.timer:
+        return decide(step)  # nothing was said yet, and the model may want to say something now
     return _after_action(step)
 
 
 def _after_flow_call(step: Chat, answer: Any) -> None:
     if isinstance(answer, Failed):
         return cancel(step, f"the flow failed: {answer.reason}")
-    for text in words_in(answer.value if isinstance(answer, ToolReturned) else None):
+    words = words_in(answer.value if isinstance(answer, ToolReturned) else None)
+    for text in words:
         say(step, text, saying.FLOW)
+    if not words:
+        step.warn("the flow has said nothing to the user")
     return finish(step)
 
 
@@ -270,6 +309,7 @@ def after_flow(step: Chat, answer: Any) -> None:
     if state.status == "transferred":
         return None
     if not isinstance(answer, RunFinished) or answer.outcome != "completed":
+        _note_failure(step)
         return cancel(step, f"the flow did not complete: {text_of(answer)}")
     for text in () if state.flow_spoke else state.flow_words:
         say(step, text, saying.FLOW)
@@ -303,7 +343,7 @@ def cancel(step: Chat, because: str) -> None:
     if not state.superseded:
         say(step, filled(state.definition.apology, state.chat.variables), saying.APOLOGY)
     timer = state.timer
-    step.record(StatusChanged("cancelled"))
+    step.record(StatusChanged("cancelled", because=because))
     if not _goes_on(step) and not step.state.is_session:
         return step.end("failed", because)
     return _set_timers(step, timer)

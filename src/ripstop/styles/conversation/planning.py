@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, Limits
 from ripstop.kernel.events import Ended, Event, Forked, Redefined, Resumed, Started
 from ripstop.kernel.prompt import Prompt
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import AgentUse, Document, News, Picture, Settled, Style
 
@@ -92,7 +92,7 @@ class PlanningStyle(Style[PlanningState]):
         return Picture(where="planned" if run.state.is_planned else "planning", whose_turn=PLANNER)
 
     def gist(self, run: Run[PlanningState]) -> str:
-        return run.state.definition.name
+        return end_line(run) or run.state.definition.name
 
 
 def _text(state: PlanningState) -> str:

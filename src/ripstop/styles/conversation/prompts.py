@@ -112,7 +112,7 @@ Reply with one JSON object and nothing else:
 
 def decision_prompt(state: SessionState) -> Prompt:
     system, actions = _standing(state)
-    earlier = [line for line in state.lines if not (line.speaker == "user" and line.number in state.heard)]
+    earlier = [line for line in state.said if not (line.speaker == "user" and line.number in state.heard)]
     before, since = _around(earlier, state.heard)
     parts = [
         actions,

@@ -111,6 +111,11 @@ class SessionState(Struct, frozen=True, gc=False):
     def is_session(self) -> bool:
         return bool(self.chat.session)
 
+    @property
+    def said(self) -> tuple[ChatLine, ...]:
+        """The lines that this pass may know of: without messages that wait for their own."""
+        return tuple(line for line in self.lines if line.number not in self.unanswered)
+
     def message(self) -> str:
         """What this pass answers."""
         wanted = set(self.heard)

@@ -24,7 +24,7 @@ from ripstop.kernel.events import Answered, ChildSpoke, Event, Fact, GuardTrippe
 from ripstop.kernel.parts import Part
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.questions import read_answer
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Action, AgentUse, Child, Document, EndpointUse, News, Notice, Picture, Settled, Style
 
@@ -33,7 +33,7 @@ from ..unfinished import UnfinishedReply
 from . import desk, folding, handover, passes, saying, timers, view
 from .actions import ASSISTANT, PLANNER, UnknownTarget, arguments_of, endpoints_of, target_of
 from .definition import Bot
-from .events import PassSuperseded, SessionTaken, StatusChanged, TimerQueued
+from .events import SUPERSEDED, PassSuperseded, SessionTaken, StatusChanged, TimerQueued
 from .folding import DESK, HANDOFF_QUESTION, KNOWLEDGE, PLAN
 from .prompts import decision_prompt
 from .saying import pass_on, say
@@ -79,18 +79,18 @@ class ConversationStyle(Style[SessionState]):
                 _spoken(step, news)
             case SessionTaken():
                 handover.take(step)
-            case Resumed() if step.state.unanswered or (step.state.heard and step.state.status == "processing"):
+            case Resumed() if step.state.unanswered or _was_left(step.state):
                 passes.begin(step)
         return None
 
     def cancelled(self, step: Step[SessionState], because: str) -> None:
-        step.record(StatusChanged("cancelled"))
+        step.record(StatusChanged("cancelled", because=because))
         step.end("stopped", because)
 
     def stopped(self, step: Step[SessionState], verdict: GuardTripped) -> None:
         """A limit that an operator has set: the user hears of it as of any other failure."""
         say(step, step.state.definition.apology, saying.APOLOGY)
-        step.record(StatusChanged("cancelled"))
+        step.record(StatusChanged("cancelled", because=verdict.text))
         step.end_by_guard(verdict)
 
     def doubted(self, step: Step[SessionState], number: int) -> None:
@@ -133,7 +133,7 @@ class ConversationStyle(Style[SessionState]):
         return True
 
     def resumable(self, state: SessionState) -> bool:
-        return True
+        return state.is_session or state.status != "ready"  # a single message that is answered stays so
 
     def actions(self, run: Run[SessionState]) -> tuple[Action, ...]:
         if run.ended:
@@ -176,14 +176,22 @@ class ConversationStyle(Style[SessionState]):
     def notices(self, record: Record) -> tuple[Notice, ...]:
         return view.notices(record)
 
+    def remarks(self, record: Record) -> tuple[Notice, ...]:
+        return view.remarks(record)
+
     def picture(self, run: Run[SessionState]) -> Picture:
         return view.picture(run)
 
     def gist(self, run: Run[SessionState]) -> str:
-        return view.gist(run.state)
+        return end_line(run) or view.gist(run.state)
 
     def parts(self, run: Run[SessionState]) -> tuple[Part, ...]:
         return view.parts(run)
+
+
+def _was_left(state: SessionState) -> bool:
+    """Whether the run ended before the message of its last pass was answered."""
+    return bool(state.heard) and (state.status == "processing" or not state.is_session)
 
 
 def _settled(step: Step[SessionState], news: Settled) -> None:
@@ -223,7 +231,7 @@ def _heard(step: Step[SessionState], heard: Heard) -> None:
     if _is_in_doubt(step):
         step.record(PassSuperseded())
         return say(step, state.definition.checking, saying.CHECKING)
-    step.record(StatusChanged("cancelled"))
+    step.record(StatusChanged("cancelled", because=SUPERSEDED))
     step.record(PassSuperseded())
     # a tool or a flow at work is awaited: an effect that the next prompt does not know would be asked for again
     return None if state.waits_for_effect else passes.begin(step)

@@ -3,16 +3,27 @@
 from ripstop.kernel.effects import SetTimer
 from ripstop.kernel.step import Step
 
+from .definition import TimerRule
 from .folding import TIMER, timer_rule
 from .state import SessionState
 
+LONGEST_NAME = 200
+"""Characters of what a timer says that are in its name."""
 SHORTEST_PAUSE = 1.0
 """Seconds between two times that one timer fires: a plan that a model has written must not flood the user."""
 
 
 def set_all(step: Step[SessionState]) -> None:
     for index, rule in enumerate((step.state.plan.timers if step.state.plan else None) or ()):
-        step.ask(SetTimer(name=f"{TIMER}{index}", after=rule.delay))
+        step.ask(SetTimer(name=name_of(index, rule), after=rule.delay))
+
+
+def name_of(index: int, rule: TimerRule) -> str:
+    """A timer's name: its place in the plan, and what it says or, if users may know of it, does."""
+    done = rule.action.target if rule.action and rule.action.type != "SYSTEM" else ""
+    words = " ".join((rule.message or done).split())
+    cut = words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 1]}…"
+    return f"{TIMER}{index}: {cut}" if cut else f"{TIMER}{index}"
 
 
 def set_again(step: Step[SessionState], name: str) -> None:

@@ -8,12 +8,13 @@ from ripstop.kernel.parts import Facts, Line, Part, Talk, Timer, Timers
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Document, Notice, Picture
 
-from .events import IterationDecided, SessionTaken, StatusChanged
+from .events import SUPERSEDED, ActionFailed, IterationDecided, SessionClosed, SessionTaken, StatusChanged
 from .folding import TIMER, timer_rule
 from .state import SessionState
 
 SESSIONS = "sessions"
 MICROSECONDS = 1_000_000
+BROKEN_OFF = "broken_off"
 
 
 def session_document(state: SessionState) -> Document:
@@ -62,27 +63,55 @@ def parts(run: Run[SessionState]) -> tuple[Part, ...]:
     )
     found: list[Part] = [Facts(tuple(row for row in rows if row[1]), state.definition.name)]
     if lines:
-        found.append(Talk(lines, "Conversation"))
+        found.append(Talk(lines, "Conversation", user=_user(state), taken_by=state.taken_by, closed=state.closed))
     timers = timers_of(run)
     if timers:
         found.append(Timers(timers))
     return tuple(found)
 
 
+def _user(state: SessionState) -> str:
+    """Who the user is: by the profile, or as the last message says."""
+    named = str(state.profile.get("name") or "")
+    return named or next((line.by for line in reversed(state.lines) if line.speaker == "user" and line.by), "")
+
+
 def notices(record: Record) -> tuple[Notice, ...]:
-    """Messages, statuses, visible actions and timers. What is silent is in the journal, and nowhere else."""
+    """Messages, statuses, visible actions, timers, and that it was taken or closed.
+
+    What is silent is in the journal, and nowhere else.
+    """
     match record.event:
         case Asked(command=Say(text=text, about=about, purpose=purpose)):
             return (Notice("message", {"kind": purpose, **({"text": text} if text else {})}, about),)
-        case StatusChanged(status=status):
-            return (Notice("status", {"status": status}),)
+        case StatusChanged(status=status, because=because):
+            return (Notice("status", {"status": status, **({"because": _short(because)} if because else {})}),)
         case IterationDecided(action=action, target=target, visible=True) if target:
             return (Notice("action", {"type": action, "target": target, "visible": True}),)
+        case ActionFailed(action=action, target=target, visible=True):
+            return (Notice("action_failed", {"type": action, "target": target, "visible": True}),)
+        case SessionClosed():
+            return (Notice("closed", {}),)
         case Asked(command=SetTimer(name=name, after=after)) if name.startswith(TIMER):
-            return (Notice("timer", {"name": name, "seconds": after}),)
+            return (Notice("timer", {"name": name.partition(": ")[2] or name, "seconds": after}),)
         case SessionTaken(by=by):
             return (Notice("taken", {"by": by}),)
     return ()
+
+
+def remarks(record: Record) -> tuple[Notice, ...]:
+    """Silent actions, for those who operate the bot."""
+    match record.event:
+        case IterationDecided(action=action, target=target, visible=False) if target:
+            return (Notice("action", {"type": action, "target": target, "visible": False}),)
+        case ActionFailed(action=action, target=target, visible=False):
+            return (Notice("action_failed", {"type": action, "target": target, "visible": False}),)
+    return ()
+
+
+def _short(because: str) -> str:
+    """Why a pass was cancelled, for those who do not operate the bot: what was wrong is in the journal."""
+    return SUPERSEDED if because == SUPERSEDED else BROKEN_OFF
 
 
 def timers_of(run: Run[SessionState]) -> tuple[Timer, ...]:

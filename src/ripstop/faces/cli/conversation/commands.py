@@ -1,6 +1,7 @@
 """`chat`: a conversation with a bot, from either side."""
 
 import asyncio
+import io
 import sys
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ def chat(
 ) -> None:
     """Talk to a bot: the file or folder of its configuration, or a name found in workflows/.
 
-    On a terminal it is a chat; Ctrl-D leaves it, and the session stays. Elsewhere every line of stdin is a message,
+    On a terminal it is a chat; /quit leaves it, and the session stays. Elsewhere every line of stdin is a message,
     and what the bot says is printed.
 
     With --message it sends one message and waits until it is dealt with. With --json it prints {"run", "session",
@@ -117,5 +118,19 @@ def _message(given: str | None) -> str | None:
 
     if given is None:
         return None
-    text = sys.stdin.read(LONGEST_MESSAGE + 2).removesuffix("\n") if given == "-" else given
+    if given != "-":
+        return checked_message(given)
+    text = _from_stdin(LONGEST_MESSAGE + 2).removesuffix("\n")
+    if len(text) > LONGEST_MESSAGE:
+        raise click.UsageError(f"A message has at most {LONGEST_MESSAGE:,} characters, and stdin has more.")
     return checked_message(text)
+
+
+def _from_stdin(most: int) -> str:
+    """The first characters of stdin, at most so many."""
+    if isinstance(sys.stdin, io.TextIOWrapper):  # else it is none, or made of text already
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+    try:
+        return sys.stdin.read(most) if sys.stdin else ""
+    except UnicodeDecodeError:
+        raise click.UsageError("What stdin holds is not UTF-8 text.") from None

@@ -5,6 +5,7 @@ unless another one is at work on the journal.
 """
 
 import asyncio
+import shlex
 import sys
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,16 @@ from ripstop.faces.cli.output import keep_working_without_readers
 from ripstop.faces.cli.signals import interruption, leaving_at_once, resume_with, stop_requested, undisturbed
 from ripstop.faces.cli.summary import GRACE
 from ripstop.faces.cli.terminal import at_terminal, console_for, say, say_json
+from ripstop.faces.cli.user_name import user_name
 from ripstop.faces.cli.words import command_for
 from ripstop.kernel.errors import UsageError
 
 from .meant_session import session_meant
 from .one_message import plain
 from .settling import settled
+from .slash_commands import QUIT, RELEASE, TAKE, command_in, words_in
 from .stdin_lines import stdin_lines
-from .user_side import take_up
+from .user_side import same_options, take_up
 
 if TYPE_CHECKING:
     from ripstop.app import App
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from ripstop.settings.settings_file import Settings
 
 LINES_BEFORE = 40
-RELEASE, TAKE = "/release", "/take"
+COMMANDS = (RELEASE, TAKE, QUIT)
 
 
 class DeskSide:
@@ -54,12 +57,13 @@ class DeskSide:
 
     async def type(self, text: str) -> None:
         """Do what was typed: a command, or words for the user. Raises `UsageError`."""
-        if text.strip() == TAKE:
+        command = command_in(text, COMMANDS)
+        if command == TAKE:
             await self.chats.take(self.run_id, self.by)
-        elif text.strip() == RELEASE:
+        elif command == RELEASE:
             await self.release(TAKE)
         else:
-            await self.speak(text, TAKE)
+            await self.speak(words_in(text), TAKE)
 
     async def speak(self, text: str, how_to_take: str) -> None:
         await self._check_free(how_to_take)
@@ -106,13 +110,15 @@ async def work_at_desk(side: DeskSide, settings: "Settings", words: str | None, 
         elif is_chat and sys.stdin is not None and not sys.stdin.isatty():
             with leaving_at_once():
                 async for line in stdin_lines():
+                    if line.strip() == QUIT:
+                        break
                     if line.strip():
                         await side.type(line)
                         words = line
         if release:
             await side.release("--take")
         worker = await side.work(app, stack) if take or release or words is not None else None
-        again = f"{command_for(settings.store)} resume {side.run_id}"
+        again = f"{command_for(settings.store)} resume {side.run_id}{same_options(options)}"
         if worker and await settled(app, worker, side.run_id, interrupted, again) is None:
             return 128 + interrupted.result()
         await _tell(side, run, is_chat and words is None)
@@ -150,9 +156,10 @@ async def _chat(
 
     from .terminal_chat import TerminalChat
 
-    again = f"{command_for(settings.store)} chat --as-desk {side.run_id}"
+    name = f" --by {shlex.quote(side.by)}" if side.by != user_name() else ""
+    again = f"{command_for(settings.store)} chat --as-desk {side.run_id}{name}{same_options(side.options)}"
     terminal = TerminalChat(app, side.type, is_desk=True, by=side.by)
-    ways = f"  ·  you are {side.by}  ·  {RELEASE} gives it back to the bot  ·  Ctrl-D leaves it as it is"
+    ways = f"  ·  you are {side.by}  ·  {RELEASE} gives it back to the bot  ·  {QUIT} leaves it as it is"
     print_line(terminal.area.console, (run.id, "bold"), (ways, "dim"))
     worker = await side.work(app, stack)
     resume_with(again)

@@ -9,6 +9,7 @@ from ripstop.faces.cli.signals import STOPPING, interruption, resume_with, stop_
 from ripstop.faces.cli.summary import GRACE, exit_code
 from ripstop.faces.cli.terminal import say
 
+from .slash_commands import QUIT, command_in, words_in
 from .terminal_chat import TerminalChat
 from .user_side import UserSide
 
@@ -32,7 +33,7 @@ async def chat_at_terminal(user: UserSide, settings: "Settings") -> int:
         run = await user.prepare(app)
         known = await user.chats.bots.get(user.config)
         chatting = _UserChat(app, user, settings)
-        ways = f"  session {user.session}  ·  Ctrl-D leaves, and the session stays"
+        ways = f"  session {user.session}  ·  {QUIT} or Ctrl-D leaves, and the session stays"
         print_line(chatting.terminal.area.console, (known.bot.name, "bold"), (ways, "dim"))
         async with AsyncExitStack() as stack:
             chatting.stack = stack
@@ -72,7 +73,8 @@ class _UserChat:
         await self._work(run.length, spoken_before(run)[-LINES_BEFORE:])
 
     async def _send(self, text: str) -> None:
-        number = await self._user.tell(text)
+        command_in(text, (QUIT,))
+        number = await self._user.tell(words_in(text))
         if self.worker is None:
             await self._work(number - 1)
 

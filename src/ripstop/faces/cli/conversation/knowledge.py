@@ -1,6 +1,7 @@
 """`ripstop kb …`: what a knowledge base answers with."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,9 +9,18 @@ from ripstop.faces.cli.options import Family, FolderPath, Options, shared_option
 from ripstop.faces.cli.terminal import say, say_json, say_text
 from ripstop.kernel.counting import count
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ripstop.performers.knowledge.folder import Skipped
+
 MOST = 50
 """Passages; a conversation gets fewer."""
 PASSAGES = 5
+NAMED_APART = 3
+"""Files that are not searched for one reason; more are counted."""
+LINES = 20
+"""About files that are not searched."""
 
 
 @click.group(cls=Family, short_help="Knowledge bases: what a question finds.")
@@ -53,8 +63,7 @@ def search(options: Options, question: str, config: str | None, folder: Path | N
         import msgspec
 
         return say_json(msgspec.to_builtins(found))
-    for skipped in found.skipped:
-        say((f"{skipped.path} is not searched: {skipped.reason}.", "yellow"), err=True)
+    _tell_skipped(found.skipped)
     for number, passage in enumerate(found.passages):
         if number:
             say()
@@ -63,6 +72,23 @@ def search(options: Options, question: str, config: str | None, folder: Path | N
     if not found.passages:
         say(f"Nothing found in {count(found.files, 'file')} of {where}.", err=True)
     return None
+
+
+def _tell_skipped(files: "Sequence[Skipped]") -> None:
+    """Name the files that are not searched; many with one reason are one line."""
+    by_reason: dict[str, list[str]] = {}
+    for file in files:
+        by_reason.setdefault(file.reason, []).append(file.path)
+    lines = []
+    for reason, paths in by_reason.items():
+        if len(paths) > NAMED_APART:
+            lines.append(f"{len(paths):,} files, such as {paths[0]}, are not searched: {reason}.")
+        else:
+            lines += [f"{path} is not searched: {reason}." for path in paths]
+    for line in lines[:LINES]:
+        say((line, "yellow"), err=True)
+    if len(lines) > LINES:
+        say((f"… and {len(lines) - LINES:,} more lines like these; --json has every file.", "yellow"), err=True)
 
 
 def _knowledge_of(config: str) -> tuple[Path, int]:

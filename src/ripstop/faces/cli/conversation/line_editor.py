@@ -44,11 +44,6 @@ class LineEditor:
         self._edit(key.name)
         return ""
 
-    def put_back(self, text: str) -> None:
-        """Have a text again that could not be sent, unless another was begun."""
-        if not self.text:
-            self.text, self.cursor = text, len(text)
-
     def shown(self, width: int) -> ShownInput:
         """What fits into so many columns; the cursor is always among it."""
         first = max(0, self.cursor - MOST_IN_COLUMN * width)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ripstop.settings.settings_file import Settings
 
 CANCELLED = 1
-SHOWN = ("run", "session", "status", "messages", "actions", "timers", "usage")
+SHOWN = ("run", "session", "status", "messages", "actions", "timers", "usage", "because")
 
 
 async def send_one(user: UserSide, settings: "Settings", text: str, message_id: str) -> int:
@@ -51,21 +51,24 @@ def plain(session: "SessionView") -> dict[str, Any]:
     import msgspec
 
     document: dict[str, Any] = msgspec.to_builtins(session)
-    return {name: document[name] for name in SHOWN}
+    closed = {"closed": True} if session.closed else {}
+    return {name: document[name] for name in SHOWN if name in document} | closed
 
 
 def show(session: "SessionView") -> None:
-    for message in session.messages:
+    for message in session.answers:
         say_text(message.text)
 
 
 def tell_waiting(view: "View", session: "SessionView") -> None:
-    """Say what the user cannot see: that a person is waited for, or another process."""
+    """Say what the user cannot see: why it was broken off, and that a person is waited for, or another process."""
+    if session.because:
+        say(f"The pass was broken off: {session.because}  More:  ripstop why {session.run}", err=True)
     for needs in view.needs:
         kind, _, name = needs.partition(":")
         say(f"{session.run} waits for a worker that has the {kind} {name!r}.", err=True)
     if session.status == "transferred":
-        say(f"A person has this conversation:  ripstop chat --as-desk {session.run}", err=True)
+        say(f"A person has this conversation, or is to take it:  ripstop chat --as-desk {session.run}", err=True)
     elif view.run.ended:
         say(f"The session has ended ({view.run.ended.outcome}: {view.run.ended.because}).", err=True)
 

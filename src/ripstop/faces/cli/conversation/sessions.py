@@ -14,9 +14,15 @@ from ripstop.kernel.counting import count
 from .meant_session import documents, session_meant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ripstop.services.conversation.feed import SpokenLine
     from ripstop.services.conversation.session_view import SessionView
 
 LIMIT = 50
+MESSAGES_SHOWN = 40
+LONGEST = 300
+"""Characters of a message that are shown."""
 STATUSES = ("acknowledged", "processing", "typing", "ready", "transferred", "cancelled", "closed")
 SHORT_HASH = 8
 
@@ -48,10 +54,12 @@ def sessions() -> None:
 @sessions.command("list", short_help="List sessions. `ripstop sessions` does, too.")
 @click.argument("config", required=False)
 @click.option("--status", type=click.Choice(STATUSES), metavar="STATUS", help=f"One of: {', '.join(STATUSES)}.")
-@click.option("--limit", type=click.IntRange(1), default=LIMIT, metavar="N", help=f"At most so many. Default: {LIMIT}")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help=f"At most so many. Default: {LIMIT}; with --json, all."
+)
 @shared_options
 @click.pass_obj
-def list_(options: Options, config: str | None, status: str | None, limit: int) -> None:
+def list_(options: Options, config: str | None, status: str | None, limit: int | None) -> None:
     """List sessions: all, or those of the bot that a CONFIG or its name means.
 
     \b
@@ -62,20 +70,22 @@ def list_(options: Options, config: str | None, status: str | None, limit: int) 
     from ripstop.opening import open_engine
 
     workflow = _workflow(config) if config else ""
+    most = limit or (sys.maxsize if options.as_json else LIMIT)
 
     async def look() -> tuple[list[dict[str, Any]], bool]:
         found: list[dict[str, Any]] = []
         async with open_engine(options.settings(), or_empty=True) as engine:
             async for one in documents(engine, "sessions"):
                 if workflow in ("", one["workflow_id"]) and status in (None, _status(one)):
-                    if len(found) == limit:
+                    if len(found) == most:
                         return found, True
                     found.append(one)
         return found, False
 
     found, has_more = asyncio.run(look())
     if options.as_json:
-        return say_json(found)
+        say_json(found)
+        return say(f"Not all sessions are listed: --limit is {most:,}.", err=True) if has_more else None
     if not found:
         return say("No sessions match." if workflow or status else "No sessions yet. Begin one:  ripstop chat CONFIG")
     from ripstop.faces.cli.tables import print_table, table_width
@@ -86,7 +96,7 @@ def list_(options: Options, config: str | None, status: str | None, limit: int) 
     ]
     print_table(("session", "status", "bot", "plan", "with"), rows, table_width())
     if has_more:
-        say((f"… more; --limit N lists more than {limit}.", "dim"))
+        say((f"… more; --limit N lists more than {most}.", "dim"))
     return None
 
 
@@ -95,32 +105,59 @@ def list_(options: Options, config: str | None, status: str | None, limit: int) 
 @shared_options
 @click.pass_obj
 def show(options: Options, named: str) -> None:
-    """Show a session: its status, what was said, and its timers.
+    """Show a session: its status, what was said last, and its timers.
+
+    With --json: what both sides have said and what was done, up to the newest record; "before" is the number of earlier
+    records, which `ripstop log` has.
 
     \b
     Example:
       ripstop sessions show ann
     """
     from ripstop.faces.cli.parts import show_parts
+    from ripstop.kernel.parts import Talk, Timers
     from ripstop.opening import open_engine
 
     async def look() -> Any:
+        from ripstop.services.conversation.feed import spoken_before
+        from ripstop.services.conversation.session_view import view_of
+
         async with open_engine(options.settings()) as engine:
             run_id = await session_meant(engine, named)
             view = await engine.look(run_id)
-            from ripstop.services.conversation.session_view import view_of
+            parts = engine.style(view.run).parts(view.run)
+            return view, parts, spoken_before(view.run), await view_of(engine, view)
 
-            return view, engine.style(view.run).parts(view.run), await view_of(engine, view)
-
-    view, parts, session = asyncio.run(look())
+    view, parts, spoken, session = asyncio.run(look())
     if options.as_json:
         from .one_message import plain
 
-        return say_json(plain(session))
-    say((session.run, "bold"), f"  {session.status}", (f"  ({view.status})", "dim"))
-    show_parts(console_for(), parts)
+        return say_json({**plain(session), "before": session.before, "records": session.records})
+    status = f"ended ({view.status})" if view.run.ended else "closed" if session.closed else session.status
+    say((session.run, "bold"), f"  {status}")
+    show_parts(console_for(), tuple(part for part in parts if not isinstance(part, Talk | Timers)))
+    _show_talk(session, spoken)
+    show_parts(console_for(), tuple(part for part in parts if isinstance(part, Timers)))
     say()
     return _tell_ways(session)
+
+
+def _show_talk(session: "SessionView", spoken: "Sequence[SpokenLine]") -> None:
+    """Print what was said last, and how much there is before it."""
+    from ripstop.faces.cli.paragraphs import print_indented
+    from ripstop.faces.cli.words import first_line
+
+    if not spoken:
+        return
+    shown = spoken[-MESSAGES_SHOWN:]
+    earlier = len(session.messages) - len(shown)
+    say()
+    say(("Conversation", "bold"))
+    if earlier > 0 or session.before:
+        more = "" if not session.before else f", and {session.before:,} records before them"
+        say((f"  … {count(earlier, 'earlier message')}{more}; --json has the messages.", "dim"))
+    for line in shown:
+        print_indented(console_for(), 2, f"{line.by or line.side}: {first_line(line.text, LONGEST)}")
 
 
 def _tell_ways(session: "SessionView") -> None:

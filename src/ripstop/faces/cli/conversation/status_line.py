@@ -6,6 +6,8 @@ from ripstop.faces.cli.terminal import Part
 from ripstop.faces.cli.words import first_line, seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ripstop.services.conversation.feed import SessionNow
 
 WORDS = {"acknowledged": "has read it", "processing": "is at work", "typing": "is typing"}
@@ -13,12 +15,20 @@ LONGEST_TIMER = 60
 SECOND = 1_000_000
 
 
-def status_line(now: "SessionNow", at: int, since: float, doing: str = "", is_desk: bool = False) -> Part:
+def status_line(
+    now: "SessionNow",
+    at: int,
+    since: float,
+    doing: str = "",
+    is_desk: bool = False,
+    held: "Mapping[str, int] | None" = None,
+) -> Part:
     """Args:
     at: The time, in microseconds.
     since: Seconds for which it has been at work.
     doing: The action under way.
     is_desk: The person at the desk is looking.
+    held: Providers that take no calls now, with the seconds left.
     """
     if now.ended:
         return f"ended ({now.ended})", "yellow"
@@ -27,6 +37,9 @@ def status_line(now: "SessionNow", at: int, since: float, doing: str = "", is_de
     if now.asks:
         return "waits for the user's answer" if is_desk else "waits for your answer", "dim"
     if now.in_pass:
+        if held and not doing:
+            waits = ", ".join(f"{provider} ({left} s)" for provider, left in held.items())
+            return f"{now.name} waits for {waits}, which takes no more calls now", "yellow"
         words = f"is using {doing}" if doing else WORDS.get(now.status, "is at work")
         return f"{now.name} {words} … {seconds(since) if since >= 1 else ''}".rstrip(), "cyan"
     timers = sorted(now.timers, key=lambda timer: timer.due)
@@ -41,7 +54,7 @@ def _transferred(now: "SessionNow", is_desk: bool) -> str:
         return f"{now.taken_by} has this conversation" if now.taken_by else "nobody has taken this conversation yet"
     if now.taken_by:
         return f"a person has this conversation ({now.taken_by})"
-    return f"a person has this conversation ({now.handed_to} was asked)"
+    return f"waits for a person ({now.handed_to} was asked)"
 
 
 def _left(microseconds: int) -> str:

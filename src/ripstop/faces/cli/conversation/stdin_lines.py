@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.plain import shown
 
 PIECE = 65536
 LONGEST = 100_000
@@ -13,13 +14,17 @@ LONGEST = 100_000
 
 
 async def stdin_lines() -> AsyncIterator[str]:
-    """Raises `UsageError` for a line that is too long."""
+    """Raises `UsageError` for a line that is too long or not UTF-8."""
     rest = b""
     while sys.stdin is not None:
         piece = await _piece(sys.stdin.fileno())
         *lines, rest = (rest + piece).split(b"\n")
         for line in (*lines, rest) if not piece else lines:
-            yield line.decode("utf-8", "replace")
+            try:
+                text = line.decode()
+            except UnicodeDecodeError:
+                raise UsageError(f"This line of stdin is not UTF-8 text: {shown(line)}.") from None
+            yield text
         if not piece:
             return
         if len(rest) > LONGEST:

@@ -15,8 +15,10 @@ from ripstop.kernel.errors import RipstopError
 from ripstop.kernel.events import Asked, Record
 from ripstop.kernel.style import Notice
 from ripstop.services.conversation.feed import DraftPiece, SessionNow, SpokenLine, feed, session_now
+from ripstop.services.conversation.session_view import why_broken_off
 
 from .prompt_area import PromptArea
+from .slash_commands import QUIT
 from .status_line import status_line
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ class TerminalChat:
                     typing.cancel()
                     if typing.done() and not typing.cancelled():
                         text = typing.result()
-                        if text is None:
+                        if text is None or text.strip() == QUIT:
                             return
                         await self._say(text)
                     self._tick()
@@ -89,8 +91,7 @@ class TerminalChat:
         try:
             await self._send(text)
         except RipstopError as error:
-            self.area.editor.put_back(text)
-            self.note(complaint_about(error).error, "yellow")
+            self.note(f"{complaint_about(error).error}  (↑ brings your line back)", "yellow")
 
     def _tick(self) -> None:
         if self._worker and self._worker.failure:
@@ -100,7 +101,8 @@ class TerminalChat:
         if self._now:
             now = replace(self._now, status="typing") if self._draft[1] else self._now
             since = time.monotonic() - self._began
-            self.area.show_status(status_line(now, self._app.engine.clock(), since, self._doing, self._is_desk))
+            held = self._worker.held() if self._worker else None
+            self.area.show_status(status_line(now, self._app.engine.clock(), since, self._doing, self._is_desk, held))
 
     async def _follow(self, run_id: str, after: int) -> None:
         async for item in feed(self._app, run_id, after):
@@ -115,6 +117,8 @@ class TerminalChat:
                     self._forget_draft()
                     self._note_notice(item)
                 case Record(event=event):
+                    if because := why_broken_off(event):
+                        self.note(f"· broken off: {because}", "dim")
                     if isinstance(event, Asked) and isinstance(event.command, AskAgent):
                         self._doing = ""  # what was done is known to the model now
                     await self._look(run_id)
@@ -136,6 +140,11 @@ class TerminalChat:
             case "action":
                 self._doing = str(notice.data["target"])
                 self.note(f"· {str(notice.data['type']).lower()} {self._doing}", "dim")
+            case "action_failed":
+                self._doing = ""
+                self.note(f"· {str(notice.data['type']).lower()} {notice.data['target']} failed", "dim")
+            case "closed":
+                self.note("· the conversation is closed; the next message opens it again", "dim")
             case "taken":
                 self.note(f"· {notice.data['by']} has taken the conversation", "dim")
             case "status":

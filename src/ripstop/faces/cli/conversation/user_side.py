@@ -2,7 +2,6 @@
 
 import secrets
 import shlex
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,7 @@ class UserSide:
 
     async def prepare(self, app: "App") -> "Run[Any] | None":
         """Check what can be checked before anything is said; returns the session's run, if it was begun before."""
-        from ripstop.kernel.errors import RunNotFound
+        from ripstop.kernel.errors import RunForgotten, RunNotFound, UsageError
         from ripstop.services.conversation.chats import Chats
         from ripstop.services.conversation.session_names import run_of
 
@@ -47,13 +46,16 @@ class UserSide:
         known = await self.chats.bots.get(self.config)
         self.run_id = run_of(known.bot.name, self.session)
         tell_missing(app, (tool for tool in known.own_tools if not app.toolbox.has(tool)))
-        with suppress(RunNotFound):
+        try:
             run = (await app.engine.look(self.run_id)).run
-            await take_up(options, app, run)
-            if self.variables:
-                say(f"warning: The session {self.session!r} was begun before, so --set changes nothing.", err=True)
-            return run
-        return None
+        except RunForgotten as gone:
+            raise UsageError(f"{gone} Choose another --session.") from gone
+        except RunNotFound:
+            return None
+        await take_up(options, app, run)
+        if self.variables:
+            say(f"warning: The session {self.session!r} was begun before, so --set changes nothing.", err=True)
+        return run
 
     async def tell(self, text: str, id: str = "") -> int:
         """Send a message; returns the number of the record with it."""
@@ -65,8 +67,14 @@ class UserSide:
         """The command that continues this session."""
         return (
             f"{command_for(settings.store)} chat {shlex.quote(self.config)} --session {shlex.quote(self.session)}"
-            f"{''.join(f' --tools {shlex.quote(module)}' for module in self.options.tool_modules)}"
+            f"{f' --by {shlex.quote(self.by)}' if self.by else ''}{same_options(self.options)}"
         )
+
+
+def same_options(options: Options) -> str:
+    """The options that a command needs again to work on a session: its tools, and the addresses that they can call."""
+    given = [("--tools", one) for one in options.tool_modules] + [("--allow", one) for one in options.allow]
+    return "".join(f" {name} {shlex.quote(value)}" for name, value in given)
 
 
 async def take_up(options: Options, app: "App", run: "Run[Any]") -> None:

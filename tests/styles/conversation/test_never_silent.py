@@ -1,0 +1,109 @@
+"""A message ends with an answer, an apology or a hand-over, unless the model decides that nothing is to be said."""
+
+import pytest
+
+from ripstop.kernel.effects import AskAgent, Failed, RunFinished, ToolReturned
+from ripstop.kernel.events import Asked, Record, Warned
+from ripstop.styles.conversation.definition import APOLOGY
+from ripstop.styles.conversation.events import ActionFailed, IterationDecided, ProfileUpdated, StatusChanged
+from tests.styles.conversation.chat_story import Story, action, bot
+
+PROFILE = action("SYSTEM", "update_profile", number="1")
+UNKNOWN = action("SYSTEM", "free_slots")
+
+
+def told(story: Story, kind: str) -> list[dict[str, object]]:
+    """The data of this step's notices of one kind."""
+    records = [Record(number, 0, event) for number, event in enumerate(story.events, 1)]
+    return [one.data for record in records for one in story.given.style.notices(record) if one.kind == kind]
+
+
+def test_an_unknown_system_action_is_told_to_the_model_however_often_it_is_decided_on() -> None:
+    story = Story(bot(max_iterations=3)).ready().hear("When are you free?")
+    for _ in range(2):
+        story.decides("processing", None, UNKNOWN)
+        assert "There is no system action 'free_slots'" in story.prompt()
+        assert ActionFailed("SYSTEM", "free_slots", visible=False) in story.events
+    story.decides("processing", None, UNKNOWN)
+    assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
+
+
+@pytest.mark.parametrize("kind", ["SYSTEM", "TOOL", "SKILL", "FLOW"])
+def test_an_unknown_action_that_was_to_end_the_pass_goes_back_to_the_model(kind: str) -> None:
+    story = Story().ready().hear("Do it").decides("ready", None, action(kind, "free_slots"))
+    assert "free_slots" in story.prompt() and story.statuses == []
+    assert story.decides("typing", "I cannot.").said == ["I cannot."]
+
+
+def test_a_tool_that_was_to_end_the_pass_and_fails_goes_back_to_the_model() -> None:
+    story = Story().ready().hear("Note it").decides("ready", None, action("TOOL", "order_status"))
+    story.answer(Failed(reason="The service is down."))
+    assert "The service is down." in story.prompt()
+    done = Story().ready().hear("Note it").decides("ready", None, action("TOOL", "order_status"))
+    assert (done.answer(ToolReturned(value=1)).said, done.statuses) == ([], ["ready"])
+
+
+def test_a_silent_action_that_is_decided_on_twice_is_asked_about_once_and_then_apologised_for() -> None:
+    story = Story().ready().hear("New number").decides("processing", None, PROFILE)
+    story.decides("processing", None, PROFILE)
+    assert isinstance(story.asked[0], AskAgent) and "this system action is done" in story.prompt()
+    story.decides("processing", None, PROFILE)
+    assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
+    assert sum(isinstance(one.event, ProfileUpdated) for one in story.given.records) == 1
+
+
+def test_an_answer_is_said_though_it_repeats_a_silent_action() -> None:
+    story = Story().ready().hear("New number").decides("processing", None, PROFILE)
+    story.decides("typing", "I have noted it.", PROFILE)
+    assert (story.said, story.statuses) == (["I have noted it."], ["typing", "ready"])
+    assert sum(isinstance(one.event, ProfileUpdated) for one in story.given.records) == 1
+
+
+def test_a_hand_over_is_made_though_it_repeats_a_silent_action() -> None:
+    story = Story().ready().hear("New number").decides("processing", None, PROFILE)
+    story.decides("transferred", "A colleague will help.", PROFILE)
+    assert (story.said, story.statuses) == (["A colleague will help."], ["transferred"])
+
+
+def test_a_flow_that_says_nothing_is_on_record() -> None:
+    story = Story().hear("hours?").answer(ToolReturned(value=None))
+    assert Warned("the flow has said nothing to the user") in story.events
+
+
+# What others are told
+
+
+def test_a_failed_action_is_on_record_and_told() -> None:
+    story = Story().ready().hear("Order?").decides("processing", None, action("TOOL", "order_status"))
+    assert told(story, "action_failed") == []
+    story.answer(Failed(reason="down"))
+    assert told(story, "action_failed") == [{"type": "TOOL", "target": "order_status", "visible": True}]
+    flow = Story().hear("which size").tell(RunFinished(run="s.1", outcome="failed", because="broken"))
+    assert ActionFailed("FLOW", "sizes") in flow.events
+
+
+def test_a_silent_action_that_failed_is_told_to_operators_alone() -> None:
+    story = Story().ready().hear("Hello").decides("processing", None, action("TOOL", "add_tag", tag="vip"))
+    story.answer(Failed(reason="down"))
+    failed = next(Record(1, 0, one) for one in story.events if isinstance(one, ActionFailed))
+    assert story.given.style.notices(failed) == ()
+    assert [one.kind for one in story.given.style.remarks(failed)] == ["action_failed"]
+
+
+def test_a_status_tells_a_new_message_from_a_break_off_but_not_what_was_wrong() -> None:
+    story = Story().ready().hear("First").hear("Second")
+    assert told(story, "status")[0] == {"status": "cancelled", "because": "superseded"}
+    story.answer(Failed(reason="401 for key sk-123"))
+    assert told(story, "status") == [{"status": "cancelled", "because": "broken_off"}]
+    assert StatusChanged("cancelled", "the model failed: 401 for key sk-123") in story.events
+
+
+def test_a_note_is_said_before_the_action_that_it_announces() -> None:
+    story = Story().ready().hear("Order?").decides("processing", "One moment.", action("TOOL", "order_status"))
+    kinds = [type(one) for one in story.events if isinstance(one, Asked | IterationDecided)]
+    assert kinds == [Asked, IterationDecided, Asked]
+
+
+def test_closing_is_told() -> None:
+    story = Story().ready().hear("Bye").decides("typing", "Bye!", action("SYSTEM", "close_conversation"))
+    assert told(story, "closed") == [{}]
