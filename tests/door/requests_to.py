@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ripstop.http.admission import BY, WRONG_TOKENS, TokenAdmission
 from ripstop.http.asgi import AsgiApp, Message, Receive, Scope, Send
-from ripstop.http.door import BY, Door, DoorBounds
+from ripstop.http.door import Door, DoorBounds
 from ripstop.http.hosts import AllowedHosts
 
 TOKEN = "t0ken-" + "x" * 40
@@ -88,5 +89,8 @@ class Inside:
         await send({"type": "http.response.body", "body": body})
 
 
-def door(inside: AsgiApp, names: Iterable[str] = (), now: Any = lambda: 0.0, **bounds: Any) -> Door:
-    return Door(inside, AllowedHosts(8517, names), TOKEN, DoorBounds(**bounds), now=now)
+def door(
+    inside: AsgiApp, names: Iterable[str] = (), now: Any = lambda: 0.0, wrong_tokens: int = WRONG_TOKENS, **bounds: Any
+) -> Door:
+    admission = TokenAdmission(TOKEN, wrong_tokens=wrong_tokens, now=now)
+    return Door(inside, AllowedHosts(8517, names), admission, DoorBounds(**bounds), now=now)

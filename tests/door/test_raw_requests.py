@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from ripstop.http import body, connection
 from ripstop.http import server as server_module
+from ripstop.http.admission import TokenAdmission
 from ripstop.http.asgi import Receive, Scope, Send
 from ripstop.http.door import Door, DoorBounds
 from ripstop.http.hosts import AllowedHosts
-from ripstop.http.server import listen, serving
+from ripstop.http.server import bind, serving
 from ripstop.kernel.errors import UsageError
 from tests.door.requests_to import TOKEN, Inside
 
@@ -26,9 +27,10 @@ Server = tuple[asyncio.Runner, int, Inside]
 
 @asynccontextmanager
 async def served(inside: Inside, **bounds: float) -> AsyncIterator[int]:
-    listener = listen("127.0.0.1", 0)
+    listener = bind("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    async with asyncio.timeout(BOUND), serving(Door(inside, AllowedHosts(port), TOKEN, DoorBounds(**bounds)), listener):  # type: ignore[arg-type]
+    door = Door(inside, AllowedHosts(port), TokenAdmission(TOKEN), DoorBounds(**bounds))  # type: ignore[arg-type]
+    async with asyncio.timeout(BOUND), serving(door, listener):
         yield port
 
 
@@ -72,9 +74,9 @@ def run(talk: Callable[[int, Inside], Awaitable[None]], **bounds: float) -> None
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     inside = Inside()
-    listener = listen("127.0.0.1", 0)
+    listener = bind("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    server = serving(Door(inside, AllowedHosts(port), TOKEN), listener)
+    server = serving(Door(inside, AllowedHosts(port), TokenAdmission(TOKEN)), listener)
     with asyncio.Runner() as runner:
         runner.run(server.__aenter__())
         yield runner, port, inside
@@ -342,13 +344,27 @@ def test_no_bytes_without_token_get_in_or_break_the_server(server: Server, parts
 
 
 def test_a_port_that_is_taken_is_said_so() -> None:
-    first = listen("127.0.0.1", 0)
+    first = bind("127.0.0.1", 0)
+    first.listen()
     try:
         with pytest.raises(UsageError, match="Another process listens there"):
-            listen("127.0.0.1", first.getsockname()[1])
+            bind("127.0.0.1", first.getsockname()[1])
         with pytest.raises(UsageError, match="not an address of this machine"):
-            listen("no such host", 0)
+            bind("no such host", 0)
         with pytest.raises(UsageError, match="Cannot listen on"):
-            listen("192.0.2.1", 0)
+            bind("192.0.2.1", 0)
     finally:
         first.close()
+
+
+def test_of_two_servers_that_start_at_one_address_the_second_says_that_it_is_taken() -> None:
+    async def story() -> None:
+        first = bind("127.0.0.1", 0)
+        second = bind("127.0.0.1", first.getsockname()[1])
+        with second:
+            async with serving(Inside(), first):
+                with pytest.raises(UsageError, match="Another process listens there"):
+                    async with serving(Inside(), second):
+                        raise AssertionError("two servers listen at one address")
+
+    asyncio.run(story())

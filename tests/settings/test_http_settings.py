@@ -83,7 +83,7 @@ def test_trust_shows_every_origin_of_a_workflow_with_its_tools_and_secrets(
         ("endpoint", "https://api.shop.example SHOP_KEY"),
         ("endpoint", "http://crm.example:8000 CRM_KEY"),
     ]
-    assert "names nothing that you would have to agree to" in command("trust", "w.yaml", "--yes").out
+    assert "There is nothing new to agree to" in command("trust", "w.yaml", "--yes").out
     assert "endpoint  https://api.shop.example SHOP_KEY" in command("trust", "--list").out
 
     more = (*USES, EndpointUse("refund", "https://api.shop.example/refunds", {"X": "${BANK_KEY}"}))

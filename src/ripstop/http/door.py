@@ -1,37 +1,39 @@
 """The one door of every HTTP face, as ASGI middleware. Nothing behind it sees a request that did not pass:
 
 1. `Host` is a name of this server (421), and the target is a path of it (400);
-2. the request carries the token (401), also on localhost; wrong ones are answered rarely (429);
-3. it does not come from a page of another origin (403); programs send no `Origin`, and pass;
+2. its sender may come in (401), also on localhost; wrong ones are answered rarely (429);
+3. it does not come from a page of another origin (403);
 4. its head is bounded (431), no header is there twice that must be there once, and it has one length (400);
 5. its client has not sent too many (429);
 6. its body is complete, in time (408) and not too large (413).
 
-Behind the door `scope["ripstop.by"]` says who it was, and the token is gone from the headers. Every answer has the
-headers that keep a browser from reading, framing or guessing. There is no CORS: no other origin gets an answer.
+An `Admission` says who may come in, and from where. Behind the door `scope["ripstop.by"]` says who it was, and the
+token is gone from the headers. Every answer has the headers that keep a browser from reading, framing or guessing.
+There is no CORS: no other origin gets an answer.
 """
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from msgspec import Struct
 
 from ripstop.visible_text import visible_line
 
+from .admission import BY, Admission
 from .asgi import AsgiApp, Headers, Message, Receive, Scope, Send
 from .body import LATE, ClientGone, discard_body, receive_body, replay
-from .hosts import AllowedHosts, is_same_origin
+from .hosts import AllowedHosts
 from .refusals import RequestRefused, send_refusal, too_many
-from .request_rate import RequestRate, client_of
-from .tokens import BearerToken
+from .request_rate import RequestRate
 
 log = logging.getLogger("ripstop.http")
 
-BY = "ripstop.by"
-"""The key of the scope that says who sends a request."""
 LONGEST_LOGGED = 200
-_ONCE = (b"host", b"authorization", b"origin", b"sec-fetch-site", b"content-type", b"content-length")
+_ONCE = (b"host", b"authorization", b"origin", b"sec-fetch-site", b"content-type", b"content-length", b"cookie")
+Refuse = Callable[[Scope, Send, RequestRefused], Awaitable[None]]
+"""Answers a request that is refused."""
 SAFE_HEADERS = {
     b"cache-control": b"no-store",
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
@@ -53,9 +55,11 @@ class DoorBounds(Struct, frozen=True):
     """Bytes of the target and all headers. The server's own bound is for what arrives in pieces."""
     headers: int = 64
     rate: float = 1000.0
-    """Requests per second with the token; twice as many at once."""
-    wrong_tokens: int = 10
-    """Requests with a wrong token or none, per minute and client, that are told so."""
+    """Requests per second of one sender; twice as many at once."""
+
+
+async def refuse_with_json(_scope: Scope, send: Send, refusal: RequestRefused) -> None:
+    await send_refusal(send, refusal)
 
 
 class Door:
@@ -63,21 +67,17 @@ class Door:
         self,
         app: AsgiApp,
         hosts: AllowedHosts,
-        token: str,
+        admission: Admission,
         bounds: DoorBounds = DoorBounds(),
-        by: str = "http",
+        refuse: Refuse = refuse_with_json,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args:
-        by: Who sends a request that has the token.
-        """
         self._app = app
         self._hosts = hosts
-        self._token = BearerToken(token)
+        self._admission = admission
         self._bounds = bounds
-        self._by = by
+        self._refuse = refuse
         self._rate = RequestRate(bounds.rate, 2 * bounds.rate, now)
-        self._wrong = RequestRate(bounds.wrong_tokens / 60, bounds.wrong_tokens, now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -86,17 +86,17 @@ class Door:
             return await send({"type": "websocket.close", "code": 1008})
         answer = _Answer(send)
         try:
-            body = await self._admitted(scope, receive)
+            sender, body = await self._admitted(scope, receive)
         except RequestRefused as refusal:
             # a client that expects our word first does not send its body, and one that was late does not, either
             if refusal.status != LATE and not any(name.lower() == b"expect" for name, _ in scope["headers"]):
                 await discard_body(receive)
-            return await send_refusal(answer.send, refusal)
+            return await self._refuse(scope, answer.send, refusal)
         except ClientGone:
             return None
         headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"authorization"]
         try:
-            await self._app({**scope, "headers": headers, BY: self._by}, replay(body, receive), answer.send)
+            await self._app({**scope, "headers": headers, **sender}, replay(body, receive), answer.send)
         except Exception:
             if answer.has_started:
                 raise  # the server cuts the connection, so that the client does not take a part for the whole
@@ -104,23 +104,23 @@ class Door:
             failure = RequestRefused(
                 500, "This is a bug in ripstop, not in your request.", "The server's log has more."
             )
-            await send_refusal(answer.send, failure)
+            await self._refuse(scope, answer.send, failure)
 
-    async def _admitted(self, scope: Scope, receive: Receive) -> bytes:
-        """The body of a request that may pass. Raises `RequestRefused`."""
+    async def _admitted(self, scope: Scope, receive: Receive) -> tuple[dict[str, Any], bytes]:
+        """The sender and the body of a request that may pass. Raises `RequestRefused`."""
         headers: Headers = scope["headers"]
         given: dict[bytes, list[bytes]] = {name: [] for name in _ONCE}
         for name, value in headers:
             if (values := given.get(name.lower())) is not None:
                 values.append(value)
         host = self._checked_host(scope, given[b"host"])
-        self._check_token(scope, given[b"authorization"])
-        self._check_origin(host, given[b"origin"], given[b"sec-fetch-site"])
+        sender = self._admission.identify(scope, given)
+        self._admission.check_origin(scope, host, given)
         self._check_head(scope, given)
         length = _checked_length(headers, given[b"content-length"])
-        if wait := self._rate.take(self._by):
+        if wait := self._rate.take(sender[BY]):
             raise too_many("Too many requests.", wait)
-        return await receive_body(receive, length, self._bounds.body, self._bounds.body_seconds)
+        return sender, await receive_body(receive, length, self._bounds.body, self._bounds.body_seconds)
 
     def _checked_host(self, scope: Scope, hosts: list[bytes]) -> str:
         host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
@@ -129,23 +129,6 @@ class Door:
         if not scope.get("raw_path", scope["path"].encode()).startswith(b"/"):
             raise RequestRefused(400, "The target is not a path.", "Send `GET /path`, without scheme and host.")
         return host
-
-    def _check_token(self, scope: Scope, values: list[bytes]) -> None:
-        if len(values) == 1 and self._token.accepts(values[0].decode("latin-1")):
-            return
-        if wait := self._wrong.take(client_of((scope.get("client") or ("",))[0])):
-            raise too_many("Too many requests without the token.", wait)
-        raise RequestRefused(
-            401,
-            "The token is wrong." if values else "The token is missing.",
-            "Send the header `Authorization: Bearer TOKEN`; `ripstop serve` says where the token is.",
-            {"www-authenticate": "Bearer"},
-        )
-
-    def _check_origin(self, host: str, origins: list[bytes], sites: list[bytes]) -> None:
-        origin, site = (one[0].decode("latin-1") if one else None for one in (origins, sites))
-        if len(origins) > 1 or len(sites) > 1 or not is_same_origin(host, origin, site):
-            raise RequestRefused(403, "Pages of other origins get no answer.", "Send it from a program.")
 
     def _check_head(self, scope: Scope, given: dict[bytes, list[bytes]]) -> None:
         headers: Headers = scope["headers"]

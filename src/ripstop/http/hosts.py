@@ -57,7 +57,11 @@ def _taken_apart(name: str) -> tuple[str, int]:
 
 
 def is_same_origin(host: str, origin: str | None, fetch_site: str | None) -> bool:
-    """Whether a request comes from no page, or from a page of this server; `host` is its checked `Host`."""
+    """Whether a request comes from no page, or from a page of this server; `host` is its checked `Host`.
+
+    Both schemes are taken: behind a proxy with TLS a page has `https`, and this server does not see that. A page with
+    the other scheme at the same host and port is not another site; nothing else can listen there.
+    """
     if fetch_site is not None and fetch_site not in _SAME_ORIGIN:
         return False
     return origin is None or origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")

@@ -26,8 +26,11 @@ class _Server(uvicorn.Server):
         yield
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 is any that is free. Raises `UsageError`."""
+def bind(host: str, port: int) -> socket.socket:
+    """A socket with this address; port 0 is any that is free. It listens when `serving` can answer.
+
+    Raises `UsageError`.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -38,22 +41,35 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(socket.SOMAXCONN)
         listener.setblocking(False)
     except OSError as error:
         listener.close()
-        hint = (
-            " Another process listens there; name another port with --port." if error.errno == errno.EADDRINUSE else ""
-        )
-        raise UsageError(f"Cannot listen on {host}, port {port}: {error.strerror}.{hint}") from error
+        raise _cannot_listen(host, port, error) from error
     return listener
+
+
+def _listen(listener: socket.socket) -> None:
+    try:
+        listener.listen(socket.SOMAXCONN)
+    except OSError as error:  # another process can have bound the address, too, and is first to listen
+        host, port, *_ = listener.getsockname()
+        raise _cannot_listen(host, port, error) from error
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> UsageError:
+    is_taken = error.errno == errno.EADDRINUSE
+    hint = " Another process listens there; name another port with --port." if is_taken else ""
+    return UsageError(f"Cannot listen on {host}, port {port}: {error.strerror}.{hint}")
 
 
 @contextlib.asynccontextmanager
 async def serving(app: AsgiApp, listener: socket.socket, grace: float = 3.0) -> AsyncIterator[asyncio.Task[None]]:
     """Answer requests while the context is open. The task ends early only if the server fails.
 
+    Raises `UsageError` if another process listens at this address.
+
     Args:
+        listener: A socket with an address (`bind`).
         grace: Seconds that requests under way get to finish at the end.
     """
     config = uvicorn.Config(
@@ -74,6 +90,7 @@ async def serving(app: AsgiApp, listener: socket.socket, grace: float = 3.0) -> 
         h11_max_incomplete_event_size=HEAD_BYTES,
     )
     server = _Server(config)
+    _listen(listener)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         yield task

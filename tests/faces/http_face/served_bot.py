@@ -11,10 +11,11 @@ import httpx2
 
 from ripstop.app import App
 from ripstop.faces.http.conversation.application import HttpFace
-from ripstop.faces.http.conversation.event_stream import StreamSlots
+from ripstop.http.admission import WRONG_TOKENS, TokenAdmission
 from ripstop.http.door import Door, DoorBounds
+from ripstop.http.event_stream import StreamSlots
 from ripstop.http.hosts import AllowedHosts
-from ripstop.http.server import listen, serving
+from ripstop.http.server import bind, serving
 from ripstop.performers.tools.toolbox import tool
 from ripstop.services.conversation.chats import Chats
 from ripstop.settings.settings_file import Settings
@@ -51,7 +52,15 @@ class ChatServer(NamedTuple):
 
 
 @asynccontextmanager
-async def chat_server(folder: Path, streams: int = 8, seconds: float = 30, **bounds: Any) -> AsyncIterator[ChatServer]:
+async def chat_server(
+    folder: Path,
+    streams: int = 8,
+    seconds: float = 30,
+    has_tool: bool = True,
+    reply_fails: bool = False,
+    wrong_tokens: int = WRONG_TOKENS,
+    **bounds: Any,
+) -> AsyncIterator[ChatServer]:
     bot = write_bot(folder)
     settings = Settings(store=f"sqlite:{folder / 'journal.db'}")
     may_reply = asyncio.Event()
@@ -61,13 +70,16 @@ async def chat_server(folder: Path, streams: int = 8, seconds: float = 30, **bou
     async def reply() -> str:
         """Answer the user."""
         await may_reply.wait()
+        if reply_fails:
+            raise ValueError("no such thing")
         return "hello"
 
-    async with App(settings, tools=[reply]) as app:
+    async with App(settings, tools=[reply] if has_tool else []) as app:
         face = HttpFace(app, Chats(app), {"shop": bot}, StreamSlots(streams))
-        listener = listen("127.0.0.1", 0)
+        listener = bind("127.0.0.1", 0)
         port = listener.getsockname()[1]
-        door = Door(face.asgi, AllowedHosts(port), TOKEN, DoorBounds(**bounds))
+        admission = TokenAdmission(TOKEN, wrong_tokens=wrong_tokens)
+        door = Door(face.asgi, AllowedHosts(port), admission, DoorBounds(**bounds))
         client = httpx2.AsyncClient(
             base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {TOKEN}"}, timeout=20
         )

@@ -82,8 +82,9 @@ class ServedProcess:
         return self.client.post(path, json={"text": text, "id": id}, params={"wait": wait} if wait else {})
 
     def messages(self, session: str = "ann") -> list[str]:
+        """What the bot has said."""
         found = self.client.get(f"/conversations/shop/{session}").json()
-        return [one["text"] for one in found["messages"]]
+        return [one["text"] for one in found["messages"] if one["kind"] != "user"]
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """End it in order; returns the exit code."""

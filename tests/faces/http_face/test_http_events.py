@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from ripstop.faces.http.conversation import event_stream
-from ripstop.faces.http.conversation.event_stream import ShownEvent, session_events, with_pauses
+from ripstop.faces.http.conversation.event_stream import ShownEvent, session_events
 from ripstop.faces.http.conversation.requests import stream_position
+from ripstop.http.event_stream import with_pauses
 from ripstop.kernel.events import Record, Warned
 from ripstop.runtime.live import Token
 from ripstop.services.conversation.draft_words import DraftWords
@@ -30,12 +31,14 @@ def tell(folder: Path, story: Story, **options: Any) -> None:
     asyncio.run(main())
 
 
-PASS = ["processing", "FLOW hello", "hello", "ready"]
-"""What a message leads to."""
+PASS = ["the user", "processing", "FLOW hello", "hello", "ready"]
+"""A message, and what it leads to."""
 
 
 def shown(event: tuple[str, Any]) -> str:
     kind, data = event
+    if data.get("kind") == "user":
+        return "the user"
     return f"{data['type']} {data['target']}" if kind == "action" else str(data.get("text") or data["status"])
 
 
@@ -46,6 +49,18 @@ def test_shows_what_is_on_record_and_then_what_happens(tmp_path: Path) -> None:
             assert [shown(await stream.next()) for _ in PASS] == PASS
             await server.say("two", "m2")
             assert [shown(await stream.next()) for _ in PASS] == PASS
+
+    tell(tmp_path, story)
+
+
+def test_what_the_user_says_is_a_message_of_the_kind_user(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        await server.say("one", "m1", params={"wait": 10})
+        async with events(server) as stream:
+            kind, data = await stream.next()
+        assert (kind, data["kind"], data["text"]) == ("message", "user", "one")
+        session = (await server.client.get("/conversations/shop/ann")).json()
+        assert [(one["kind"], one["text"]) for one in session["messages"]] == [("user", "one"), ("flow", "hello")]
 
     tell(tmp_path, story)
 
@@ -133,7 +148,7 @@ def test_a_quiet_stream_shows_that_it_is_alive(tmp_path: Path, monkeypatch: pyte
                 await stream.next()
             await asyncio.sleep(0.3)
             await server.say("two", "m2")
-            assert shown(await stream.next()) == "processing" and stream.comments >= 2
+            assert shown(await stream.next()) == "the user" and stream.comments >= 2
 
     tell(tmp_path, story)
 
@@ -151,7 +166,7 @@ def test_there_is_a_bound_on_streams_and_a_stream_that_is_left_frees_its_place(t
                 await asyncio.sleep(0.01)
         assert not server.app.live._family_watchers, "nobody is watched for any more"
         async with events(server) as third:
-            assert shown(await third.next()) == "processing"
+            assert shown(await third.next()) == "the user"
 
     tell(tmp_path, story, streams=2)
 

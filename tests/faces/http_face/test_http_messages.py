@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from ripstop.faces.http.conversation.application import open_face
 from ripstop.kernel.events import Heard
-from tests.faces.http_face.served_bot import ChatServer, chat_server
+from tests.faces.http_face.served_bot import ChatServer, chat_server, events
 
 Story = Callable[[ChatServer], Awaitable[None]]
 
@@ -32,7 +36,7 @@ def test_a_message_is_accepted_and_the_session_shows_the_answer(tmp_path: Path) 
         await server.app.wait("chat:shop:ann")
         session = await server.client.get("/conversations/shop/ann")
         assert session.status_code == 200
-        assert [one["text"] for one in session.json()["messages"]] == ["hello"]
+        assert [one["text"] for one in session.json()["messages"]] == ["hi", "hello"]
 
     tell(tmp_path, story)
 
@@ -108,7 +112,7 @@ BODIES: list[tuple[bytes | str, int]] = [
     (b"{", 400),
     (b"[" * 100_000, 422),
     (b'{"text": "\xff", "id": "m"}', 400),
-    (rb'{"text": "\ud800", "id": "m"}', 400),
+    (rb'{"text": "\ud800", "id": "m"}', 422),
     (b"[]", 422),
     (b"null", 422),
     (b'{"text": "hi"}', 422),
@@ -137,6 +141,19 @@ def test_refuses_bodies_that_are_not_messages(tmp_path: Path) -> None:
             )
             assert reply.status_code == status, (content[:100], reply.text)
         assert (await server.client.get("/conversations/shop/ann")).status_code == 404, "nothing was started"
+
+    tell(tmp_path, story)
+
+
+def test_half_a_character_is_named_as_what_is_wrong(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        for text in (r"\ud800", r"a\ud800b", r"\udc00", r"\ud800\u0041"):
+            reply = await server.client.post(
+                "/conversations/shop/ann/messages",
+                content=f'{{"text": "{text}", "id": "m1"}}',
+                headers={"content-type": "application/json"},
+            )
+            assert reply.status_code == 422 and "half of a character" in reply.json()["error"], text
 
     tell(tmp_path, story)
 
@@ -192,6 +209,68 @@ def test_wait_ends_when_the_time_is_over(tmp_path: Path) -> None:
     tell(tmp_path, story)
 
 
+def test_a_session_that_waits_for_a_tool_that_nobody_brings_is_still_to_be_answered(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        accepted = await server.say("hi", "m1", params={"wait": 20})
+        assert (accepted.status_code, accepted.json()) == (202, {"run": "chat:shop:ann", "session": "ann"})
+
+    tell(tmp_path, story, has_tool=False)
+
+
+def test_a_failed_action_is_marked_in_the_session_and_told_in_the_stream(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        session = (await server.say("hi", "m1", params={"wait": 10})).json()
+        assert session["status"] == "cancelled" and session["messages"][-1]["kind"] == "apology"
+        assert session["actions"] == [{"type": "FLOW", "target": "hello", "visible": True, "failed": True}]
+        assert "because" not in session, "what a tool said is for those who operate the bot"
+        async with events(server) as stream:
+            told = [await stream.next() for _ in range(6)]
+        assert [kind for kind, _ in told] == ["message", "status", "action", "action_failed", "message", "status"]
+        assert told[-1][1]["because"] == "broken_off"
+
+    tell(tmp_path, story, reply_fails=True)
+
+
+def test_the_log_says_which_pass_was_broken_off_and_no_word_of_the_user(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(server: ChatServer) -> None:
+        with caplog.at_level(logging.WARNING):
+            await open_face(server.app, {}, [str(tmp_path / "shop")])
+            await server.say("my secret", "m1", params={"wait": 10})
+        (line,) = [one for one in caplog.messages if "broken off" in one]
+        assert line == "A pass of chat:shop:ann was broken off: the flow failed; see `ripstop why`"
+        assert "my secret" not in caplog.text
+
+    tell(tmp_path, story, reply_fails=True)
+
+
+def test_a_server_says_at_its_start_what_its_bots_lack(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SHOP_KEY", raising=False)
+
+    async def story(server: ChatServer) -> None:
+        with (tmp_path / "shop" / "bot.yaml").open("a", encoding="utf-8") as bot:
+            bot.write(SKILL)
+        with caplog.at_level(logging.WARNING):
+            await open_face(server.app, {}, [str(tmp_path / "shop")])
+        said = caplog.text
+        assert "shop: This process does not have the tools 'reply'" in said
+        assert "http://127.0.0.1:9" in said and "--allow http://127.0.0.1:9" in said
+        assert "The environment variable SHOP_KEY is not set, so calls of insurance fail." in said
+
+    tell(tmp_path, story, has_tool=False)
+
+
+SKILL = """
+skills:
+  - id: insurance
+    endpoint: { url: "http://127.0.0.1:9/{id}", headers: { Authorization: "${SHOP_KEY}" } }
+"""
+
+
 def test_says_that_it_works_and_what_it_can_do(tmp_path: Path) -> None:
     async def story(server: ChatServer) -> None:
         assert (await server.client.get("/healthz")).json() == {"status": "ok"}
@@ -199,5 +278,14 @@ def test_says_that_it_works_and_what_it_can_do(tmp_path: Path) -> None:
         assert document["openapi"] == "3.1.0" and len(document["paths"]) == 5
         for path in ("/healthz", "/openapi.json", "/conversations/shop/ann/events"):
             assert (await server.client.get(path, headers={"authorization": ""})).status_code == 401
+
+    tell(tmp_path, story)
+
+
+def test_health_names_the_providers_that_take_no_calls_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(server: ChatServer) -> None:
+        monkeypatch.setattr(server.app.worker, "held", lambda: {"openai": 599})
+        health = await server.client.get("/healthz")
+        assert (health.status_code, health.json()) == (200, {"status": "ok", "waiting": {"openai": 599}})
 
     tell(tmp_path, story)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.faces.http.conversation import event_stream
 from ripstop.faces.http.conversation.openapi import ERRORS, openapi_document
+from ripstop.http import event_stream
+from ripstop.services.conversation.chats import LONGEST_MESSAGE, LONGEST_VARIABLE, MOST_VARIABLES
 from tests.faces.http_face.served_bot import TOKEN, chat_server
 
 EXAMPLES = "40"
@@ -28,6 +29,13 @@ def test_every_answer_of_every_path_is_described() -> None:
         described = {int(status) for status in operation["responses"]}
         assert described >= {200, 400, 401, 403, 408, 413, 421, 429, 431, 500, 503}, operation["operationId"]
         assert described <= {200, 202, *ERRORS}
+
+
+def test_the_page_about_http_names_the_bounds_of_a_message() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "http.md").read_text(encoding="utf-8")
+    said = " ".join(page.split())
+    assert f"The `text` has 1 to {LONGEST_MESSAGE:,} characters." in said
+    assert f"at most {MOST_VARIABLES} texts of at most {LONGEST_VARIABLE:,} characters" in said
 
 
 @pytest.mark.long

@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from ripstop.http import tokens
+from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Heard
 from ripstop.opening import open_engine
 from ripstop.settings.settings_file import Settings, read_settings
@@ -138,6 +140,25 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         done = command("serve", "shop", "--port", port)
     assert done.code == 2 and port in done.err and "Another process listens there" in done.err
     assert not (tmp_path / ".ripstop").exists(), "nothing was begun"
+
+
+@pytest.mark.parametrize("name", ["serve", "web"])
+def test_the_port_is_closed_until_the_token_is_in_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_bot(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    def find_token(path: Path, environment: object) -> tokens.FoundToken:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        raise UsageError("This was early enough.")
+
+    monkeypatch.setattr(tokens, "find_token", find_token)
+    done = command(name, "shop", "--port", str(port))
+    assert done.code == 2 and "This was early enough." in done.err, done.err
 
 
 def test_a_project_names_workflows_but_no_hosts(tmp_path: Path) -> None:

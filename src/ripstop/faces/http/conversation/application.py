@@ -4,6 +4,7 @@ A workflow is one of those that the server was started with, by its name there. 
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,17 +16,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ripstop.http.door import BY
+from ripstop.http.admission import BY
+from ripstop.http.event_stream import EventStreamResponse, StreamSlots
 from ripstop.http.refusals import RequestRefused
 from ripstop.kernel.errors import RipstopError, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.events import Record
 from ripstop.runtime.words import text_in
+from ripstop.services.conversation.bot_warnings import bot_warnings
+from ripstop.services.conversation.broken_passes import log_broken_passes
 from ripstop.services.conversation.chats import Chats
 from ripstop.services.conversation.draft_words import DraftWords
 from ripstop.services.conversation.session_names import run_of
+from ripstop.services.conversation.session_view import USER, said_by_user
 
 from .errors import answer_error
-from .event_stream import EventStreamResponse, ShownEvent, StreamSlots, session_events
+from .event_stream import ShownEvent, session_events
 from .openapi import Accepted, openapi_document
 from .requests import JSON_TYPE, as_json, new_message, seconds_to_wait, session_name, stream_position
 from .served_bots import served_bots
@@ -33,6 +38,7 @@ from .served_bots import served_bots
 if TYPE_CHECKING:
     from ripstop.app import App
 
+log = logging.getLogger("ripstop.http")
 SESSION_PATH = "/conversations/{workflow}/{session}"
 
 
@@ -73,13 +79,14 @@ class HttpFace:
     async def _health(self, request: Request) -> Response:
         if self._app.worker.failure:
             raise RequestRefused(503, "The worker has given up.", "The server's log has more.")
-        return _json({"status": "ok"})
+        waiting = self._app.worker.held()
+        return _json({"status": "ok", "waiting": waiting} if waiting else {"status": "ok"})
 
     async def _openapi(self, request: Request) -> Response:
         return Response(self._document, media_type=JSON_TYPE)
 
     async def _session(self, request: Request) -> Response:
-        return _json((await self._chats.look(await self._run_id(request))).without_silent())
+        return _json((await self._chats.look(await self._run_id(request))).for_users())
 
     async def _message(self, request: Request) -> Response:
         path, session, wait = self._path(request), session_name(request), seconds_to_wait(request)
@@ -92,7 +99,7 @@ class HttpFace:
             raise
         if wait and await self._settled(run.id, wait):
             session_view = await self._chats.look(run.id, await self._chats.heard_at(run.id, message.id))
-            return _json(session_view.without_silent())
+            return _json(session_view.for_users())
         return _json(Accepted(run.id, session), 202)
 
     async def _check_open(self, run_id: str) -> None:
@@ -103,12 +110,12 @@ class HttpFace:
                 raise RunHasEnded(run_id, view.status)
 
     async def _settled(self, run_id: str, seconds: float) -> bool:
-        """Whether the session has answered within this time."""
+        """Whether the session has answered within this time; it has not if it waits for a tool that nobody brings."""
         settled = asyncio.ensure_future(self._app.wait(run_id))
         stopping = asyncio.ensure_future(self.stopping.wait())
         try:
             await asyncio.wait([settled, stopping], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            return settled.done() and settled.result() is not None
+            return settled.done() and settled.result().status != "working"
         finally:
             settled.cancel()
             stopping.cancel()
@@ -124,6 +131,8 @@ class HttpFace:
 
         async def events_of(record: Record) -> list[ShownEvent]:
             shown = []
+            if (words := said_by_user(record)) is not None:
+                shown.append(ShownEvent("message", {"id": f"{run_id}/{record.number}", "kind": USER, "text": words}))
             for notice in style.notices(record):
                 data = {"id": f"{run_id}/{record.number}", **notice.data}
                 if notice.about:
@@ -148,7 +157,13 @@ class HttpFace:
 async def open_face(app: "App", named: Mapping[str, str], paths: Sequence[str]) -> HttpFace:
     """A face for bots that the settings name, and for others. Raises `UsageError` or `DefinitionError`."""
     chats = Chats(app)
-    return HttpFace(app, chats, await served_bots(chats, named, paths))
+    served = await served_bots(chats, named, paths)
+    for path in served.values():
+        known = await chats.bots.get(path)
+        for warning in bot_warnings(app, known):
+            log.warning("%s: %s", known.bot.name, warning)
+    log_broken_passes(app.live)
+    return HttpFace(app, chats, served)
 
 
 def _json(value: object, status: int = 200) -> Response:

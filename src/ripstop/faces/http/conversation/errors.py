@@ -3,7 +3,7 @@
 | error                                       | status |
 |---------------------------------------------|--------|
 | there is no such session                    | 404    |
-| the run of the session has ended            | 409    |
+| the session has ended, or was forgotten     | 409    |
 | anything else that the caller got wrong     | 422    |
 | the definition of the workflow is wrong     | 500    |
 | the store does not answer                   | 503    |
@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ripstop.http.refusals import RequestRefused, error_document
-from ripstop.kernel.errors import DefinitionError, JournalError, RunHasEnded, RunNotFound, UsageError
+from ripstop.kernel.errors import DefinitionError, JournalError, RunForgotten, RunHasEnded, RunNotFound, UsageError
 
 log = logging.getLogger("ripstop.http")
 RETRY_SECONDS = "2"
@@ -39,6 +39,8 @@ def _refusal(request: Request, error: Exception) -> RequestRefused:
             return RequestRefused(405, "This method is not possible here.", f"Send {headers.get('Allow')}.", headers)
         case HTTPException():
             return RequestRefused(error.status_code, "There is nothing here.", "/openapi.json lists what there is.")
+        case RunForgotten():
+            return RequestRefused(409, "This session was forgotten, and cannot begin again.", "Begin another session.")
         case RunNotFound():
             return RequestRefused(404, "There is no such session.", "It begins with its first message.")
         case RunHasEnded():

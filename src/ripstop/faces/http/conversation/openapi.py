@@ -17,7 +17,7 @@ ERRORS = {
     404: "There is no such workflow or session.",
     405: "This method is not possible here.",
     408: "The body did not arrive in time.",
-    409: "The session has ended, or does not have the event to continue after.",
+    409: "The session has ended, was forgotten, or does not have the event to continue after.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     421: "The server does not answer under this name.",
@@ -29,6 +29,7 @@ ERRORS = {
 }
 ANYWHERE = (400, 401, 403, 408, 413, 421, 429, 431, 500, 503)
 """What every path can answer."""
+EVENTS = "message, status, action, action_failed, timer, taken, closed or token"
 _REF = "#/components/schemas/{name}"
 
 
@@ -45,6 +46,11 @@ def openapi_document(workflows: Sequence[str]) -> dict[str, Any]:
     )
     schemas["Error"] = _object("What is wrong, and what to do next.", error={"type": "string"}, hint={"type": "string"})
     health = _object("The server answers, and its worker works.", status={"const": "ok"})
+    health["properties"]["waiting"] = {
+        "type": "object",
+        "description": "Seconds for which no model of a provider is called, because it said that there were too many.",
+        "additionalProperties": {"type": "integer"},
+    }
     session = "/conversations/{workflow}/{session}"
     return {
         "openapi": "3.1.0",
@@ -59,7 +65,7 @@ def openapi_document(workflows: Sequence[str]) -> dict[str, Any]:
             "/openapi.json": {"get": _get("openapi", "This document", {"type": "object"})},
             session: {
                 "parameters": _names(workflows),
-                "get": _get("session", "A session as it is now", view, 404, 422),
+                "get": _get("session", "A session as it is now", view, 404, 409, 422),
             },
             f"{session}/messages": {"parameters": _names(workflows), "post": _post(message, view, accepted)},
             f"{session}/events": {"parameters": _names(workflows), "get": _stream()},
@@ -151,7 +157,7 @@ def _stream() -> dict[str, Any]:
         "type": "object",
         "description": "An event. Its data is a JSON object.",
         "properties": {
-            "event": {"type": "string", "description": "message, status, action, timer, taken or token"},
+            "event": {"type": "string", "description": EVENTS},
             "id": {"type": "string", "pattern": EVENT_ID},
             "data": {"type": "string", "contentMediaType": JSON_TYPE},
         },

@@ -48,6 +48,9 @@ async def new_message(request: Request) -> NewMessage:
     except msgspec.ValidationError as error:
         raise RequestRefused(422, f"The message is not valid: {error}.", "/openapi.json describes it.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if "surrogate" in str(error):  # JSON allows such an escape, but it is not text
+            half = r"A text in the body has half of a character, such as `\ud800` without its other half."
+            raise RequestRefused(422, half, "Send whole characters, in UTF-8 or as a pair of escapes.") from error
         raise RequestRefused(400, "The body is not JSON.", "Send a JSON object in UTF-8.") from error
     if not message.text.strip():
         raise RequestRefused(422, "The text of the message is empty.")
