@@ -87,3 +87,8 @@ def test_help_names_every_command_once() -> None:
     text = cli.get_help(click.Context(cli, info_name="ripstop"))
     for name in cli.commands:
         assert text.count(f"\n  {name} ") == 1
+
+
+def test_help_says_which_command_prints_a_document_a_line() -> None:
+    text = " ".join(cli.get_help(click.Context(cli, info_name="ripstop")).split())
+    assert "Print one JSON document (`log`: one a line), also for an error." in text

@@ -48,7 +48,7 @@ def width(text: str, size: float, monospaced: bool = False) -> float:
 
 def wrap(text: str, size: float, most: float, lines: int, monospaced: bool = False) -> tuple[str, ...]:
     """`text` on at most `lines` lines of about `most` points, as even as can be; the rest is cut with …"""
-    text = clean(text[:MOST])
+    text = clean(text[:MOST])[:MOST]
     found = _fill(text, size, most, monospaced)
     if len(found) > lines:
         last = _cut(" ".join(found[lines - 1 :]), size, most, monospaced)
@@ -106,7 +106,15 @@ def _pieces(word: str, size: float, most: float, monospaced: bool) -> list[str]:
     return [*pieces, line]
 
 
+def cut_to(text: str, size: float, most: float) -> str:
+    """A text on one line, cut if it is wider than `most`."""
+    return text if width(text[:MOST], size) <= most else _cut(text[:MOST], size, most, False)
+
+
 def _cut(text: str, size: float, most: float, monospaced: bool) -> str:
-    while text and width(f"{text}…", size, monospaced) > most:
-        text = text[:-1]
+    room = most - width("…", size, monospaced)
+    for at, char in enumerate(text):
+        room -= width(char, size, monospaced)
+        if room < 0:
+            return f"{text[:at].rstrip()}…"
     return f"{text.rstrip()}…"

@@ -3,13 +3,14 @@
 No style sheet, no script, no embedded font, no ids: a page can include the picture any number of times.
 """
 
-from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
 from .diagram import Diagram, Edge, Node, in_words, standing
 from .layout import Layout, Rect, Route, lay_out
 from .lettering import clean, width, wrap
-from .shapes import AGENT, AGENT_LINE, CONDITION, CONDITION_LINE, END, NAME, NAME_LINE, START_MARK, size_of
+from .shapes import AGENT, AGENT_LINE, CONDITION, CONDITION_LINE, END, NAME, NAME_LINE, size_of
+from .strokes import arrowhead, box, halo, inside, start, way
+from .strokes import n as _n
 
 CHINESE = "'PingFang SC', 'Microsoft YaHei'"
 SANS = f"system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Noto Sans', 'Noto Sans CJK SC', {CHINESE}, sans-serif"
@@ -65,10 +66,6 @@ def svg(diagram: Diagram) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _n(number: float) -> str:
-    return f"{number:.1f}".removesuffix(".0")
-
-
 def _title(diagram: Diagram) -> str:
     journey = diagram.journey
     return f"{diagram.name}: the way of {journey.kind} {journey.run}" if journey else diagram.name
@@ -113,7 +110,7 @@ def _legend(y: float, counted: str, ended: bool) -> list[str]:
     x = 34 + width(words, SMALL) + 20
     return [
         f'<path d="M0 {_n(middle)}H20" stroke="{TAKEN}" stroke-width="2.4"/>',
-        _arrowhead(26, middle, (1, 0), TAKEN),
+        _filled(arrowhead(26, middle, (1, 0)), TAKEN),
         _text(34, y, words, SMALL, more),
         _rect(Rect(x, middle - 7, 20, 14), 5, GROUND, HERE, 3),
         _text(x + 28, y, "where it ended" if ended else "where it is", SMALL, more),
@@ -138,41 +135,15 @@ def _colour(diagram: Diagram, edge: Edge) -> str:
 
 def _line(diagram: Diagram, edge: Edge, route: Route) -> str:
     colour = _colour(diagram, edge)
-    (x, y), before = route.points[-1], route.points[-2]
-    if route.loop:
-        (_, top), (out, _) = route.points[0], route.points[1]
-        bulge = _n(x + (out - x) * 1.15)
-        path = f"M{_n(x)} {_n(top)}C{bulge} {_n(top - 8)} {bulge} {_n(y + 8)} {_n(x + 7)} {_n(y + 1.5)}"
-        head = _arrowhead(x, y, (-1, -0.3), colour)
-    else:
-        down = 1 if y > before[1] else -1
-        path = _curve((*route.points[:-1], (x, y - 7 * down)))
-        head = _arrowhead(x, y, (0, down), colour)
+    line, head = way(route)
     return (
-        f'<g><path d="{path}" fill="none" stroke="{colour}" stroke-width="{"2.4" if edge.turns else "1.5"}" '
-        f'stroke-linecap="round"/>{head}</g>'
+        f'<g><path d="{line}" fill="none" stroke="{colour}" stroke-width="{"2.4" if edge.turns else "1.5"}" '
+        f'stroke-linecap="round"/>{_filled(head, colour)}</g>'
     )
 
 
-def _curve(points: tuple[tuple[float, float], ...]) -> str:
-    path = f"M{_n(points[0][0])} {_n(points[0][1])}"
-    for (x, y), (to_x, to_y) in pairwise(points):
-        if x == to_x:
-            path += f"V{_n(to_y)}"
-        else:
-            half = _n((y + to_y) / 2)
-            path += f"C{_n(x)} {half} {_n(to_x)} {half} {_n(to_x)} {_n(to_y)}"
-    return path
-
-
-def _arrowhead(x: float, y: float, towards: tuple[float, float], colour: str) -> str:
-    """A triangle with its tip at a place."""
-    dx, dy = towards
-    length = (dx * dx + dy * dy) ** 0.5
-    dx, dy = dx / length, dy / length
-    back_x, back_y = x - 9 * dx, y - 9 * dy
-    corners = ((x, y), (back_x - 4.5 * dy, back_y + 4.5 * dx), (back_x + 4.5 * dy, back_y - 4.5 * dx))
-    return f'<path d="M{"L".join(f"{_n(a)} {_n(b)}" for a, b in corners)}Z" fill="{colour}"/>'
+def _filled(path: str, colour: str) -> str:
+    return f'<path d="{path}" fill="{colour}"/>'
 
 
 def _label(diagram: Diagram, edge: Edge, route: Route) -> str:
@@ -199,13 +170,12 @@ def _label(diagram: Diagram, edge: Edge, route: Route) -> str:
 # States
 
 
-def _start(box: Rect) -> str:
-    y = box.middle[1]
-    x = box.left - START_MARK + 8
+def _start(rect: Rect) -> str:
+    (x, y), line, head = start(rect)
     return (
         f'<g><title>start</title><circle cx="{_n(x)}" cy="{_n(y)}" r="6" fill="{INK}"/>'
-        f'<path d="M{_n(x)} {_n(y)}H{_n(box.left - 7)}" stroke="{INK}" stroke-width="1.5"/>'
-        f"{_arrowhead(box.left, y, (1, 0), INK)}</g>"
+        f'<path d="{line}" stroke="{INK}" stroke-width="1.5"/>'
+        f"{_filled(head, INK)}</g>"
     )
 
 
@@ -221,8 +191,7 @@ def _halo(diagram: Diagram, layout: Layout) -> list[str]:
     """A soft light around the run's present state, below all edges."""
     if diagram.journey is None or diagram.journey.here is None:
         return []
-    rect = layout.boxes[diagram.journey.here]
-    wider = Rect(rect.left - 6, rect.top - 6, rect.width + 12, rect.height + 12)
+    wider = halo(layout.boxes[diagram.journey.here])
     round_ = wider.height / 2 if diagram.nodes[diagram.journey.here].end else 14.0
     return [_rect(wider, round_, HALO, HALO, 1)]
 
@@ -236,7 +205,7 @@ def _state(diagram: Diagram, node: Node, rect: Rect, here: bool) -> str:
     ink = SOFT if faded else INK
     parts = [_rect(rect, 9, ground, HERE if here else border, 3 if here else 1.5)]
     if node.nested:
-        parts.append(_rect(_inside(rect), 6, "none", border, 1))
+        parts.append(_rect(inside(rect), 6, "none", border, 1))
     for line in size.lines:
         parts.append(_text(x, y, line, NAME, f' text-anchor="middle" font-weight="600" fill="{ink}"'))
         y += NAME_LINE
@@ -246,7 +215,7 @@ def _state(diagram: Diagram, node: Node, rect: Rect, here: bool) -> str:
 
 
 def _end(node: Node, rect: Rect, reached: bool, here: bool) -> str:
-    inner = _inside(rect)
+    inner = inside(rect)
     x, y = rect.middle
     colour = INK if reached else SOFT
     return (
@@ -256,13 +225,5 @@ def _end(node: Node, rect: Rect, reached: bool, here: bool) -> str:
     )
 
 
-def _inside(rect: Rect) -> Rect:
-    """The inner one of a double border."""
-    return Rect(rect.left + 3.5, rect.top + 3.5, rect.width - 7, rect.height - 7)
-
-
 def _rect(rect: Rect, radius: float, ground: str, border: str, thick: float) -> str:
-    return (
-        f'<rect x="{_n(rect.left)}" y="{_n(rect.top)}" width="{_n(rect.width)}" height="{_n(rect.height)}" '
-        f'rx="{_n(radius)}" fill="{ground}" stroke="{border}" stroke-width="{_n(thick)}"/>'
-    )
+    return f'<rect {box(rect, radius)} fill="{ground}" stroke="{border}" stroke-width="{_n(thick)}"/>'

@@ -1,17 +1,19 @@
 """The history of a run from its journal: its records for people and programs, and the reason for each."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, Command, RunFinished, StartRun
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Command, RunFinished, StartRun
 from ripstop.kernel.events import (
     Answered,
     Asked,
     Ended,
+    Event,
     Forked,
     GuardTripped,
     Record,
@@ -22,10 +24,10 @@ from ripstop.kernel.outbox import child_id
 from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.resuming import Way, ways_on
 from ripstop.kernel.run import Run
-from ripstop.kernel.style import Reason
+from ripstop.kernel.style import Reason, Style
 
 from .engine import Engine
-from .forking import question_before_failure
+from .forking import failed_by_agent
 from .soundness import reading
 
 OWN_NAMES = {"number": "of", "at": "event_at"}
@@ -44,12 +46,15 @@ class TimelineEntry(Struct, frozen=True):
     """For a command to an agent: what it was sent."""
     genuine: bool | None = None
     """For a reply: whether the prompt shown for it is what was really sent."""
+    arguments: Mapping[str, Any] | None = None
+    """For a call of a tool whose arguments are those of another record: what it is called with."""
 
 
 async def timeline(engine: Engine, run_id: str) -> list[TimelineEntry]:
     history = await engine.history(run_id)
+    style = engine.style(history[-1][1])
     with reading(run_id):
-        return _told(engine, history)
+        return entries(style, history)
 
 
 async def family_timeline(engine: Engine, run_id: str) -> list[TimelineEntry]:
@@ -59,22 +64,49 @@ async def family_timeline(engine: Engine, run_id: str) -> list[TimelineEntry]:
     return sorted(told, key=lambda entry: entry.record.at)  # stable: of one time, a parent's come first
 
 
-def _told(engine: Engine, history: list[tuple[Record, Run[Any]]]) -> list[TimelineEntry]:
+def entries(
+    style: Style[Any],
+    history: Iterable[tuple[Record, Run[Any]]],
+    before: Run[Any] | None = None,
+    sent: Mapping[int, Prompt] = {},
+    with_prompts: bool = True,
+) -> list[TimelineEntry]:
+    """Records with what belongs to each; `history` has each with the run right after it.
+
+    Args:
+        before: The run right before the first of them; `None`: they begin with the run's first record.
+        sent: Prompts of commands that were withdrawn before, and are answered only now.
+        with_prompts: Whether to render and check prompts, which costs far more than all the rest.
+    """
     told: list[TimelineEntry] = []
-    prompts: dict[int, Prompt] = {}
-    before: Run[Any] | None = None
+    prompts = dict(sent)
     for record, run in history:
         prompt, genuine = None, None
-        event = record.event
+        event = record.event if with_prompts else None
         if isinstance(event, Asked) and isinstance(event.command, AskAgent):
-            style = engine.style(run)
             prompt = prompts[record.number] = style.render(run.open[record.number].state, event.command)
         elif isinstance(event, Answered) and isinstance(event.answer, AgentReplied) and event.answer.sent:
-            sent = prompts.get(event.to)
-            genuine = sent is not None and seal(sent) == event.answer.sent
-        told.append(TimelineEntry(record, run, before, prompt, genuine))
+            shown = prompts.get(event.to) or _prompt_of_open(style, before, event.to)
+            genuine = shown is not None and seal(shown) == event.answer.sent
+        told.append(TimelineEntry(record, run, before, prompt, genuine, _arguments(style, record, run)))
         before = run
     return told
+
+
+def _arguments(style: Style[Any], record: Record, run: Run[Any]) -> Mapping[str, Any] | None:
+    event = record.event
+    if not isinstance(event, Asked) or not isinstance(event.command, CallTool) or event.command.arguments is not None:
+        return None
+    opened = run.open.get(record.number)
+    return style.arguments(opened.state, event.command) if opened else None
+
+
+def _prompt_of_open(style: Style[Any], run: Run[Any] | None, number: int) -> Prompt | None:
+    """What the agent was sent with a command that is still open, from the state in which it was asked."""
+    opened = run.open.get(number) if run else None
+    if opened is None or not isinstance(opened.command, AskAgent):
+        return None
+    return style.render(opened.state, opened.command)
 
 
 async def forked_at(engine: Engine, run_id: str) -> int:
@@ -107,6 +139,8 @@ def plain(told: TimelineEntry) -> dict[str, Any]:
         fields["command"]["prompt"] = told.prompt.text
         if len(told.prompt.messages) > 1:
             fields["command"]["messages"] = msgspec.to_builtins(told.prompt.messages)
+    if told.arguments is not None:
+        fields["command"]["arguments"] = dict(told.arguments)
     if told.genuine is not None:
         fields["prompt_is_genuine"] = told.genuine
     kind = fields.pop("type")
@@ -146,11 +180,56 @@ class Why(Struct, frozen=True):
 
 
 def explain(engine: Engine, story: list[TimelineEntry], told: TimelineEntry) -> Why:
+    """Why a record came to be, where the whole story is at hand; `explain_step` needs only a step of it."""
+
+    def event_at(number: int) -> Event:
+        return story[number - 1].record.event
+
+    is_end = told is story[-1] and isinstance(told.record.event, Ended)
+    return _explain(engine, told, event_at, _last_fact(story) if is_end else None)
+
+
+async def explain_step(engine: Engine, step: Sequence[TimelineEntry]) -> list[Why]:
+    """Why each record of a step came to be. Other records that tell why are read from the journal, by number."""
+    run_id, last = step[-1].run.id, step[-1].record
+    info = await engine.journal.run(run_id)
+    is_end = isinstance(last.event, Ended) and info is not None and info.length == last.number
+    fact = step[0].record.event
+    numbers = {n for told in step if isinstance(told.record.event, GuardTripped) for n in told.record.event.evidence}
+    if is_end and isinstance(fact, Answered):
+        numbers.add(fact.to)
+    events = await _events(engine, run_id, numbers)
+    with reading(run_id):
+        return [
+            _explain(engine, told, events.__getitem__, fact if is_end and told is step[-1] else None) for told in step
+        ]
+
+
+async def _events(engine: Engine, run_id: str, numbers: Collection[int]) -> dict[int, Event]:
+    """The events of some records. Those that are near one another are read together."""
+    events: dict[int, Event] = {}
+    wanted = sorted(numbers)
+    while wanted:
+        near = next((at for at, (one, other) in enumerate(pairwise(wanted), 1) if other - one > FAR), len(wanted))
+        group, wanted = set(wanted[:near]), wanted[near:]
+        found = await engine.journal.read(run_id, after=min(group) - 1, before=max(group) + 1)
+        events |= {record.number: record.event for record in found if record.number in group}
+    return events
+
+
+def _explain(
+    engine: Engine, told: TimelineEntry, event_at: Callable[[int], Event], last_fact: Event | None = None
+) -> Why:
+    """Why a record came to be.
+
+    Args:
+        last_fact: For the end of a run that nothing has followed: the fact that led to it.
+    """
     event = told.record.event
     if isinstance(event, GuardTripped):
-        return Why(event, tuple(_evidence(story, event)), ways=tuple(ways_on(event)))
-    if told is story[-1] and isinstance(event, Ended):
-        return Why(ways=tuple(ways_after_end(engine, story)))
+        return Why(event, tuple(_evidence(event, event_at)), ways=tuple(ways_on(event)))
+    if last_fact is not None:
+        return Why(ways=tuple(_ways_after_end(engine, told.run, failed_by_agent(event, last_fact, event_at))))
     if told.before is None:
         return Why()
     if isinstance(event, Asked) and isinstance(event.command, StartRun):
@@ -161,27 +240,38 @@ def explain(engine: Engine, story: list[TimelineEntry], told: TimelineEntry) -> 
     return Why(reasons=engine.style(told.run).explain(told.before.state, event).reasons)
 
 
+FAR = 500
+"""Records between two that are read one by one rather than with all between them."""
 RESTARTED = ("restart", "failed")
 """Outcomes after which a style can have an earlier place to begin at."""
 
 
 def ways_after_end(engine: Engine, story: list[TimelineEntry]) -> list[Way]:
     """How a run that ended without a verdict can continue: it was parked, or failed through its agent."""
-    run = story[-1].run
+    asks_again = failed_by_agent(
+        story[-1].record.event, _last_fact(story), lambda number: story[number - 1].record.event
+    )
+    return _ways_after_end(engine, story[-1].run, asks_again)
+
+
+def _ways_after_end(engine: Engine, run: Run[Any], asks_again: bool) -> list[Way]:
     style = engine.style(run)
     parked = run.ended is not None and run.verdict is None and style.resumable(run.state)
     restart = style.restart_at(run.state) if run.ended is not None and run.ended.outcome in RESTARTED else ""
     if restart:
         return [Way("restart", stage=restart), *([Way("resume")] if parked else [])]
-    asks_again = question_before_failure([told.record for told in story]) and not style.unforkable
     resume = Way("resume", accept_edits=parked and style.has_foreign_edits(run.state))
-    return [*([resume] if parked else []), *([Way("fork")] if asks_again else [])]
+    return [*([resume] if parked else []), *([Way("fork")] if asks_again and not style.unforkable else [])]
 
 
-def _evidence(story: list[TimelineEntry], verdict: GuardTripped) -> Iterator[GuardEvidence]:
+def _last_fact(story: list[TimelineEntry]) -> Event:
+    return next(told.record.event for told in reversed(story) if told.record.event.is_fact)
+
+
+def _evidence(verdict: GuardTripped, event_at: Callable[[int], Event]) -> Iterator[GuardEvidence]:
     did: dict[str, list[int]] = {}
     for number in verdict.evidence:
-        event = story[number - 1].record.event
+        event = event_at(number)
         what = type(event).__name__.lower()
         if isinstance(event, TurnResult):
             what = f"{event.agent} said nothing but a courtesy" if event.courteous else f"{event.agent} did the same"

@@ -1,10 +1,13 @@
 """`answer`: a person's answer to a question on the desk, later and from anywhere."""
 
 import asyncio
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from ripstop.kernel.desk_kinds import HANDOFF
 
 from .options import Options, pairs, shared_options
 from .summary import seen_status
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 SHOWN = 80
 """Characters of an answer's text that are repeated."""
+WITH_TOOLS = "  (with the --tools and --allow that it needs)"
 
 
 @click.command(short_help="Answer a question on the desk.")
@@ -58,7 +62,8 @@ def answer(
       ripstop answer draft-k3f9x/9 "Name the risks." --field severity=major
       ripstop answer chat:shop:ann/77 "Your parcel is at the depot."
 
-    A conversation that was handed over stays on the desk until it is answered with `release`.
+    A conversation that was handed over stays on the desk until it is answered with `release`; a text with it is sent
+    first.
     """
     from ripstop.opening import open_engine
 
@@ -73,7 +78,9 @@ def answer(
     async def tell() -> Any:
         async with open_engine(options.settings()) as engine:
             asked = await _asked_now(engine, run_id, int(number), name)
-            opened = (await engine.look(run_id)).run.open.get(asked)
+            run = (await engine.look(run_id)).run
+            opened = run.open.get(asked)
+            _check_unobjected(engine, run, asked, name)
             said = _said(opened.command if opened else None, words, text, content)
             if await _edits_here(options, engine, run_id, asked, said):
                 await _answer_from_editor(engine, run_id, asked, {**said, "fields": given, "by": name})
@@ -81,20 +88,37 @@ def answer(
                 await answer_or_keep(engine, run_id, asked, {**said, "fields": given, "by": name})
             recorded = await recorded_answer(engine, run_id, asked)
             view = await engine.look(run_id)
-            return recorded, await seen_status(engine, run_id, view.status), _handed_over(view.run)
+            status = await seen_status(engine, run_id, view.status)
+            return recorded, status, _handed_over(view.run), getattr(opened and opened.command, "purpose", "")
 
-    recorded, status, stays = asyncio.run(tell())
+    recorded, status, stays, purpose = asyncio.run(tell())
     if options.as_json:
         return say_json({"run": run_id, "status": status})
-    resume = f"  Resume it:  ripstop resume {run_id}" if status == "interrupted" else ""
+    resume = _how_to_resume(run_id, purpose) if status == "interrupted" else ""
     say(f"Answered: {recorded}. {run_id} is {status}.{resume}")
     return say((f"The conversation stays on the desk as {run_id}/{stays}.", "dim")) if stays else None
 
 
+def _how_to_resume(run_id: str, purpose: str) -> str:
+    from ripstop.kernel.run import DOUBT
+
+    # a bot, and a call in doubt, mostly need what the run was started with
+    return f"  Resume it:  ripstop resume {run_id}{WITH_TOOLS if purpose in (HANDOFF, DOUBT) else ''}"
+
+
+def _check_unobjected(engine: "Engine", run: "Run[Any]", number: int, by: str) -> None:
+    """Raise `UsageError`, with the commands that change it, if the style lets only another person answer."""
+    from ripstop.kernel.errors import UsageError
+
+    style = engine.style(run)
+    if objection := style.objection(run, number, by):
+        ways = [f"`ripstop act {run.id} {one.name} --as {shlex.quote(by)}` does so." for one in style.actions(run)]
+        raise UsageError(" ".join([objection, *ways]))
+
+
 async def _asked_now(engine: "Engine", run_id: str, number: int, by: str) -> int:
     """The number of a question now. A conversation is asked for again with every answer, so the number that its person
-    knows still means it, as long as nobody else has answered."""
-    from ripstop.kernel.desk_kinds import HANDOFF
+    knows still means it, as long as nobody else has answered; if somebody else has it, that is what is to be said."""
     from ripstop.views import answers_in
 
     run = (await engine.look(run_id)).run
@@ -103,13 +127,12 @@ async def _asked_now(engine: "Engine", run_id: str, number: int, by: str) -> int
         return number
     given = [one for ask, one in answers_in(await engine.journal.read(run_id)) if ask.purpose == HANDOFF]
     since = [one for one in given if one.to >= number]
-    return now if since and since[0].to == number and all(one.by == by for one in since) else number
+    is_meant = all(one.by == by for one in since) or bool(engine.style(run).objection(run, now, by))
+    return now if since and since[0].to == number and is_meant else number
 
 
 def _handed_over(run: "Run[Any]") -> int:
     """The number of the question whether a person gives a conversation back; 0 if none has it."""
-    from ripstop.kernel.desk_kinds import HANDOFF
-
     questions = (n for n, opened in run.open.items() if getattr(opened.command, "purpose", "") == HANDOFF)
     return next(questions, 0)
 

@@ -51,6 +51,7 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
         say_json(document)
     else:
         _tell(files)
+        _tell_unset(paths)
     sys.exit(WRONG if wrong else 0)
 
 
@@ -79,6 +80,21 @@ def _tell(files: "dict[str, list[Problem]]") -> None:
     kinds = [problem.severity for found in files.values() for problem in found]
     counts = ", ".join(count(kinds.count(kind), kind) for kind in COLOURS if kind in kinds) or "nothing wrong"
     say(f"{count(len(files), 'file')} checked: {counts}.")
+
+
+def _tell_unset(paths: tuple[str, ...]) -> None:
+    """Name the secrets that this environment does not have: no problem of a definition, but its calls fail here."""
+    from contextlib import suppress
+
+    from ripstop.checks.endpoint_warnings import unset_secrets
+    from ripstop.kernel.errors import DefinitionError, UsageError
+
+    from .trusting import endpoints_of_workflow
+
+    for named in paths:
+        with suppress(UsageError, DefinitionError):  # which was told, or a folder of several workflows
+            for warning in unset_secrets(endpoints_of_workflow(named) or ()):
+                say((f"Here: {warning}", "yellow"))
 
 
 @click.command(short_help="Print the JSON Schema of a style's definitions.")

@@ -75,7 +75,9 @@ def next_step(error: BaseException) -> str:
             return "`ripstop runs` lists the runs of this journal."
         case ValuesMissing(names=names):
             return f"Set them with {' '.join(f'--set {name}=…' for name in names)}"
-        case RunHasEnded(run_id=run_id):
+        case RunHasEnded(run_id=run_id, can_resume=True):
+            return f"`ripstop resume {shlex.quote(run_id)}` continues it."
+        case RunHasEnded(run_id=run_id, can_fork=True):
             return f"`ripstop fork {run_id} --at N` continues from one of its records."
         case AlreadyAnswered(at=at):
             return f"That was at {local_time(at)}."

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.kernel.desk_kinds import HANDOFF, KINDS, SET_ASIDE, STUCK
+from ripstop.kernel.desk_kinds import DOUBTED, HANDOFF, KINDS, SET_ASIDE, STUCK
 
 from .options import Options, shared_options
 from .terminal import console_for, say, say_json
@@ -69,7 +69,6 @@ def desk(options: Options, item: str | None, to: str | None, kind: str | None, r
 async def _items(
     engine: "Engine", item: str | None, to: str | None, run_id: str | None, with_texts: bool
 ) -> "list[DeskItem]":
-    from ripstop.kernel.errors import RunNotFound
     from ripstop.runtime.ports import DeskQuery
     from ripstop.views import desk_item, halted_runs
 
@@ -78,7 +77,7 @@ async def _items(
     named = run_id or ((item.rpartition("/")[0] or item) if item else "")
     info = await engine.journal.run(named) if named else None
     if run_id and info is None:
-        raise RunNotFound(run_id)
+        raise await engine.not_found(run_id)
     root = info.root if info else ""
     questions = await all_questions(engine, DeskQuery(to=to, root=root))
     texts = [one for one in questions if item in (None, f"{one.run_id}/{one.number}")]
@@ -140,7 +139,7 @@ def _show_texts(one: "DeskItem", most: int | None) -> None:
         print_indented(console, 2, (given_words(given), "dim"))
     for line in one.talk[-LINES_SHOWN:]:
         print_indented(console, 4, (f"{line.by}:  ", "dim" if line.is_reply else "bold"), _indented(line.text))
-    for record in one.evidence:
+    for record in one.evidence if one.kind != DOUBTED else ():  # the question itself names the call, and what it got
         print_indented(console, 4, (f"record {record.number}  ", "dim"), record.text)
     if one.document is not None and (most is None or not one.difference):
         print_document(console, one.document, most, rest)

@@ -23,7 +23,6 @@ from .words import (
     first_line,
     local_time,
     shown_path,
-    shown_status,
     spent_words,
 )
 
@@ -63,7 +62,7 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
 
     from ripstop.opening import open_engine
     from ripstop.runtime.ports import RunQuery
-    from ripstop.views import run_row
+    from ripstop.views import run_row, shown_status
 
     from .pages import all_runs
 

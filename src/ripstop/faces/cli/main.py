@@ -104,7 +104,7 @@ class _Commands(click.Group):
 @click.option("--store", metavar="sqlite:PATH", help="The journal. Default: sqlite:.ripstop/journal.db")
 @click.option("--model", metavar="SPEC", help="local, script:PATH, openai:NAME or PROVIDER:NAME. Default: local")
 @click.option("--base-url", metavar="URL", help="Where openai:NAME is served, for anything compatible.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, also for an error.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (`log`: one a line), also for an error.")
 @click.option(
     "--tools", multiple=True, metavar="MODULE", help="Let agents call the tools of a Python module; repeatable."
 )

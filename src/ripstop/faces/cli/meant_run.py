@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 async def run_meant(engine: "Engine", named: str) -> str:
     """The run with that id, or of a style's own file in this folder. Raises `RunNotFound` or `UnknownStyle`."""
-    from ripstop.kernel.errors import RunNotFound, UnknownStyle
+    from ripstop.kernel.errors import UnknownStyle
     from ripstop.plugins import installed
 
     info = await engine.journal.run(named)
@@ -21,4 +21,4 @@ async def run_meant(engine: "Engine", named: str) -> str:
         run_id = service.run_named(named, Path())
         if run_id and await engine.journal.run(run_id) is not None:
             return run_id
-    raise RunNotFound(named)
+    raise await engine.not_found(named)

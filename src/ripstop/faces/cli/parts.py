@@ -26,10 +26,13 @@ def show_parts(console: "Console", parts: tuple[Part, ...]) -> None:
             continue
         say()
         say((part.title or type(part).__name__, "bold"))
-        for line in lines[:MOST_LINES]:
+        left = len(lines) - MOST_LINES
+        if left > 0 and isinstance(part, Talk):  # of a conversation the newest matter
+            say((f"  … {left:,} earlier", "dim"))
+        for line in lines[-MOST_LINES:] if isinstance(part, Talk) else lines[:MOST_LINES]:
             print_indented(console, 2, line)
-        if len(lines) > MOST_LINES:
-            say((f"  … {len(lines) - MOST_LINES:,} more; --json has all of them.", "dim"))
+        if left > 0 and not isinstance(part, Talk):
+            say((f"  … {left:,} more; --json has all of them.", "dim"))
 
 
 def _lines(part: Part) -> Iterator[str]:

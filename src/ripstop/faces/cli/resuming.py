@@ -29,10 +29,11 @@ async def resume_all(options: "Options") -> int:
     """Resume all runs that have work to do. Returns the worst exit code."""
     from ripstop.kernel.counting import count
     from ripstop.runtime.ports import ALL
+    from ripstop.views import shown_status
 
     from .consenting import check_or_ask
     from .progress_lines import ProgressLines
-    from .words import command_for, shown_status
+    from .words import command_for
 
     interrupted = stop_requested()
     keep_working_without_readers()

@@ -265,9 +265,10 @@ async def follow_run(
         is_new: The command takes the limits of the run that it starts.
     """
     from ripstop.runtime.ports import Tree
+    from ripstop.views import shown_status
 
     from .screen import Screen
-    from .words import command_for, shown_status
+    from .words import command_for
 
     interrupted = stop_requested()
     keep_working_without_readers()

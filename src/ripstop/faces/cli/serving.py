@@ -75,7 +75,7 @@ async def _work(options: Options, until_idle: bool) -> int:
 
 async def _shown_counts(app: "App") -> dict[str, int]:
     """How many runs there are of each status, as `ripstop runs` shows it."""
-    from .words import shown_status
+    from ripstop.views import shown_status
 
     has_workers = await app.engine.has_workers()
     return {shown_status(status, has_workers): n for status, n in (await app.engine.journal.counts()).items()}
@@ -169,7 +169,6 @@ def _age(text: str) -> int:
 
 async def _families(engine: Any, run_id: str | None, age: int) -> list[list[str]]:
     """The runs to remove, each with its descendants behind it."""
-    from ripstop.kernel.errors import RunNotFound
     from ripstop.kernel.events import OUTCOMES
     from ripstop.runtime.ports import RunQuery
 
@@ -177,7 +176,7 @@ async def _families(engine: Any, run_id: str | None, age: int) -> list[list[str]
 
     if run_id:
         if await engine.journal.run(run_id) is None:
-            raise RunNotFound(run_id)
+            raise await engine.not_found(run_id)
         return [[run_id, *(info.run_id for info in await engine.descendants(run_id))]]
     before = engine.clock() - age
     ended = await all_runs(engine, RunQuery(statuses=OUTCOMES, parent=""))

@@ -18,7 +18,7 @@ def exit_code(status: str) -> int:
 
 async def seen_status(engine: "Engine", run_id: str, status: str) -> str:
     """The status of a run as people see it, with regard to whether anybody works on it."""
-    from .words import shown_status
+    from ripstop.views import shown_status
 
     return shown_status(status, await engine.has_workers(), run_id in await engine.left_waiting())
 

@@ -42,17 +42,21 @@ def agree_or_warn(options: Options, settings: "Settings", named: str) -> None:
 
     Only calls of these tools fail without it, so the others need not wait for it.
     """
+    from ripstop.checks.endpoint_warnings import private_addresses, unset_secrets
     from ripstop.checks.trust import Trust
     from ripstop.security.consent import Consents
 
-    refusals = Trust(settings).unagreed_endpoints(_endpoints_of_workflow(named) or ())
-    if not refusals:
-        return None
-    if not options.as_json and can_ask() and _agrees(refusals):
-        return Consents().remember([refusal.named for refusal in refusals])
-    for refusal in refusals:
-        say(f"warning: {str(refusal).replace('trust CONFIG', f'trust {shlex.quote(named)}')}", err=True)
-    return None
+    uses, trusted = endpoints_of_workflow(named) or (), Trust(settings)
+    refusals = trusted.unagreed_endpoints(uses)
+    if refusals and not options.as_json and can_ask() and _agrees(refusals):
+        Consents().remember([refusal.named for refusal in refusals])
+        refusals = []
+    warnings = [str(refusal).replace("trust CONFIG", f"trust {shlex.quote(named)}") for refusal in refusals]
+    for origin, private in private_addresses(uses, trusted.endpoints).items():
+        if not any(f"--allow {origin}" in one for one in warnings):
+            warnings.append(private)
+    for warning in (*warnings, *unset_secrets(uses)):
+        say(f"warning: {warning}", err=True)
 
 
 def _agrees(refusals: "list[NotTrusted]") -> bool:
@@ -109,7 +113,28 @@ def trust(options: Options, named: str | None, yes: bool, do_list: bool, do_revo
         say("Nothing was agreed to.", err=True)
         sys.exit(DECLINED)
     consents.remember(wanted)
-    return _show(options, wanted, "agreed", "This project names nothing that you would have to agree to.")
+    if not wanted and not options.as_json:
+        return _show_known(options, [one for one in consents.all() if one.project == _project()], named)
+    _show(options, wanted, "agreed", "")
+    return _warn_of_private(options, named)
+
+
+def _show_known(options: Options, agreed: "list[Consent]", named: str | None) -> None:
+    """There is nothing to agree to: show what the user has agreed to before."""
+    if agreed:
+        say("There is nothing new to agree to. In this folder you have agreed to:")
+    _show(options, agreed, "agreed", "This project names nothing that you would have to agree to.")
+    _warn_of_private(options, named)
+
+
+def _warn_of_private(options: Options, named: str | None) -> None:
+    """Say which addresses of a workflow need more than a consent."""
+    from ripstop.checks.endpoint_warnings import private_addresses
+    from ripstop.checks.trust import Trust
+
+    uses = endpoints_of_workflow(named) or ()
+    for private in private_addresses(uses, Trust(options.settings()).endpoints).values():
+        say(private, err=True)
 
 
 def _project() -> str:
@@ -125,7 +150,7 @@ def _refusals(options: Options, named: str | None) -> "list[NotTrusted]":
 
     settings = options.settings()
     trusted = Trust(settings)
-    addresses, endpoints = [(settings.models.base_url, "")], _endpoints_of_workflow(named)
+    addresses, endpoints = [(settings.models.base_url, "")], endpoints_of_workflow(named)
     if named and endpoints is None:
         address, endpoints = asyncio.run(_recorded(settings, named))
         addresses.append((address, named))
@@ -140,7 +165,7 @@ def _refusals(options: Options, named: str | None) -> "list[NotTrusted]":
     return [*refusals.values(), *tools, *webhooks, *trusted.unagreed_endpoints(endpoints or ())]
 
 
-def _endpoints_of_workflow(named: str | None) -> "Sequence[EndpointUse] | None":
+def endpoints_of_workflow(named: str | None) -> "Sequence[EndpointUse] | None":
     """The URLs that a workflow's tools call; none if it is not a workflow, but a run. Raises `UsageError`."""
     from pathlib import Path
 

@@ -30,15 +30,6 @@ PATH_SHOWN = 40
 """Turns of a path that are shown; `--json` has all of them."""
 
 
-def shown_status(status: str, has_workers: bool, left_waiting: bool = False) -> str:
-    """The status of a run as people see it: one that would be at work, but has no worker, was interrupted.
-
-    `left_waiting`: it waits for nothing but a worker.
-    """
-    is_due = status == "working" or (status == "waiting" and left_waiting)
-    return "interrupted" if is_due and not has_workers else status
-
-
 def shown_path(turns: list[str]) -> str:
     """The beginning and the end of a path."""
     names = [first_line(turn, 80) for turn in turns]
