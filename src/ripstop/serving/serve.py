@@ -1,11 +1,7 @@
-"""`ripstop serve`: HTTP faces and a worker in one process, behind one door.
-
-Above the faces, because it puts them together; they do not know one another.
-"""
+"""`ripstop serve`: bots over HTTP, and a worker on the whole journal."""
 
 import asyncio
 import contextlib
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,21 +10,26 @@ import click
 
 from ripstop.faces.cli.options import Options, allow_option, shared_options
 from ripstop.faces.cli.output import keep_working_without_readers
-from ripstop.faces.cli.signals import STOPPING, stop_requested
+from ripstop.faces.cli.signals import stop_requested
 from ripstop.faces.cli.summary import GRACE
 from ripstop.faces.cli.terminal import say, say_json
 from ripstop.faces.cli.trusting import with_consent
 from ripstop.faces.cli.whole_journal import working_on_everything
 from ripstop.kernel.errors import UsageError
 
+from .http_server import (
+    PORT,
+    address_of,
+    answering,
+    check_extra,
+    names_of,
+    token_of,
+    until_stopped,
+    warn_of_others,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-PORT = 8517
-LOOK = 1.0
-"""Seconds between two looks at whether the worker has given up."""
-LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
-ANY_ADDRESS = ("", "0.0.0.0", "::", "[::]")  # noqa: S104  # these are compared with
 
 
 @click.command(short_help="Serve bots over HTTP, and work on the journal.")
@@ -43,7 +44,8 @@ def serve(options: Options, workflows: tuple[str, ...], host: str, port: int, to
     """Answer for bots over HTTP, and work on every run and timer of the journal, until Ctrl-C or SIGTERM.
 
     WORKFLOW is a bot: a file, a folder, or a name found in workflows/; [serve.workflows] in ripstop.toml names more. In
-    addresses each has its own name, as in /conversations/shop/SESSION/messages.
+    addresses each has its own name, as in /conversations/shop/SESSION/messages. `ripstop web WORKFLOW…` serves the same
+    and the web desk, in one server.
 
     Every request carries a token, also on this machine. It is made at the first start, in a file that only you can
     read; RIPSTOP_TOKEN is used instead where it is set.
@@ -53,60 +55,42 @@ def serve(options: Options, workflows: tuple[str, ...], host: str, port: int, to
       ripstop serve examples/shop
       ripstop serve examples/shop --port 8000 --allow http://127.0.0.1:9000
     """
-    check_extra()
+    check_extra("serve")
     sys.exit(with_consent(options, lambda: asyncio.run(_serve(options, workflows, host, port, token_file))))
 
 
-def check_extra() -> None:
-    """Raise `UsageError` if the libraries of the extra `web` are missing."""
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise UsageError("`ripstop serve` needs the extra `web`. Run `pip install 'ripstop[web]'`.") from error
-
-
 async def _serve(options: Options, workflows: tuple[str, ...], host: str, port: int, token_file: Path | None) -> int:
+    from ripstop.http.admission import TokenAdmission
     from ripstop.http.door import Door
-    from ripstop.http.hosts import AllowedHosts
-    from ripstop.http.server import listen, serving
-    from ripstop.http.tokens import find_token
-    from ripstop.settings.settings_file import store_path
+    from ripstop.http.server import bind
 
     interrupted = stop_requested()
     keep_working_without_readers()
     settings = options.settings()
-    with contextlib.closing(listen(host, port)) as listener:
+    with contextlib.closing(bind(host, port)) as listener:
         port = listener.getsockname()[1]
-        own_name = () if host in (*LOOPBACK, *ANY_ADDRESS) else (host,)
-        hosts = AllowedHosts(port, (*own_name, *settings.serve.hosts))
+        hosts = names_of(host, port, settings)
         async with working_on_everything(options, settings) as (app, worker), app.webhooks() as webhooks:
             open_face = app.plugins.open_http_face
             if open_face is None:
                 raise UsageError("No style that is installed can be served over HTTP.")
             face = await open_face(app, settings.serve.workflows, workflows)
-            journal = store_path(settings.store)
-            found = find_token(token_file or journal.with_name(f"{journal.name}.token"), os.environ)
-            async with serving(Door(face.asgi, hosts, found.token), listener, GRACE) as server:
-                _tell_where(options, face.served, host, port, found.where)
-                while not (interrupted.done() or worker.failure or webhooks.failure or server.done()):
-                    await asyncio.wait([interrupted], timeout=LOOK)
-                if interrupted.done():
-                    say(STOPPING, err=True)
-                face.stopping.set()
-            if failure := worker.failure or webhooks.failure:
-                raise failure
+            found = token_of(settings, token_file)
+            async with answering(Door(face.asgi, hosts, TokenAdmission(found.token)), listener) as server:
+                _tell_where(options, face.served, address_of(host, port), found.where)
+                warn_of_others(host)
+                try:
+                    await until_stopped(interrupted, server, lambda: worker.failure or webhooks.failure)
+                finally:
+                    face.stopping.set()
             await worker.stop(GRACE)
     return 128 + interrupted.result() if interrupted.done() else 0
 
 
-def _tell_where(options: Options, served: "Sequence[str]", host: str, port: int, token: str) -> None:
+def _tell_where(options: Options, served: "Sequence[str]", address: str, token: str) -> None:
     """Say where the server is and where its token is; never the token itself."""
-    address = f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
     if options.as_json:
         say_json({"address": address, "token": token, "workflows": list(served)})
     else:
         say(f"Serving {', '.join(served)} at {address}. Ctrl-C stops; nothing is lost.", err=True)
         say(f"The token is in {token}. Send it with every request:  Authorization: Bearer TOKEN", err=True)
-    if host not in LOOPBACK:
-        say("Others can reach this address, and nothing is encrypted. Put a proxy with TLS in front of it.", err=True)

@@ -1,0 +1,1 @@
+"""The pages of the web desk: each handler takes the site and a request."""

@@ -1,0 +1,227 @@
+"""Forking, cancelling, resuming and acting on runs. Each form can be sent twice, and acts once:
+
+| form   | why                                                                             |
+|--------|---------------------------------------------------------------------------------|
+| fork   | the new id is made of the form's intent; if that run exists, it is shown        |
+| resume | the run must be as long as the page showed it; one that goes on already is shown |
+| cancel | a run that has ended stays as it ended                                          |
+| use    | the same model changes nothing                                                  |
+| act    | the run must be as long as the page showed it, where the form says how long     |
+
+Whatever makes agents work is checked first, as `ripstop resume` does: a journal can come from somebody else.
+"""
+
+import asyncio
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ripstop.app import new_id
+from ripstop.forked_run import fork_run
+from ripstop.kernel.errors import DefinitionError, RunAlreadyStarted, RunNotFound, UsageError
+from ripstop.kernel.run import Run
+from ripstop.kernel.style import Action
+from ripstop.runtime.engine import View
+
+from ..error_pages import PageOutdated, status_of
+from ..forms import Form
+from ..rendering import address
+from ..run_about import RunAbout, about_run
+from ..site import Site, inside, language_of, query_of, wants_json
+from ..timeline_view import number_in
+from ..words import word
+from ..workflow_choice import check_model, find_inside, offered_workflows
+
+LONGEST_REASON = 500
+FIELD, RAISE = "field.", "raise."
+"""What the names of an action's own fields, and of limits that are raised, begin with."""
+_forking: WeakKeyDictionary[Site, asyncio.Lock] = WeakKeyDictionary()
+"""Two copies of one form must not copy the same files at once."""
+
+
+# Forking
+
+
+async def fork_page(site: Site, request: Request) -> Response:
+    return await _fork_form(site, request, query_of(request, "at")["at"])
+
+
+async def _fork_form(
+    site: Site, request: Request, at: str, definition: str = "", error: Exception | None = None
+) -> Response:
+    """The form; with what was typed, and what is wrong with it."""
+    about = await about_run(site, request.path_params["run"])
+    if about.style.unforkable:
+        raise UsageError(about.style.unforkable)
+    return await site.render(
+        request,
+        "fork.html",
+        title=word(language_of(request), "fork.title", run=about.run.id),
+        section="runs",
+        status=status_of(error) if error else 200,
+        about=about,
+        at=min(number_in(at), about.outline.records),
+        definition=definition,
+        wrong=str(error) if error else "",
+        offered=offered_workflows(site),
+    )
+
+
+async def fork(site: Site, request: Request) -> Response:
+    form = await site.form(request)
+    try:
+        return await _forked(site, request, form)
+    except (DefinitionError, UsageError) as error:
+        if wants_json(request) or isinstance(error, RunNotFound):
+            raise
+        return await _fork_form(site, request, form.text("at"), form.text("definition"), error)
+
+
+async def _forked(site: Site, request: Request, form: Form) -> Response:
+    run_id = request.path_params["run"]
+    name = new_id(run_id.rpartition("-")[0] or run_id, form.intent)
+    async with _forking.setdefault(site, asyncio.Lock()):
+        if await site.engine.journal.run(name) is None:
+            run = (await site.engine.look(run_id)).run
+            await site.app.check_allowed(run)
+            site.app.check_usable(run)
+            named = form.text("definition").strip()
+            workflow = find_inside(site, named, run.started.input or run_id) if named else None
+            try:
+                app, at = site.app, form.number("at")
+                await fork_run(app.engine, app.plugins, run_id, at, workflow, key=form.intent, folders=app.folders)
+            except RunAlreadyStarted:  # another process was asked the same
+                pass
+    return site.done(request, address(f"/runs/{name}"), word(language_of(request), "fork.done", run=run_id), run=name)
+
+
+# Cancelling
+
+
+async def cancel_page(site: Site, request: Request) -> Response:
+    about = await about_run(site, request.path_params["run"])
+    if about.run.ended:
+        return _shown(site, request, about.run, "cancel.ended")
+    title = word(language_of(request), "cancel.title", run=about.run.id)
+    return await site.render(request, "cancel.html", title=title, section="runs", about=about)
+
+
+async def cancel(site: Site, request: Request) -> Response:
+    form, run_id = await site.form(request), request.path_params["run"]
+    run = (await site.engine.look(run_id)).run
+    if run.ended:
+        return _shown(site, request, run, "cancel.ended")
+    run = await site.engine.cancel(run_id, by=site.by(request), because=form.text("because").strip()[:LONGEST_REASON])
+    return _shown(site, request, run, "cancel.done")
+
+
+# Resuming
+
+
+async def resume(site: Site, request: Request) -> Response:
+    """Resume a run that has ended and can be resumed, or that workers leave alone."""
+    form, run_id = await site.form(request), request.path_params["run"]
+    view, info = await site.engine.look(run_id), await site.engine.journal.run(run_id)
+    run = view.run
+    if info is not None and info.set_aside:
+        await _check_usable_here(site, run)
+        await site.engine.put_back(run_id)
+        return _shown(site, request, run, "resume.put_back")
+    if run.ended is None and not run.asks_about_verdict:
+        goes_on = view.status != "working" or await site.engine.has_workers()
+        return _shown(site, request, run, "resume.goes_on" if goes_on else "resume.no_worker")
+    _check_length(form, "length", view)
+    await _check_usable_here(site, run)
+    raises = {name: _amount(form, f"{RAISE}{name}") for name, text in form.starting(RAISE).items() if text.strip()}
+    accept = form.text("accept_edits") == "true"
+    run = await site.engine.resume(run_id, raises, by=site.by(request), accept_edits=accept)
+    return _shown(site, request, run, "resume.done")
+
+
+async def _check_usable_here(site: Site, run: Run[Any]) -> None:
+    """Raise `UsageError` if the run must not, or cannot, be worked on here."""
+    app = site.app
+    app.check_roles()
+    await app.check_resumable(run.id)
+    app.check_tools(run)
+    app.check_usable(run)
+
+
+def _amount(form: Form, name: str) -> float:
+    amount = form.amount(name) or 0.0
+    return int(amount) if amount.is_integer() else amount
+
+
+async def use_model(site: Site, request: Request) -> Response:
+    """Have the agents of a run use another model from now on, also in calls under way."""
+    form, run_id = await site.form(request), request.path_params["run"]
+    model = form.text("model").strip()
+    if not model:
+        raise UsageError("Name a model, such as local, openai:NAME or script:PATH.")
+    check_model(model)
+    run = (await site.engine.look(run_id)).run
+    if run.ended:
+        return _shown(site, request, run, "cancel.ended")
+    site.app.check_usable(run, model)
+    await site.app.use_model(run_id, model, "")
+    return _shown(site, request, run, "use.done")
+
+
+# What a style lets people do
+
+
+async def act_page(site: Site, request: Request) -> Response:
+    about = await about_run(site, request.path_params["run"])
+    action = _action(about, request.path_params["action"])
+    fields = {f"{FIELD}{name}": replace(field, label=field.label or name) for name, field in action.fields.items()}
+    then = query_of(request, "then")["then"]
+    return await site.render(
+        request,
+        "act.html",
+        title=action.label,
+        section="runs",
+        about=about,
+        action=action,
+        fields=fields,
+        then=inside(then) if then else "",
+    )
+
+
+def _action(about: RunAbout, name: str) -> Action:
+    actions = {action.name: action for action in about.actions}
+    if name not in actions:
+        can = f"possible now: {', '.join(actions)}" if actions else "nothing can be done with it now"
+        raise UsageError(f"{name[:80]!r} is not possible with {about.run.id}; {can}.")
+    return actions[name]
+
+
+async def act(site: Site, request: Request) -> Response:
+    form, run_id = await site.form(request), request.path_params["run"]
+    view = await site.engine.look(run_id)
+    seen = None
+    if form.text("seen"):  # what names a state, such as taking a conversation over, is the same however it got there
+        _check_length(form, "seen", view)
+        seen = view.run.length
+    fields = {name: text for name, text in form.starting(FIELD).items() if text}
+    run = await site.engine.act(run_id, request.path_params["action"], fields, site.by(request), seen)
+    if form.text("then"):
+        return site.done(request, inside(form.text("then")), run=run.id)
+    return _shown(site, request, run, "act.done")
+
+
+def _check_length(form: Form, name: str, view: View) -> None:
+    seen = form.number(name)
+    if seen != view.run.length:
+        raise PageOutdated(
+            f"{view.run.id} has changed since this page was made: it had {seen or 'an unknown number of'} records, and "
+            f"has {view.run.length} now."
+        )
+
+
+def _shown(site: Site, request: Request, run: Run[Any], key: str) -> Response:
+    """After something was done with a run: its page, with a notice."""
+    said = word(language_of(request), key, run=run.id)
+    return site.done(request, address(f"/runs/{run.id}"), said, run=run.id)

@@ -1,0 +1,144 @@
+"""Templates: how a page becomes HTML. Everything is escaped unless `showing` made it; a name that is missing raises."""
+
+import hashlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from markupsafe import Markup
+from msgspec import Struct
+
+from ripstop.visible_text import visible_line
+
+from . import showing
+from .words import word
+
+FOLDER = Path(__file__).parent
+STATIC = FOLDER / "static"
+UNITS = ((86_400, "ago.days"), (3_600, "ago.hours"), (60, "ago.minutes"))
+
+
+class Shell(Struct, frozen=True, kw_only=True):
+    """What every page shows around its own content."""
+
+    title: str
+    section: str = ""
+    by: str = ""
+    desk: int = 0
+    runs: int = 0
+    chats: int = 0
+    documents: int = 0
+    workflows: int = 0
+    at_work: tuple[str, ...] = ()
+    workers: int = 0
+    journal: str = ""
+    look_only: bool = False
+    theme: str = ""
+    lang: str = "en"
+    keys: bool = True
+    notice: str = ""
+    live: str = ""
+    """The address of the stream for this page."""
+
+
+class Renderer:
+    def __init__(self, now: Callable[[], int]) -> None:
+        """Args:
+        now: The time in microseconds.
+        """
+        self._now = now
+        self._environment = Environment(
+            loader=FileSystemLoader(FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.globals |= {"static": static_address, "url": address}
+        self._environment.filters |= {
+            "md": showing.markdown,
+            "words": showing.words,
+            "line": showing.line,
+            "visible": visible_line,
+            "han": showing.language,
+            "initials": showing.initials,
+            "hue": showing.hue,
+            "num": number,
+            "money": money,
+            "bytes": size,
+            "iso": iso,
+            "ago": pass_context(lambda context, at: self._ago(at, context["t"])),
+            "clock": self._clock,
+        }
+
+    def compile_all(self) -> None:
+        """Read every template now, so that nobody waits for it later."""
+        for name in self._environment.list_templates(extensions=["html"]):
+            self._environment.get_template(name)
+
+    def page(self, template: str, shell: Shell, csrf: Callable[[], Markup], **context: Any) -> str:
+        """A page, or a fragment of one, in the reader's language."""
+
+        def t(key: str, **values: object) -> str:
+            return word(shell.lang, key, **values)
+
+        own = {"shell": shell, "t": t, "csrf_fields": csrf, "now": self._now()}
+        return self._environment.get_template(template).render(**own, **context)
+
+    def _ago(self, at: int, t: Callable[..., str]) -> str:
+        """How long ago, in the largest unit that fits."""
+        seconds = (self._now() - at) / 1_000_000
+        for length, key in UNITS:
+            if abs(seconds) >= length:
+                return t(key, n=round(abs(seconds) // length))
+        return t("ago.now")
+
+    def _clock(self, at: int) -> str:
+        """The time of day, for a moment of today; else the date."""
+        moment, today = _local(at), _local(self._now())
+        return moment.strftime("%H:%M:%S" if moment.date() == today.date() else "%Y-%m-%d %H:%M")
+
+
+def _local(at: int) -> datetime:
+    return datetime.fromtimestamp(at / 1_000_000, UTC).astimezone()
+
+
+def iso(at: int) -> str:
+    return _local(at).isoformat(timespec="seconds")
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
+
+
+def money(value: float) -> str:
+    return f"${value:,.3f}" if value < 100 else f"${value:,.2f}"
+
+
+def size(value: int) -> str:
+    for unit, factor in (("MB", 1_000_000), ("KB", 1_000)):
+        if value >= factor:
+            return f"{value / factor:,.1f} {unit}"
+    return f"{value} B"
+
+
+def address(path: str, **query: object) -> str:
+    """A path of this server, with a query of what is not empty."""
+    given = {name.rstrip("_"): value for name, value in query.items() if value not in ("", None)}
+    return quote(path, safe="/:@,;=+$!*'()") + (f"?{urlencode(given)}" if given else "")
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.is_file()}
+
+
+@cache
+def static_address(name: str) -> str:
+    """The address of a static file; it changes with the content, so that a browser can keep it for ever."""
+    digest = hashlib.sha256(static_files()[name]).hexdigest()[:12]
+    return f"/static/{digest}/{name}"

@@ -1,0 +1,224 @@
+"""What agents, people and tools wrote, as HTML that can do nothing.
+
+- Plain text is escaped, and every character that acts or hides is shown as a marked box (`visible_text`).
+- Markdown is read without raw HTML. Images become text, because a picture's address can carry data out. What is made
+  of it is cleaned once more by a list of allowed tags; links go to http, https and mailto, say where, and are followed
+  only by a click. None leads to this machine: a browser sends the desk's cookie to every port of it.
+- Nothing is left out. What a text has and its HTML would not show (a definition of a link, a cell too many, lists in
+  lists in lists) would be hidden from who reviews it, so such a text is shown as it is written.
+- A line break in Markdown is a line break: agents write lists and headers that way.
+- Text of one voice is isolated from the text around it, whatever direction it has.
+"""
+
+import ipaddress
+import logging
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from html import unescape
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from markupsafe import Markup, escape
+
+from ripstop.visible_text import visible, visible_line
+
+from .masking import masked
+
+LONGEST_MARKDOWN = 100_000
+"""Characters; a longer text is shown as it is written."""
+MOST_BRACKETS = 1_000
+"""Of `[` in a text; one with more is shown as it is written, because each of them costs a reader of Markdown much."""
+_LINKS = "links"
+"""Where the links that are open are kept while a text is rendered."""
+DEEPEST_MARKDOWN = 60
+"""Lists and quotes inside one another; a text with more is shown as it is written."""
+HAN_SHARE = 0.2
+"""Of the letters of a text that are Han, from which on it is read as Chinese."""
+SAMPLE = 2000
+"""Characters that are looked at for its language."""
+_HAN = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]")
+_TAG = re.compile("<[^>]*>")
+_NOT_A_LETTER = re.compile(r"[\W_]+")
+_FENCE = re.compile(r"[\s>]*(```|~~~)")
+_NUMERIC = re.compile("[0-9]+|0x[0-9a-f]*")
+_MARKER = re.compile(r"^(?:\s*(?:>|[-*+]\s|\d{1,9}[.)]\s))+")
+"""What a line of a list or a quote begins with; the numbers of a list are the browser's own."""
+_TAGS = {
+    *("p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong"),
+    *("s", "a", "table", "thead", "tbody", "tr", "th", "td", "span"),
+}
+_ATTRIBUTES = {"a": {"href"}, "code": {"class"}, "ol": {"start"}, "span": {"class"}, "th": {"class"}, "td": {"class"}}
+_CLASSES = {"span": {"ctl", "host", "image"}}
+
+
+def words(text: str) -> Markup:
+    """Plain text, with its line breaks."""
+    return Markup("<bdi>") + marked(visible(text), text) + Markup("</bdi>")
+
+
+def line(text: str, most: int = 200) -> Markup:
+    """Plain text on one line, cut where it is too long, without what looks like a key."""
+    flat = " ".join(masked(text[: 4 * most]).split())
+    cut = flat if len(flat) <= most and len(text) <= 4 * most else f"{flat[: most - 1]}…"
+    return Markup("<bdi>") + marked(visible_line(cut), cut) + Markup("</bdi>")
+
+
+def marked(shown: str, original: str) -> Markup:
+    """Escaped text in which what `visible_text` wrote out is marked as such."""
+    if shown == original:  # nearly every text; an escape that the author typed is only text
+        return escape(shown)
+    pieces: list[Markup] = []
+    for is_seen, run in groupby(original.replace("\r\n", "\n"), _is_seen):
+        written = visible("".join(run))
+        pieces.append(escape(written) if is_seen else _box(written))
+    return Markup("").join(pieces)
+
+
+@lru_cache(maxsize=10_000)
+def _is_seen(char: str) -> bool:
+    return char.isprintable() or char in "\n\t" or visible(char) == char
+
+
+def _box(written: str) -> Markup:
+    return Markup('<span class="ctl">{}</span>').format(written)
+
+
+def markdown(text: str) -> Markup:
+    """Markdown as safe HTML."""
+    if len(text) > LONGEST_MARKDOWN or text.count("[") > MOST_BRACKETS:
+        return Markup("<pre>") + words(text) + Markup("</pre>")
+    shown = visible(text)
+    html = _cleaner().clean(_reader().render(shown))
+    if _leaves_out(shown, html):
+        return Markup("<pre>") + words(text) + Markup("</pre>")
+    return Markup(html)  # noqa: S704  # cleaned by a list of allowed tags
+
+
+def _leaves_out(text: str, html: str) -> bool:
+    """Whether letters or digits of a line of the text are not, in this order, in its HTML."""
+    seen = _NOT_A_LETTER.sub("", unescape(_TAG.sub("", html)))
+    at = 0
+    for one in text.split("\n"):
+        if _FENCE.match(one):
+            continue
+        wanted = _NOT_A_LETTER.sub("", unescape(_MARKER.sub("", one)))
+        found = seen.find(wanted, at)
+        if found < 0:
+            return True
+        at = found + len(wanted)
+    return False
+
+
+@cache
+def _cleaner() -> nh3.Cleaner:
+    return nh3.Cleaner(
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        allowed_classes={},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow ugc",
+        attribute_filter=_allowed_class,
+    )
+
+
+def _allowed_class(element: str, attribute: str, value: str) -> str | None:
+    if attribute != "class":
+        return value
+    known = _CLASSES.get(element, set())
+    return value if value in known or value.startswith(("language-", "align-")) else None
+
+
+class _SafeRenderer(RendererHTML):
+    """Headings begin below the page's own, images are words, links say where they lead."""
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
+        return f"<{_below(tokens[idx].tag)}>"
+
+    def heading_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
+        return f"</{_below(tokens[idx].tag)}>\n"
+
+    def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
+        token = tokens[idx]
+        alt = "".join(child.content for child in token.children or ())
+        return str(Markup('<span class="image">{} ({})</span>').format(alt or "image", str(token.attrGet("src") or "")))
+
+    def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
+        env.setdefault(_LINKS, []).append(idx)
+        href = str(tokens[idx].attrGet("href") or "")
+        return str(Markup("<span>") if _is_here(href) else Markup('<a href="{}">').format(href))
+
+    def link_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
+        opened = env[_LINKS].pop()
+        href = str(tokens[opened].attrGet("href") or "")
+        told = "".join(one.content for one in tokens[opened:idx])
+        where = "" if href in told else f" ({href})"
+        end = Markup("</span>") if _is_here(href) else Markup("</a>")
+        return str(end + Markup('<span class="host">{}</span>').format(where))
+
+
+def _below(tag: str) -> str:
+    """The heading one level down: a page has one `h1` of its own."""
+    return f"h{min(6, int(tag[1]) + 1)}"
+
+
+def _is_here(href: str) -> bool:
+    """Whether an address leads to this machine, or cannot be read."""
+    try:
+        host = (urlsplit(href).hostname or "").rstrip(".")
+    except ValueError:
+        return True
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        # browsers also read 127.1, 0x7f000001 and 2130706433 as addresses
+        return _NUMERIC.fullmatch(host.rpartition(".")[2]) is not None
+    return found.is_loopback or found.is_unspecified
+
+
+@cache
+def _reader() -> MarkdownIt:
+    logging.getLogger("markdown_it").setLevel(logging.WARNING)  # it tells of every rule that it tries
+    reader = MarkdownIt(
+        "commonmark",
+        {"html": False, "linkify": False, "typographer": False, "breaks": True, "maxNesting": DEEPEST_MARKDOWN},
+        renderer_cls=_SafeRenderer,
+    )
+    return reader.enable(["table", "strikethrough"])
+
+
+def language(text: str) -> Markup:
+    """The attribute `lang` for a text whose letters are Han often enough; empty for others."""
+    if not _HAN.search(text):  # nearly every text; what follows looks at each character
+        return Markup("")
+    letters = han = 0
+    for char in text[:SAMPLE]:
+        if unicodedata.category(char)[0] == "L":
+            letters += 1
+            han += "\u3400" <= char <= "\u9fff" or "\U00020000" <= char <= "\U0003ffff"
+    return Markup(' lang="zh"') if letters and han >= HAN_SHARE * letters else Markup("")
+
+
+def initials(name: str) -> str:
+    """One or two letters for a name: `WR` for writer, `李` for 李梅, `TW` for Tom Weber."""
+    parts = [part for part in re.split(r"[\s_.\-/:]+", visible_line(name)) if part]
+    if not parts:
+        return "·"
+    if "\u3400" <= parts[0][0] <= "\u9fff":
+        return parts[0][0]
+    both = parts[0][0] + parts[1][0] if len(parts) > 1 else parts[0][:2]
+    return both.upper()
+
+
+def hue(name: str) -> int:
+    """Which of the six colours of agents a name has, always the same."""
+    return sum(ord(char) * (at + 1) for at, char in enumerate(name[:40])) % 6 + 1
