@@ -26,5 +26,6 @@ ripstop --store "$store" why "$run"
 echo
 echo "Look closer:"
 echo "  .venv/bin/ripstop --store $store log $run       every record; --json shows the prompts whole"
+echo "  .venv/bin/ripstop --store $store web --open      the same in a browser; web --demo shows all five styles at work"
 echo "  .venv/bin/ripstop --store $store verify         nobody has changed a record"
 echo "  .venv/bin/ripstop --store $store fork $run --at 3   a new run from the third record on; resume starts it"
