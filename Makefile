@@ -7,9 +7,10 @@ READY  := $(VENV)/.ready
 PEERS  := .venv-peers
 MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
+WEB_TESTS ?= tests/web
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format bench crash soak-families soak-docs soak-commands soak-boards soak-projects soak-chats soak-server fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean
+.PHONY: help demo test test-long test-web lint format bench crash soak-families soak-docs soak-commands soak-boards soak-projects soak-chats soak-web soak-server pictures fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -30,10 +31,18 @@ demo: $(MODEL) ## Run the two-agent example to its end with the real local model
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: $(MODEL) ## Run every quick test that needs no server
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not long and not soak"
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not long and not soak and not web"
 
 test-long: $(MODEL) ## Run the tests that take longer: short forms of the soaks, fuzzing, many kills
-	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "long and not soak"
+	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "long and not soak and not web"
+
+test-web: $(READY) ## Run the tests of the web desk in a real browser (needs chromium)
+	@command -v chromium chromium-browser google-chrome > /dev/null || { \
+	  echo "No browser was found. Install one, such as:  sudo apt-get install chromium fonts-inter fonts-noto-cjk"; exit 1; }
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "web and not soak" $(WEB_TESTS)
+
+pictures: $(READY) ## Take the pictures of the README and of every page of the web desk (needs chromium)
+	@$(BIN)/python -m tests.web.pictures
 
 lint: $(READY) ## ruff, mypy --strict and import-linter
 	@$(BIN)/ruff check .
@@ -52,7 +61,7 @@ crash: $(READY) ## Kill a working process 1,000 times and more; nothing may be l
 	@$(BIN)/python -m tests.harness.crash --kills 1000
 
 soak-families: $(MODEL) ## Families of runs: disturbed at random by two workers, and killed anywhere
-	@$(BIN)/python -m pytest -q -m soak
+	@$(BIN)/python -m pytest -q -m "soak and not web"
 
 soak-docs: $(READY) ## 50 processes, 100,000 updates of one folder of documents, random kills
 	@$(BIN)/python -m tests.harness.document_crash --processes 50 --updates 100000
@@ -78,6 +87,9 @@ fuzz-documents: $(READY) ## 15,000 mutated documents and messages
 
 fuzz-replies: $(READY) ## 150,000 mutated replies of model servers
 	@$(BIN)/python -m tests.harness.mutated_replies --count 150000
+
+soak-web: $(READY) ## The web desk under load: 2,000 hostile texts, 50 idle streams, 5,000 connects, 20,000 records
+	@$(BIN)/python -m pytest -q -m "web and soak" tests/web
 
 soak-server: $(READY) ## Run against every mode of a hostile model server, and print a table
 	@$(BIN)/python -m tests.harness.hostile_matrix
