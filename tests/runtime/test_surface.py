@@ -45,6 +45,30 @@ def test_a_grandchilds_question_appears_in_the_chat_and_on_the_desk(tmp_path: Pa
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(
+    ("draft", "shown"),
+    [
+        ("# Draft\n\nA list.\n", "# Draft\n\nA list.\n\nIs it good?"),
+        ("x" * 5_000, f"{'x' * 4_000}…\n\n(1,000 more characters are on the desk.)\n\nIs it good?"),
+    ],
+)
+def test_a_question_about_a_document_shows_the_document_in_the_chat(tmp_path: Path, draft: str, shown: str) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work(world.family())
+            review = AskPerson(question="Is it good?", document=4, choices={"pass": "", "edit": ""}, edit="edit")
+            reviewed = {"flow": Errands(rounds=((AskPerson(question="What is the draft?"),), (review,)))}
+            await world.start_definition("chat", CHAT, children=reviewed)
+            await world.until("chat", lambda view: bool(view.run.state.asked))
+            await world.engine.hear("chat", draft, id="m1")
+            first = (await world.engine.look("chat")).run.state.asked
+            await world.until("chat", lambda view: view.run.state.asked > first)
+            spoke = [event for event in await world.events("chat") if isinstance(event, ChildSpoke)][-1]
+            assert (spoke.ask, spoke.text) == (review, shown)
+
+    asyncio.run(story())
+
+
 def test_words_in_the_chat_answer_the_grandchild(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:

@@ -16,6 +16,9 @@ from ripstop.runtime.engine import Engine
 from ripstop.runtime.failpoints import failpoint
 from ripstop.runtime.performers import Kind, Refused, Request
 
+LONGEST_SHOWN = 4_000
+"""Characters of a document that are shown with a question about it in an ancestor; the desk shows all of it."""
+
 
 class DeliveredMessage(Struct, frozen=True):
     run_id: str
@@ -46,16 +49,17 @@ class Messages:
             return None  # a question that is on the desk, and nowhere else; or one that was answered meanwhile
         ancestor, started = run.started.surface
         ask = command if isinstance(command, AskPerson) else None
-        blobs: dict[str, bytes] = {}
+        text, blobs = request.text, dict[str, bytes]()
         if ask and ask.document:
             record = (await self._engine.journal.read(request.run_id, after=ask.document - 1, most=1))[0]
-            body = self._engine.style(run).document(record).encode()
+            document = self._engine.style(run).document(record)
+            text, body = _with_document(ask.question, document), document.encode()
             blobs[digest_of(body)] = body
         spoke = ChildSpoke(
             command=started,
             run=request.run_id,
             number=request.number,
-            text=request.text,
+            text=text,
             ask=ask,
             document=next(iter(blobs), ""),
         )
@@ -87,3 +91,11 @@ class Messages:
 
     async def probe(self, request: Request) -> Answer | None:
         return None
+
+
+def _with_document(question: str, document: str) -> str:
+    """A question with what it is about, for a reader who sees nothing but its words."""
+    shown, left = document.strip(), len(document.strip()) - LONGEST_SHOWN
+    if left > 0:
+        shown = f"{shown[:LONGEST_SHOWN]}…\n\n({left:,} more characters are on the desk.)"
+    return f"{shown}\n\n{question}" if shown else question

@@ -196,6 +196,24 @@ def test_what_a_flow_says_and_asks_appears_in_the_chat_and_the_reply_answers_it(
     assert (story.statuses, story.asked) == (["ready"], [])
 
 
+def test_a_chat_does_not_offer_to_edit_the_document_of_a_flow() -> None:
+    story = Story().hear("which size")
+    choices = {"pass": "Accept it", "edit": "Change it", "feedback": ""}
+    spoke(story, AskPerson(question="Is it good?", choices=choices, edit="edit"), "# Draft\n\nIs it good?")
+    assert story.said[1] == "- pass: Accept it\n- feedback"
+    assert story.hear("edit").said == ["'edit' needs the edited document."]
+
+
+def test_a_superseded_flow_that_asks_is_at_work_again() -> None:
+    story = Story().hear("which size")
+    assert story.hear("and another thing").statuses == ["cancelled"]
+    assert spoke(story, AskPerson(question="Wide?")).statuses == ["processing"]
+    story.hear("yes")
+    story.answer(Said())
+    story.tell(RunFinished(run="s.1", outcome="completed", because="done"))
+    assert story.statuses[0] == "ready" and story.state.heard, "the other message is answered next"
+
+
 def test_a_reply_to_a_question_that_was_answered_elsewhere_is_an_ordinary_message() -> None:
     story = Story().ready().hear("which size")
     spoke(story, AskPerson(question="Wide?"))

@@ -254,9 +254,13 @@ def _answer_flow(step: Step[SessionState], words: str) -> None:
 
 
 def _spoken(step: Step[SessionState], spoke: ChildSpoke) -> None:
+    ask = spoke.ask
+    if ask and step.state.status == "cancelled":
+        step.record(StatusChanged("processing"))  # what has superseded the flow's pass waits for its answer
     pass_on(step, step.number, saying.FLOW)
-    if spoke.ask and spoke.ask.choices:
-        choices = spoke.ask.choices.items()
+    if ask and ask.choices:
+        # a document is edited on the desk, not in a chat
+        choices = [(choice, label) for choice, label in ask.choices.items() if choice != ask.edit]
         say(
             step,
             "\n".join(f"- {choice}: {label}" if label else f"- {choice}" for choice, label in choices),
