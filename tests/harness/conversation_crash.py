@@ -34,8 +34,8 @@ from tests.harness.conversation_checks import answer_doubts, check, engine_in, j
 from tests.harness.conversation_world import RETRY, TIMER, Server, World, make_world
 
 AT_RANDOM = "(at random)"
-CHAINS = 2
-"""Side by side."""
+CHAINS = 4
+"""Side by side: most of a chain's time is spent waiting, for timers and for requests that are sent again."""
 USERS = 24
 MOMENT = 1.0
 """Seconds within which a server is killed at random, counted, mostly, from when it listens."""
