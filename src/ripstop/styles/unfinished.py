@@ -11,6 +11,8 @@ Everything is one pass: each piece is read once, and only what cannot be decided
 import re
 from functools import cache
 
+import msgspec
+
 _PLAIN = re.compile(r"(?:[^{`<]++|<(?=[^tT]))++")
 _RUN = re.compile(r'[^"\\]+')
 _SKIPPED = re.compile(r'[^"{}\[\],:\\]+')
@@ -22,6 +24,8 @@ _OPENING = re.compile(r"\{\s*")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([^u]))", re.DOTALL)
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_text = msgspec.json.Decoder(str).decode
 LONGEST_HELD = 200
 """Characters that are held back at most; then they are prose."""
 
@@ -33,8 +37,10 @@ class UnfinishedReply:
         """`key`: the field of the object whose text is for people."""
         self._shown = key
         self._usual = _usual(key)
+        self._named = f'"{key}"'
         self._held = ""
         self._step = self._prose
+        self._is_new = True
         self._depth = 0
         self._key = ""
         self._is_value = False
@@ -45,6 +51,12 @@ class UnfinishedReply:
 
     def add(self, piece: str) -> str:
         """The words for people in this piece; empty while it has none."""
+        if self._is_new:
+            self._is_new = False
+            words = self._whole(piece)
+            if words is not None:
+                self._step = self._after
+                return words
         text, self._held, said = self._held + piece, "", list[str]()
         at = 0
         while at < len(text):
@@ -55,6 +67,19 @@ class UnfinishedReply:
                 break
             at = end
         return "".join(said)
+
+    def _whole(self, text: str) -> str | None:
+        """The words of a reply that is nothing but one object, as most are; `None` for any other.
+
+        Read at once, because every reply of a long run is read for its outline.
+        """
+        if not (text.startswith('{"') and text.endswith("}")) or text.count(self._named) != 1:
+            return None
+        try:
+            value = bytes(_decode_object(text).get(self._shown, b""))
+            return _decode_text(value) if value.startswith(b'"') else ""
+        except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+            return None
 
     def _prose(self, text: str, at: int, said: list[str]) -> int:
         plain = _PLAIN.match(text, at)
