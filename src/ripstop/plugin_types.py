@@ -90,10 +90,32 @@ class FoundWork(NamedTuple):
     """What the person should know about it."""
 
 
+class RestartPlan(NamedTuple):
+    """What restarting a project at a stage does. Paths are those that people see in its folder."""
+
+    stage: str
+    removed: tuple[str, ...]
+    """What is made again; it is kept in a backup."""
+    kept: tuple[str, ...]
+    repeated: tuple[str, ...]
+    """The stages that run again."""
+    missing: tuple[str, ...]
+    """What the stage reads and is not there."""
+
+
 class StyleProjects(Protocol):
     """Work that belongs to a folder rather than to a run: `ripstop resume` there means it."""
 
     def is_project(self, folder: "Path") -> bool: ...
+
+    async def plan_restart(self, app: "App", folder: "Path", stage: str) -> RestartPlan:
+        """Say what `restart` would do; nothing is changed. Raises `UsageError`."""
+
+    async def restart(self, app: "App", folder: "Path", stage: str, change: str, key: str) -> str:
+        """Restart the project at a stage; returns the run that does it.
+
+        With the same key it is restarted once, however often this is called. Raises `UsageError`.
+        """
 
     async def resume(self, app: "App", folder: "Path") -> FoundWork:
         """Find the run that the project continues with; start one if there is none. Raises `UsageError`."""

@@ -180,7 +180,9 @@ class Plugins:
 
     def project_in(self, folder: "Path") -> StyleProjects | None:
         """What knows the project that a folder is; none if it is not one."""
-        found: tuple[StyleProjects, ...] = self._imported("projects", ("is_project", "resume"))
+        found: tuple[StyleProjects, ...] = self._imported(
+            "projects", ("is_project", "resume", "plan_restart", "restart")
+        )
         return next((one for one in found if one.is_project(folder)), None)
 
     @property

@@ -329,12 +329,13 @@ def test_w38_the_rail_shows_which_stage_asked_for_the_restart(shop: Shop, visit)
     window.check()
 
 
-def test_w38_a_restart_says_why_and_with_which_command(shop: Shop, visit) -> None:
+def test_w38_a_restart_says_why_and_leads_to_what_it_removes(shop: Shop, visit) -> None:
     window = visit(shop.server)
     page = window.open("/runs/sent-back")
     told = page.locator("[data-piece=verdict]").inner_text()
     assert "asks for a restart at 'prd': a requirement is missing" in told
-    assert page.locator("[data-piece=verdict] code").inner_text() == "ripstop modify --from prd"
+    link = page.locator("[data-piece=verdict] a.b", has_text="Restart at prd")
+    assert link.get_attribute("href") == "/runs/sent-back/restart?stage=prd"
     window.check()
 
 

@@ -4,14 +4,17 @@ A run in the journal that has not ended, or can be resumed, is continued. Otherw
 the first stage of a new run (`starting.py`).
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ripstop.app import new_id
 from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.pipeline.flows import default_flow
 from ripstop.definitions.reader import Environment
-from ripstop.kernel.errors import RunNotFound, UsageError
-from ripstop.plugin_types import FoundWork
+from ripstop.kernel.errors import RunAlreadyStarted, RunNotFound, UsageError
+from ripstop.performers.pipeline.store import COWORK
+from ripstop.plugin_types import FoundWork, RestartPlan
 from ripstop.runtime.ports import RunQuery
 from ripstop.settings.settings_file import Settings
 from ripstop.styles.pipeline.definition import Pipeline
@@ -105,6 +108,25 @@ class DeliveryProjects:
         told = (f"removes  .cowork/{path}  (kept in .cowork/backups)" for path in removed)
         return FoundWork(run.id, (*_notes(start), *told))
 
+    async def plan_restart(self, app: "App", folder: Path, stage: str) -> RestartPlan:
+        flow = ProjectFlow(app.plugins, await flow_of(app.engine, folder))
+        plan = plan_modify(folder, flow.pipeline, stage)
+        removed, missing = ([f"{COWORK}/{path}" for path in paths] for paths in (plan.removed, plan.missing_inputs))
+        return RestartPlan(stage, tuple(removed), tuple(plan.kept_code), tuple(plan.rerun), tuple(missing))
+
+    async def restart(self, app: "App", folder: Path, stage: str, change: str, key: str) -> str:
+        flow = ProjectFlow(app.plugins, await flow_of(app.engine, folder))
+        run_id = new_id(flow.workflow.name, key)
+        if await app.engine.journal.run(run_id) is not None:
+            return run_id
+        plan_modify(folder, flow.pipeline, stage)  # refuses what cannot be restarted
+        await end_last_run(app.engine, folder, stage)
+        values = {"mode": "modify", "stage": stage, **({"change": change} if change else {})}
+        idea, model = session_of(folder).idea, await model_of(app.engine, folder, app.settings)
+        with suppress(RunAlreadyStarted):  # another process was asked the same, with other words
+            await app.start(flow.workflow, idea, workspace=folder, values=values, key=key, model=model)
+        return run_id
+
 
 class LastRun(NamedTuple):
     """The run that worked on a project last, as far as this journal knows it."""
@@ -116,6 +138,15 @@ class LastRun(NamedTuple):
 async def last_run(engine: "Engine", folder: Path) -> LastRun:
     view = await _run(engine, session_of(folder).run)
     return LastRun(view.run.id, bool(view.run.ended)) if view is not None else LastRun()
+
+
+async def end_last_run(engine: "Engine", folder: Path, stage: str) -> str:
+    """Cancel the run that works on a project, because the project is restarted; returns it, or empty for none."""
+    last = await last_run(engine, folder)
+    if not last.run_id or last.has_ended:
+        return ""
+    await engine.cancel(last.run_id, because=f"the project is restarted at {stage}")
+    return last.run_id
 
 
 async def _run(engine: "Engine", run_id: str) -> "View | None":

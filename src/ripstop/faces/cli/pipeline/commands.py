@@ -77,7 +77,7 @@ def modify(
     from ripstop.plugins import installed
     from ripstop.services.pipeline.modifying import plan_modify
     from ripstop.services.pipeline.project import session_of
-    from ripstop.services.pipeline.runs import ProjectFlow, flow_of, last_run, model_of
+    from ripstop.services.pipeline.runs import ProjectFlow, end_last_run, flow_of, model_of
 
     if undo:
         if stage or change:
@@ -107,10 +107,8 @@ def modify(
     idea = session_of(here).idea
 
     async def end_the_one_before(app: "App") -> None:
-        last = await last_run(app.engine, here)
-        if last.run_id and not last.has_ended:
-            await app.engine.cancel(last.run_id, because=f"the project is restarted at {stage}")
-            say(f"{last.run_id} is cancelled: the project is restarted.", err=True)
+        if cancelled := await end_last_run(app.engine, here, stage):
+            say(f"{cancelled} is cancelled: the project is restarted.", err=True)
 
     start_and_follow(options, settings, chosen.workflow, idea, here, values, end_the_one_before)
 

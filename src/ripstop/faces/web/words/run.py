@@ -88,7 +88,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "way.raise": ("Raise {what} by", "提高{what}"),
     "way.fork_at": ("Fork at the last progress, {n}", "从最近的进展（{n}）分叉"),
     "way.fork_again": ("Fork, and ask again", "分叉并重新询问"),
-    "way.restart": ("A new run has to begin at {stage}:", "需要从 {stage} 重新开始："),
+    "way.restart": ("Restart at {stage} …", "从 {stage} 重新开始…"),
     "fork.title": ("Fork {run}", "分叉 {run}"),
     "fork.at": ("At record", "在记录"),
     "fork.at.how": (
@@ -113,6 +113,19 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "fork.do": ("Fork", "分叉"),
     "fork.done": ("Forked from {run}.", "已从 {run} 分叉。"),
+    "restart.title": ("Restart at {stage}", "从 {stage} 重新开始"),
+    "restart.what": (
+        "A new run begins at {stage}, in {folder}. What is removed is kept in .cowork/backups; "
+        "ripstop modify --undo puts it back.",
+        "新的运行将在 {folder} 中从 {stage} 开始。被移除的文件保存在 .cowork/backups；ripstop modify --undo 可以恢复。",
+    ),
+    "restart.removes": ("Removes", "移除"),
+    "restart.keeps": ("Keeps", "保留"),
+    "restart.missing": ("Missing", "缺少"),
+    "restart.repeats": ("Repeats", "重做"),
+    "restart.change": ("What should change", "需要改动什么"),
+    "restart.do": ("Restart at {stage}", "从 {stage} 重新开始"),
+    "restart.done": ("The project is restarted.", "项目已重新开始。"),
     "cancel.title": ("Cancel {run}", "取消 {run}"),
     "cancel.ask": ("Cancel {run}?", "取消 {run}？"),
     "cancel.what": (
