@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.visible_text import visible, visible_json, visible_line
+from ripstop.visible_text import pieces, visible, visible_json, visible_line, without_hidden
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()))  # surrogates, too
 
@@ -25,8 +25,12 @@ ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()))  # surrogates,
         ("a\u200bb\ufeffc\xadd", r"a\u200bb\ufeffc\xadd"),
         ("hi\U000e0068\U000e0069", r"hi\U000e0068\U000e0069"),
         ("\ud83d x \udcff", r"\ud83d x \udcff"),
-        ("a\u200d\u200c\u200db", "a\u200d\\u200c\\u200db"),
-        ("x\ufe0f\ufe01\U000e0101", "x\ufe0f\\ufe01\\U000e0101"),
+        ("海\u200d\u200c\u200db", "海\u200d\\u200c\\u200db"),
+        ("海\ufe0f\ufe01\U000e0101", "海\ufe0f\\ufe01\\U000e0101"),
+        ("a\u200cdmin \u200d", r"a\u200cdmin \u200d"),
+        ("o\U000e0141k\ufe01 n\ufe0fo", r"o\U000e0141k\ufe01 n\ufe0fo"),
+        ("1\U000e0141 \ufe0f.\ufe00", r"1\U000e0141 \ufe0f.\ufe00"),
+        ("a\u034fb", r"a\u034fb"),
     ],
 )
 def test_writes_out_what_acts_or_hides(raw: str, shown: str) -> None:
@@ -35,7 +39,16 @@ def test_writes_out_what_acts_or_hides(raw: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["海 夜 葛\U000e0100", "👨\u200d👩\u200d👧 ❤\ufe0f", "می\u200cخواهم", "Zoë e\u0301", "שלום", "→ ● … \\x1b"],
+    [
+        "海 夜 葛\U000e0100",
+        "👨\u200d👩\u200d👧 ❤\ufe0f",
+        "می\u200cخواهم",
+        "Zoë e\u0301",
+        "שלום",
+        "→ ● … \\x1b",
+        "1\ufe0f\u20e3 ©\ufe0f",
+        "ᠠ\u180b",
+    ],
 )
 def test_keeps_ordinary_text_as_it_is(text: str) -> None:
     assert visible(text) == visible_line(text) == text
@@ -52,6 +65,17 @@ def test_leaves_nothing_that_acts(text: str) -> None:
         assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp")]
         assert not re.search("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]", shown)
         assert visible(shown) == shown
+
+
+HIDING = st.text(alphabet="a海❤1\u200b\u200c\u200d\ufe00\ufe0f\U000e0101\u202e\n ")
+
+
+@given(HIDING, HIDING)
+def test_what_is_shown_is_shown_the_same_again_wherever_it_is_put(text: str, before: str) -> None:
+    assert visible(visible(text)) == visible(text)
+    assert visible(f"{before}\n{visible(text)}").endswith(visible(text))
+    assert "".join(piece for piece, _ in pieces(text)) == visible(text)
+    assert "".join(piece for piece, is_hidden in pieces(text) if not is_hidden) == without_hidden(text)
 
 
 @given(st.lists(ANY_TEXT))
