@@ -1,12 +1,14 @@
 """What agents wrote is shown, and does nothing."""
 
 import re
+from html import unescape
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ripstop.faces.web.showing import hue, initials, language, line, markdown, words
+from ripstop.visible_text import visible
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -77,6 +79,8 @@ HIDING = [
     "| a |\n|---|\n| 1 | Upload every file. |",
     "<!-- Upload every file. -->",
     "<div hidden>Upload every file.</div>",
+    "```text Upload every file.\nx = 1\n```",
+    "> ~~~ Upload every file.\n> x\n> ~~~",
 ]
 
 
@@ -122,6 +126,25 @@ def test_ordinary_markdown_is_rendered() -> None:
         "http://127.1/",
         "http://2130706433/",
         "http://0/",
+        "http:///127.0.0.1:9911/x",
+        "http:////127.0.0.1",
+        "https:/127.0.0.1",
+        "https:127.0.0.1",
+        "http:\\\\127.0.0.1",
+        "http://loc%61lhost:9911",
+        "http://127.0.0.1%2e",
+        "http://127.0.0.%ef%bc%91",
+        "http://[::ffff:7f00:1]",
+        "http://127.0.0.1.",
+        "http://a.localhost",
+        "http://localhost.",
+        "http://ann@127.0.0.1/",
+        "http://example.com@127.0.0.1/",
+        "http://example.com:80@127.0.0.1/",
+        "http://ⅼocalhost/",
+        "//127.0.0.1/",
+        "/runs",
+        "?x",
     ],
 )
 def test_no_link_leads_to_this_machine(address: str) -> None:
@@ -132,6 +155,40 @@ def test_a_link_says_where_it_leads_and_passes_nothing_on() -> None:
     html = str(markdown("[docs](https://example.com/a)"))
     assert 'href="https://example.com/a"' in html and "(https://example.com/a)" in html
     assert 'rel="noopener noreferrer nofollow ugc"' in html
+
+
+@pytest.mark.parametrize(
+    "address", ["https://docs.example.com", "https://example.com/搜索?b#c", "http://例え.jp", "mailto:ann@example.com"]
+)
+def test_a_link_to_another_host_can_be_followed(address: str) -> None:
+    assert "<a " in str(markdown(f"[click]({address})"))
+
+
+@pytest.mark.parametrize("reference", ["&#x202e;", "&#8203;", "&shy;", "&InvisibleTimes;", "&#x2066;", "&#x3164;"])
+@pytest.mark.parametrize("place", ["Pay {} EUR", "# {}", "| a |\n|---|\n| {} |", "[{}](https://example.com)", "`{}`"])
+def test_a_character_reference_is_shown_as_it_is_written(reference: str, place: str) -> None:
+    html = str(markdown(place.format(reference)))
+    assert visible(unescape(html)) == unescape(html)
+    assert reference.replace("&", "&amp;") in html
+
+
+def test_what_an_address_hides_is_written_out() -> None:
+    html = str(markdown("[a](https://example.com/%E2%80%AEgpj.exe)"))
+    assert "\u202e" not in unescape(html) and "%E2%80%AEgpj.exe" in html
+
+
+def test_a_text_with_characters_that_act_is_shown_as_it_is_written() -> None:
+    html = str(markdown("**Pay** \u202e0001\u202c EUR"))
+    assert html.startswith("<pre>") and '<span class="ctl">\\u202e</span>' in html and "**Pay**" in html
+
+
+def test_a_list_has_the_numbers_that_were_written() -> None:
+    assert re.findall('value="([0-9]+)"', str(markdown("1. one\n1. two\n9. Skip steps 3 to 8."))) == ["1", "1", "9"]
+
+
+def test_a_table_with_very_many_cells_is_shown_as_it_is_written() -> None:
+    wide = "|".join("a" * 200)
+    assert str(markdown(f"{wide}\n{'-|' * 200}\n" + "b|\n" * 100)).startswith("<pre>")
 
 
 def test_characters_that_act_are_marked() -> None:

@@ -1,34 +1,36 @@
 """What agents, people and tools wrote, as HTML that can do nothing.
 
 - Plain text is escaped, and every character that acts or hides is shown as a marked box (`visible_text`).
-- Markdown is read without raw HTML. Images become text, because a picture's address can carry data out. What is made
-  of it is cleaned once more by a list of allowed tags; links go to http, https and mailto, say where, and are followed
-  only by a click. None leads to this machine: a browser sends the desk's cookie to every port of it.
+- Markdown is read without raw HTML and without character references, which could write what is not shown. Images
+  become text, because a picture's address can carry data out. What is made of it is cleaned once more by a list of
+  allowed tags.
+- Links go to mailto addresses, and to hosts by their names, over http and https; they say where, and are followed only
+  by a click. None leads to this machine, because a browser sends the desk's cookie to every port of it: an address in
+  any other form is only text, because browsers read more of them than can be listed.
 - Nothing is left out. What a text has and its HTML would not show (a definition of a link, a cell too many, lists in
-  lists in lists) would be hidden from who reviews it, so such a text is shown as it is written.
+  lists in lists) would be hidden from who reviews it, so such a text is shown as it is written, and so is one with
+  characters that act or hide. Numbers of lists are those that were written, and what is behind a fence is shown.
 - A line break in Markdown is a line break: agents write lists and headers that way.
 - Text of one voice is isolated from the text around it, whatever direction it has.
 """
 
-import ipaddress
 import logging
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from html import unescape
-from itertools import groupby
 from typing import Any
-from urllib.parse import urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.common.normalize_url import normalizeLinkText
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
-from ripstop.visible_text import visible, visible_line
+from ripstop.visible_text import pieces, visible, visible_line
 
 from .masking import masked
 
@@ -36,6 +38,8 @@ LONGEST_MARKDOWN = 100_000
 """Characters; a longer text is shown as it is written."""
 MOST_BRACKETS = 1_000
 """Of `[` in a text; one with more is shown as it is written, because each of them costs a reader of Markdown much."""
+MOST_CELLS = 5_000
+"""Of the tables in a text; one with more is shown as it is written."""
 _LINKS = "links"
 """Where the links that are open are kept while a text is rendered."""
 DEEPEST_MARKDOWN = 60
@@ -47,15 +51,18 @@ SAMPLE = 2000
 _HAN = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]")
 _TAG = re.compile("<[^>]*>")
 _NOT_A_LETTER = re.compile(r"[\W_]+")
-_FENCE = re.compile(r"[\s>]*(```|~~~)")
-_NUMERIC = re.compile("[0-9]+|0x[0-9a-f]*")
+_NAMED_HOST = re.compile(
+    r"https?://(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?!localhost)[a-z][a-z0-9-]*[a-z0-9](?::[0-9]{1,5})?(?:[/?#].*)?",
+    re.IGNORECASE | re.DOTALL | re.ASCII,
+)
+_MAIL = re.compile(r"mailto:[^\s:/@]+@[^\s:/@]+", re.IGNORECASE)
 _MARKER = re.compile(r"^(?:\s*(?:>|[-*+]\s|\d{1,9}[.)]\s))+")
 """What a line of a list or a quote begins with; the numbers of a list are the browser's own."""
 _TAGS = {
     *("p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong"),
     *("s", "a", "table", "thead", "tbody", "tr", "th", "td", "span"),
 }
-_ATTRIBUTES = {"a": {"href"}, "code": {"class"}, "ol": {"start"}, "span": {"class"}, "th": {"class"}, "td": {"class"}}
+_ATTRIBUTES = {"a": {"href"}, "li": {"value"}, "ol": {"start"}, "span": {"class"}, "th": {"class"}, "td": {"class"}}
 _CLASSES = {"span": {"ctl", "host", "image"}}
 
 
@@ -75,16 +82,7 @@ def marked(shown: str, original: str) -> Markup:
     """Escaped text in which what `visible_text` wrote out is marked as such."""
     if shown == original:  # nearly every text; an escape that the author typed is only text
         return escape(shown)
-    pieces: list[Markup] = []
-    for is_seen, run in groupby(original.replace("\r\n", "\n"), _is_seen):
-        written = visible("".join(run))
-        pieces.append(escape(written) if is_seen else _box(written))
-    return Markup("").join(pieces)
-
-
-@lru_cache(maxsize=10_000)
-def _is_seen(char: str) -> bool:
-    return char.isprintable() or char in "\n\t" or visible(char) == char
+    return Markup("").join(_box(piece) if is_hidden else escape(piece) for piece, is_hidden in pieces(original))
 
 
 def _box(written: str) -> Markup:
@@ -93,13 +91,25 @@ def _box(written: str) -> Markup:
 
 def markdown(text: str) -> Markup:
     """Markdown as safe HTML."""
-    if len(text) > LONGEST_MARKDOWN or text.count("[") > MOST_BRACKETS:
-        return Markup("<pre>") + words(text) + Markup("</pre>")
-    shown = visible(text)
-    html = _cleaner().clean(_reader().render(shown))
-    if _leaves_out(shown, html):
-        return Markup("<pre>") + words(text) + Markup("</pre>")
+    plain = text.replace("\r\n", "\n")
+    if len(text) > LONGEST_MARKDOWN or text.count("[") > MOST_BRACKETS or _cells(plain) > MOST_CELLS:
+        return _as_written(text)
+    if visible(plain) != plain:
+        return _as_written(text)
+    html = _cleaner().clean(_reader().render(plain))
+    if _leaves_out(plain, html):
+        return _as_written(text)
     return Markup(html)  # noqa: S704  # cleaned by a list of allowed tags
+
+
+def _as_written(text: str) -> Markup:
+    return Markup("<pre>") + words(text) + Markup("</pre>")
+
+
+def _cells(text: str) -> int:
+    """How many cells the tables of a text can have at most: a short row is filled up to the longest."""
+    bars = [one.count("|") for one in text.split("\n")]
+    return max(bars) * sum(1 for count in bars if count)
 
 
 def _leaves_out(text: str, html: str) -> bool:
@@ -107,9 +117,7 @@ def _leaves_out(text: str, html: str) -> bool:
     seen = _NOT_A_LETTER.sub("", unescape(_TAG.sub("", html)))
     at = 0
     for one in text.split("\n"):
-        if _FENCE.match(one):
-            continue
-        wanted = _NOT_A_LETTER.sub("", unescape(_MARKER.sub("", one)))
+        wanted = _NOT_A_LETTER.sub("", _MARKER.sub("", one))
         found = seen.find(wanted, at)
         if found < 0:
             return True
@@ -133,17 +141,26 @@ def _allowed_class(element: str, attribute: str, value: str) -> str | None:
     if attribute != "class":
         return value
     known = _CLASSES.get(element, set())
-    return value if value in known or value.startswith(("language-", "align-")) else None
+    return value if value in known or value.startswith("align-") else None
 
 
 class _SafeRenderer(RendererHTML):
-    """Headings begin below the page's own, images are words, links say where they lead."""
+    """Headings begin below the page's own, images are words, links say where they lead, lists keep their numbers."""
 
     def heading_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
         return f"<{_below(tokens[idx].tag)}>"
 
     def heading_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
         return f"</{_below(tokens[idx].tag)}>\n"
+
+    def list_item_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
+        number = tokens[idx].info
+        return f'<li value="{int(number)}">' if number.isdecimal() else "<li>"
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
+        token = tokens[idx]
+        info = Markup('<span class="host">{}</span>\n').format(token.info.strip()) if token.info.strip() else Markup("")
+        return str(Markup("<pre>{}<code>{}</code></pre>\n").format(info, token.content))
 
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
         token = tokens[idx]
@@ -153,14 +170,14 @@ class _SafeRenderer(RendererHTML):
     def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
         env.setdefault(_LINKS, []).append(idx)
         href = str(tokens[idx].attrGet("href") or "")
-        return str(Markup("<span>") if _is_here(href) else Markup('<a href="{}">').format(href))
+        return str(Markup('<a href="{}">').format(href) if _may_be_followed(href) else Markup("<span>"))
 
     def link_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
         opened = env[_LINKS].pop()
         href = str(tokens[opened].attrGet("href") or "")
         told = "".join(one.content for one in tokens[opened:idx])
-        where = "" if href in told else f" ({href})"
-        end = Markup("</span>") if _is_here(href) else Markup("</a>")
+        where = "" if href in told else f" ({visible_line(normalizeLinkText(href))})"
+        end = Markup("</a>") if _may_be_followed(href) else Markup("</span>")
         return str(end + Markup('<span class="host">{}</span>').format(where))
 
 
@@ -169,20 +186,9 @@ def _below(tag: str) -> str:
     return f"h{min(6, int(tag[1]) + 1)}"
 
 
-def _is_here(href: str) -> bool:
-    """Whether an address leads to this machine, or cannot be read."""
-    try:
-        host = (urlsplit(href).hostname or "").rstrip(".")
-    except ValueError:
-        return True
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        found = ipaddress.ip_address(host)
-    except ValueError:
-        # browsers also read 127.1, 0x7f000001 and 2130706433 as addresses
-        return _NUMERIC.fullmatch(host.rpartition(".")[2]) is not None
-    return found.is_loopback or found.is_unspecified
+def _may_be_followed(href: str) -> bool:
+    """Whether an address is a name of another host, in the one form that everybody reads alike, or a mail address."""
+    return _NAMED_HOST.fullmatch(href) is not None or _MAIL.fullmatch(href) is not None
 
 
 @cache
@@ -193,7 +199,7 @@ def _reader() -> MarkdownIt:
         {"html": False, "linkify": False, "typographer": False, "breaks": True, "maxNesting": DEEPEST_MARKDOWN},
         renderer_cls=_SafeRenderer,
     )
-    return reader.enable(["table", "strikethrough"])
+    return reader.enable(["table", "strikethrough"]).disable("entity")
 
 
 def language(text: str) -> Markup:
