@@ -93,6 +93,21 @@ def test_a_timer_fires_as_often_as_it_may() -> None:
         assert timers(fire(endless, "timer-0"))
 
 
+def test_quick_timers_slow_down_and_take_turns() -> None:
+    quick = Story(timers=[{"delay": 0.01, "message": f"Hm {n}?", "max_triggers": 0} for n in range(3)]).ready()
+    pauses = []
+    for _ in range(9):
+        fire(quick, "timer-0")
+        pauses += [command.after for command in quick.asked if isinstance(command, SetTimer)]
+    assert pauses == [3.0, 6.0, 12.0, 24.0, 48.0, 96.0, 180.0, 180.0, 180.0]
+
+
+def test_a_timer_of_minutes_keeps_its_pace_however_often_it_fires() -> None:
+    slow = Story(timers=[{"delay": 300, "message": "Still there?", "max_triggers": 0}]).ready()
+    for _ in range(12):
+        assert fire(slow, "timer-0").asked == [SetTimer("timer-0: Still there?", 300.0)]
+
+
 @pytest.mark.req("S2-67")
 def test_the_tool_of_a_timer_is_called_and_no_model_is_asked_after_it() -> None:
     story = Story(timers=[{"delay": 5, "action": action("TOOL", "order_status", id="A1")}]).ready()

@@ -44,6 +44,8 @@ MANNERS = """\
 Ask one question at a time. Use at most two sentences. State only what the texts above and the results of actions say. \
 If the message is unclear, ask; if it stays unclear, hand over to a person."""
 
+_INDENTED = "\n    "
+"""Before every line of a message but its first, so that no user can write lines of others."""
 DECISION: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -186,7 +188,7 @@ def _history(lines: list[ChatLine]) -> str:
     kept: list[str] = []
     left = MOST_HISTORY
     for line in reversed(lines):
-        words = f"{told[line.speaker]}: {line.text}"
+        words = f"{told[line.speaker]}: {_INDENTED.join(line.text.splitlines())}"
         left -= len(words)
         if left < 0:
             break

@@ -9,8 +9,9 @@ from .state import SessionState
 
 LONGEST_NAME = 200
 """Characters of what a timer says that are in its name."""
-SHORTEST_PAUSE = 1.0
-"""Seconds between two times that one timer fires: a plan that a model has written must not flood the user."""
+SHORTEST_PAUSE, MINUTE = 1.0, 60.0
+"""Seconds between two times that one timer fires: at first, and after a few times. A plan that a model has written must
+not flood the user."""
 
 
 def set_all(step: Step[SessionState]) -> None:
@@ -30,7 +31,15 @@ def set_again(step: Step[SessionState], name: str) -> None:
     """A timer that has fired runs again only if it may; the others run on."""
     rule = timer_rule(step.state, name)
     if rule and not step.state.closed and (not rule.max_triggers or step.state.fired.get(name, 0) < rule.max_triggers):
-        step.ask(SetTimer(name=name, after=max(rule.delay, SHORTEST_PAUSE)))
+        step.ask(SetTimer(name=name, after=_pause(step.state, rule, step.state.fired.get(name, 0))))
+
+
+def _pause(state: SessionState, rule: TimerRule, fired: int) -> float:
+    """How long a timer waits after it has fired so often: as its rule says, but quick ones slow down and take turns."""
+    if rule.delay >= MINUTE:
+        return rule.delay
+    quick = sum(one.delay < MINUTE for one in (state.plan.timers if state.plan else None) or ())
+    return max(rule.delay, quick * min(MINUTE, SHORTEST_PAUSE * 2.0 ** max(0, fired - 1)))
 
 
 def cancel_all(step: Step[SessionState], because: str) -> None:

@@ -71,9 +71,8 @@ def parts(run: Run[SessionState]) -> tuple[Part, ...]:
 
 
 def _user(state: SessionState) -> str:
-    """Who the user is: by the profile, or as the last message says."""
-    named = str(state.profile.get("name") or "")
-    return named or next((line.by for line in reversed(state.lines) if line.speaker == "user" and line.by), "")
+    """Who the user is, if the bot has been told. Who sent the messages can be a program that speaks for all users."""
+    return str(state.profile.get("name") or "")
 
 
 def notices(record: Record) -> tuple[Notice, ...]:
