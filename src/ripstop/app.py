@@ -161,8 +161,8 @@ class App(Continuing):
         raise UsageError("This app has no worker: it was opened with scope=None.")
 
     @asynccontextmanager
-    async def working(self, scope: Scope, admit: Admit | None = None) -> AsyncIterator[Worker]:
-        """Work on what the scope says, in this process. Runs that `admit` refuses are set aside."""
+    async def working(self, scope: Scope, admit: Admit | None = None, patient: bool = False) -> AsyncIterator[Worker]:
+        """Work on what the scope says. Runs that `admit` refuses are left; a full disk ends it, unless `patient`."""
         settings, engine = self.settings, self.engine
         agents = Agents(
             self.live,
@@ -194,6 +194,7 @@ class App(Continuing):
             rate_limit=RateLimit(settings.rate_limits),
             scope=scope,
             admit=admit,
+            patient=patient,
         )
         before = self._worker
         try:

@@ -1,6 +1,7 @@
 """What stops: a call whose run was cancelled, a worker that is told to, one that lost its lease or its journal."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -165,5 +166,48 @@ def test_a_journal_that_fails_makes_the_worker_give_up_and_say_why(tmp_path: Pat
             assert calls == 3, "nothing more was begun"
             assert len(answers(await world.events("r"))) == 2, "what was acknowledged is there"
             world.journal._writing.execute("PRAGMA max_page_count = 100000")
+
+    asyncio.run(story())
+
+
+def test_a_service_goes_on_when_a_full_disk_has_room_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            calls = 0
+
+            def fill(request: Request) -> AgentReplied:
+                nonlocal calls
+                calls += 1
+                if calls == 3:
+                    world.journal._writing.execute("PRAGMA max_page_count = 1")
+                return AgentReplied(text="x" * 50_000)
+
+            worker = await world.work({AskAgent: Does(fill)}, patient=True)
+            await world.start("r", *[(AGENT,)] * 9)
+            await until(lambda: calls == 3)
+            await asyncio.sleep(0.2)
+            assert worker.failure is None and len(answers(await world.events("r"))) == 2
+            world.journal._writing.execute("PRAGMA max_page_count = 100000")
+            await world.ended("r")
+            assert calls == 9, "what was performed while the disk was full is not performed again"
+
+    asyncio.run(story())
+
+
+def test_a_service_whose_disk_is_full_can_be_stopped(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+
+            def fill(request: Request) -> AgentReplied:
+                world.journal._writing.execute("PRAGMA max_page_count = 1")
+                return AgentReplied(text="x" * 50_000)
+
+            worker = await world.work({AskAgent: Does(fill)}, patient=True)
+            await world.start("r", (AGENT,))
+            await asyncio.sleep(0.2)
+            world.worker = None
+            async with asyncio.timeout(5):
+                with suppress(JournalError):  # it cannot give back what it has in hand
+                    await worker.stop(0)
 
     asyncio.run(story())

@@ -38,6 +38,7 @@ from .ports import Clock
 from .rate_limit import RateLimit, pause_before_retry
 from .requests import request_for
 from .soundness import UNUSABLE
+from .store_waiting import until_reachable
 from .words import words_of
 
 log = logging.getLogger("ripstop.worker")
@@ -63,6 +64,7 @@ class Hands:
         concurrency: int,
         attempts: int,
         backoff: float,
+        patient: bool = False,
     ) -> None:
         self._engine = engine
         self._journal = engine.journal
@@ -72,6 +74,7 @@ class Hands:
         self._attempts = attempts
         self._backoff = backoff
         self._rate_limit = rate_limit
+        self.waits_now: Callable[[], bool] = lambda: patient and not self.stopping
         self.began = 0
         """When the worker started. What was asked before was left by another process."""
         self._waiting: deque[Job] = deque()
@@ -85,10 +88,9 @@ class Hands:
         self._idle = asyncio.Event()
         self._idle.set()
         self.stopping = False
-        self.failure: BaseException | None = None
-        """Why it gave up, if it did: the journal cannot be written, say."""
+        self.failure: BaseException | None = None  # why it gave up, if it did
         self.on_room: Callable[[], None] = lambda: None
-        """Called when a command is done, so that there is room for another."""
+        """Called when there is room for another command."""
         self.on_unusable: Callable[[Job, Exception], Awaitable[None]] = _raise
         """Called with a command whose run, or one that it has to do with, cannot be worked on."""
         self.on_retry: Callable[[float], None] = lambda _: None
@@ -180,9 +182,9 @@ class Hands:
             running[job.number] = me
             following: list[Job] = []
             try:
-                fact = await self._carry_out(job)
-                if fact is not None:
-                    following = await self._tell(job, fact)
+                fact = await until_reachable(self.waits_now, self._carry_out, job)
+                if fact is not None:  # in hand until it is recorded, so nothing is performed again
+                    following = await until_reachable(self.waits_now, self._tell, job, fact)
             except (LeaseLost, RunForgotten) as lost:
                 log.warning("%s", lost)
                 return

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ripstop.kernel.errors import UsageError
+from ripstop.kernel.errors import Unreachable, UsageError
 from ripstop.kernel.events import Record
 from ripstop.kernel.run import Run
 
@@ -23,6 +23,7 @@ from .hands import MICROS, Hands
 from .jobs import Job
 from .ports import ClaimedCommand, Clock, Scope, Tree
 from .soundness import UNUSABLE
+from .store_waiting import STORE_PAUSE
 
 log = logging.getLogger("ripstop.worker")
 
@@ -87,7 +88,7 @@ class Sweeper:
             self.wake()
 
     async def _sweep_for_ever(self) -> None:
-        beat = self._clock()
+        beat, told = self._clock(), ""
         while not self._hands.stopping:
             try:
                 if self._clock() - beat >= HEARTBEAT * MICROS:
@@ -97,10 +98,21 @@ class Sweeper:
                 await self._cut_off_unneeded()
                 await self._sweep()
                 await self._sleep(beat)
+            except Unreachable as error:
+                if not self._hands.waits_now():
+                    return self._give_up(error)
+                if str(error) != told:
+                    log.warning("%s It is tried again every %g s.", error, STORE_PAUSE)
+                told = str(error)
+                await asyncio.sleep(STORE_PAUSE)
             except Exception as error:  # whatever it is: otherwise the end of the sweeping would go unnoticed
-                self._hands.give_up(error)
-                self._hands.abandon()
-                return
+                return self._give_up(error)
+            else:
+                told = ""
+
+    def _give_up(self, error: Exception) -> None:
+        self._hands.give_up(error)
+        self._hands.abandon()
 
     async def _cut_off_unneeded(self) -> None:
         if self._hands.busy:

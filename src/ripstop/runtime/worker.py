@@ -32,8 +32,12 @@ class Worker:
         rate_limit: RateLimit | None = None,
         scope: Scope = ALL,
         admit: Admit | None = None,
+        patient: bool = False,
     ) -> None:
-        """`admit` checks a run before the first of its commands that this worker finds is performed."""
+        """Args:
+        admit: Checks a run before the first of its commands that this worker finds is performed.
+        patient: Whether it goes on when a store that was unreachable works again, as a service must, or gives up.
+        """
         self._engine = engine
         self._clock = clock
         self.scope = scope
@@ -45,7 +49,7 @@ class Worker:
         limit = rate_limit or RateLimit()
         self.held = limit.held
         """Which providers get no calls now, for how many seconds."""
-        self._hands = Hands(engine, performers, clock, limit, concurrency, attempts, backoff)
+        self._hands = Hands(engine, performers, clock, limit, concurrency, attempts, backoff, patient)
         self._sweeper = Sweeper(engine, self._hands, clock, scope, self.offers, admit)
         self.dispatch = self._hands.dispatch
         self.withdraw = self._hands.withdraw

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,8 @@ async def working_on_everything(options: Options, settings: "Settings") -> "Asyn
         app.check_roles()
         app.attach(Path.cwd())
         await _readmit(app)
-        async with app.working(ALL, admit=lambda run: _check_allowed(app, run)) as worker:
+        admit = partial(_check_allowed, app)
+        async with app.working(ALL, admit, patient=True) as worker:
             yield app, worker
 
 

@@ -30,7 +30,6 @@ from ripstop.kernel.errors import (
     RipstopError,
     RunAlreadyStarted,
     RunNotFound,
-    Unreachable,
     UntrustedFolder,
     UsageError,
 )
@@ -52,7 +51,6 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (Conflict, 409),
     (UsageError, 422),
     (DefinitionError, 422),
-    (Unreachable, 423),
     (JournalError, 503),
     (RipstopError, 422),
 )

@@ -5,10 +5,14 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from ripstop.kernel.errors import JournalError, UsageError
+from ripstop.kernel.errors import JournalError, Unreachable, UsageError
 
 PATIENCE = 30.0
 """Seconds to wait for another process that has locked the file."""
+
+
+PASSING = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+"""Errors of a store that may work again later."""
 
 
 def primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
@@ -50,7 +54,8 @@ def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, opening: bool
     if code == sqlite3.SQLITE_CANTOPEN and os.path.isdir(path):
         advice = "is a folder, not a journal. Name a file with --store"
     said = str(error).partition("\n")[0]  # it can quote a whole value of a damaged file
-    return JournalError(f"The journal {path} {advice} (SQLite: {said}).")
+    kind = Unreachable if code in PASSING else JournalError
+    return kind(f"The journal {path} {advice} (SQLite: {said}).")
 
 
 class Explained:
