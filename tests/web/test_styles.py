@@ -344,7 +344,7 @@ def test_w38_a_restart_says_why_and_leads_to_what_it_removes(shop: Shop, visit) 
 
 async def write_documents(app: App, folder: Path) -> None:
     documents = await open_documents(app, folder, lambda trouble: None)
-    for name in ("till", "oven", "sign", "flour"):
+    for name in ("till", "oven", "sign", "flour", "lamp"):
         await documents.new(f"About the {name}", owner="ann", creator="bob", named=name)
         await app.wait(await documents.run_of(name))
 
@@ -422,6 +422,18 @@ def test_w39_a_document_that_was_edited_meanwhile_is_not_moved_on(shop: Shop, vi
     assert page.locator(".failure textarea").input_value() == "I take it.", "what was typed is kept"
     assert len(shop.world.events(sign.run, EditAccepted)) == 1
     assert "About the large sign" in window.open(sign.page).locator("article.prose").inner_text()
+
+
+def test_w39_the_page_of_a_document_follows_it(shop: Shop, visit) -> None:
+    lamp = Document(shop, "lamp")
+    window = visit(shop.server)
+    page = window.open(lamp.page)
+    assert "with ann" in page.locator(".sum").inner_text()
+    shown = shop.world.tell(lambda desk: length_of(desk, lamp.run))
+    assert shop.server.sign_in("ann").post(f"/runs/{lamp.run}/act/accept", {"seen": str(shown)}).status == 303
+    until(lambda: "in_progress" in page.locator(".sum").inner_text(), "the page shows that it was accepted")
+    assert page.get_by_role("link", name="Accept").count() == 0
+    window.check()
 
 
 def test_w39_an_edit_that_nobody_has_read_yet_is_not_overwritten(shop: Shop) -> None:

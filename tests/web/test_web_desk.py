@@ -557,6 +557,25 @@ def test_w17_an_answer_whose_server_was_killed_is_taken_once_when_it_is_sent_aga
     assert world.answers("shop") == [PersonAnswered(choice="feedback", text="Pictures.", by="ann")]
 
 
+def test_w17_words_that_found_no_server_are_still_in_the_form(tmp_path: Path, visit) -> None:
+    world = World(tmp_path)
+    world.tell(lambda desk: desk.review("shop", *DRAFTS))
+    server = world.serve(kind=IDLE)
+    window = visit(server)
+    page = window.open("/desk/shop/3")
+    page.fill("#text", "Pictures.")
+    server.kill()
+    with page.expect_event("requestfailed"):
+        page.get_by_role("button", name="Send feedback").click(no_wait_after=True)
+    with world.served(kind=IDLE, port=server.port):
+        page = window.open("/desk/shop/3")
+        assert page.locator("#text").input_value() == "Pictures."
+        with page.expect_navigation():
+            page.get_by_role("button", name="Send feedback").click()
+        assert window.open("/desk/shop/6").locator("#text").input_value() == "", "what was taken is not typed again"
+    assert world.answers("shop") == [PersonAnswered(choice="feedback", text="Pictures.", by="ann")]
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_w17_a_run_whose_server_was_killed_while_it_started_is_started_once(tmp_path: Path, point: str) -> None:
     world = World(tmp_path)

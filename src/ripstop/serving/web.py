@@ -222,6 +222,13 @@ async def _bots(app: "App", wanted: WebOptions) -> "StyleHttpFace | None":
     return await open_face(app, app.settings.serve.workflows, wanted.workflows)
 
 
+def _what_it_does(wanted: WebOptions) -> str:
+    if wanted.demo:
+        return "Its agents are scripted. Ctrl-C stops it, and the demonstration is gone."
+    works = "It only looks." if wanted.look_only else "It also works on every run and timer of this journal."
+    return f"{works} Ctrl-C stops; nothing is lost."
+
+
 def _tell_where(options: Options, wanted: WebOptions, address: str, desk: _Desk) -> None:
     """Say where the desk is, how to sign in, and what this process does; never the token itself."""
     served = list(desk.bots.served) if desk.bots else []
@@ -231,8 +238,7 @@ def _tell_where(options: Options, wanted: WebOptions, address: str, desk: _Desk)
         say("The desk is open. This address signs you in, once, within two minutes:", err=True)
         say(f"  {desk.link}", err=True)
         say(f"Later, sign in at {address} with the token in {desk.token}.", err=True)
-        works = "It only looks." if wanted.look_only else "It also works on every run and timer of this journal."
-        say(f"{works} Ctrl-C stops; nothing is lost.", err=True)
+        say(_what_it_does(wanted), err=True)
         if served:
             say(f"Serving {', '.join(served)} at {address}/conversations/.", err=True)
     warn_of_others(wanted.host)

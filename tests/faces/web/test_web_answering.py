@@ -332,6 +332,8 @@ def test_other_words_are_an_answer_only_where_the_question_takes_them(tmp_path: 
         choices = {"salt": "", "else": "Something else"}
         await desk.ask("open", AskPerson(question="Salt?", choices=choices, other="else"))
         await desk.ask("closed", AskPerson(question="Salt?", choices=choices))
+        empty = await desk.ann.post("/desk/open/3", {"choice": "else", "text": " \u200b"})
+        assert empty.status == 422 and "Say in your own words what “Something else” is." in empty.text
         assert (await desk.ann.post("/desk/open/3", {"text": "a pinch of both"})).status == 303
         assert await desk.answers("open") == [PersonAnswered(choice="else", text="a pinch of both", by="ann")]
         refused = await desk.ann.post("/desk/closed/3", {"text": "a pinch"})

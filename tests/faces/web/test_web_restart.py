@@ -20,11 +20,11 @@ def sent_back(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of a project whose check asked to begin again at the design, and its run."""
     folder = tmp_path_factory.mktemp("sent-back")
     call = {"tool": "goto_stage", "args": {"stage": "design", "reason": "the store has no limit"}}
-    kept = [one for one in lines() if one["agent"] != "check"]
-    check = [{"agent": "check", "reply": "", "calls": [call]}, {"agent": "check", "reply": "Go back."}]
+    replies = [one for one in lines() if one["agent"] != "check"]
+    replies += [{"agent": "check", "reply": "", "calls": [call]}, {"agent": "check", "reply": "Go back."}]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        code, result = deliver(write_script(folder, [*kept, *check]))
+        code, result = deliver(write_script(folder, replies))
     assert (code, result["outcome"]) == (5, "restart")
     return folder, result["run"]
 
@@ -81,7 +81,7 @@ def test_a_desk_that_only_looks_restarts_nothing(sent_back: tuple[Path, str]) ->
     async def story(desk: Desk) -> None:
         assert "/restart?" not in (await desk.ann.get(f"/runs/{run}")).html
         before = await runs(desk)
-        assert (await desk.ann.post(f"/runs/{run}/restart", {"stage": "design"})).status == 422
+        assert (await desk.ann.post(f"/runs/{run}/restart", {"stage": "design"})).status == 403
         assert await runs(desk) == before
 
     tell(folder, story, look_only=True)

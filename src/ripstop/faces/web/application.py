@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ripstop.http.refusals import RequestRefused
-from ripstop.kernel.errors import RipstopError, UsageError
+from ripstop.kernel.errors import RipstopError
 
 from .error_pages import error_response
 from .pages import (
@@ -142,8 +142,8 @@ class WebFace:
     def _handled(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         async def handle(request: Request) -> Response:
             try:
-                if self.site.look_only and request.method == "POST" and request.url.path not in READING_POSTS:
-                    raise UsageError("This desk was started with --look-only: nothing can be decided here.")
+                if self.site.look_only and (handler in DECIDING_PAGES or _decides(request)):
+                    raise RequestRefused(403, ONLY_LOOKS, "Start it without --look-only to decide.")
                 await self.site.note_cursor(request)
                 response = await handler(self.site, request)
             except (RequestRefused, RipstopError) as error:
@@ -164,3 +164,12 @@ class WebFace:
 
 READING_POSTS = ("/login", "/logout", "/look", "/health/verify")
 """What can be posted to a desk that only looks."""
+DECIDING_PAGES = frozenset(
+    (steering.fork_page, steering.cancel_page, steering.act_page, restarting.restart_page, starting.new_run_page)
+)
+"""Pages that are only good for deciding something."""
+ONLY_LOOKS = "This desk was started with --look-only: nothing can be decided here."
+
+
+def _decides(request: Request) -> bool:
+    return request.method == "POST" and request.url.path not in READING_POSTS

@@ -16,6 +16,7 @@ from ripstop.visible_text import visible_line
 
 from . import showing
 from .words import word
+from .words.style_words import in_language
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
@@ -40,6 +41,8 @@ class Shell(Struct, frozen=True, kw_only=True):
     theme: str = ""
     lang: str = "en"
     keys: bool = True
+    send_keys: str = "Ctrl ↵"
+    """What sends a form, as the keyboard of the reader's system has it."""
     notice: str = ""
     live: str = ""
     """The address of the stream for this page."""
@@ -73,6 +76,7 @@ class Renderer:
             "iso": iso,
             "ago": pass_context(lambda context, at: self._ago(at, context["t"])),
             "clock": self._clock,
+            "own": pass_context(lambda context, text: in_language(context["shell"].lang, text)),
         }
 
     def compile_all(self) -> None:

@@ -47,6 +47,11 @@ class RunAbout(Struct, frozen=True):
         return shown_seconds(self.seconds)
 
     @property
+    def at_work(self) -> str:
+        """How long models, tools and children were at work; of a fork, with what it shares."""
+        return shown_seconds(self.run.work.counted / MICROSECONDS)
+
+    @property
     def can_be_cancelled(self) -> bool:
         return self.run.ended is None
 

@@ -122,6 +122,7 @@ class Site:
             look_only=self.look_only,
             lang=language_of(request),
             keys=_look(request, "keys") == "on",
+            send_keys=_send_keys(request),
         )
         html = self._renderer.page(template, shell, lambda: self._form_fields(request), **context)
         return Response(html, media_type="text/html")
@@ -166,6 +167,7 @@ class Site:
             theme=_look(request, "theme"),
             lang=language_of(request),
             keys=_look(request, "keys") == "on",
+            send_keys=_send_keys(request),
             # a script's fetch on the page before must not take the words that are for the next page
             notice="" if request.headers.get("x-fragment") else _notice(request),
             live=_with_cursor(request, live or "/live?desk=1"),
@@ -251,6 +253,10 @@ def language_of(request: Request) -> str:
 def _look(request: Request, name: str) -> str:
     given = request.cookies.get(f"ripstop_{name}", "")
     return given if given in LOOK[name] else LOOK[name][0]
+
+
+def _send_keys(request: Request) -> str:
+    return "⌘↵" if "Mac OS" in request.headers.get("user-agent", "") else "Ctrl ↵"
 
 
 def _notice(request: Request) -> str:

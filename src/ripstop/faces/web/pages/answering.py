@@ -12,7 +12,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HANDOFF, REVIEWED
+from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HANDOFF, QUESTION, REVIEWED
 from ripstop.kernel.effects import AskPerson, PersonAnswered
 from ripstop.kernel.errors import QuestionClosed, RipstopError, UsageError
 from ripstop.kernel.events import Answered
@@ -86,6 +86,8 @@ def _refuse_empty(ask: AskPerson, said: TypedAnswer, lang: str) -> None:
     kind, is_blank = kind_of(ask), not without_hidden(said.words).strip()
     if kind in (REVIEWED, HANDOFF) and said.choice and said.choice == ask.other and is_blank:
         raise UsageError(word(lang, "desk.refused.feedback" if kind == REVIEWED else "desk.refused.reply"))
+    if kind == QUESTION and said.choice and said.choice == ask.other and is_blank and not any(said.fields.values()):
+        raise UsageError(word(lang, "desk.refused.words", choice=ask.choices[said.choice] or said.choice))
     if said.document is not None and not said.document.strip():
         raise UsageError(word(lang, "desk.refused.document"))
     if ask.choices and not said.choice and (is_blank or kind in (DOUBTED, GUARDED)):

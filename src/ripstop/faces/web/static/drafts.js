@@ -1,9 +1,13 @@
-// What a person has typed and not sent is kept in this tab, by the thing it is about, until it is sent. A form is sent
-// once, however often its button is pressed. Dialogs ask before what cannot be taken back.
+// What a person has typed is kept in this tab, by the thing it is about, until a server has taken it. A form is sent
+// once, however often its button is pressed.
 "use strict";
 (() => {
-  const KEPT = "ripstop draft ";
+  const KEPT = "ripstop draft ", SENT = "ripstop sent";
   const store = (() => { try { return window.sessionStorage; } catch { return null; } })();
+  const arrival = performance.getEntriesByType("navigation")[0];
+  // a form that was taken leads on to another page; one that found no server, or was refused, does not
+  if (arrival?.redirectCount) for (const key of JSON.parse(store?.getItem(SENT) || "[]")) store.removeItem(key);
+  store?.removeItem(SENT);
   for (const field of document.querySelectorAll("textarea[data-draft]")) {
     const key = KEPT + field.dataset.draft;
     const kept = store?.getItem(key);
@@ -24,7 +28,8 @@
     if (form.dataset.sent) return event.preventDefault();
     if (form.method !== "post") return;
     form.dataset.sent = "1";
-    for (const field of form.elements) if (field.dataset.draft) store?.removeItem(KEPT + field.dataset.draft);
+    const sent = [...form.elements].filter((field) => field.dataset.draft).map((field) => KEPT + field.dataset.draft);
+    if (sent.length) store?.setItem(SENT, JSON.stringify(sent));
     form.setAttribute("aria-busy", "true");
   });
   // Back shows the page as it was left: its forms can be sent again
@@ -35,13 +40,6 @@
     }
   });
 
-  document.addEventListener("click", (event) => {
-    const opener = event.target.closest("[data-dialog]");
-    const dialog = opener && document.getElementById(opener.dataset.dialog);
-    if (dialog?.showModal) { event.preventDefault(); dialog.showModal(); }
-    const closer = event.target.closest("[data-close]");
-    if (closer) closer.closest("dialog")?.close();
-  });
   document.addEventListener("change", (event) => {
     if (event.target.matches("select[data-submit]")) event.target.form.requestSubmit();
   });
@@ -51,7 +49,7 @@
   addEventListener("pagehide", () => {
     try { store?.setItem(place, JSON.stringify(panes().map((pane) => pane.scrollTop))); } catch { /* full */ }
   });
-  if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") {
+  if (arrival?.type === "back_forward") {
     const tops = JSON.parse(store?.getItem(place) || "[]");
     panes().forEach((pane, at) => { if (tops[at]) pane.scrollTop = tops[at]; });
   }

@@ -113,7 +113,7 @@
   });
   ripstop.on("run", ({ run, new: isNew, parent }) => {
     if (document.querySelector(`[data-swap="run ${CSS.escape(run)}"]`)) ripstop.refresh();
-    else if (isNew && !parent) newer();
+    else if (isNew && !parent) { newer(); ripstop.refresh(); }
   });
 
   // what was answered meanwhile turns into what was answered; what a person had typed stays

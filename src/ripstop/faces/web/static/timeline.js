@@ -6,14 +6,23 @@
   const list = document.querySelector("[data-timeline]"), talk = document.querySelector("[data-talk]");
   const run = (list || talk)?.dataset.run;
   if (!ripstop || !run) return;
-  // on narrow screens the whole page scrolls, not the pane
+  // on narrow screens the whole page scrolls, not the pane, and other things follow the list
+  const page = document.scrollingElement, box = talk || list.closest(".scroll") || list;
   const scroller = () => {
     for (let one = list || talk; one; one = one.parentElement)
       if (one.scrollHeight > one.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(one).overflowY)) return one;
-    return document.scrollingElement;
+    return page;
   };
-  const isAtEnd = () => { const pane = scroller(); return pane.scrollHeight - pane.scrollTop - pane.clientHeight < 80; };
-  const toEnd = () => { const pane = scroller(); pane.scrollTop = pane.scrollHeight; };
+  const isAtEnd = () => {
+    const pane = scroller(), end = box.getBoundingClientRect().bottom;
+    if (pane === page) return end > 0 && end < innerHeight + 80;
+    return pane.scrollHeight - pane.scrollTop - pane.clientHeight < 80;
+  };
+  const toEnd = () => {
+    const pane = scroller();
+    if (pane === page) box.scrollIntoView({ block: "end" });
+    else pane.scrollTop = pane.scrollHeight;
+  };
   let fresh = 0;
 
   const more = document.querySelector("[data-more]");
@@ -53,7 +62,7 @@
     const wasAtEnd = isAtEnd();
     for (const piece of now.querySelectorAll("[data-piece]")) {
       const old = document.querySelector(`[data-piece="${CSS.escape(piece.dataset.piece)}"]`);
-      if (old && old.outerHTML !== piece.outerHTML) old.replaceWith(piece);
+      if (old && old.outerHTML !== piece.outerHTML && !old.contains(document.activeElement)) old.replaceWith(piece);
     }
     if (wasAtEnd) toEnd();
   }, 250);
@@ -75,6 +84,10 @@
 
   ripstop.on("records", (event) => { if (event.run === run) { if (list) grow(); else speak(); } });
   ripstop.on("lost", () => { if (list) grow(); else speak(); });
+  // "Started." is old news once the run is not at work any more
+  ripstop.on("run", ({ run: of, status }) => {
+    if (of === run && status !== "working") setTimeout(() => document.getElementById("notice")?.remove(), 4000);
+  });
   ripstop.on("began", ({ run: of, who, attempt }) => {
     if (of === run && who) ripstop.announce(attempt > 1 ? `${who}: ${attempt}` : who);
     if (of === run && list) grow();
@@ -87,7 +100,7 @@
   // what acts or turns the direction of text is written out, as the server does
   const visible = (text) => text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  // words of calls under way: joined, and written at most twenty times a second
+  // words of calls under way: joined, and written twenty times a second
   const waiting = new Map();
   const write = ripstop.throttled(() => {
     const wasAtEnd = isAtEnd();
@@ -95,12 +108,12 @@
       const box = document.querySelector(`[data-stream="${number}"]`);
       if (!box) continue;
       if (Number(box.dataset.attempt || 1) < attempt) { box.textContent = ""; box.dataset.attempt = String(attempt); box.dataset.length = "0"; }
-      // counted in characters, as the server does: some are two units of a JavaScript string
+      // in characters, as the server counts; some are two units of a string here
       const have = Number(box.dataset.length), characters = [...text];
       if (offset <= have) {
         box.append(visible(characters.slice(have - offset).join("")));
         box.dataset.length = String(Math.max(have, offset + characters.length));
-      } else if (list) grow(); // a piece is missing; the server has all of them
+      } else if (list) grow(); // a piece is missing
       waiting.delete(number);
     }
     if (wasAtEnd) toEnd();

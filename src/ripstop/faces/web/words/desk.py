@@ -168,6 +168,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "请给用户写点内容，或将对话交还给机器人。",
     ),
     "desk.refused.document": ("The text is empty, so nothing was saved.", "文本为空，未保存任何内容。"),
+    "desk.refused.words": ("Say in your own words what “{choice}” is.", "请用自己的话说明“{choice}”是什么。"),
     "desk.refused.choice": ("Choose one of the answers first.", "请先选择一个答案。"),
     "desk.refused.older": (
         "The draft that you edited is not the one that is reviewed now. Nothing was saved.",

@@ -10,7 +10,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "documents.owner": ("Where it is", "所在"),
     "documents.records": ("Records", "记录"),
     "documents.last": ("Last", "最近"),
-    "documents.newest": ("Newest first · 50 a page", "最新在前 · 每页 50 条"),
+    "documents.newest": ("Last created first · 50 a page", "最新创建在前 · 每页 50 条"),
     "documents.none": ("No documents here.", "这里没有文档。"),
     "documents.none_how": (
         "`ripstop docs new` writes one in a folder with roles.",

@@ -64,7 +64,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "run.ended_as": ("Ended as {outcome}", "结束：{outcome}"),
     "run.verdict_numbers": ("limit {limit}, found {value}", "上限 {limit}，实际 {value}"),
     "run.decide": ("Decide on the desk", "在待办台决定"),
-    "run.all_trouble": ("All trouble ({n} records)", "全部异常（{n} 条记录）"),
+    "run.all_trouble": ("All trouble: {n}", "全部异常：{n}"),
     "run.use_model": ("Use another model", "使用其他模型"),
     "run.use_model.do": ("Use it", "使用"),
     "spent.turns": ("Turns", "轮次"),

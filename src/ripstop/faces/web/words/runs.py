@@ -17,7 +17,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "runs.find": ("Name, or part of one", "名称或其一部分"),
     "runs.newer": ("newer runs · show them", "个新的运行 · 显示"),
     "runs.newest": ("Newest", "最新"),
-    "runs.newest_first": ("Newest first · {n} a page", "最新在前 · 每页 {n} 条"),
+    "runs.newest_first": ("Last begun first · {n} a page", "最近开始在前 · 每页 {n} 条"),
     "runs.of_parent": ("Started by {run}", "由 {run} 启动"),
     "runs.with_children": ("Show runs that other runs started", "同时显示子运行"),
     "runs.without_children": ("Hide runs that other runs started", "不显示子运行"),
@@ -78,7 +78,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "compare.with": ("Compare with the run", "与此运行比较"),
     "compare.outcomes": ("What became of each", "各自的结果"),
     "compare.outcome": ("Outcome", "结果"),
-    "compare.time": ("Time", "用时"),
     "compare.shared": (
         "Both share records 1 to {records} ({turns} turns).",
         "两者共有记录 1 至 {records}（{turns} 轮）。",

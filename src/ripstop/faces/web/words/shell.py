@@ -6,6 +6,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "No worker is running on this journal. What you decide is kept; to continue, run",
         "没有工作进程在处理这个日志。您的决定会保存下来；要继续，请运行",
     ),
+    "shell.no_workers.look_only": ("No worker is running on this journal.", "没有工作进程在处理这个日志。"),
     "nav.main": ("Main", "主导航"),
     "nav.desk": ("Desk", "待办台"),
     "nav.runs": ("Runs", "运行"),
