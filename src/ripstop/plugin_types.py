@@ -1,5 +1,6 @@
 """What a plug-in is made of: plain tuples and protocols. Every command imports it, so it imports next to nothing."""
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Plugin(NamedTuple):
     """`module:NAME` of each `StyleKit`; several, where styles belong together."""
     summary: str = ""
     """What the style is for, in one line."""
+    summaries: "Mapping[str, str]" = MappingProxyType({})
+    """The same of its other styles, by their names; one that is not named has `summary`."""
     reader: str = ""
     """`module:NAME` of a `DefinitionReader`."""
     tools: str = ""

@@ -71,6 +71,7 @@ BUILT_IN = (
     Plugin(
         name="conversation",
         summary="A bot answers users in sessions: it plans, acts, waits, and hands over to a person.",
+        summaries={"planning": "Makes the plan of a bot, once for all of its sessions."},
         kits=("ripstop.styles.conversation:KIT", "ripstop.styles.conversation:PLANNING"),
         reader="ripstop.definitions.conversation.files:READER",
         http="ripstop.faces.http.conversation.application:open_face",

@@ -92,6 +92,7 @@ WRONG: list[tuple[str, str, int, int, str]] = [
     ("only a question mark", ok("max_turns: 5", "max_turns: {a: ?}"), 3, 16, "a text that holds '?'"),
     ("a bad indentation", ok("    type: coder", "   type: coder"), 6, 4, "does not fit the lines before"),
     ("a key without colon", ok("max_turns: 5", "max_turns 5"), 4, 1, "':' is missing"),
+    ("two values", '{"name": "x"}\n{"name": "y"}\n', 2, 1, "not one YAML document: another begins here; keep one"),
     ("two documents", RIGHT + "---\nname: x\n", 31, 1, "a second document"),
     ("an unknown alias", ok("a goal", "*goal"), 2, 18, "no anchor"),
     ("an anchor twice", ok("a goal", "&x a").replace("max_turns: 5", "max_turns: &x 5"), 3, 12, "is defined twice"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ripstop.testing.commands import command
+from tests.walks.delivery import IDEA, SCRIPT
 
 WORKFLOW = """\
 name: ask
@@ -70,3 +71,31 @@ def test_the_summary_shows_no_time_where_none_is_counted(tmp_path: Path) -> None
     told = command("run", "ask.yaml", "--model", "script:script.jsonl", "--no-default-limits").out
     (spent,) = (line for line in told.splitlines() if line.startswith("spent "))
     assert spent.endswith(" tokens"), told
+
+
+def test_a_turn_is_shown_before_the_question_about_it_and_once(tmp_path: Path) -> None:
+    told = command("--model", f"script:{SCRIPT}", "new", IDEA).err.splitlines()
+    turn, asked = where(told, "  ● prd  "), where(told, "  a person is asked: Review the draft of the stage")
+    assert turn < asked and told[turn + 1].startswith("    # Requirements: to-do list 1. People can add"), told
+    run_id = told[0].split()[0]
+    (question,) = json.loads(command("desk", "--json").out)
+    assert command("answer", question["id"], "pass").code == 0
+    again = command("resume", run_id).err
+    assert "to-do list 1. People" not in again and "  ● prd  " in again, again
+
+
+def test_a_decision_of_a_board_is_shown_before_the_question_that_it_asks(tmp_path: Path) -> None:
+    assert command("init", "blackboard", "board", "--scenario", "tdd").code == 0
+    ask = {"next_agent": "USER", "reason": "The goal is open.", "question": "Which one?", "dev_plan": ""}
+    (tmp_path / "script.jsonl").write_text(json.dumps({"agent": "MAIN", "reply": json.dumps(ask)}), encoding="utf-8")
+    told = command("run", "board", "--model", "script:script.jsonl").err.splitlines()
+    turn, asked = where(told, "  ● MAIN  "), where(told, "  a person is asked: Which one?")
+    assert turn < asked and told[turn + 1] == "    USER: The goal is open.", told
+
+
+def test_the_last_words_of_a_board_are_those_with_which_main_finished(tmp_path: Path) -> None:
+    assert command("init", "blackboard", "board", "--scenario", "tdd").code == 0
+    done = command("run", "board", "--model", "script:board/script.jsonl")
+    finish = "FINISH: Both tasks are verified, all tests pass, and nothing blocks."
+    assert done.err.splitlines()[-2].startswith("  ● MAIN  ") and done.err.splitlines()[-1] == f"    {finish}", done.err
+    assert f"last    {finish}" in done.out.splitlines(), done.out

@@ -13,6 +13,7 @@ import pytest
 
 from tests.faces import review_style
 from tests.faces.review_style import Drafts
+from tests.walks.delivery import SCRIPT as DELIVERY
 from tests.walks.test_command_line import HAIKU, SCRIPT
 from tests.walks.test_exit_paths import OnTerminal
 
@@ -72,7 +73,12 @@ class Person:
         self._run.read()
         code = self._run.wait()
         self._run.close()
-        return code, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._run.shown.decode())
+        return code, plain(self._run.shown)
+
+
+def plain(shown: bytes) -> str:
+    """What was shown, without colours and movements of the cursor."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
 
 
 @pytest.fixture
@@ -128,6 +134,18 @@ def test_feedback_an_edit_and_a_pass_are_rounds_of_one_command(shop: Path, monke
     assert (second["choice"], second["document"]) == ("edit", SECOND.replace("None", "Thieves"))
     assert third["choice"] == "pass"
     assert not list((shop / ".ripstop" / "kept").iterdir())
+
+
+def test_a_draft_is_shown_as_a_turn_before_its_review_and_not_again_after_it(tmp_path: Path) -> None:
+    person = Person(tmp_path, "--model", f"script:{DELIVERY}", "new", "a to-do list in the browser")
+    before = plain(person.sees(b"Type pass"))
+    person.types("pass\n")
+    after = plain(person.sees(b"Type pass"))
+    person.types("later\n")
+    assert person.ends()[0] == 4
+    turn, asked = before.index("● prd  "), before.index("a person is asked:")
+    assert turn < before.index("to-do list 1. People can add a task") < asked, before
+    assert "to-do list 1. People" not in after and after.index("● design  ") < after.index("a person is asked:"), after
 
 
 @pytest.mark.parametrize("typed", [" Later \n", pytest.param("\x04", marks=pytest.mark.long)])

@@ -11,6 +11,8 @@ from tests.walks.test_command_line import HAIKU, SCRIPT
 
 LOOKING = (
     ("runs",),
+    ("sessions",),
+    ("sessions", "plans"),
     ("show", "nobody"),
     ("log", "nobody"),
     ("why", "nobody"),
@@ -31,7 +33,7 @@ LOOKING = (
 NEEDING_A_JOURNAL = [
     args
     for args in (*LOOKING, ("resume", "--all"), ("trust", "nobody"))
-    if args[0] not in ("runs", "desk", "docs", "graph")
+    if args[0] not in ("runs", "desk", "sessions", "docs", "graph")
 ]
 
 
@@ -74,7 +76,8 @@ def test_looking_makes_nothing_in_a_fresh_folder(here: Path, args: tuple[str, ..
 
 def test_a_fresh_folder_has_no_runs(here: Path) -> None:
     assert "No runs yet" in command("runs").out
-    for args in (("runs",), ("desk",), ("docs", "inbox")):
+    assert command("desk").out == "Nothing waits for you. There is no journal at .ripstop/journal.db yet.\n"
+    for args in (("runs",), ("desk",), ("docs", "inbox"), ("sessions",), ("sessions", "plans")):
         done = command(*args, "--json")
         assert (done.code, json.loads(done.out)) == (0, [])
 
@@ -100,7 +103,13 @@ def test_a_hint_that_is_a_question_ends_once(here: Path) -> None:
     (here / "workflows" / "brochure").mkdir(parents=True)
     (here / "workflows" / "brochure" / "workflow.yaml").touch()
     assert command("run", "brochur").err.endswith("did you mean 'brochure'?\n")
-    assert command("run", "elsewhere").err.endswith("known are brochure.\n")
+    assert command("run", "elsewhere").err.endswith("; the workflows in workflows/ are: brochure.\n")
+
+
+def test_a_folder_without_workflows_is_not_said_to_be_missing(here: Path) -> None:
+    assert command("run", "nope").err.endswith("and there is no folder workflows/ to look it up in.\n")
+    (here / "workflows").mkdir()
+    assert command("run", "nope").err.endswith("and workflows/ has no workflow in it.\n")
 
 
 def test_an_empty_file_is_not_made_a_journal_by_looking(here: Path) -> None:

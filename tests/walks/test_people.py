@@ -38,6 +38,7 @@ def test_a_style_from_another_package_is_listed_and_worked_on(tmp_path: Path, en
     listed = {one["style"]: one for one in json.loads(ripstop("styles", "--json", cwd=tmp_path, env=env).stdout)}
     assert {*listed} == {"graph", "blackboard", "handoff", "conversation", "planning", "pipeline", "errands"}
     assert listed["errands"]["summary"] == "Asks for what its definition lists." and not listed["errands"]["init"]
+    assert len({one["summary"] for one in listed.values()}) == len(listed), "each says what it is for"
     assert "ripstop init graph DIR" in ripstop("styles", cwd=tmp_path, env=env).stdout
 
 

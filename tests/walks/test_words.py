@@ -100,6 +100,13 @@ def test_what_is_unknown_is_said_in_whole_sentences(tmp_path: Path) -> None:
     assert "known are END\n" in ripstop("check", "x.yaml", cwd=tmp_path).stdout
 
 
+def test_a_script_that_is_checked_as_a_workflow_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "script.jsonl").write_text('{"reply": "one"}\n{"reply": "two"}\n', "utf-8")
+    told = ripstop("check", "script.jsonl", cwd=tmp_path).stdout
+    assert "script.jsonl:2:1: error: this is not one YAML document: another begins here; a script of replies" in told
+    assert "--model script:PATH" in told
+
+
 def test_shared_options_may_stand_after_the_name_of_a_family_of_commands(tmp_path: Path) -> None:
     assert json.loads(succeed("docs", "--json", "list", cwd=tmp_path)) == {"documents": [], "problems": []}
     assert "model" in json.loads(succeed("model", "--json", "install", cwd=tmp_path))

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ripstop.kernel.errors import UsageError
 
-from .problems import did_you_mean, with_stop
+from .problems import nearest, with_stop
 from .reader import DefinitionReader, Environment, Readers
 from .yaml_tree import read_text
 
@@ -64,9 +64,7 @@ def locate(readers: Readers, named: str, beside: Path | None = None) -> Located:
     if os.path.exists(given):
         read_text(given, str(given))  # says what it is, if it is not a file at all
         raise UsageError(f"The file {named} is not a workflow of any style. {_styles(readers)}")
-    folders = sorted((beside / FOLDER).glob("*"))
-    have = [path.name for path in folders if path.is_dir() and _recognised(readers, path)]
-    hint = did_you_mean(named, have) if have else f"and there is no folder {FOLDER}/ to look it up in"
+    hint = _others(readers, named, beside / FOLDER)
     raise UsageError(with_stop(f"There is no workflow {named!r}: no such file or folder; {hint}"))
 
 
@@ -76,6 +74,16 @@ def locate_child(readers: Readers, named: str, parent: Path, beside: Path | None
         return locate(readers, named, parent if parent.is_dir() else parent.parent)
     except UsageError:
         return locate(readers, named, beside)
+
+
+def _others(readers: Readers, named: str, folder: Path) -> str:
+    """Which workflows there are besides one that was named and is not there."""
+    if not folder.is_dir():
+        return f"and there is no folder {FOLDER}/ to look it up in"
+    have = [path.name for path in sorted(folder.glob("*")) if path.is_dir() and _recognised(readers, path)]
+    if near := nearest(named, have):
+        return f"did you mean {near!r}?"
+    return f"the workflows in {FOLDER}/ are: {', '.join(have)}" if have else f"and {FOLDER}/ has no workflow in it"
 
 
 def _recognised(readers: Readers, path: Path) -> Located | None:

@@ -21,6 +21,11 @@ _PLAIN_WORDS = (
     ("expected ',' or ']'", "a list that begins with '[' is never closed", "add ',' or ']'"),
     ("expected ',' or '}'", "a mapping that begins with '{' is never closed", "add ',' or '}'"),
     ("expected a single document", "a second document begins here", "keep one document in a file"),
+    (
+        "expected '<document start>'",
+        "this is not one YAML document: another begins here",
+        "keep one document in a file",
+    ),
     ("found undefined alias", "there is no anchor of this name", "define it with & before it is used"),
     ("found duplicate anchor", "this anchor is defined twice", "give each anchor its own name"),
     ("character '@'", "a text cannot begin with '@'", "put it in quotes"),
@@ -28,6 +33,8 @@ _PLAIN_WORDS = (
     ("character '%'", "a text cannot begin with '%'", "put it in quotes"),
     ("unknown escape character", "this escape is not known", "in double quotes write \\\\ for a backslash"),
 )
+_SCRIPT = ".jsonl"
+_SCRIPT_HINT = "a script of replies is not a workflow: it is given with --model script:PATH"
 _WIDE_ESCAPE = re.compile(r"\\U([0-9A-Fa-f]{8})")
 _AT_ITS_BEGINNING = ("while scanning a quoted scalar",)
 """Mistakes that are shown where the thing begins, not where the file ran out."""
@@ -53,7 +60,8 @@ def syntax_problem(error: Exception, text: str, file: str) -> Problem:
     place, source = Position(file, mark.line + 1, mark.column + 1), line_at(text, index)
     for theirs, ours, hint in _PLAIN_WORDS:
         if theirs in said and (theirs not in _AT_ITS_BEGINNING or "end of stream" in said):
-            return Problem(place, ours, hint, source=source)
+            is_script = "<document start>" in theirs and file.endswith(_SCRIPT)
+            return Problem(place, ours, _SCRIPT_HINT if is_script else hint, source=source)
     return Problem(place, said, source=source)
 
 

@@ -1,5 +1,6 @@
 """The shop assistant, in English and in Chinese: right as it is written, and ready to talk without a model."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -44,6 +45,48 @@ def test_the_example_checks_clean_and_has_all_parts(
     assert 4 <= len(list(Path(bot.knowledge).glob("*.md"))) <= 6
     assert check([*OTHERS, READER], "sizes", Environment()) == {"sizes/workflow.yaml": []}
     assert check([*OTHERS, READER], "sizes/measure", Environment()) == {"sizes/measure": []}
+
+
+QUESTIONS = {
+    "shop": {
+        "delivery time": "shipping.md#Delivery time",
+        "how long is delivery": "shipping.md#Delivery time",
+        "when will my parcel arrive": "shipping.md#Delivery time",
+        "Do you ship abroad?": "shipping.md#Delivery time",
+        "How much is shipping?": "shipping.md#Delivery costs",
+        "How do I return something?": "returns.md#Returns",
+        "When do I get my money back?": "returns.md#Refunds",
+        "opening hours": "shop.md#",
+        "How can I pay?": "payment.md#",
+        "Which size should I take?": "sizes.md#",
+        "Can I wash wool?": "care.md#",
+    },
+    "shop-zh": {
+        "配送时间": "shipping.md#配送时间",
+        "多久能到": "shipping.md#配送时间",
+        "我的包裹什么时候到": "shipping.md#配送时间",
+        "运费多少": "shipping.md#运费",
+        "怎么退货": "returns.md#退货",
+        "退款多久到账": "returns.md#退款",
+        "营业时间": "shop.md#",
+        "怎么付款": "payment.md#",
+        "怎么选尺码": "sizes.md#",
+        "羊毛怎么洗": "care.md#",
+    },
+}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_obvious_questions_find_the_passage_that_answers_them_first(tmp_path: Path, scenario: str) -> None:
+    write_example(READER, tmp_path / scenario, scenario)
+    folder = str(tmp_path / scenario / "knowledge")
+    found = {}
+    for question in QUESTIONS[scenario]:
+        done = CliRunner().invoke(cli, ["kb", "search", question, "--folder", folder, "--json"])
+        found[question] = [one["source"] for one in json.loads(done.stdout)["passages"]]
+    wrong = {question: sources for question, sources in found.items()
+             if not sources or not sources[0].startswith(QUESTIONS[scenario][question])}  # fmt: skip
+    assert not wrong
 
 
 def test_the_example_overwrites_nothing(tmp_path: Path) -> None:

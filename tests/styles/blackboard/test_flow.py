@@ -184,6 +184,10 @@ def test_what_was_said_last_is_shown_as_said() -> None:
     assert ended(story).outcome == "failed" and last() == "no fields"
     story = begun()
     iteration(story, "iteration: 1\nMade.")
+    tell(story, decided("FINISH", "it is good"), written())
+    assert ended(story).outcome == "completed" and last() == "FINISH: it is good", "not what the maker said before it"
+    story = begun()
+    iteration(story, "iteration: 1\nMade.")
     story.tell(said("not JSON"))
     assert ended(story).outcome == "failed" and last() == "not JSON"
 

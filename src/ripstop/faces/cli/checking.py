@@ -132,7 +132,7 @@ def styles(options: Options) -> None:
         {
             "plugin": plugin.name,
             "style": kit.name,
-            "summary": plugin.summary,
+            "summary": plugin.summaries.get(kit.name, plugin.summary),
             "init": kit.name in defined,
             "commands": [command.name for command in plugin.commands],
         }

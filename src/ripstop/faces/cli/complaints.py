@@ -86,7 +86,7 @@ def next_step(error: BaseException) -> str:
         case UntrustedFolder(run_id=run_id, folder=folder):
             return f"`ripstop resume {run_id.partition('.')[0]} --workspace {shlex.quote(str(folder))}` does so."
         case JournalNotFound():
-            return "`ripstop run WORKFLOW` starts one; --store names another journal."
+            return "`ripstop run WORKFLOW` or `ripstop chat CONFIG` starts one; --store names another journal."
         case RunDamaged():
             return "`ripstop verify` shows more."
         case RunUnreadable():

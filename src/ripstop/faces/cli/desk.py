@@ -45,6 +45,7 @@ def desk(options: Options, item: str | None, to: str | None, kind: str | None, r
       ripstop desk draft-k3f9x/12 --json | jq -r '.[0].document'
     """
     from ripstop.opening import open_engine
+    from ripstop.settings.settings_file import store_path
 
     async def look() -> "list[DeskItem]":
         async with open_engine(options.settings(), or_empty=True) as engine:
@@ -59,7 +60,10 @@ def desk(options: Options, item: str | None, to: str | None, kind: str | None, r
         return say_json([_plain(one) for one in items])
     if not items:
         narrowed = kind or run_id or to
-        return say("Nothing of that waits for you. `ripstop desk` lists all." if narrowed else "Nothing waits for you.")
+        if narrowed:
+            return say("Nothing of that waits for you. `ripstop desk` lists all.")
+        path = store_path(options.settings().store)
+        return say(f"Nothing waits for you.{'' if path.exists() else f' There is no journal at {path} yet.'}")
     for one in items:
         show_item(one, whole=item is not None)
         say()

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rich.status import Status
 
 from ripstop.kernel.counting import count
+from ripstop.kernel.desk_kinds import DOUBTED
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, StartRun
 from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, Warned, Withdrawn
+from ripstop.kernel.questions import kind_of
 from ripstop.kernel.style import Picture
 from ripstop.kernel.work_time import SECOND
 from ripstop.runtime.live import Appended, Began, LiveEvent, RateLimited, Retrying, Token
@@ -131,7 +133,7 @@ class Screen:
             if self._is_late(run_id, record.event):
                 continue
             if _is_remark(record.event):  # on what was said, so that comes first
-                is_whole = turn_is_over or isinstance(record.event, GuardTripped)
+                is_whole = turn_is_over or _follows_turn(record.event)
                 self._show_spoken(run_id, step.picture.document if is_whole else "")
             self._tell(run_id, record, step.picture)
         if turn_is_over:
@@ -162,7 +164,7 @@ class Screen:
         if self._status is None:
             return
         began, who = self._began[run_id, number]
-        head: list[Part] = [(self._child(run_id), "dim"), self._place(run_id, number, who), f" {who}  "]
+        head: list[Part] = [(self._child(run_id), "dim"), *self._speaker(run_id, number, who), "  "]
         self._status.update(CallUnderWay(head, began, self._replies.get((run_id, number))))
 
     def _wait(self, run_id: str, text: str) -> None:
@@ -173,10 +175,10 @@ class Screen:
             self._wait_told = True
             self._note(run_id, "rate limit:", "dim", text)
 
-    def _place(self, run_id: str, number: int, who: str) -> Part:
-        """Where the run was when an agent was asked; nothing if that is the agent itself."""
+    def _speaker(self, run_id: str, number: int, who: str) -> list[Part]:
+        """Who is asked, after where the run was then, unless that is the agent itself."""
         place = self._places.get((run_id, number), "")
-        return ("" if place == who else place, "bold")
+        return [(place, "bold"), f" {who}"] if place not in ("", who) else [who]
 
     def _tell(self, run_id: str, record: Record, picture: Picture) -> None:
         match record.event:
@@ -190,9 +192,9 @@ class Screen:
                 again = f", attempt {attempt}" if attempt > 1 else ""
                 cost = f"{count(reply.usage.tokens, 'token')}, " if reply.usage.tokens else ""
                 effort = f"{cost}{seconds(time.monotonic() - began)}{again}"
-                place, child = self._place(run_id, to, who), (self._child(run_id), "dim")
+                speaker, child = self._speaker(run_id, to, who), (self._child(run_id), "dim")
                 self._places.pop((run_id, to), None)
-                head: list[Part] = ["  ", ("●", "green"), " ", child, place, f" {who}  ", (effort, "dim")]
+                head: list[Part] = ["  ", ("●", "green"), " ", child, *speaker, "  ", (effort, "dim")]
                 tools = ", ".join(call.tool for call in reply.calls)
                 said = reply.text.strip() or (f"calls {tools}" if tools else "")
                 self._spoken.setdefault(run_id, []).append((head, said))
@@ -281,9 +283,17 @@ def _because(result: dict[str, Any]) -> str:
 
 
 def _is_remark(event: object) -> bool:
-    """Whether something is wrong with what was said: a warning, a guard's verdict, or a call that failed."""
+    """Whether it is about what was said: a warning, a guard's verdict, a call that failed, a question to a person."""
     has_failed = isinstance(event, Answered) and isinstance(event.answer, Failed)
-    return has_failed or isinstance(event, Warned | GuardTripped)
+    asks = isinstance(event, Asked) and isinstance(event.command, AskPerson)
+    return has_failed or asks or isinstance(event, Warned | GuardTripped)
+
+
+def _follows_turn(event: object) -> bool:
+    """Whether a remark is made only when a turn has come to something. A call can be in doubt in the middle of one."""
+    if isinstance(event, Asked) and isinstance(event.command, AskPerson):
+        return kind_of(event.command) != DOUBTED
+    return isinstance(event, GuardTripped)
 
 
 def _ends_turn(event: object) -> bool:

@@ -40,7 +40,7 @@ def _said_last(state: BoardState) -> str:
     if state.phase in ("agent", "check") and state.report_number:
         return state.report
     decision = state.decision
-    if decision and state.phase in ("decide", "agent", "user") and not state.finished:
+    if decision and state.phase in ("decide", "agent", "user"):
         return f"{decision.next_agent}: {decision.reason}"
     return state.reports[-1].text if state.reports else ""
 
