@@ -12,7 +12,7 @@ from ripstop.kernel.effects import CallTool, Command, ToolReturned
 from ripstop.kernel.errors import RipstopError
 from ripstop.kernel.events import FORMAT, Answered, Asked, Ended, Event, Heard, Record, Started
 from ripstop.kernel.folding import replay
-from ripstop.kernel.outbox import AT_ONCE, inherited, plan
+from ripstop.kernel.outbox import AT_ONCE, Opened, inherited, plan
 from ripstop.kernel.run import Run, status, waits_for
 from ripstop.kernel.style import Document
 from ripstop.runtime.ports import ClaimedCommand, Entry
@@ -59,12 +59,15 @@ class Scribe:
         self._written.setdefault(run_id, []).append((*shared, *records))
         # what a fork opens again it has inherited; what its first step does to it follows
         changes = [*(inherited(run, fork[1]) if fork else ()), *plan(before, run, records)]
+        # as the engine does: what is due now. A message behind another one on its channel is not
+        due = {change.number for change in changes if isinstance(change, Opened) and change.due == records[0].at}
         taken = tuple(
             record.number
             for record in records
             if holder is not None
             and isinstance(record.event, Asked)
             and record.number in run.open
+            and record.number in due
             and waits_for(record.event.command) in AT_ONCE
         )
         return Entry(
