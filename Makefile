@@ -7,7 +7,6 @@ READY  := $(VENV)/.ready
 PEERS  := .venv-peers
 MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
-WEB_TESTS ?= tests/web
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-web lint format bench crash soak-families soak-docs soak-commands soak-boards soak-projects soak-chats soak-web soak-server pictures fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean
@@ -39,7 +38,7 @@ test-long: $(MODEL) ## Run the tests that take longer: short forms of the soaks,
 test-web: $(READY) ## Run the tests of the web desk in a real browser (needs chromium)
 	@command -v chromium chromium-browser google-chrome > /dev/null || { \
 	  echo "No browser was found. Install one, such as:  sudo apt-get install chromium fonts-inter fonts-noto-cjk"; exit 1; }
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "web and not soak" $(WEB_TESTS)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "web and not soak" tests/web
 
 pictures: $(READY) ## Take the pictures of the README and of every page of the web desk (needs chromium)
 	@$(BIN)/python -m tests.web.pictures

@@ -11,7 +11,8 @@ from ripstop.app import App
 from ripstop.kernel.events import RunSettings
 from ripstop.plugins import find
 from ripstop.settings.settings_file import Models, Settings
-from tests.walks.test_command_line import HAIKU, SCRIPT, log_of, ripstop, slow, succeed
+from tests.walks.commands import log_of, ripstop, succeed
+from tests.walks.test_command_line import HAIKU, SCRIPT, slow
 
 __all__ = ["slow"]
 BRIEF = """\

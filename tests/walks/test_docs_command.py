@@ -15,9 +15,10 @@ import pytest
 
 from ripstop.performers.handoff.publisher import key_of
 from ripstop.testing.commands import command
-from tests.walks.test_command_line import EXAMPLES, ripstop, succeed
+from tests.walks.commands import ripstop, succeed
+from tests.walks.test_command_line import EXAMPLES
 
-pytestmark = pytest.mark.long  # every story is a dozen processes, one after the other
+pytestmark = pytest.mark.long  # every story is a dozen commands, one after the other
 
 HANDOFF = EXAMPLES / "handoff"
 

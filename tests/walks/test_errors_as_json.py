@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.walks.test_command_line import HAIKU, ripstop
+from tests.walks.commands import ripstop
+from tests.walks.test_command_line import HAIKU
 
 
 @pytest.mark.parametrize(

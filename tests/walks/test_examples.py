@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.walks.test_command_line import EXAMPLES, ripstop
+from tests.walks.commands import ripstop
+from tests.walks.test_command_line import EXAMPLES
 
 FOLDERS = sorted(path.parent for path in EXAMPLES.glob("*/workflow.yaml"))
 FILES = {

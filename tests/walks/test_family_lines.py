@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.walks.test_command_line import ripstop
+from tests.walks.commands import ripstop
 
 PARENT = """\
 name: parent

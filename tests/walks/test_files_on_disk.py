@@ -15,7 +15,7 @@ from ripstop.kernel.effects import AgentReplied, CallTool, Failed, ToolReturned
 from ripstop.kernel.events import Answered, Asked, Record
 from ripstop.opening import open_engine
 from ripstop.settings.settings_file import Settings
-from tests.walks.test_command_line import ripstop
+from tests.walks.commands import ripstop
 
 FLOW = """\
 name: flow

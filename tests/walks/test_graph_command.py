@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.walks.test_command_line import HAIKU, a_run, ripstop, succeed
+from tests.walks.commands import a_run, ripstop, succeed
+from tests.walks.test_command_line import HAIKU
 
 
 def test_a_workflow_is_drawn_as_mermaid_without_a_journal(tmp_path: Path) -> None:

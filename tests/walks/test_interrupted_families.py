@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.walks.test_command_line import ripstop, succeed
+from tests.walks.commands import ripstop, succeed
 from tests.walks.test_family_lines import CHILD, PARENT
 from tests.walks.test_family_lines import SCRIPT as UNDONE
 from tests.walks.test_unfinished_runs import listed
 
-pytestmark = pytest.mark.long  # every story is a dozen processes, one after the other
+pytestmark = pytest.mark.long  # every story is a dozen commands, one after the other
 
 SCRIPT = UNDONE.replace("false", "true")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.walks.test_command_line import a_run, ripstop, succeed
+from tests.walks.commands import a_run, ripstop, succeed
 from tests.walks.test_work import begun
 
 pytestmark = pytest.mark.long

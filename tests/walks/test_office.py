@@ -20,7 +20,8 @@ from ripstop.opening import open_engine
 from ripstop.runtime.failpoints import DOCUMENT_FAILPOINTS, FAILPOINTS
 from ripstop.settings.settings_file import Settings
 from tests.plugins.installation import environment
-from tests.walks.test_command_line import EXAMPLES, ripstop
+from tests.walks.commands import ripstop
+from tests.walks.test_command_line import EXAMPLES
 
 pytestmark = pytest.mark.long
 

@@ -9,7 +9,8 @@ import pytest
 from ripstop.kernel.effects import AskPerson, Field
 from ripstop.testing.commands import command
 from tests.walks import foreign_style
-from tests.walks.test_command_line import HAIKU, log_of, ripstop, succeed
+from tests.walks.commands import log_of, ripstop, succeed
+from tests.walks.test_command_line import HAIKU
 
 REVIEW = AskPerson(
     question="Is the draft good?",

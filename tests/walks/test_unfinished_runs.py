@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from ripstop.faces.cli.words import shown_path
-from tests.walks.test_command_line import HAIKU, SCRIPT, a_run, ripstop, slow, succeed
+from tests.walks.commands import a_run, ripstop, succeed
+from tests.walks.test_command_line import HAIKU, SCRIPT, slow
 
 __all__ = ["slow"]  # a fixture
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.walks.test_command_line import a_run, ripstop, slow, succeed
+from tests.walks.commands import a_run, ripstop, succeed
+from tests.walks.test_command_line import slow
 
 __all__ = ["slow"]  # a fixture
 

@@ -14,7 +14,8 @@ import pytest
 
 from ripstop.kernel.effects import AskAgent
 from tests.walks import foreign_style
-from tests.walks.test_command_line import HAIKU, SCRIPT, a_run, log_of, ripstop, succeed
+from tests.walks.commands import a_run, log_of, ripstop, succeed
+from tests.walks.test_command_line import HAIKU, SCRIPT
 
 pytestmark = pytest.mark.long
 
