@@ -11,6 +11,7 @@
 """
 
 import logging
+import shlex
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from ripstop.kernel.errors import (
     UntrustedFolder,
     UsageError,
 )
+from ripstop.settings.settings_file import DEFAULT_STORE
 
 from .rendering import address
 from .site import JSON_TYPE, TYPED, Site, language_of, wants_json
@@ -92,7 +94,10 @@ async def error_response(site: Site, request: Request, error: Exception, text: s
     said = _said(error, lang)
     hint = error.hint if isinstance(error, RequestRefused) else ""
     if isinstance(error, UntrustedFolder):
-        hint = word(lang, "error.next.folder", run=error.run_id.partition(".")[0], folder=error.folder)
+        store = site.app.settings.store
+        named = "" if store == DEFAULT_STORE else f"--store {shlex.quote(store)} "
+        run, folder = error.run_id.partition(".")[0], shlex.quote(str(error.folder))
+        hint = word(lang, "error.next.folder", store=named, run=run, folder=folder)
     headers = error.headers if isinstance(error, RequestRefused) else {}
     hint = hint or (word(lang, NEXT[status]) if status in NEXT else "")
     if wants_json(request):

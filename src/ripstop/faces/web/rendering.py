@@ -1,7 +1,8 @@
 """Templates: how a page becomes HTML. Everything is escaped unless `showing` made it; a name that is missing raises."""
 
 import hashlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from msgspec import Struct
 
 from ripstop.visible_text import visible_line
@@ -20,6 +21,7 @@ from .words.style_words import in_language
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
+_COMMAND = re.compile("`([^`]*)`")
 UNITS = ((86_400, "ago.days"), (3_600, "ago.hours"), (60, "ago.minutes"))
 
 
@@ -88,7 +90,7 @@ class Renderer:
         """A page, or a fragment of one, in the reader's language."""
 
         def t(key: str, **values: object) -> str:
-            return word(shell.lang, key, **values)
+            return _with_code(word(shell.lang, key), values)
 
         own = {"shell": shell, "t": t, "csrf_fields": csrf, "now": self._now()}
         return self._environment.get_template(template).render(**own, **context)
@@ -105,6 +107,13 @@ class Renderer:
         """The time of day, for a moment of today; else the date."""
         moment, today = _local(at), _local(self._now())
         return moment.strftime("%H:%M:%S" if moment.date() == today.date() else "%Y-%m-%d %H:%M")
+
+
+def _with_code(text: str, values: Mapping[str, object]) -> str:
+    """Words of the desk with what is filled in; commands between backticks are shown as such."""
+    if "`" not in text:
+        return text.format(**values) if values else text
+    return Markup(_COMMAND.sub(r"<code>\1</code>", escape(text))).format(**values)  # noqa: S704  # words of our own
 
 
 def _local(at: int) -> datetime:

@@ -19,8 +19,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "error.next.shorter": ("Send a shorter text.", "请缩短文本。"),
     "error.next.correct": ("Correct it, then send it again.", "请更正后重新提交。"),
     "error.next.folder": (
-        "Only a person at the server's terminal can agree to that:  ripstop resume {run} --workspace {folder}",
-        "只有在服务器终端上的人才能同意：  ripstop resume {run} --workspace {folder}",
+        "Only a person at the server's terminal can agree to that:  ripstop {store}resume {run} --workspace {folder}",
+        "只有在服务器终端上的人才能同意：  ripstop {store}resume {run} --workspace {folder}",
     ),
     "error.next.locked": (
         "Another process holds the journal. Try again in a moment.",
