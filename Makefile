@@ -30,7 +30,7 @@ demo: $(MODEL) ## Run the two-agent example to its end with the real local model
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: $(MODEL) ## Run every quick test that needs no server
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not long and not soak and not web"
+	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "not long and not soak and not web"
 
 test-long: $(MODEL) ## Run the tests that take longer: short forms of the soaks, fuzzing, many kills
 	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "long and not soak and not web"

@@ -78,7 +78,7 @@ def test_other_styles_work_beside_a_broken_package(
     install(tmp_path / "packages", "bad", target)
     with installed_packages(tmp_path / "packages"):
         assert ripstop("--help").exit_code == 0
-        assert as_json("desk", code=2)["kind"] == "usage", "there is no journal"
+        assert as_json("runs") == []
         listed = [one["style"] for one in as_json("styles")]
         assert listed[:3] == ["graph", "blackboard", "handoff"]
         assert as_json("check", str(HAIKU))["ok"]
