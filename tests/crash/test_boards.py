@@ -12,6 +12,8 @@ pytestmark = pytest.mark.long
 
 
 def test_a_run_that_is_killed_anywhere_leaves_the_same_board(tmp_path: Path) -> None:
-    tally = crash(BoardWork(), 3, 5, tmp_path, BOARD_FAILPOINTS, say=lambda _: None)
+    """The short form of `make soak-boards`, which kills at all of them."""
+    points = BOARD_FAILPOINTS[::3]
+    tally = crash(BoardWork(), 2, 5, tmp_path, points, say=lambda _: None)
     assert not tally.trouble, table(tally)
-    assert tally.kills[AT_RANDOM] >= 3 and {*BOARD_FAILPOINTS} <= {*tally.kills}
+    assert tally.kills[AT_RANDOM] >= 2 and {*points} <= {*tally.kills}

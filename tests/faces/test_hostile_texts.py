@@ -231,8 +231,11 @@ def test_no_command_lets_control_characters_out(tmp_path: Path, failing_server: 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "terminal", [pytest.param(False, id="file", marks=pytest.mark.soak), pytest.param(True, id="terminal")]
-)
+def test_five_hundred_hostile_texts_are_shown_as_text_on_a_terminal(tmp_path: Path, failing_server: str) -> None:
+    assert show_everything(tmp_path, 500, 680, failing_server, terminal=True, thorough=True) >= 500
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("terminal", [False, True], ids=["file", "terminal"])
 def test_two_thousand_hostile_texts_are_shown_as_text(tmp_path: Path, failing_server: str, terminal: bool) -> None:
     assert show_everything(tmp_path, 2000, 680, failing_server, terminal, thorough=True) >= 2000

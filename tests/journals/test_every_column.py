@@ -165,7 +165,7 @@ def test_a_changed_value_of_any_column_is_found(rich: Path, tmp_path: Path, tabl
     assert unfound(rich, tmp_path, table, MOST_ROWS) == []
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize("table", TABLES)
 def test_a_changed_value_is_found_in_many_rows(rich: Path, tmp_path: Path, table: str) -> None:
     assert unfound(rich, tmp_path, table, 30) == []

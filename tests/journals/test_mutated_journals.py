@@ -8,7 +8,7 @@ import pytest
 from tests.harness.mutate_journals import try_all
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.soak)])
 def test_no_spoilt_journal_makes_a_command_fall_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:

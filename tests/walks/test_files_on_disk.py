@@ -156,7 +156,7 @@ def test_many_replies_take_effect_in_their_order(tmp_path: Path, seed: int) -> N
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.soak)])
 def test_many_replies_take_effect_in_their_order_however_often_the_process_is_killed(tmp_path: Path, seed: int) -> None:
     turns, chance = turns_for(tmp_path, 250, seed), random.Random(seed)
     arguments, kills = [*RUN, "--json"], 0

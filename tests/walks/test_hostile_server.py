@@ -27,10 +27,10 @@ def test_a_run_ends_in_order_with_a_hostile_server() -> None:
 
 
 @pytest.mark.long
-def test_a_run_ends_in_order_in_every_second_hostile_mode() -> None:
+def test_a_run_ends_in_order_in_every_fourth_hostile_mode() -> None:
     """The short form of `make soak-server`, which takes all of them."""
     assert len(MODES) >= 100
-    assert_all_in_order(*list(MODES)[::2])
+    assert_all_in_order(*list(MODES)[::4])
 
 
 def test_mutated_replies_are_answers_or_clean_retries() -> None:

@@ -28,9 +28,14 @@ def test_a_killed_process_leaves_files_that_the_next_one_completes(tmp_path: Pat
     assert sum(kill(tmp_path, 83).values()) >= 2
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_kills_at_every_fail_point_change_neither_files_nor_answers(tmp_path: Path) -> None:
     assert kill(tmp_path, 1).keys() == set(COWORK_FAILPOINTS)
+
+
+@pytest.mark.long
+def test_kills_here_and_there_change_neither_files_nor_answers(tmp_path: Path) -> None:
+    assert sum(kill(tmp_path, 7).values()) >= 20
 
 
 def test_every_fail_point_of_a_project_can_be_named() -> None:
