@@ -146,24 +146,28 @@ def test_an_answer_that_comes_after_the_lease_was_lost_is_not_recorded(tmp_path:
     asyncio.run(story())
 
 
+def fills(world: World, at: int) -> Does:
+    """An agent with long answers; the disk is full from one of its calls on."""
+
+    def fill(request: Request) -> AgentReplied:
+        if len(agent.asked) == at:
+            world.journal._writing.execute("PRAGMA max_page_count = 1")
+        return AgentReplied(text="x" * 50_000)
+
+    agent = Does(fill)
+    return agent
+
+
 def test_a_journal_that_fails_makes_the_worker_give_up_and_say_why(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            calls = 0
-
-            def fill(request: Request) -> AgentReplied:
-                nonlocal calls
-                calls += 1
-                if calls == 3:
-                    world.journal._writing.execute("PRAGMA max_page_count = 1")
-                return AgentReplied(text="x" * 50_000)
-
-            worker = await world.work({AskAgent: Does(fill)})
+            agent = fills(world, at=3)
+            worker = await world.work({AskAgent: agent})
             await world.start("r", *[(AGENT,)] * 9)
             with pytest.raises(JournalError, match="disk is full"):
                 async with asyncio.timeout(5):
                     await worker.idle()
-            assert calls == 3, "nothing more was begun"
+            assert len(agent.asked) == 3, "nothing more was begun"
             assert len(answers(await world.events("r"))) == 2, "what was acknowledged is there"
             world.journal._writing.execute("PRAGMA max_page_count = 100000")
 
@@ -173,23 +177,15 @@ def test_a_journal_that_fails_makes_the_worker_give_up_and_say_why(tmp_path: Pat
 def test_a_service_goes_on_when_a_full_disk_has_room_again(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            calls = 0
-
-            def fill(request: Request) -> AgentReplied:
-                nonlocal calls
-                calls += 1
-                if calls == 3:
-                    world.journal._writing.execute("PRAGMA max_page_count = 1")
-                return AgentReplied(text="x" * 50_000)
-
-            worker = await world.work({AskAgent: Does(fill)}, patient=True)
+            agent = fills(world, at=3)
+            worker = await world.work({AskAgent: agent}, patient=True)
             await world.start("r", *[(AGENT,)] * 9)
-            await until(lambda: calls == 3)
+            await until(lambda: len(agent.asked) == 3)
             await asyncio.sleep(0.2)
             assert worker.failure is None and len(answers(await world.events("r"))) == 2
             world.journal._writing.execute("PRAGMA max_page_count = 100000")
             await world.ended("r")
-            assert calls == 9, "what was performed while the disk was full is not performed again"
+            assert len(agent.asked) == 9, "what was performed while the disk was full is not performed again"
 
     asyncio.run(story())
 
@@ -197,12 +193,7 @@ def test_a_service_goes_on_when_a_full_disk_has_room_again(tmp_path: Path) -> No
 def test_a_service_whose_disk_is_full_can_be_stopped(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-
-            def fill(request: Request) -> AgentReplied:
-                world.journal._writing.execute("PRAGMA max_page_count = 1")
-                return AgentReplied(text="x" * 50_000)
-
-            worker = await world.work({AskAgent: Does(fill)}, patient=True)
+            worker = await world.work({AskAgent: fills(world, at=1)}, patient=True)
             await world.start("r", (AGENT,))
             await asyncio.sleep(0.2)
             world.worker = None
