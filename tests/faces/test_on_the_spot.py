@@ -138,9 +138,9 @@ def test_feedback_an_edit_and_a_pass_are_rounds_of_one_command(shop: Path, monke
 
 def test_a_draft_is_shown_as_a_turn_before_its_review_and_not_again_after_it(tmp_path: Path) -> None:
     person = Person(tmp_path, "--model", f"script:{DELIVERY}", "new", "a to-do list in the browser")
-    before = plain(person.sees(b"Type pass"))
+    before = plain(person.sees(b"Type pass") + person.sees(PROMPT))
     person.types("pass\n")
-    after = plain(person.sees(b"Type pass"))
+    after = plain(person.sees(b"Type pass") + person.sees(PROMPT))
     person.types("later\n")
     assert person.ends()[0] == 4
     turn, asked = before.index("● prd  "), before.index("a person is asked:")
