@@ -21,6 +21,8 @@ from ..words import word
 
 SIZE = 50
 LONGEST_MESSAGE = 20_000
+LONGEST_NAME = 80
+"""Characters of a user's name, which a model may have written."""
 TAKE = "take"
 """The action with which a person takes a conversation over."""
 
@@ -126,7 +128,7 @@ def _row(site: Site, info: RunInfo | None, view: View) -> SessionRow:
     picture, talk = view.picture, _talk_of(site, view.run)
     return SessionRow(
         run=view.run.id,
-        name=talk.user or _name(view.run.id),
+        name=" ".join(talk.user[:LONGEST_NAME].split()) or _name(view.run.id),
         session=_name(view.run.id),
         workflow=":".join(view.run.id.split(":")[1:-1]),
         status=view.run.ended.outcome if view.run.ended else "closed" if talk.closed else picture.where,
