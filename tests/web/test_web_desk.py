@@ -438,8 +438,8 @@ def test_w17_a_double_click_answers_once(served: Served, visit, script: bool) ->
     path = served.review(f"double-{script}".lower())
     window = visit(served.server, java_script_enabled=script)
     page = window.open(path)
-    with page.expect_navigation():
-        page.get_by_role("button", name="Pass").dblclick()
+    page.get_by_role("button", name="Pass").dblclick()  # the second click may break off the first answer
+    until(lambda: not page.url.endswith(path), "another page is shown", lambda: page.wait_for_timeout(50))
     page.wait_for_load_state()
     assert len(served.world.answers(f"double-{script}".lower())) == 1
     assert page.locator(".failure").count() == 0 and page.locator("[role=alert]").count() == 0
