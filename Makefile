@@ -59,7 +59,7 @@ bench: $(READY) ## Measure ripstop side by side with LangGraph, DBOS and bare SQ
 crash: $(READY) ## Kill a working process 1,000 times and more; nothing may be lost or silently repeated
 	@$(BIN)/python -m tests.harness.crash --kills 1000
 
-soak-families: $(MODEL) ## Families of runs: disturbed at random by two workers, and killed anywhere
+soak-families: $(MODEL) ## Every test marked as a soak: families of runs killed anywhere, 2,000 hostile texts, damaged journals
 	@$(BIN)/python -m pytest -q -m "soak and not web"
 
 soak-docs: $(READY) ## 50 processes, 100,000 updates of one folder of documents, random kills

@@ -162,7 +162,7 @@ class App(Continuing):
 
     @asynccontextmanager
     async def working(self, scope: Scope, admit: Admit | None = None, patient: bool = False) -> AsyncIterator[Worker]:
-        """Work on what the scope says. Runs that `admit` refuses are left; a full disk ends it, unless `patient`."""
+        """Work on what the scope says. What `admit` refuses is set aside; a full disk ends it, unless `patient`."""
         settings, engine = self.settings, self.engine
         agents = Agents(
             self.live,

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from ripstop.app import App
+from ripstop.kernel.effects import AskPerson
+from ripstop.kernel.events import RunSettings
 from ripstop.runtime.ports import RunQuery
 from ripstop.settings.settings_file import Settings
 from tests.faces.web.desk_browser import Desk, a_desk
@@ -114,5 +116,23 @@ def test_a_run_whose_project_is_gone_says_so(tmp_path: Path) -> None:
             await desk.ask("note-aaaaa")
             page = await desk.ann.get("/runs/note-aaaaa/restart?stage=design")
             assert page.status == 422 and "There is no project in" in page.text
+
+    asyncio.run(story())
+
+
+def test_nothing_is_read_in_a_folder_that_the_user_has_not_agreed_to(
+    sent_back: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, _ = sent_back
+
+    async def story() -> None:
+        async with a_desk(tmp_path) as desk:
+            await desk.ask("note-aaaaa", AskPerson(question="?"), settings=RunSettings(workspace=str(folder)))
+            for page in (
+                await desk.ann.get("/runs/note-aaaaa/restart?stage=design"),
+                await desk.ann.post("/runs/note-aaaaa/restart", {"stage": "design"}),
+            ):
+                assert page.status == 422 and "Only a person at the server's terminal" in page.text
+                assert "design_draft.md" not in page.text
 
     asyncio.run(story())

@@ -33,8 +33,7 @@ async def restart(site: Site, request: Request) -> Response:
     try:
         if len(change) > LONGEST_CHANGE:
             raise UsageError(f"What should change has at most {LONGEST_CHANGE:,} characters.")
-        projects, folder = _project_of(site, run)
-        await site.app.check_allowed(run)
+        projects, folder = await _project_of(site, run)
         site.app.check_usable(run)
         name = await projects.restart(site.app, folder, stage, change, form.intent)
     except UsageError as error:
@@ -48,7 +47,7 @@ async def _form(
     site: Site, request: Request, stage: str, change: str = "", error: UsageError | None = None
 ) -> Response:
     about = await about_run(site, request.path_params["run"])
-    projects, folder = _project_of(site, about.run)
+    projects, folder = await _project_of(site, about.run)
     plan = await projects.plan_restart(site.app, folder, stage)
     return await site.render(
         request,
@@ -64,8 +63,13 @@ async def _form(
     )
 
 
-def _project_of(site: Site, run: Run[Any]) -> tuple[StyleProjects, Path]:
-    """What knows the project that a run works in, and its folder. Raises `UsageError` if there is none."""
+async def _project_of(site: Site, run: Run[Any]) -> tuple[StyleProjects, Path]:
+    """What knows the project that a run works in, and its folder.
+
+    Raises `UsageError` if there is none, or if the user has not agreed to that folder: a journal can come from somebody
+    else, so nothing in the folder is read before.
+    """
+    await site.app.check_allowed(run)
     folder = Path(run.settings.workspace)
     found = site.app.plugins.project_in(folder) if run.settings.workspace else None
     if found is None:
