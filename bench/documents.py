@@ -13,11 +13,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from ripstop.app import App
-from ripstop.services.handoff.service import HandoffService
-from ripstop.settings.settings_file import Settings
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Settings
 from ripstop.styles.handoff.document import write
-from ripstop.styles.handoff.drafts import draft
+from ripstop.styles.handoff.service import HandoffService
+from ripstop.styles.handoff.state import draft
 
 AT = "2026-01-01 10:00:00"
 

@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Models, Settings
 from ripstop.definitions.loading import find
-from ripstop.performers.tools.editing import NotOnce, Undecidable, edited, is_edited
-from ripstop.runtime.following import until_settled
-from ripstop.settings.settings_file import Models, Settings
-from ripstop.styles.deliveries import deliveries
+from ripstop.engine.following import until_settled
+from ripstop.styles.reply_files import deliveries
+from ripstop.tools.files import NotOnce, Undecidable, edited, is_edited
 
 DONE = '{"content": "ok", "decisions": {"done": true}}'
 FLOW = """\

@@ -19,15 +19,15 @@ from typing import Any
 
 from contestants.ripstop_engine import Nothing
 from ripstop import App, find, read_settings
+from ripstop.engine.engine import Engine
+from ripstop.engine.performers import TimerPerformer
+from ripstop.engine.worker import Worker
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import SetTimer, TimerFired
 from ripstop.kernel.events import Answered, Event, Record, Started
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import News, Settled, Style, StyleKit
-from ripstop.performers.timers import TimerPerformer
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.worker import Worker
 from waiting import fill
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "haiku"

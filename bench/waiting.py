@@ -20,12 +20,12 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from ripstop.engine.ports import DeskQuery, Entry, Journal, RunQuery
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.journals.sqlite.sql import queries
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, SetTimer, Usage
 from ripstop.kernel.events import Answered, Asked
-from ripstop.runtime.ports import DeskQuery, Entry, Journal, RunQuery
 from ripstop.testing.journal_entries import NOW, Scribe
 
 BATCH = 5000

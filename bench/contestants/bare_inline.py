@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from ripstop.journals.sqlite.bounded_query import BoundedConnection
+from ripstop.engine.engine import Engine
+from ripstop.engine.worker import Worker
+from ripstop.journals.sqlite.file import BoundedConnection
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.worker import Worker
 
 from .ripstop_engine import ping_pong, with_engine
 from .work import Figures, Log, Model, bytes_in, growth_of, main

@@ -11,11 +11,11 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Models, Settings
+from ripstop.engine.live import Appended, LiveEvent
 from ripstop.kernel.events import Heard
-from ripstop.runtime.live import Appended, LiveEvent
-from ripstop.services.conversation.chats import Chats
-from ripstop.settings.settings_file import Models, Settings
+from ripstop.styles.conversation.chats import Chats
 from ripstop.styles.conversation.events import StatusChanged
 
 from .conversation import ANSWER, CONSTRAINTS, DELAY, IDLE, SOP, closed_loop, measured_open, question

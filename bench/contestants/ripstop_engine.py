@@ -12,17 +12,17 @@ from typing import Any
 
 import msgspec
 
+from ripstop.engine.engine import Engine
+from ripstop.engine.performers import Kind, Request
+from ripstop.engine.worker import Worker
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, Command
 from ripstop.kernel.events import Event, Started
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import News, Style, StyleKit
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.performers import Kind, Request
-from ripstop.runtime.worker import Worker
-from ripstop.styles.graph import KIT as GRAPH
 from ripstop.styles.graph.definition import Agent, Graph, State, Transition
+from ripstop.styles.graph.kit import KIT as GRAPH
 
 from .work import Figures, Log, Model, bytes_in, main, rate, resident
 

@@ -9,48 +9,48 @@ __version__ = "0.1.0"
 
 _WHERE = {
     # Running
-    "App": "ripstop.app",
-    "run_sync": "ripstop.scripting",
-    "RunResult": "ripstop.scripting",
-    "open_engine": "ripstop.opening",
-    "Settings": "ripstop.settings.settings_file",
-    "read_settings": "ripstop.settings.settings_file",
-    "View": "ripstop.runtime.engine",
-    "Attachment": "ripstop.runtime.engine",
-    "DeliveredMessage": "ripstop.performers.messages",
+    "App": "ripstop.app.application",
+    "run_sync": "ripstop.app.run_sync",
+    "RunResult": "ripstop.app.run_sync",
+    "open_engine": "ripstop.app.stores",
+    "Settings": "ripstop.app.settings.settings_file",
+    "read_settings": "ripstop.app.settings.settings_file",
+    "View": "ripstop.engine.engine",
+    "Attachment": "ripstop.engine.engine",
+    "DeliveredMessage": "ripstop.engine.messages",
     # What to work on, and what to ask for
-    "ALL": "ripstop.runtime.ports",
-    "NOTHING": "ripstop.runtime.ports",
-    "All": "ripstop.runtime.ports",
-    "Nothing": "ripstop.runtime.ports",
-    "Tree": "ripstop.runtime.ports",
-    "Prefixed": "ripstop.runtime.ports",
-    "RunQuery": "ripstop.runtime.ports",
-    "DeskQuery": "ripstop.runtime.ports",
-    "Question": "ripstop.runtime.ports",
-    "RunInfo": "ripstop.runtime.ports",
-    "Page": "ripstop.runtime.ports",
-    "until_settled": "ripstop.runtime.following",
+    "ALL": "ripstop.engine.ports",
+    "NOTHING": "ripstop.engine.ports",
+    "All": "ripstop.engine.ports",
+    "Nothing": "ripstop.engine.ports",
+    "Tree": "ripstop.engine.ports",
+    "Prefixed": "ripstop.engine.ports",
+    "RunQuery": "ripstop.engine.ports",
+    "DeskQuery": "ripstop.engine.ports",
+    "Question": "ripstop.engine.ports",
+    "RunInfo": "ripstop.engine.ports",
+    "Page": "ripstop.engine.ports",
+    "until_settled": "ripstop.engine.following",
     # Definitions
-    "find": "ripstop.plugins",
+    "find": "ripstop.app.plugins",
     "Workflow": "ripstop.definitions.loading",
     # Tools
-    "tool": "ripstop.performers.tools.toolbox",
-    "ToolContext": "ripstop.performers.tools.context",
-    "InDoubt": "ripstop.runtime.performers",
-    "Refused": "ripstop.runtime.performers",
-    "TryAgain": "ripstop.runtime.performers",
+    "tool": "ripstop.tools.toolbox",
+    "ToolContext": "ripstop.tools.toolbox",
+    "InDoubt": "ripstop.engine.performers",
+    "Refused": "ripstop.engine.performers",
+    "TryAgain": "ripstop.engine.performers",
     # Styles
-    "Plugin": "ripstop.plugins",
-    "PluginCommand": "ripstop.plugins",
-    "Plugins": "ripstop.plugins",
-    "BUILT_IN": "ripstop.plugins",
+    "Plugin": "ripstop.app.plugins",
+    "PluginCommand": "ripstop.app.plugins",
+    "Plugins": "ripstop.app.plugins",
+    "BUILT_IN": "ripstop.app.plugins",
     "Style": "ripstop.kernel.style",
     "StyleKit": "ripstop.kernel.style",
     "Step": "ripstop.kernel.step",
     "Sample": "ripstop.kernel.style",
     # What a run is made of
-    "Engine": "ripstop.runtime.engine",
+    "Engine": "ripstop.engine.engine",
     "Run": "ripstop.kernel.run",
     "Record": "ripstop.kernel.events",
     "Limits": "ripstop.kernel.effects",
@@ -65,8 +65,37 @@ _WHERE = {
 __all__ = ["__version__", *_WHERE]
 
 if TYPE_CHECKING:
-    from ripstop.app import App as App
+    from ripstop.app.application import App as App
+    from ripstop.app.plugin import Plugin as Plugin
+    from ripstop.app.plugin import PluginCommand as PluginCommand
+    from ripstop.app.plugins import BUILT_IN as BUILT_IN
+    from ripstop.app.plugins import Plugins as Plugins
+    from ripstop.app.plugins import find as find
+    from ripstop.app.run_sync import RunResult as RunResult
+    from ripstop.app.run_sync import run_sync as run_sync
+    from ripstop.app.settings.settings_file import Settings as Settings
+    from ripstop.app.settings.settings_file import read_settings as read_settings
+    from ripstop.app.stores import open_engine as open_engine
     from ripstop.definitions.loading import Workflow as Workflow
+    from ripstop.engine.engine import Attachment as Attachment
+    from ripstop.engine.engine import Engine as Engine
+    from ripstop.engine.engine import View as View
+    from ripstop.engine.following import until_settled as until_settled
+    from ripstop.engine.messages import DeliveredMessage as DeliveredMessage
+    from ripstop.engine.performers import InDoubt as InDoubt
+    from ripstop.engine.performers import Refused as Refused
+    from ripstop.engine.performers import TryAgain as TryAgain
+    from ripstop.engine.ports import ALL as ALL
+    from ripstop.engine.ports import NOTHING as NOTHING
+    from ripstop.engine.ports import All as All
+    from ripstop.engine.ports import DeskQuery as DeskQuery
+    from ripstop.engine.ports import Nothing as Nothing
+    from ripstop.engine.ports import Page as Page
+    from ripstop.engine.ports import Prefixed as Prefixed
+    from ripstop.engine.ports import Question as Question
+    from ripstop.engine.ports import RunInfo as RunInfo
+    from ripstop.engine.ports import RunQuery as RunQuery
+    from ripstop.engine.ports import Tree as Tree
     from ripstop.kernel.effects import Limits as Limits
     from ripstop.kernel.effects import Usage as Usage
     from ripstop.kernel.errors import DefinitionError as DefinitionError
@@ -79,37 +108,8 @@ if TYPE_CHECKING:
     from ripstop.kernel.style import Sample as Sample
     from ripstop.kernel.style import Style as Style
     from ripstop.kernel.style import StyleKit as StyleKit
-    from ripstop.opening import open_engine as open_engine
-    from ripstop.performers.messages import DeliveredMessage as DeliveredMessage
-    from ripstop.performers.tools.context import ToolContext as ToolContext
-    from ripstop.performers.tools.toolbox import tool as tool
-    from ripstop.plugin_types import Plugin as Plugin
-    from ripstop.plugin_types import PluginCommand as PluginCommand
-    from ripstop.plugins import BUILT_IN as BUILT_IN
-    from ripstop.plugins import Plugins as Plugins
-    from ripstop.plugins import find as find
-    from ripstop.runtime.engine import Attachment as Attachment
-    from ripstop.runtime.engine import Engine as Engine
-    from ripstop.runtime.engine import View as View
-    from ripstop.runtime.following import until_settled as until_settled
-    from ripstop.runtime.performers import InDoubt as InDoubt
-    from ripstop.runtime.performers import Refused as Refused
-    from ripstop.runtime.performers import TryAgain as TryAgain
-    from ripstop.runtime.ports import ALL as ALL
-    from ripstop.runtime.ports import NOTHING as NOTHING
-    from ripstop.runtime.ports import All as All
-    from ripstop.runtime.ports import DeskQuery as DeskQuery
-    from ripstop.runtime.ports import Nothing as Nothing
-    from ripstop.runtime.ports import Page as Page
-    from ripstop.runtime.ports import Prefixed as Prefixed
-    from ripstop.runtime.ports import Question as Question
-    from ripstop.runtime.ports import RunInfo as RunInfo
-    from ripstop.runtime.ports import RunQuery as RunQuery
-    from ripstop.runtime.ports import Tree as Tree
-    from ripstop.scripting import RunResult as RunResult
-    from ripstop.scripting import run_sync as run_sync
-    from ripstop.settings.settings_file import Settings as Settings
-    from ripstop.settings.settings_file import read_settings as read_settings
+    from ripstop.tools.toolbox import ToolContext as ToolContext
+    from ripstop.tools.toolbox import tool as tool
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.runtime.failpoints import BOARD_FAILPOINTS
+from ripstop.engine.failpoints import BOARD_FAILPOINTS
 from tests.harness.board_crash import BoardWork
 from tests.harness.killed_runs import AT_RANDOM, crash, table
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.runtime.failpoints import FAILPOINTS
+from ripstop.engine.failpoints import FAILPOINTS
 from tests.harness import crash
 
 

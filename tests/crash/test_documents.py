@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ripstop.performers.handoff.folder import WORKFLOWS
+from ripstop.styles.handoff.folder import WORKFLOWS
 from tests.harness import document_crash
 from tests.harness.document_crash import Findings, Tally
 from tests.harness.document_work import Declined, Line, Made, Moved, Saved, lines_in, log_of

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import Answered
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 from tests.faces.test_tools_command import WORKFLOW
 from tests.performers.tools.mcp.served import HARNESS
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.runtime.failpoints import COWORK_FAILPOINTS
+from ripstop.engine.failpoints import COWORK_FAILPOINTS
 from tests.harness.killed_runs import AT_RANDOM, crash, table
 from tests.harness.project_crash import ProjectWork
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ripstop.definitions.graph.schema import GRAPH
 from ripstop.faces.cli.main import cli
+from ripstop.styles.graph.schema import GRAPH
 from tests.definitions.wrong_definitions import RIGHT, ok
 
 

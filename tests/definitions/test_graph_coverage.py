@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ripstop.definitions.graph.coverage import MOST_CASES, can_hold, cover
-from ripstop.styles import condition
+from ripstop.styles.graph import condition
+from ripstop.styles.graph.coverage import MOST_CASES, can_hold, cover
 from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
 
 

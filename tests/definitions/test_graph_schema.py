@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ripstop.definitions.graph.schema import GRAPH
+from ripstop.styles.graph.schema import GRAPH
 from tests.definitions.wrong_definitions import BOB, RIGHT, ok
 from tests.harness.workflows import WORKFLOWS, check_graph
 

@@ -8,18 +8,15 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies
 
-from ripstop.definitions.graph.files import READER as GRAPHS
-from ripstop.definitions.handoff.example import REPLIES
-from ripstop.definitions.handoff.files import READER
-from ripstop.definitions.handoff.reader import read_policy
-from ripstop.definitions.handoff.schema import HANDOFF
 from ripstop.definitions.loading import find
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import DefinitionReader, Environment, ModelProblem
 from ripstop.kernel.effects import AgentReplied, ToolReturned
 from ripstop.kernel.registry import Registry
-from ripstop.styles.handoff import KIT
-from ripstop.styles.handoff.policy import Policy, Role
+from ripstop.styles.graph.reader import READER as GRAPHS
+from ripstop.styles.handoff.definition import Policy, Role
+from ripstop.styles.handoff.kit import KIT
+from ripstop.styles.handoff.reader import HANDOFF, READER, REPLIES, read_policy
 from ripstop.testing import given
 
 READERS: list[DefinitionReader] = [READER, GRAPHS]

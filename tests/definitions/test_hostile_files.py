@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.definitions.graph.files import READER
 from ripstop.definitions.loading import find, find_all
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.errors import DefinitionError
-from ripstop.performers.agents.script_file import read_script
+from ripstop.models.scripted import read_script
+from ripstop.styles.graph.reader import READER
 
 
 @pytest.mark.parametrize("named", ["flow", "flow/workflow.yaml"])

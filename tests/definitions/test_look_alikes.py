@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.definitions.look_alikes import look_alike
+from ripstop.definitions.yaml_tree import look_alike
 from tests.definitions.wrong_definitions import RIGHT, ok
 from tests.harness.workflows import check_graph
 

@@ -9,17 +9,16 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ripstop.definitions.checking import check
-from ripstop.definitions.graph.example import REPLIES
-from ripstop.definitions.graph.files import READER
+from ripstop.definitions.families import check
 from ripstop.definitions.loading import find, find_all, locate
 from ripstop.definitions.problems import Problem, WrongDefinition
 from ripstop.definitions.reader import DefinitionReader, Environment
 from ripstop.kernel.effects import AgentReplied, Limits
 from ripstop.kernel.errors import DefinitionError, UsageError
 from ripstop.kernel.registry import Registry
-from ripstop.styles.graph import KIT
 from ripstop.styles.graph.definition import Graph, State
+from ripstop.styles.graph.kit import KIT
+from ripstop.styles.graph.reader import READER, REPLIES
 from ripstop.testing import given
 from tests.definitions.wrong_definitions import BOB, RIGHT, ok
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.definitions.graph.reader import read_graph
 from ripstop.definitions.problems import ERROR, WrongDefinition
+from ripstop.styles.graph.parsing import read_graph
 from tests.definitions.wrong_definitions import DONE, RIGHT, WRONG, ok
 from tests.harness.workflows import check_graph
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
-from ripstop.demonstration import DemoWorld, build, demo_app
-from ripstop.demonstration.demo_world import RUNS
-from ripstop.demonstration.opening import open_app
+from ripstop.app.application import App
+from ripstop.engine.clock import system_time
+from ripstop.engine.live import LiveEvent, Token
+from ripstop.engine.ports import DeskQuery, RunInfo, RunQuery
+from ripstop.faces.demo import DemoWorld, build, demo_app
+from ripstop.faces.demo.building import open_app
+from ripstop.faces.demo.world import RUNS
+from ripstop.history import DeskItem, desk_item, halted_runs
 from ripstop.kernel.desk_kinds import KINDS
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.parts import Claims
-from ripstop.runtime.live import LiveEvent, Token
-from ripstop.runtime.ports import DeskQuery, RunInfo, RunQuery
-from ripstop.runtime.process_clock import system_time
 from ripstop.security.consent import Consents
-from ripstop.views import DeskItem, desk_item, halted_runs
 
 pytestmark = pytest.mark.xdist_group("demonstration")  # one process builds the worlds, for all tests
 

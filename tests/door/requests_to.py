@@ -4,10 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ripstop.http.admission import BY, WRONG_TOKENS, TokenAdmission
-from ripstop.http.asgi import AsgiApp, Message, Receive, Scope, Send
-from ripstop.http.door import Door, DoorBounds
-from ripstop.http.hosts import AllowedHosts
+from ripstop.faces.http.asgi import AsgiApp, Message, Receive, Scope, Send
+from ripstop.faces.http.door import BY, WRONG_TOKENS, AllowedHosts, Door, DoorBounds, TokenAdmission
 
 TOKEN = "t0ken-" + "x" * 40
 HOST = b"127.0.0.1:8517"

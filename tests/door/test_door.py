@@ -8,11 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ripstop.http.asgi import Message
-from ripstop.http.door import SAFE_HEADERS
-from ripstop.http.hosts import AllowedHosts, is_same_origin
-from ripstop.http.request_rate import MOST_CLIENTS, RequestRate, client_of
-from ripstop.http.tokens import BearerToken
+from ripstop.faces.http.asgi import Message
+from ripstop.faces.http.door import MOST_CLIENTS, SAFE_HEADERS, AllowedHosts, RequestRate, client_of, is_same_origin
+from ripstop.faces.http.tokens import BearerToken
 from ripstop.kernel.errors import UsageError
 from tests.door.requests_to import GOOD, HOST, TOKEN, Inside, Reply, door, request
 

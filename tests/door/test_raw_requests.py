@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.http import body, connection
-from ripstop.http import server as server_module
-from ripstop.http.admission import TokenAdmission
-from ripstop.http.asgi import Receive, Scope, Send
-from ripstop.http.door import Door, DoorBounds
-from ripstop.http.hosts import AllowedHosts
-from ripstop.http.server import bind, serving
+from ripstop.faces.http import connection
+from ripstop.faces.http import door as body
+from ripstop.faces.http import server as server_module
+from ripstop.faces.http.asgi import Receive, Scope, Send
+from ripstop.faces.http.door import AllowedHosts, Door, DoorBounds, TokenAdmission
+from ripstop.faces.http.server import bind, serving
 from ripstop.kernel.errors import UsageError
 from tests.door.requests_to import TOKEN, Inside
 

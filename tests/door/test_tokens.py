@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.http.tokens import VARIABLE, find_token
+from ripstop.faces.http.tokens import VARIABLE, find_token
 from ripstop.kernel.errors import UsageError
 
 GOOD = "a" * 32

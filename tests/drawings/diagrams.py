@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from ripstop.drawings.diagram import Diagram, Edge, Journey, Node
 from ripstop.styles.graph.definition import END, Agent, ExitCondition, Graph, State, Transition
+from ripstop.text.diagrams.diagram import Diagram, Edge, Journey, Node
 
 TEXTS = st.one_of(
     st.sampled_from(

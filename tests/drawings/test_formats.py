@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.drawings.diagram import Diagram, Edge, Journey, Node, turns_in_words
-from ripstop.drawings.dot import dot
-from ripstop.drawings.formats import FORMATS
-from ripstop.drawings.lettering import clean, width, wrap
-from ripstop.drawings.mermaid import mermaid
-from ripstop.drawings.svg import MARGIN, SMALL, svg
 from ripstop.styles.graph.drawing import draw_definition
+from ripstop.text.diagrams.diagram import Diagram, Edge, Journey, Node, turns_in_words
+from ripstop.text.diagrams.formats import FORMATS, dot, mermaid
+from ripstop.text.diagrams.shapes import clean, width, wrap
+from ripstop.text.diagrams.svg import MARGIN, SMALL, svg
 from tests.drawings.diagrams import TEXTS, diagrams, review_loop
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -2,18 +2,17 @@
 
 import pytest
 
-from ripstop.drawings.chapters import Chapter
-from ripstop.drawings.diagram import Diagram, in_words
-from ripstop.drawings.formats import FORMATS
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.folding import replay
 from ripstop.kernel.style import Sample
-from ripstop.styles.handoff import KIT
+from ripstop.styles.handoff.definition import Policy, Role
 from ripstop.styles.handoff.document import LEGAL
 from ripstop.styles.handoff.drawing import draw_definition, draw_file
-from ripstop.styles.handoff.policy import Policy, Role
-from ripstop.styles.handoff.rules import RULES
+from ripstop.styles.handoff.kit import KIT
+from ripstop.styles.handoff.state import RULES
 from ripstop.testing import given
+from ripstop.text.diagrams.diagram import Chapter, Diagram, in_words
+from ripstop.text.diagrams.formats import FORMATS
 
 HEAD = """# Workflow: sums
 Status: {status}

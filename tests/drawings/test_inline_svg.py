@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 
-from ripstop.drawings.diagram import Diagram, Node
-from ripstop.drawings.inline_svg import inline_svg, shortened
-from ripstop.drawings.svg import svg
 from ripstop.styles.graph.drawing import draw_definition
+from ripstop.text.diagrams.diagram import Diagram, Node
+from ripstop.text.diagrams.inline_svg import inline_svg, shortened
+from ripstop.text.diagrams.svg import svg
 from tests.drawings.diagrams import diagrams, review_loop
 from tests.drawings.test_runs import PAIR, THERE_AND_BACK, drawn, says
 

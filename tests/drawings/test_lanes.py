@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.drawings.lanes import MOST_LANES, MOST_SPANS, Lane, LaneCall, Lanes, in_words, lanes, lanes_svg, roughly
+from ripstop.text.diagrams.lanes import (
+    MOST_LANES,
+    MOST_SPANS,
+    Lane,
+    LaneCall,
+    Lanes,
+    in_words,
+    lanes,
+    lanes_svg,
+    roughly,
+)
 from tests.drawings.diagrams import TEXTS
 
 S = 1_000_000

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.drawings.diagram import Diagram
-from ripstop.drawings.layout import Layout, Point, Rect, lay_out
-from ripstop.drawings.ranks import rank
-from ripstop.drawings.rows import Thing, arrange, tie
 from ripstop.styles.graph.drawing import draw_definition
+from ripstop.text.diagrams.diagram import Diagram
+from ripstop.text.diagrams.layout import Layout, Point, Rect, lay_out, rank
+from ripstop.text.diagrams.rows import Thing, arrange, tie
 from tests.drawings.diagrams import diagrams, graph, review_loop
 
 pytestmark = pytest.mark.long

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from ripstop.definitions.pipeline.flows import default_pipeline
-from ripstop.drawings.diagram import Diagram, Journey, in_words, standing
-from ripstop.drawings.formats import FORMATS
 from ripstop.styles.pipeline.definition import Critic, Pipeline, PipelineStage
 from ripstop.styles.pipeline.drawing import END, StageMove, draw, draw_definition
+from ripstop.styles.pipeline.parsing import default_pipeline
+from ripstop.text.diagrams.diagram import Diagram, Journey, in_words, standing
+from ripstop.text.diagrams.formats import FORMATS
 
 CRITIC = Critic("taster", "Taste.", tools=("provide_feedback", "goto_stage"))
 STAGES = (

@@ -3,17 +3,15 @@
 import json
 from typing import Any
 
-from ripstop.drawings.chapters import Chapter
-from ripstop.drawings.diagram import Diagram
-from ripstop.drawings.dot import dot
-from ripstop.drawings.mermaid import mermaid
-from ripstop.drawings.svg import HERE, TAKEN, svg
 from ripstop.kernel.effects import AgentReplied, RunFinished
 from ripstop.kernel.folding import apply
-from ripstop.styles.graph import KIT
 from ripstop.styles.graph.definition import Graph, State
 from ripstop.styles.graph.drawing import NONE_HOLDS, draw_definition, draw_run
+from ripstop.styles.graph.kit import KIT
 from ripstop.testing import Given, given
+from ripstop.text.diagrams.diagram import Chapter, Diagram
+from ripstop.text.diagrams.formats import dot, mermaid
+from ripstop.text.diagrams.svg import HERE, TAKEN, svg
 from tests.drawings.diagrams import graph
 
 PAIR = graph("write", write=[("judge", "done"), ("write", "NOT done")], judge=[("END", "good"), ("write", "NOT good")])

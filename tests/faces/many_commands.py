@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 IMPORTED = (
-    "ripstop.app",
-    "ripstop.definitions.checking",
-    "ripstop.drawings.formats",
+    "ripstop.app.application",
+    "ripstop.definitions.families",
+    "ripstop.text.diagrams.formats",
     "ripstop.styles.graph.drawing",
     "ripstop.styles.handoff.drawing",
     "ripstop.faces.cli.main",
     "ripstop.faces.cli.screen",
-    "ripstop.faces.cli.tables",
-    "ripstop.faces.cli.handoff.tables",
-    "ripstop.services.handoff.service",
-    "ripstop.services.handoff.inbox",
+    "ripstop.faces.cli.blocks",
+    "ripstop.styles.handoff.cli_watch",
+    "ripstop.styles.handoff.service",
+    "ripstop.styles.handoff.inbox",
 )
 """What commands import when they run."""
 

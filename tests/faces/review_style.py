@@ -7,16 +7,16 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.app import now
+from ripstop.app.application import now
+from ripstop.app.plugin import Plugin
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.engine.engine import Engine
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import AskPerson, Field, PersonAnswered
 from ripstop.kernel.events import Event, Record, Started
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import News, Settled, Style, StyleKit
-from ripstop.plugin_types import Plugin
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.runtime.engine import Engine
 
 REVIEW = AskPerson(
     question="Review the draft.",

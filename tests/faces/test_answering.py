@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 from tests.definitions.blackboard.boards import board
 
 SOUP = {"next_agent": "USER", "reason": "two ways", "question": "Salt?", "options": ["yes", "no"]}

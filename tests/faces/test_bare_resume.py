@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.testing.commands import Done, command
+from ripstop.testing.journal_entries import Done, command
 from tests.definitions.blackboard.boards import board, policy
 from tests.harness.mutate_journals import WORKFLOW
 

@@ -13,16 +13,16 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ripstop.differences import Hunk, apply_difference
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.history import kind_of
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.desk_kinds import KINDS
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.run import DOUBT, GUARD
-from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.testing import ERRANDS, Errands
-from ripstop.testing.commands import Done, command
-from ripstop.views import kind_of
+from ripstop.testing.journal_entries import Done, command
+from ripstop.text.differences import Hunk, apply_difference
 from tests.faces import review_style
 from tests.faces.review_style import Drafts
 from tests.plugins.installation import installed_packages
@@ -57,8 +57,8 @@ def halted() -> None:
     """A run that is stuck, and one that is set aside."""
 
     async def write() -> None:
-        from ripstop.app import now
-        from ripstop.runtime.engine import Engine
+        from ripstop.app.application import now
+        from ripstop.engine.engine import Engine
 
         registry = Registry((*Plugins(BUILT_IN).kits, ERRANDS))
         journal = SqliteJournal(Path(".ripstop/journal.db"), registry.codec)
@@ -225,7 +225,7 @@ def test_texts_that_are_kept_do_not_replace_one_another_or_leave_the_folder(shop
 
 RACE = """
 import sys
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 print("ready", flush=True)
 for line in sys.stdin:
     done = command("answer", *line.split(), "--as", sys.argv[1])

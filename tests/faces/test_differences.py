@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from ripstop.differences import CONTEXT, DifferenceLine, Hunk, apply_difference, difference
+from ripstop.text.differences import CONTEXT, DifferenceLine, Hunk, apply_difference, difference
 
 LINES = st.lists(st.sampled_from(["", "a", "b", "the cat sat", "the dog sat", "猫が座る", "犬が座る", "x\r", "\u2028"]))
 TEXTS = LINES.flatmap(lambda lines: st.sampled_from(["\n".join(lines), "".join(f"{line}\n" for line in lines)]))

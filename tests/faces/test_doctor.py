@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ripstop.checks.machine import Finding, _sqlite, is_enough, look_at_machine
+from ripstop.app.machine import Finding, _sqlite, is_enough, look_at_machine
+from ripstop.app.settings.settings_file import Commands, Settings
 from ripstop.faces.cli.main import cli
-from ripstop.performers.tools.commands.sandbox import Sandboxes
-from ripstop.settings.settings_file import Commands, Settings
+from ripstop.tools.commands.sandbox import Sandboxes
 
 BWRAP = Sandboxes(bwrap="/usr/bin/bwrap", bwrap_version="0.8.0", landlock=7, seccomp=True, user_namespaces=True)
 LANDLOCK = Sandboxes(bwrap_problem="it is not installed", landlock=3, seccomp=True)

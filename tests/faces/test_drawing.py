@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 
 
 def test_a_document_is_drawn_by_its_id_as_it_is_by_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,7 @@ import pytest
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import Say
-from ripstop.testing.commands import command
-from ripstop.testing.journal_entries import Scribe
+from ripstop.testing.journal_entries import Scribe, command
 from tests.walks.talking_bot import decision, script, write_bot
 
 

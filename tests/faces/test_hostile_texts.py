@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ripstop.visible_text import visible
+from ripstop.text.visible_text import visible
 from tests.faces.many_commands import Shown, run_commands
 
 ATTACKS = (

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ripstop.faces.cli.main import cli
-from ripstop.performers.knowledge import folder
+from ripstop.tools.knowledge import folder
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 from tests.walks.delivery import IDEA, SCRIPT
 
 WORKFLOW = """\

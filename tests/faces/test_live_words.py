@@ -6,10 +6,10 @@ import time
 import pytest
 from rich.console import Console
 
-from ripstop.faces.cli.live_words import CallUnderWay, UnfinishedWords
+from ripstop.engine.live import Token
+from ripstop.faces.cli.screen import CallUnderWay, UnfinishedWords
 from ripstop.faces.cli.terminal import live_line, text_of
-from ripstop.runtime.live import Token
-from ripstop.styles.graph import KIT
+from ripstop.styles.graph.kit import KIT
 
 
 def shown(*pieces: tuple[int, str]) -> UnfinishedWords:

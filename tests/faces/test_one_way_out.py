@@ -16,9 +16,8 @@ from rich.text import Text
 
 import ripstop
 from ripstop.definitions.problems import Position, Problem
-from ripstop.faces.cli.output import Output
 from ripstop.faces.cli.safe_console import SafeConsole
-from ripstop.faces.cli.terminal import line_of, log_to_stderr, say, say_json, say_text
+from ripstop.faces.cli.terminal import Output, line_of, log_to_stderr, say, say_json, say_text
 
 SOURCE = Path(ripstop.__file__).parent
 WRITERS = {"output.py", "terminal.py", "safe_console.py"}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from ripstop.faces.cli.blocks import print_indented, print_labelled, print_line
 from ripstop.faces.cli.main import cli
-from ripstop.faces.cli.paragraphs import print_indented, print_labelled, print_line
 
 LONG = "The second line is lovely, but the last one comes too early. Once more, please."
 

@@ -7,9 +7,9 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from ripstop.differences import difference
-from ripstop.faces.cli.previews import print_difference, print_document
+from ripstop.faces.cli.blocks import print_difference, print_document
 from ripstop.faces.cli.safe_console import SafeConsole
+from ripstop.text.differences import difference
 
 PIECES = [
     "# ",

@@ -9,7 +9,7 @@ import pytest
 
 import ripstop
 from ripstop import App, Limits, UsageError
-from ripstop.settings.settings_file import Settings
+from ripstop.app.settings.settings_file import Settings
 
 HAIKU = Path(__file__).parents[2] / "examples" / "haiku"
 SCRIPT = f"script:{HAIKU / 'script.jsonl'}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 
 
 @pytest.mark.parametrize(("name", "recorded"), [((), "byuer"), (("--as", "ann"), "ann")])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.faces.cli.editing import EditedCopy, find_editor
+from ripstop.faces.cli.init import EditedCopy, find_editor
 from ripstop.kernel.errors import UsageError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 from tests.performers.tools.mcp.served import HARNESS
 
 WORKFLOW = """\

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.visible_text import pieces, visible, visible_json, visible_line, without_hidden
+from ripstop.text.visible_text import pieces, visible, visible_json, visible_line, without_hidden
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()))  # surrogates, too
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ripstop.app import App
-from ripstop.testing.commands import command
+from ripstop.app.application import App
+from ripstop.testing.journal_entries import command
 from tests.harness.mutate_journals import SCRIPT, WORKFLOW
 from tests.walks.test_command_line import EXAMPLES
 

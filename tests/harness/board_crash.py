@@ -6,7 +6,7 @@ python -m tests.harness.board_crash --kills 500
 import json
 from pathlib import Path
 
-from ripstop.runtime.failpoints import BOARD_FAILPOINTS, FAILPOINTS
+from ripstop.engine.failpoints import BOARD_FAILPOINTS, FAILPOINTS
 from tests.harness.killed_runs import found_in, main, masked
 
 ITERATIONS = 12

@@ -23,14 +23,14 @@ from unittest import mock
 
 from msgspec.structs import replace
 
+from ripstop.engine.performers import Refused
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import RunSettings
-from ripstop.performers.tools.commands.allow_list import CommandRules
-from ripstop.performers.tools.commands.runner import CommandRunner
-from ripstop.performers.tools.commands.sandbox import Sandboxes, find_sandboxes
-from ripstop.performers.tools.file_tools import FileTools
-from ripstop.performers.tools.toolbox import Toolbox
-from ripstop.runtime.performers import Refused
+from ripstop.tools.commands.allow_list import CommandRules
+from ripstop.tools.commands.runner import CommandRunner
+from ripstop.tools.commands.sandbox import Sandboxes, find_sandboxes
+from ripstop.tools.toolbox import Toolbox
+from ripstop.tools.workspace_tools import FileTools
 from tests.harness.command_attack import Attack
 from tests.harness.command_attack_table import PROTECTED, attacks
 from tests.performers.requests import tool_request

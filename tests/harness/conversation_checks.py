@@ -14,15 +14,15 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from ripstop.app.settings.settings_file import Settings
+from ripstop.app.stores import open_engine
+from ripstop.engine.engine import Engine
+from ripstop.engine.ports import RunQuery
 from ripstop.kernel.doubts import AGAIN, HAPPENED
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, PersonAnswered, Say, SetTimer, StartRun, TimerFired
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Doubted, Heard, Record, Withdrawn
 from ripstop.kernel.run import DOUBT
-from ripstop.opening import open_engine
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.ports import RunQuery
-from ripstop.settings.settings_file import Settings
 from ripstop.styles.conversation.events import IterationDecided, PassBegan
 from tests.harness.conversation_world import ANSWERS, CALLED, MESSAGES, World, effects_in
 

@@ -28,8 +28,8 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from ripstop.engine.failpoints import FAILPOINTS
 from ripstop.kernel.errors import RipstopError
-from ripstop.runtime.failpoints import FAILPOINTS
 from tests.harness.conversation_checks import answer_doubts, check, engine_in, journal_in, states_in
 from tests.harness.conversation_world import RETRY, TIMER, Server, World, make_world
 

@@ -38,7 +38,7 @@ TIMER_WORDS = "Are you still there?"
 
 TOOLS = """
 import json, os, ripstop, time
-from ripstop.performers.tools.context import ToolContext
+from ripstop.tools.toolbox import ToolContext
 
 def done(kind, context):
     time.sleep(0.05)  # so that it is killed before its effect …

@@ -28,9 +28,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from ripstop.engine.failpoints import FAILPOINTS
+from ripstop.engine.ports import Question
 from ripstop.kernel.doubts import AGAIN, HAPPENED
-from ripstop.runtime.failpoints import FAILPOINTS
-from ripstop.runtime.ports import Question
 from tests.harness.crash_checks import Found, differences, look, unfit
 from tests.harness.crash_work import read_effects
 

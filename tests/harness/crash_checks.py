@@ -21,6 +21,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ripstop.engine.engine import Engine
+from ripstop.engine.ports import Question, RunQuery
+from ripstop.history.timeline import path, timeline
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import (
     AgentReplied,
@@ -49,10 +52,7 @@ from ripstop.kernel.events import (
 )
 from ripstop.kernel.folding import replay
 from ripstop.kernel.run import Contents, fingerprint
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.ports import Question, RunQuery
-from ripstop.runtime.timeline import path, timeline
-from ripstop.styles.graph.events import TurnFinished
+from ripstop.styles.graph.state import TurnFinished
 from ripstop.styles.turn import Corrected
 from tests.harness.crash_runs import CHILDREN, DOOMED, EXACT, RUNS
 from tests.harness.crash_work import CODEC, REGISTRY, digest_of, now, read_acknowledged, read_effects

@@ -13,9 +13,9 @@
 
 import msgspec
 
+from ripstop.engine.pinned_definitions import digest_of
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Command, Say, SetTimer, StartRun
 from ripstop.kernel.events import Pin
-from ripstop.runtime.definitions import digest_of
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from ripstop.testing.stub_style import Errands
 from tests.runtime.clerk_style import Clerk

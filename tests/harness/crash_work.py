@@ -23,6 +23,13 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from ripstop.engine.children import ChildAnswers, Children
+from ripstop.engine.engine import Engine
+from ripstop.engine.live import Appended, Live, LiveEvent
+from ripstop.engine.messages import DeliveredMessage, Messages
+from ripstop.engine.performers import Kind, Performer, Request, TimerPerformer
+from ripstop.engine.ports import RunQuery
+from ripstop.engine.worker import Worker
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import (
     Answer,
@@ -39,20 +46,11 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.errors import RunAlreadyStarted, UsageError
 from ripstop.kernel.events import Record
 from ripstop.kernel.registry import Registry
-from ripstop.performers.agents.router import Agents
-from ripstop.performers.answers import ChildAnswers
-from ripstop.performers.children import Children
-from ripstop.performers.messages import DeliveredMessage, Messages
-from ripstop.performers.timers import TimerPerformer
-from ripstop.performers.tools.file_tools import FileTools
-from ripstop.performers.tools.toolbox import Tool, Toolbox, tool
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.live import Appended, Live, LiveEvent
-from ripstop.runtime.performers import Kind, Performer, Request
-from ripstop.runtime.ports import RunQuery
-from ripstop.runtime.worker import Worker
-from ripstop.styles.graph import KIT
+from ripstop.models.router import Agents
+from ripstop.styles.graph.kit import KIT
 from ripstop.testing.stub_style import ERRANDS
+from ripstop.tools.toolbox import Tool, Toolbox, tool
+from ripstop.tools.workspace_tools import FileTools
 from tests.harness.crash_runs import ALLOWED, CHANNEL, DEFINITIONS, DOOMED, PINNED, RUNS, SCRIPT
 from tests.runtime.clerk_style import CLERK
 

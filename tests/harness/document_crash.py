@@ -32,14 +32,14 @@ from pathlib import Path
 
 from msgspec import Struct, field, to_builtins
 
-from ripstop.app import App
+from ripstop.app.application import App
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import Answered, Record
-from ripstop.performers.handoff.folder import SET_ASIDE, WORKFLOWS
-from ripstop.services.handoff.reconcile import SETTLED
-from ripstop.services.handoff.view import DocumentView, Trouble
 from ripstop.styles.handoff.document import Malformed, read, write
+from ripstop.styles.handoff.document_view import DocumentView, Trouble
 from ripstop.styles.handoff.events import EditAccepted, EditFound, EditRefused
+from ripstop.styles.handoff.folder import SET_ASIDE, WORKFLOWS
+from ripstop.styles.handoff.reconcile import SETTLED
 from tests.harness.document_work import (
     IN_PLACE,
     Declined,

@@ -20,16 +20,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ripstop.app import App, now
+from ripstop.app.application import App, now
+from ripstop.app.settings.settings_file import Settings
+from ripstop.engine.ports import Prefixed
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.handoff.folder import WORKFLOWS, Folder
-from ripstop.runtime.ports import Prefixed
-from ripstop.services.handoff.run_names import prefix_of
-from ripstop.services.handoff.service import HandoffService
-from ripstop.services.handoff.view import DocumentView
-from ripstop.settings.settings_file import Settings
 from ripstop.styles.handoff.document import HandoffDocument, Malformed, read, write
-from ripstop.styles.handoff.rules import FINAL, IN_PROGRESS, PENDING
+from ripstop.styles.handoff.document_view import DocumentView
+from ripstop.styles.handoff.folder import WORKFLOWS, Folder
+from ripstop.styles.handoff.folder_runs import prefix_of
+from ripstop.styles.handoff.service import HandoffService
+from ripstop.styles.handoff.state import FINAL, IN_PROGRESS, PENDING
 from ripstop.styles.handoff.texts import ENGINE, timestamp
 
 AGENTS = ("anna", "ben", "carla", "dora", "emil")

@@ -107,8 +107,8 @@ async def _peak(pid: int) -> float:
 
 def _look_at_files(folder: Path, output: str) -> list[str]:
     """The journal is sound and every record can be read; the key is nowhere."""
-    from ripstop.opening import open_engine
-    from ripstop.settings.settings_file import Settings
+    from ripstop.app.settings.settings_file import Settings
+    from ripstop.app.stores import open_engine
 
     async def look() -> list[str]:
         async with open_engine(Settings(store=f"sqlite:{folder}/.ripstop/journal.db")) as engine:

@@ -24,10 +24,10 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from ripstop.app.settings.settings_file import read_settings
+from ripstop.app.stores import open_engine
+from ripstop.history import DeskItem, desk_item
 from ripstop.kernel.errors import RipstopError
-from ripstop.opening import open_engine
-from ripstop.settings.settings_file import read_settings
-from ripstop.views import DeskItem, desk_item
 
 AT_RANDOM = "(at random)"
 CHAINS = 2

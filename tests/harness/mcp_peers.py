@@ -20,12 +20,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from ripstop.engine.performers import Refused
 from ripstop.kernel.effects import AskPerson, Failed, PersonAnswered, ToolReturned
 from ripstop.kernel.events import RunSettings
-from ripstop.performers.tools.mcp.pins import Pins
-from ripstop.performers.tools.mcp.server import ServerSpec
-from ripstop.performers.tools.mcp.servers import ServerTools
-from ripstop.runtime.performers import Refused
+from ripstop.tools.mcp.servers import Pins, ServerSpec, ServerTools
 from tests.performers.requests import tool_request
 
 REPEATS = 20

@@ -22,20 +22,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Settings
+from ripstop.engine.ports import NOTHING
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import FORMAT, Ended, Started
-from ripstop.runtime.ports import NOTHING
-from ripstop.services.handoff.inbox import Mailroom, letters
-from ripstop.services.handoff.service import HandoffService
-from ripstop.services.handoff.view import Trouble
-from ripstop.settings.settings_file import Settings
+from ripstop.styles.handoff.definition import Policy
 from ripstop.styles.handoff.document import HEADERS, HandoffDocument, Malformed, oddities, read, write
-from ripstop.styles.handoff.drafts import draft
+from ripstop.styles.handoff.document_view import Trouble
 from ripstop.styles.handoff.events import EditAccepted, EditFound, EditRefused
-from ripstop.styles.handoff.message import embedded, read_message
-from ripstop.styles.handoff.policy import Policy
-from ripstop.styles.handoff.spoken import spoken
+from ripstop.styles.handoff.inbox import Mailroom, letters
+from ripstop.styles.handoff.message import embedded, read_message, spoken
+from ripstop.styles.handoff.service import HandoffService
+from ripstop.styles.handoff.state import draft
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing.scenarios import Given, given
 from tests.harness.mutate import spoilt

@@ -26,7 +26,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ripstop.journals import hash_chain as chain
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 
 LONGEST = 2.0
 """Seconds that a command can take …"""

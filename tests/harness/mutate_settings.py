@@ -17,9 +17,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ripstop.app.settings.number_ranges import ANY_KEY, NUMBERS
+from ripstop.app.settings.settings_file import FILE, MAX_BYTES, Settings, read_settings
 from ripstop.kernel.errors import UsageError
-from ripstop.settings.number_ranges import ANY_KEY, NUMBERS
-from ripstop.settings.settings_file import FILE, MAX_BYTES, Settings, read_settings
 from tests.harness.mutate import spoilt
 
 LONGEST = 2.0

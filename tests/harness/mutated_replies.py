@@ -11,13 +11,12 @@ import time
 from collections import Counter
 from typing import Any
 
+from ripstop.app.plugins import installed
+from ripstop.engine.performers import Refused, TryAgain, priced, with_floor
 from ripstop.kernel.effects import AgentReplied
 from ripstop.kernel.events import Answered
-from ripstop.performers.agents.chat_reply import Reply, decoded
-from ripstop.performers.agents.event_stream import EventStream, TooLong
-from ripstop.plugins import installed
-from ripstop.runtime.call_progress import priced, with_floor
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.models.chat_reply import Reply, decoded
+from ripstop.models.openai_compatible import EventStream, TooLong
 
 CODEC = installed().registry.codec
 

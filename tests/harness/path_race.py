@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ripstop.performers.tools.files import Files
-from ripstop.runtime.performers import Refused
+from ripstop.engine.performers import Refused
+from ripstop.tools.files import Files
 
 SECRET = "the canary sings"  # nobody's password
 AGENT = "writer"

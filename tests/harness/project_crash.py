@@ -9,8 +9,8 @@ import json
 import re
 from pathlib import Path
 
-from ripstop.runtime.failpoints import COWORK_FAILPOINTS, FAILPOINTS
-from ripstop.views import DeskItem
+from ripstop.engine.failpoints import COWORK_FAILPOINTS, FAILPOINTS
+from ripstop.history import DeskItem
 from tests.harness.killed_runs import found_in, main, masked
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "delivery" / "script.jsonl"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from ripstop.definitions.graph.files import READER
 from ripstop.definitions.problems import Problem
 from ripstop.definitions.reader import Environment
+from ripstop.styles.graph.reader import READER
 
 LOOP = """\
 # A writer and a reader, until the reader is content.

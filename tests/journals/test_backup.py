@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.ports import RunQuery
 from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError, UsageError
 from ripstop.kernel.events import Heard
-from ripstop.runtime.ports import RunQuery
 from ripstop.testing.journal_entries import NOW, TOOL, Scribe, answer
 
 WRITER = """

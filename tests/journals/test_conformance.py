@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from ripstop.engine.ports import Journal
 from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.runtime.ports import Journal
 from ripstop.testing import JournalConformance
 
 

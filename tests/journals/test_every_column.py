@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine.ports import Damage
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.events import Heard
 from ripstop.kernel.style import Document
-from ripstop.runtime.ports import Damage
 from ripstop.testing.journal_entries import LATER, Scribe
 from tests.journals.test_sqlite_verify import fill
 from tests.old_journals.make import known

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.journals.sqlite import bounded_query as bounded
+from ripstop.engine.ports import Damage
+from ripstop.journals.sqlite import file as bounded
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError, JournalNotFound
-from ripstop.runtime.ports import Damage
 from ripstop.testing.journal_entries import Scribe
 
 SCRIBE = Scribe()

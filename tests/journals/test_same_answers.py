@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec.structs import replace
 
-from ripstop.journals.memory import MemoryJournal
-from ripstop.journals.sqlite.journal import SqliteJournal
-from ripstop.kernel.codec import Codec
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Say, SetTimer, StartRun, Usage
-from ripstop.kernel.errors import JournalError, UsageError
-from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Event, Forked, Heard, Repeated, Resumed, Withdrawn
-from ripstop.kernel.run import DOUBT
-from ripstop.kernel.style import Document
-from ripstop.runtime.ports import (
+from ripstop.engine.ports import (
     ALL,
     NOTHING,
     ClaimedCommand,
@@ -33,6 +25,14 @@ from ripstop.runtime.ports import (
     Scope,
     Tree,
 )
+from ripstop.journals.memory import MemoryJournal
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Say, SetTimer, StartRun, Usage
+from ripstop.kernel.errors import JournalError, UsageError
+from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Event, Forked, Heard, Repeated, Resumed, Withdrawn
+from ripstop.kernel.run import DOUBT
+from ripstop.kernel.style import Document
 from ripstop.testing.journal_entries import NOW, SECOND, Scribe, answer, task
 
 IDS = ["a", "b", "a.2", "a.3", "c", "shared", "f", "g"]

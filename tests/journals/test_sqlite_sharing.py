@@ -7,11 +7,11 @@ import sys
 import threading
 from pathlib import Path
 
+from ripstop.engine.ports import ALL, RunQuery
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import Conflict, LeaseLost
 from ripstop.kernel.events import Asked, Ended, Heard, Resumed, ResumeRequested
-from ripstop.runtime.ports import ALL, RunQuery
 from ripstop.testing.journal_entries import LATER, NOW, OFFERS, TOOL, Scribe, answer, refuses
 
 
@@ -233,7 +233,7 @@ CLAIMER = """
 import asyncio, sys
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.runtime.ports import ALL
+from ripstop.engine.ports import ALL
 from ripstop.testing.journal_entries import NOW, OFFERS
 
 async def main(path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.ports import Damage
 from ripstop.journals import hash_chain as chain
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.journals.sqlite.verify import MOST_TOLD
@@ -15,7 +16,6 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, 
 from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Forked, Heard, Record, Withdrawn
 from ripstop.kernel.run import DOUBT
-from ripstop.runtime.ports import Damage
 from ripstop.testing.journal_entries import DIGEST, LATER, NOW, OFFERS, STARTED, Scribe, answer, task
 
 Tamper = Callable[[sqlite3.Connection], object]

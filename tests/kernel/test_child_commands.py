@@ -3,16 +3,7 @@
 import pytest
 
 from ripstop.kernel.budget import committed
-from ripstop.kernel.effects import (
-    AgentReplied,
-    AskAgent,
-    AskPerson,
-    Command,
-    Limits,
-    RunFinished,
-    StartRun,
-    Usage,
-)
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, Command, Limits, RunFinished, StartRun, Usage
 from ripstop.kernel.events import FORMAT, Answered, CancelRequested, GuardTripped, Heard, ResumeRequested, Started
 from ripstop.kernel.run import Spent
 from ripstop.kernel.step import Step

@@ -33,7 +33,7 @@ from ripstop.kernel.events import (
     RunSettings,
     Started,
 )
-from ripstop.kernel.plain import is_plain, plain
+from ripstop.kernel.text_limits import is_plain, plain
 from ripstop.testing import ERRANDS
 
 

@@ -8,7 +8,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from ripstop.kernel.bare_style import BARE, NO_CONTENTS
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.doubts import AGAIN, GIVE_UP, HAPPENED
 from ripstop.kernel.effects import (
@@ -55,10 +54,9 @@ from ripstop.kernel.events import (
 from ripstop.kernel.folding import KNOWN_LATE, replay
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.resuming import CONTINUE
-from ripstop.kernel.run import DOUBT, GUARD, fingerprint
+from ripstop.kernel.run import DOUBT, GUARD, fingerprint, is_deadline
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import News, Settled, Style
-from ripstop.kernel.work_time import is_deadline
+from ripstop.kernel.style import BARE, NO_CONTENTS, News, Settled, Style
 from tests.kernel.followed import Followed, rebuilt, steps_of
 
 

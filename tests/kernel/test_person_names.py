@@ -7,8 +7,7 @@ from hypothesis import given, strategies
 
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.person_names import MAX_NAME, checked_name, name_problem
-from ripstop.kernel.questions import read_answer
+from ripstop.kernel.questions import MAX_NAME, checked_name, name_problem, read_answer
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from ripstop.kernel.effects import AskPerson, Failed, PersonAnswered
 from ripstop.kernel.events import Answered, Asked, CancelRequested, Ended
-from ripstop.kernel.question_style import QUESTION
+from ripstop.kernel.registry import QUESTION
 from ripstop.kernel.run import DOUBT, GUARD
 from ripstop.testing import Given, given
 

@@ -36,10 +36,9 @@ from ripstop.kernel.events import (
     Warned,
 )
 from ripstop.kernel.folding import replay
-from ripstop.kernel.run import fingerprint
+from ripstop.kernel.run import DEADLINE, fingerprint
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import News
-from ripstop.kernel.work_time import DEADLINE
 from ripstop.testing import ERRANDS, Errands, ErrandStyle, Given, given
 from ripstop.testing.stub_style import RoundBegan, StubState
 

@@ -3,8 +3,8 @@
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall, ToolReturned
 from ripstop.kernel.prompt import Prompt
-from ripstop.styles.graph import KIT
 from ripstop.styles.graph.definition import Agent, Graph, State, Transition
+from ripstop.styles.graph.kit import KIT
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.testing import Given, given
 

@@ -22,7 +22,7 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.events import Answered, Asked, Doubted, ResumeRequested, Withdrawn
 from ripstop.kernel.folding import replay
-from ripstop.kernel.work_time import DEADLINE, SECOND
+from ripstop.kernel.run import DEADLINE, SECOND
 from ripstop.testing import Errands, ErrandStyle, Given, given
 
 AGENT, TOOL, PERSON = AskAgent(agent="ada"), CallTool(tool="t"), AskPerson(question="?")

@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.engine.engine import Attachment, Engine
+from ripstop.engine.ports import RunQuery
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.doubts import AGAIN, HAPPENED
 from ripstop.kernel.effects import (
@@ -40,9 +43,6 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.events import Answered, ChildSpoke, Doubted, RunSettings
 from ripstop.kernel.run import fingerprint
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.runtime.engine import Attachment, Engine
-from ripstop.runtime.ports import RunQuery
 from ripstop.testing import ERRANDS, Errands, FakeClock
 
 LIMITS = Limits(tokens=100_000, money=5.0, calls=50, seconds=86_400.0, turns=9, input_price=1.5, output_price=6.0)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.engine import Engine
+from ripstop.engine.ports import RunQuery
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import ANSWER_TO, AskPerson, PersonAnswered
 from ripstop.kernel.events import KERNEL_EVENTS, Answered, Asked
 from ripstop.kernel.run import fingerprint
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.ports import RunQuery
 from ripstop.testing import FakeClock
 from tests.old_journals.make import known
 

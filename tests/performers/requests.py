@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ripstop.engine.performers import CallProgress, Request
 from ripstop.kernel.effects import AskPerson, CallTool, Command, PersonAnswered
 from ripstop.kernel.events import Record, RunSettings
-from ripstop.runtime.call_progress import CallProgress
-from ripstop.runtime.performers import Request
 
 NO_SETTINGS = RunSettings()
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from ripstop.app.plugin import Plugin, PluginCommand
 from ripstop.kernel.events import Event
 from ripstop.kernel.style import StyleKit
-from ripstop.plugin_types import Plugin, PluginCommand
 from tests.toy_style import PLUGIN
 from tests.toy_style.definition import Chores
 from tests.toy_style.style import ChoreStyle

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from ripstop.app.plugins import installed
 from ripstop.faces.cli.main import cli
-from ripstop.plugins import installed
 
 ROOT = Path(__file__).parents[2]
 TOY = "tests.toy_style:PLUGIN"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from ripstop import tool
-from ripstop.app import App
-from ripstop.checks.start import environment
+from ripstop.app.application import App
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.app.start import environment
 from ripstop.kernel.errors import UsageError
-from ripstop.plugins import BUILT_IN, Plugins
 from tests.plugins import broken
 from tests.toy_style import PLUGIN
 

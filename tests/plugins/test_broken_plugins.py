@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.plugin import Plugin
+from ripstop.app.plugins import BUILT_IN, Plugins
 from ripstop.kernel.errors import UsageError
-from ripstop.plugin_types import Plugin
-from ripstop.plugins import BUILT_IN, Plugins
 from tests.plugins import broken
 from tests.plugins.installation import ROOT, as_json, install, installed_packages, process, ripstop
 from tests.toy_style import PLUGIN

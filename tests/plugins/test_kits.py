@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from ripstop.drawings.chapters import Chapter
-from ripstop.drawings.formats import FORMATS
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.engine.forking import ForkChanges, fork_run
 from ripstop.kernel.events import Ended, Event, Fact, Record
 from ripstop.kernel.folding import apply, replay
 from ripstop.kernel.registry import SHARED
 from ripstop.kernel.run import Contents, Run, fingerprint
 from ripstop.kernel.style import Sample, StyleKit
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.runtime.forks import ForkChanges, fork_run
 from ripstop.testing import Given, given
+from ripstop.text.diagrams.diagram import Chapter
+from ripstop.text.diagrams.formats import FORMATS
 from tests.toy_style import PLUGIN
 
 PLUGINS = Plugins([*BUILT_IN, PLUGIN])

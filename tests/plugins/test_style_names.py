@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ripstop
-from ripstop.plugins import BUILT_IN
+from ripstop.app.plugins import BUILT_IN
 
 ROOT = Path(ripstop.__file__).parent
 NAMES = [plugin.name for plugin in BUILT_IN]
@@ -91,7 +91,7 @@ def test_styles_do_not_import_one_another() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("from ripstop.styles.graph import KIT", True),
+        ("from ripstop.styles.graph.kit import KIT", True),
         ("import ripstop.services.graph.files", True),
         ("from ripstop.styles import graph", True),
         ("from .drawing import graph", False),

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.app.settings.settings_file import Settings
+from ripstop.app.stores import open_engine
+from ripstop.engine.failpoints import FAILPOINTS
 from ripstop.kernel.events import Ended
-from ripstop.opening import open_engine
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.runtime.failpoints import FAILPOINTS
-from ripstop.settings.settings_file import Settings
 from tests.plugins.installation import REPLIES, environment
 from tests.toy_style import PLUGIN
 from tests.toy_style.events import ChoreFinished

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.settings.settings_file import Models, Settings
+from ripstop.app.application import App
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.app.settings.settings_file import Models, Settings
 from tests.plugins.installation import (
     MODEL,
     REPLIES,

@@ -9,10 +9,10 @@ import asyncio
 import os
 import sys
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.app.settings.settings_file import Models, Settings
 from ripstop.kernel.errors import UsageError
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.settings.settings_file import Models, Settings
 from tests.toy_style import PLUGIN
 
 

@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.engine.engine import Engine
+from ripstop.engine.ports import RunQuery
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import Answer
 from ripstop.kernel.events import Answered
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.run import Run
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.ports import RunQuery
 from ripstop.testing import ERRANDS, Errands, FakeClock
 from tests.old_journals.make import Story
 from tests.toy_style import PLUGIN

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.engine import Engine
+from ripstop.engine.performers import Kind, Request
 from ripstop.kernel.effects import Answer, AskPerson, CallTool, Failed, Field, ToolReturned
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.performers import Kind, Request
 from tests.runtime.world import Does, World, a_world, answers, until
 
 PAY = CallTool(tool="pay")

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from ripstop.engine.live import Live, LiveEvent, RateLimited
+from ripstop.engine.rate_limit import RateLimit
 from ripstop.kernel.style import CallPolicy
-from ripstop.runtime.live import Live, LiveEvent, RateLimited
-from ripstop.runtime.rate_limit import RateLimit
-from ripstop.styles.pipeline import KIT
 from ripstop.styles.pipeline.definition import Pipeline, PipelineStage
+from ripstop.styles.pipeline.kit import KIT
 
 FLOW = Pipeline("flow", (PipelineStage(name="idea", agent="idea", draft="artifacts/idea.md"),))
 

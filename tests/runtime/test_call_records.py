@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.performers import Refused, Request, TryAgain
 from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, StartRun, Usage
-from ripstop.runtime.performers import Refused, Request, TryAgain
 from ripstop.testing import Errands
 from tests.runtime.clerk_style import Clerk
 from tests.runtime.world import Does, a_world, answers, until

@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from ripstop.engine.performers import Request
+from ripstop.history import run_document
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -17,9 +19,7 @@ from ripstop.kernel.effects import (
     Usage,
 )
 from ripstop.kernel.events import Answered, Asked, Resumed, ResumeRequested
-from ripstop.runtime.performers import Request
 from ripstop.testing import Errands
-from ripstop.views import run_document
 from tests.runtime.clerk_style import Clerk
 from tests.runtime.world import Does, World, a_world, answers, until
 

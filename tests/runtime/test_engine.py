@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.performers import Kind, Request
+from ripstop.engine.ports import Tree
+from ripstop.engine.run_cache import RunCache
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Limits, SetTimer, ToolReturned
 from ripstop.kernel.errors import RunAlreadyStarted, RunHasEnded, RunNotFound, UsageError
 from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Forked, Withdrawn
-from ripstop.kernel.run import fingerprint
-from ripstop.kernel.work_time import DEADLINE
-from ripstop.runtime.performers import Kind, Request
-from ripstop.runtime.ports import Tree
-from ripstop.runtime.run_cache import RunCache
+from ripstop.kernel.run import DEADLINE, fingerprint
 from ripstop.testing import Errands
 from tests.runtime.world import Does, World, a_world, says
 

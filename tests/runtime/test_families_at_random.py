@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.performers import Request
+from ripstop.engine.ports import NOTHING, RunQuery, Scope, Tree
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, SetTimer, StartRun, Usage
 from ripstop.kernel.errors import UsageError
-from ripstop.runtime.performers import Request
-from ripstop.runtime.ports import NOTHING, RunQuery, Scope, Tree
 from ripstop.testing import Errands
 from tests.runtime.world import Does, World, a_world
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine.following import follow, until_settled
+from ripstop.engine.live import Began, Token
+from ripstop.engine.messages import DeliveredMessage
+from ripstop.engine.performers import Request
+from ripstop.engine.ports import NOTHING
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Say, StartRun, ToolReturned
 from ripstop.kernel.errors import RunNotFound
 from ripstop.kernel.events import Record
-from ripstop.performers.messages import DeliveredMessage
-from ripstop.runtime.following import follow, until_settled
-from ripstop.runtime.live import Began, Token
-from ripstop.runtime.performers import Request
-from ripstop.runtime.ports import NOTHING
 from ripstop.testing import Errands
 from tests.runtime.clerk_style import Clerk
 from tests.runtime.world import Does, World, a_world
@@ -283,7 +283,7 @@ async def _all(world: World, run_id: str, pause: float = 0.0) -> list[Record]:
 def test_follow_gives_a_slow_reader_everything_from_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ripstop.runtime.following.MAX_QUEUED", 2)
+    monkeypatch.setattr("ripstop.engine.following.MAX_QUEUED", 2)
 
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:

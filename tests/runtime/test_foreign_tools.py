@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Models, Settings
+from ripstop.engine.engine import View
+from ripstop.engine.ports import Tree
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Doubted
-from ripstop.performers.tools.toolbox import Tool, tool
-from ripstop.runtime.engine import View
-from ripstop.runtime.ports import Tree
-from ripstop.settings.settings_file import Models, Settings
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
+from ripstop.tools.toolbox import Tool, tool
 
 WORKFLOW = """\
 name: shop
@@ -35,7 +35,7 @@ SCRIPT = '{"reply": "", "calls": [{"tool": "pay", "args": {}}]}\n{"reply": "{\\"
 PROGRAM = """
 import asyncio
 from tests.runtime.test_foreign_tools import SETTINGS, pay
-from ripstop.app import App
+from ripstop.app.application import App
 
 
 async def main():

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine import engine as runs
+from ripstop.engine.engine import Engine
+from ripstop.engine.following import follow
+from ripstop.engine.ports import Entry, Journal
 from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import AskPerson, CallTool
 from ripstop.kernel.errors import Conflict, RunDamaged, RunForgotten
 from ripstop.kernel.events import Answered, Fact
-from ripstop.runtime import runs
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.following import follow
-from ripstop.runtime.ports import Entry, Journal
 from ripstop.testing import Errands
 from tests.runtime.world import CODEC, REGISTRY, Does, a_world, now, until
 

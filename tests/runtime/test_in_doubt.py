@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from ripstop import InDoubt, Refused, TryAgain, tool
+from ripstop.engine.performers import Kind, Performer, Request
+from ripstop.engine.ports import Question
 from ripstop.kernel.doubts import AGAIN, HAPPENED
 from ripstop.kernel.effects import AskAgent, CallTool, Failed, ToolReturned
 from ripstop.kernel.events import Doubted, DoubtResolved
-from ripstop.performers.tools.toolbox import Tool, Toolbox
-from ripstop.runtime.performers import Kind, Performer, Request
-from ripstop.runtime.ports import Question
+from ripstop.tools.toolbox import Tool, Toolbox
 from tests.runtime.world import Does, World, a_world, answers
 
 PAY = CallTool(tool="pay", arguments={"euros": 5})

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine.performers import Kind, Request
+from ripstop.engine.ports import ClaimedCommand
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, StartRun, Usage
 from ripstop.kernel.events import Answered, CancelRequested, Ended
-from ripstop.runtime.performers import Kind, Request
-from ripstop.runtime.ports import ClaimedCommand
 from ripstop.testing import Errands
 from tests.runtime.clerk_style import Clerk
 from tests.runtime.world import Does, World, a_world, answers, until

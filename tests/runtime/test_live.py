@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
+from ripstop.engine.live import Appended, Began, Live, LiveEvent, Token
+from ripstop.engine.performers import Request
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
-from ripstop.runtime.live import Appended, Began, Live, LiveEvent, Token
-from ripstop.runtime.performers import Request
 from tests.runtime.world import Does, a_world
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")

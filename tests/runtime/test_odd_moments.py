@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.performers import Kind, Request
+from ripstop.engine.ports import Tree
 from ripstop.kernel.effects import AskPerson, CallTool, Failed, Limits, PersonAnswered, SetTimer, ToolReturned
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.events import Answered, DoubtResolved
 from ripstop.kernel.registry import Registry
-from ripstop.runtime.performers import Kind, Request
-from ripstop.runtime.ports import Tree
 from ripstop.testing import ERRANDS
 from tests.runtime.world import Does, a_world, now, rings
 

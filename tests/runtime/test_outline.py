@@ -9,6 +9,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from ripstop.engine.engine import Engine
+from ripstop.history import outline as outlines_module
+from ripstop.history import outline as snapshots_module
+from ripstop.history.outline import Outline, Outlines, Snapshots, TurnLine
+from ripstop.history.timeline import explain, last_word, step_of, timeline, ways_after_end
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -25,13 +30,6 @@ from ripstop.kernel.errors import RecordNotFound, RunNotFound, RunUnreadable
 from ripstop.kernel.events import Ended, Heard, Record
 from ripstop.kernel.prompt import seal
 from ripstop.kernel.resuming import ways_on
-from ripstop.runtime import outlines as outlines_module
-from ripstop.runtime import snapshots as snapshots_module
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.outline import Outline, TurnLine
-from ripstop.runtime.outlines import Outlines
-from ripstop.runtime.snapshots import Snapshots
-from ripstop.runtime.timeline import explain, last_word, step_of, timeline, ways_after_end
 from ripstop.styles.graph.samples import samples
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.testing import Errands

@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Models, Settings
+from ripstop.app.stores import open_engine
+from ripstop.engine.clock import LAST_YEAR, ProcessClock, elapsed_time, system_time
+from ripstop.engine.engine import Engine
+from ripstop.engine.performers import Request, TimerPerformer
+from ripstop.engine.worker import Worker
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import AskAgent, CallTool, Limits, SetTimer, ToolReturned
 from ripstop.kernel.events import Answered
-from ripstop.opening import open_engine
-from ripstop.performers.timers import TimerPerformer
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.performers import Request
-from ripstop.runtime.process_clock import LAST_YEAR, ProcessClock, elapsed_time, system_time
-from ripstop.runtime.worker import Worker
-from ripstop.settings.settings_file import Models, Settings
 from ripstop.testing import Errands, FakeClock
 from tests.runtime.world import CODEC, REGISTRY, Does
 

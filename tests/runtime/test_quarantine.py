@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.performers import Request
+from ripstop.engine.ports import RunQuery, Tree
 from ripstop.kernel.effects import CallTool, StartRun, ToolReturned
 from ripstop.kernel.registry import Registry
-from ripstop.runtime.performers import Request
-from ripstop.runtime.ports import RunQuery, Tree
 from ripstop.testing import ERRANDS, Errands
 from tests.runtime.clerk_style import Clerk
 from tests.runtime.world import Does, World, a_world
@@ -184,8 +184,8 @@ def test_a_call_waits_for_a_worker_that_has_its_tool(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("knows", ["calls it pure", "does not know it"])
 def test_what_was_begun_as_unsafe_stays_unsafe(tmp_path: Path, knows: str) -> None:
+    from ripstop.engine.performers import Kind
     from ripstop.kernel.events import Doubted
-    from ripstop.runtime.performers import Kind
 
     async def story() -> None:
         async def for_ever(request: Request) -> None:

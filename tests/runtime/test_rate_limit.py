@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.performers import Request, TryAgain
+from ripstop.engine.rate_limit import LONGEST_PAUSE, RateLimit, pause_before_retry
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
-from ripstop.runtime.performers import Request, TryAgain
-from ripstop.runtime.rate_limit import LONGEST_PAUSE, RateLimit, pause_before_retry
 from tests.runtime.world import Does, a_world, until
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine.performers import Kind, Request
 from ripstop.kernel.doubts import AGAIN, GIVE_UP, HAPPENED
 from ripstop.kernel.effects import (
     AskAgent,
@@ -23,7 +24,6 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Doubted, DoubtResolved, Repeated
 from ripstop.kernel.run import fingerprint
-from ripstop.runtime.performers import Kind, Request
 from ripstop.testing import Errands, FakeClock
 from tests.runtime.world import Does, World, a_world, rings, until
 

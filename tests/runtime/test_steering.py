@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from ripstop.engine.pinned_definitions import digest_of
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Limits, SetTimer
 from ripstop.kernel.errors import AlreadyAnswered, RunAlreadyStarted, RunHasEnded, UsageError
 from ripstop.kernel.events import Redefined
-from ripstop.runtime.definitions import digest_of
 from tests.runtime.clerk_style import Clerk, Stamped
 from tests.runtime.world import Does, World, a_world
 

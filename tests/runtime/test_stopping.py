@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.performers import Request
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolReturned
 from ripstop.kernel.errors import JournalError
-from ripstop.runtime.performers import Request
 from tests.runtime.world import Does, World, a_world, answers, until
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")

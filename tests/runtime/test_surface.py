@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.children import ChildAnswers
+from ripstop.engine.messages import DeliveredMessage
+from ripstop.engine.performers import Kind, Request, TryAgain
 from ripstop.kernel.effects import AnswerChild, AskPerson, Failed, PersonAnswered, Said, Say, StartRun
 from ripstop.kernel.errors import AlreadyAnswered
 from ripstop.kernel.events import Answered, ChildSpoke, Heard
-from ripstop.performers.answers import ChildAnswers
-from ripstop.performers.messages import DeliveredMessage
-from ripstop.runtime.performers import Kind, Request, TryAgain
 from ripstop.testing import Errands
 from tests.runtime.clerk_style import Clerk
 from tests.runtime.world import Does, World, a_world, until

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import settings
 
+from ripstop.history.narration import cut, first_words, is_trouble, sentence, shown_seconds, trouble
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -47,10 +48,9 @@ from ripstop.kernel.events import (
     Withdrawn,
 )
 from ripstop.kernel.style import Style
-from ripstop.runtime.telling import cut, first_words, is_trouble, sentence, shown_seconds, trouble
-from ripstop.styles.conversation import KIT as CONVERSATION
-from ripstop.styles.graph import KIT as GRAPH
-from ripstop.styles.graph.events import TurnFinished
+from ripstop.styles.conversation.kit import KIT as CONVERSATION
+from ripstop.styles.graph.kit import KIT as GRAPH
+from ripstop.styles.graph.state import TurnFinished
 from ripstop.styles.handoff.events import TransitionRefused
 from ripstop.styles.turn import Denied
 from ripstop.testing import Errands, ErrandStyle, Given, given

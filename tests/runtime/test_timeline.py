@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import settings
 
+from ripstop.app.plugins import installed
+from ripstop.history.timeline import TimelineEntry, iso, plain
 from ripstop.kernel.events import KERNEL_EVENTS, Event, Forked, Record, Withdrawn
-from ripstop.plugins import installed
-from ripstop.runtime.timeline import TimelineEntry, iso, plain
 from tests.kernel.test_codec import values
 
 STYLE_EVENTS = (event for kit in installed().registry.kits.values() for event in kit.events)

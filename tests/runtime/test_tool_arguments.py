@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.history.timeline import plain, timeline
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.events import Asked
-from ripstop.runtime.timeline import plain, timeline
 from tests.runtime.looked_at import an_engine, every_run, in_a_loop
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.live import LiveEvent, Retrying
+from ripstop.engine.performers import Kind, Refused, Request, TryAgain
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolReturned
-from ripstop.runtime.live import LiveEvent, Retrying
-from ripstop.runtime.performers import Kind, Refused, Request, TryAgain
 from tests.runtime.world import Does, a_world, answers
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
@@ -42,7 +42,7 @@ FULL = """
 import asyncio, sys
 from pathlib import Path
 from ripstop.kernel.effects import CallTool, ToolReturned
-from ripstop.runtime.ports import ALL, Tree
+from ripstop.engine.ports import ALL, Tree
 from tests.runtime.world import Does, a_world
 
 async def slowly(request):

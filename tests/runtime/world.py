@@ -10,6 +10,13 @@ from typing import Any
 
 import msgspec
 
+from ripstop.engine.children import ChildAnswers, Children
+from ripstop.engine.engine import Engine, View
+from ripstop.engine.messages import Deliver, Messages
+from ripstop.engine.performers import Kind, Performer, Request
+from ripstop.engine.pinned_definitions import digest_of
+from ripstop.engine.ports import Clock, DeskQuery, Question, RunQuery
+from ripstop.engine.worker import Worker
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import (
     AgentReplied,
@@ -30,14 +37,6 @@ from ripstop.kernel.errors import RunNotFound
 from ripstop.kernel.events import Answered, Pin
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.run import Run
-from ripstop.performers.answers import ChildAnswers
-from ripstop.performers.children import Children
-from ripstop.performers.messages import Deliver, Messages
-from ripstop.runtime.definitions import digest_of
-from ripstop.runtime.engine import Engine, View
-from ripstop.runtime.performers import Kind, Performer, Request
-from ripstop.runtime.ports import Clock, DeskQuery, Question, RunQuery
-from ripstop.runtime.worker import Worker
 from ripstop.testing import ERRANDS, Errands
 from tests.runtime.clerk_style import CLERK, Clerk
 

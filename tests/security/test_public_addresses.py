@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripstop.kernel.errors import UsageError
+from ripstop.security.addresses import is_public, looks_like_a_number, meant_by_number
 from ripstop.security.endpoints import parse_endpoint, redirected, secret_names
-from ripstop.security.public_addresses import is_public, looks_like_a_number, meant_by_number
 from tests.performers.endpoints.private_spellings import PRIVATE_4, PRIVATE_6
 
 PUBLIC = (

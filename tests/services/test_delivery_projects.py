@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.pipeline.agent_tools import update_task_status
-from ripstop.performers.pipeline.tools import own_tools
-from ripstop.performers.tools.context import ToolContext
-from ripstop.services.pipeline.modifying import plan_modify, undo_modify
-from ripstop.services.pipeline.project import find_project, project_state, refuse_existing
-from ripstop.services.pipeline.starting import first_stage
+from ripstop.styles.pipeline.agent_tools import update_task_status
 from ripstop.styles.pipeline.definition import Pipeline, PipelineStage
+from ripstop.styles.pipeline.project import find_project, project_state, refuse_existing
+from ripstop.styles.pipeline.project_runs import first_stage, plan_modify, undo_modify
+from ripstop.styles.pipeline.stages import own_tools
+from ripstop.tools.toolbox import ToolContext
 from tests.performers.pipeline.projects import CODE, DESIGN, FEATURES, META, PLAN, REQUIREMENTS, ProjectDesk
 
 FLOW = Pipeline(

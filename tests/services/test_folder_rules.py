@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 
 DONE = '{"content": "Bought.", "decisions": {"action": "complete", "to": "", "next_action": "", "result": "ink"}}'
 BUYER = "models: {buyer: script:ok.jsonl}\n"

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import App
-from ripstop.runtime.ports import NOTHING
-from ripstop.services.handoff.inbox import Mailroom, letters
-from ripstop.services.handoff.service import HandoffService
-from ripstop.settings.settings_file import Settings
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Settings
+from ripstop.engine.ports import NOTHING
 from ripstop.styles.handoff.document import write
+from ripstop.styles.handoff.inbox import Mailroom, letters
 from ripstop.styles.handoff.message import embedded
+from ripstop.styles.handoff.service import HandoffService
 
 
 def in_office(root: Path, work: Callable[[HandoffService], Awaitable[Any]]) -> Any:

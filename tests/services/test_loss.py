@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
-from ripstop.runtime.ports import NOTHING
-from ripstop.services.handoff.service import HandoffService, open_documents
-from ripstop.services.handoff.view import DocumentView
-from ripstop.settings.settings_file import Settings
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Settings
+from ripstop.engine.ports import NOTHING
+from ripstop.styles.handoff.document_view import DocumentView
+from ripstop.styles.handoff.service import HandoffService, open_documents
 
 
 class Office:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import ripstop
-from ripstop.definitions.conversation.files import READER
 from ripstop.definitions.reader import write_example
-from ripstop.performers.tools.modules import load_tools
-from ripstop.services.conversation.chats import Chats
+from ripstop.styles.conversation.chats import Chats
+from ripstop.styles.conversation.reader import READER
+from ripstop.tools.toolbox import load_tools
 
 ENGLISH = {
     "Where is my order 1001?": [

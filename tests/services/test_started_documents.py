@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Settings
+from ripstop.engine.ports import NOTHING
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.events import Heard
-from ripstop.runtime.ports import NOTHING
-from ripstop.services.handoff.inbox import Mailroom, letters
-from ripstop.services.handoff.service import HandoffService, open_documents
-from ripstop.settings.settings_file import Settings
-from ripstop.styles.handoff.policy import Policy, Role
+from ripstop.styles.handoff.definition import Policy, Role
+from ripstop.styles.handoff.inbox import Mailroom, letters
+from ripstop.styles.handoff.service import HandoffService, open_documents
 
 RUN = "flow-k3f9x.4"
 ID = f"Write-add-a-b_{RUN}"

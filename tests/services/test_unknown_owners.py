@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 
 SAID = "waits for 'byuer', who is not a role here and has not worked on anything; did you mean 'buyer'?"
 

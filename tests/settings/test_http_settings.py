@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.app.settings.settings_file import read_settings
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.style import EndpointUse
-from ripstop.settings.settings_file import read_settings
 from ripstop.styles.graph.style import GraphStyle
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 from tests.settings.test_trust import WORKFLOW
 
 TABLE = '[http]\nallow = ["http://127.0.0.1:8080", "https://API.shop.example"]\n'

@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ripstop
+from ripstop.app.settings.settings_file import read_settings
+from ripstop.engine.performers import Refused, TryAgain
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.agents.api_key import ApiKey, read_key
-from ripstop.performers.agents.openai_compatible import OpenAICompatibleAgent
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.models.openai_compatible import ApiKey, OpenAICompatibleAgent, read_key
 from ripstop.security.addresses import parse_address
 from ripstop.security.redaction import redacted, secrets_in
-from ripstop.settings.settings_file import read_settings
 from tests.performers.agents.asking import ask
 
 KEY = "sk-0123456789abcdefghij"

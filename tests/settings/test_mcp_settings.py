@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.checks.trust import Trust
+from ripstop.app.settings.settings_file import Settings, read_settings
+from ripstop.app.settings.tables import McpServer, McpTool
+from ripstop.app.toolbox import server_tools, spec_of
+from ripstop.app.trust import Trust
+from ripstop.engine.performers import Kind
 from ripstop.kernel.errors import UsageError
-from ripstop.runtime.performers import Kind
 from ripstop.security.consent import Consents
-from ripstop.settings.mcp_settings import McpServer, McpTool
-from ripstop.settings.settings_file import Settings, read_settings
-from ripstop.tool_servers import server_tools, spec_of
 
 GIT = """\
 [mcp.git]

@@ -7,10 +7,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ripstop.app.settings.number_ranges import ANY_KEY, NUMBERS, range_of
+from ripstop.app.settings.settings_file import Price, Settings, read_settings
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.errors import UsageError
-from ripstop.settings.number_ranges import ANY_KEY, NUMBERS, range_of
-from ripstop.settings.settings_file import Price, Settings, read_settings
 from tests.harness.mutate_settings import files, read_all
 
 NEVER = ("nan", "inf", "-inf", "-1", "-0.5", "1e400", "9" * 30, "9" * 5000, "true", "'1'", "[1]", "1979-05-27", "{}")

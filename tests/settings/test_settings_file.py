@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ripstop.app.settings.settings_file import Settings, line_of, read_settings
 from ripstop.kernel.errors import UsageError
-from ripstop.settings.settings_file import Settings, read_settings
-from ripstop.settings.toml_positions import line_of
 
 
 def complaint(folder: Path, text: str) -> str:

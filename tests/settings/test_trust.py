@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from ripstop.checks.trust import NotTrusted, Trust
+from ripstop.app.settings.settings_file import Models, Settings, read_settings
+from ripstop.app.trust import NotTrusted, Trust
 from ripstop.kernel.errors import UsageError
 from ripstop.security.consent import Consent, Consents
-from ripstop.settings.settings_file import Models, Settings, read_settings
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 
 KEY = "sk-0123456789abcdefghij"
 WORKFLOW = """\

@@ -7,8 +7,7 @@ import pytest
 
 from ripstop.kernel.errors import UsageError
 from ripstop.security import consent as consent_module
-from ripstop.security.consent import Consent, Consents
-from ripstop.security.trusted_folders import TrustedFolders
+from ripstop.security.consent import Consent, Consents, TrustedFolders
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.checks.trust import NotTrusted, Trust
+from ripstop.app.run_sync import run_sync
+from ripstop.app.settings.settings_file import read_settings
+from ripstop.app.trust import NotTrusted, Trust
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.tools.modules import load_tools
-from ripstop.scripting import run_sync
-from ripstop.settings.settings_file import read_settings
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
+from ripstop.tools.toolbox import load_tools
 from tests.settings.test_trust import on_a_terminal, ripstop
 
 WORKFLOW = """\

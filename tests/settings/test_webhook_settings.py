@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from ripstop.app.settings.settings_file import read_settings
+from ripstop.app.settings.tables import Webhook
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.errors import UsageError
-from ripstop.settings.settings_file import read_settings
-from ripstop.settings.webhook_settings import Webhook
 from tests.webhooks.receiver import SECRET
 
 HOOK = '[webhooks.crm]\nurl = "https://crm.example.com/hook?a=1"\nsecret = "CRM_SECRET"\n'

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ripstop.styles.condition import (
+from ripstop.styles.graph.condition import (
     MAX_DEPTH,
     MAX_LENGTH,
     MISSING,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.styles.condition import MISSING, evaluate, parse
+from ripstop.styles.graph.condition import MISSING, evaluate, parse
 from tests.styles.test_condition import COMPARISONS, DECISIONS, reference_compare
 
 PARTS, EACH = 4, 25_000

@@ -13,12 +13,22 @@ from hypothesis import strategies as st
 
 from ripstop.kernel.effects import Guards
 from ripstop.kernel.errors import UsageError
-from ripstop.styles.courtesy import LONGEST, check_phrases, courteous
-from ripstop.styles.courtesy.phrases import BESIDE, SPOKEN, phrases
-from ripstop.styles.courtesy.recognition import MANNERS, MOVES, Manners, _shipped, is_courtesy
 from ripstop.styles.graph.style import GraphStyle
-from ripstop.styles.handoff.policy import Policy
+from ripstop.styles.handoff.definition import Policy
 from ripstop.styles.handoff.style import HandoffStyle
+from ripstop.text.courtesy import (
+    BESIDE,
+    LONGEST,
+    MANNERS,
+    MOVES,
+    SPOKEN,
+    Manners,
+    _shipped,
+    check_phrases,
+    courteous,
+    is_courtesy,
+    phrases,
+)
 
 
 def lines(table: str) -> list[str]:

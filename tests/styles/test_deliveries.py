@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.styles import deliveries as reading
-from ripstop.styles.deliveries import MAX_BLOCKS, MAX_LINES, Delivery, Edit, Unclear, WholeFile
-from ripstop.styles.naming import named_path
+from ripstop.styles import reply_files as reading
+from ripstop.styles.file_naming import named_path
+from ripstop.styles.reply_files import MAX_BLOCKS, MAX_LINES, Delivery, Edit, Unclear, WholeFile
 
 CONTROL = '{"content": "done", "decisions": {"approved": true}}'
 

@@ -23,8 +23,7 @@ from ripstop.kernel.events import (
 from ripstop.kernel.progress import NOTHING, digest
 from ripstop.kernel.run import fingerprint
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
-from ripstop.styles.graph.events import TurnFinished
-from ripstop.styles.graph.position import VALUES
+from ripstop.styles.graph.state import VALUES, TurnFinished
 from ripstop.styles.graph.style import GraphStyle
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given

@@ -31,9 +31,9 @@ from ripstop.kernel.events import (
 )
 from ripstop.kernel.folding import replay
 from ripstop.kernel.run import fingerprint
-from ripstop.styles.graph import KIT
 from ripstop.styles.graph.definition import END, SAVE, Agent, ExitCondition, Graph, State, Transition
-from ripstop.styles.graph.events import TurnFinished
+from ripstop.styles.graph.kit import KIT
+from ripstop.styles.graph.state import TurnFinished
 from ripstop.testing import Given, given
 
 STYLE = KIT.style

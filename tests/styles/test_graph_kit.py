@@ -3,17 +3,17 @@
 import msgspec
 import pytest
 
-from ripstop.drawings.chapters import Chapter
-from ripstop.drawings.formats import FORMATS
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.events import Record
 from ripstop.kernel.folding import apply, replay
 from ripstop.kernel.parts import Facts, Rail, Talk
 from ripstop.kernel.run import fingerprint
 from ripstop.kernel.style import Sample
-from ripstop.styles.graph import KIT
+from ripstop.styles.graph.kit import KIT
 from ripstop.styles.graph.samples import samples
 from ripstop.testing import Given, given
+from ripstop.text.diagrams.diagram import Chapter
+from ripstop.text.diagrams.formats import FORMATS
 
 OUTCOMES = {"loop": "completed", "files": "completed", "tool_calls": "completed", "saved": "limit"}
 every_sample = pytest.mark.parametrize("sample", samples(), ids=lambda sample: sample.name)

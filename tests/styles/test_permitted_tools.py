@@ -2,7 +2,7 @@
 
 import pytest
 
-from ripstop.styles.permitted_tools import permits
+from ripstop.kernel.prompt import permits
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolCall, ToolReturned
 from ripstop.kernel.events import Asked, Forked, Warned
 from ripstop.kernel.step import decide_again
-from ripstop.styles.exchange import MAX_FILES, MAX_TOOL_CALLS
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from ripstop.styles.graph.style import GraphStyle
+from ripstop.styles.reply_operations import MAX_FILES, MAX_TOOL_CALLS
 from ripstop.styles.turn import Corrected, Denied
 from ripstop.testing import given
 from ripstop.testing.scenarios import Given

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.styles.template import TemplateError, parse, render
+from ripstop.styles.graph.template import TemplateError, parse, render
 
 NAMES = frozenset({"initial_message", "last_agent_name", "last_agent_content"})
 VALUES = {name: itemgetter(name) for name in NAMES}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
+from ripstop.styles.partial_reply import UnfinishedReply, words
 from ripstop.styles.reply import decided
-from ripstop.styles.unfinished import UnfinishedReply, words
 
 contents = st.text(max_size=60) | st.text(alphabet='{}[]"\\`<>,:\n日😀\u2028 a', max_size=60)
 envelopes = st.builds(

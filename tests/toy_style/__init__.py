@@ -3,7 +3,7 @@
 It has one of everything that a style can bring, and uses nothing that is private to ripstop.
 """
 
-from ripstop.plugin_types import Plugin, PluginCommand
+from ripstop.app.plugin import Plugin, PluginCommand
 
 PLUGIN = Plugin(
     name="chores",

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from ripstop.app.stores import open_engine
 from ripstop.kernel.errors import UsageError
-from ripstop.opening import open_engine
 
 from .style import COLLECTION
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from ripstop.drawings.chapters import Chapter, journey
-from ripstop.drawings.diagram import Diagram, Edge, Node
 from ripstop.kernel.effects import AgentReplied, Failed, PersonAnswered, TimerFired, ToolReturned, Usage
 from ripstop.kernel.style import Sample, StyleKit
+from ripstop.text.diagrams.diagram import Chapter, Diagram, Edge, Node, journey
 
 from .definition import Chores
 from .events import CHORE_EVENTS, ChoreFinished

@@ -6,16 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import (
-    AgentReplied,
-    AskAgent,
-    AskPerson,
-    CallTool,
-    Failed,
-    Field,
-    PersonAnswered,
-    SetTimer,
-)
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, Field, PersonAnswered, SetTimer
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Event, Fact, Forked, Resumed, Started
 from ripstop.kernel.parts import Facts, Part, Task, Tasks

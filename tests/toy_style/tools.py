@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ripstop import tool
+from ripstop.engine.performers import Kind, Performer, Refused, Request
 from ripstop.kernel.effects import Answer, Command, ToolReturned
-from ripstop.runtime.performers import Kind, Performer, Refused, Request
 
 from .style import TOOL
 

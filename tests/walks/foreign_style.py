@@ -4,16 +4,16 @@ import asyncio
 import os
 from pathlib import Path
 
-from ripstop.app import now
+from ripstop.app.application import now
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.engine.engine import Engine
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import Command
 from ripstop.kernel.registry import Registry
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.runtime.engine import Engine
 from ripstop.testing import ERRANDS, Errands
 
 PLUGIN = """\
-from ripstop.plugin_types import Plugin
+from ripstop.app.plugin import Plugin
 
 PLUGIN = Plugin(name="errands", kits=("ripstop.testing:ERRANDS",), summary="Asks for what its definition lists.")
 """

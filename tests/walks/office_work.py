@@ -7,8 +7,8 @@ import asyncio
 import os
 import sys
 
-from ripstop.app import App
-from ripstop.settings.settings_file import Models, Settings
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Models, Settings
 
 
 async def main() -> None:

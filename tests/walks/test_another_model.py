@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.plugins import find
+from ripstop.app.settings.settings_file import Models, Settings
 from ripstop.kernel.events import RunSettings
-from ripstop.plugins import find
-from ripstop.settings.settings_file import Models, Settings
 from tests.walks.commands import log_of, ripstop, succeed
 from tests.walks.test_command_line import HAIKU, SCRIPT, slow
 

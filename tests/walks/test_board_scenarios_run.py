@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ripstop.definitions.blackboard.files import READER
 from ripstop.faces.cli.main import cli
+from ripstop.styles.blackboard.reader import READER
 
 
 @pytest.mark.req("S4-5", "S4-8", "S4-59", "S4-60", "S4-61", "S4-62", "S4-63")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.testing.commands import Done, command
+from ripstop.testing.journal_entries import Done, command
 from tests.walks.talking_bot import BROKEN, GREETING, HANDOFF, decision, script, write_bot
 from tests.walks.test_chatting import as_desk, open_stdin, said, say
 
@@ -122,7 +122,7 @@ def test_the_newest_messages_of_both_sides_are_shown_and_counted(here: Path, mon
 
 
 def test_what_is_before_the_window_is_counted(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ripstop.services.conversation.session_view.MOST_RECORDS", 5)
+    monkeypatch.setattr("ripstop.styles.conversation.session_view.MOST_RECORDS", 5)
     bot = write_bot(here, decision("Hi."))
     say(bot, "Hello")
     session = said(command("sessions", "show", "ann", "--json"))

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from ripstop.app.plugins import installed
+from ripstop.app.settings.default_limits import describe_limits, how_to_raise, with_defaults
+from ripstop.engine.performers import TimerPerformer
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.effects import CallTool, Limits, SetTimer
 from ripstop.kernel.style import StyleKit
-from ripstop.performers.timers import TimerPerformer
-from ripstop.performers.tools.toolbox import Toolbox, tool
-from ripstop.plugins import installed
-from ripstop.settings.default_limits import describe_limits, how_to_raise, with_defaults
+from ripstop.tools.toolbox import Toolbox, tool
 from tests.runtime.world import a_world
 
 ENDLESS = """\

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers.handoff.publisher import key_of
-from ripstop.testing.commands import command
+from ripstop.styles.handoff.publisher import key_of
+from ripstop.testing.journal_entries import command
 from tests.walks.commands import ripstop, succeed
 from tests.walks.test_command_line import EXAMPLES
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from ripstop.app.settings.settings_file import Settings
+from ripstop.app.stores import open_engine
 from ripstop.kernel.effects import AgentReplied, CallTool, Failed, ToolReturned
 from ripstop.kernel.events import Answered, Asked, Record
-from ripstop.opening import open_engine
-from ripstop.settings.settings_file import Settings
 from tests.walks.commands import ripstop
 
 FLOW = """\

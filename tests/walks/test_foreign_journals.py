@@ -14,14 +14,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from ripstop.app import now
+from ripstop.app.application import now
+from ripstop.app.plugins import find, installed
+from ripstop.engine.engine import Engine
 from ripstop.journals import hash_chain as chain
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.events import RunSettings
-from ripstop.plugins import find, installed
-from ripstop.runtime.engine import Engine
 from ripstop.styles.graph.definition import Agent, Graph, State
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 
 ASK = """\
 name: ask

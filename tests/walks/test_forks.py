@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.fork import fork_run
+from ripstop.app.settings.settings_file import Models, Settings
 from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.reader import Environment
-from ripstop.forked_run import fork_run
+from ripstop.engine.engine import View
+from ripstop.engine.following import until_settled
+from ripstop.history.timeline import explain, path, timeline
 from ripstop.kernel.effects import AgentReplied, Failed
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Forked, TurnRestarted, Warned, Withdrawn
-from ripstop.runtime.engine import View
-from ripstop.runtime.following import until_settled
-from ripstop.runtime.timeline import explain, path, timeline
-from ripstop.settings.settings_file import Models, Settings
 from ripstop.styles.turn import Corrected
 
 FLOW = """\

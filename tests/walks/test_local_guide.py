@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
-from ripstop.settings.settings_file import Models, Settings
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Models, Settings
 
 HAIKU = Path(__file__).parents[2] / "examples" / "haiku"
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from ripstop.app.settings.settings_file import Settings
+from ripstop.app.stores import open_engine
+from ripstop.engine.failpoints import DOCUMENT_FAILPOINTS, FAILPOINTS
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.effects import AgentReplied
 from ripstop.kernel.events import Answered, Ended
-from ripstop.opening import open_engine
-from ripstop.runtime.failpoints import DOCUMENT_FAILPOINTS, FAILPOINTS
-from ripstop.settings.settings_file import Settings
 from tests.plugins.installation import environment
 from tests.walks.commands import ripstop
 from tests.walks.test_command_line import EXAMPLES

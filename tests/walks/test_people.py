@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.kernel.effects import AskPerson, Field
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 from tests.walks import foreign_style
 from tests.walks.commands import log_of, ripstop, succeed
 from tests.walks.test_command_line import HAIKU

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import ripstop
-from ripstop.runtime.ports import Question
-from ripstop.settings.settings_file import Models, Settings
+from ripstop.app.settings.settings_file import Models, Settings
+from ripstop.engine.ports import Question
 from tests.walks.test_readme import ROOT
 
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")

@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import ripstop
-from ripstop.app import App
-from ripstop.checks.start import check_model
+from ripstop.app.application import App
+from ripstop.app.start import check_model
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.agents.model_files import RUNNER, missing_parts
+from ripstop.models.model_files import RUNNER, missing_parts
 
 WORKFLOW = """\
 name: brief

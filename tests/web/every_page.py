@@ -3,7 +3,7 @@
 import html
 import re
 
-from ripstop.demonstration.demo_world import RUNS
+from ripstop.faces.demo.world import RUNS
 from tests.web.desk_server import DeskServer
 
 DESK_KINDS = ("review", "question", "doubt", "guard", "handoff", "stuck", "set_aside")

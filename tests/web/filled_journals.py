@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ripstop.app import App
-from ripstop.files.private_files import OURS, make_folder
+from ripstop.app.application import App
+from ripstop.app.run_sync import in_loop
+from ripstop.app.settings.settings_file import Settings
 from ripstop.kernel.events import Answered
-from ripstop.scripting import in_loop
-from ripstop.settings.settings_file import Settings
+from ripstop.security.files import OURS, make_folder
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from tests.styles.loops import says
 from tests.web.desk_server import DeskServer

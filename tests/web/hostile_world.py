@@ -16,23 +16,13 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-from ripstop.app import App
-from ripstop.kernel.effects import (
-    AgentReplied,
-    AskAgent,
-    AskPerson,
-    CallTool,
-    Field,
-    Say,
-    ToolCall,
-    ToolReturned,
-)
+from ripstop.app.application import App
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Field, Say, ToolCall, ToolReturned
 from ripstop.kernel.events import RunSettings
-from ripstop.kernel.person_names import MAX_NAME
-from ripstop.services.conversation.chats import Chats
-from ripstop.services.conversation.session_names import run_of
-from ripstop.services.handoff.service import open_documents
+from ripstop.kernel.questions import MAX_NAME
+from ripstop.styles.conversation.chats import Chats, run_of
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
+from ripstop.styles.handoff.service import open_documents
 from ripstop.testing import Errands
 from tests.faces.web.desk_browser import Desk
 from tests.styles.blackboard import boards

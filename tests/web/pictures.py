@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ripstop.demonstration.demo_world import RUNS
+from ripstop.faces.demo.world import RUNS
 from tests.web.conftest import CHROMIUM, FLAGS
 from tests.web.desk_server import DeskServer
 from tests.web.every_page import every_page

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from ripstop.__main__ import main
-from ripstop.app import App
-from ripstop.demonstration import demo_app
-from ripstop.performers.tools.toolbox import tool
-from ripstop.plugins import Plugins
-from ripstop.runtime.ports import ALL
-from ripstop.serving import web
-from ripstop.settings.settings_file import Models, Settings
+from ripstop.app.application import App
+from ripstop.app.plugins import Plugins
+from ripstop.app.settings.settings_file import Models, Settings
+from ripstop.engine.ports import ALL
+from ripstop.faces import serve_web as web
+from ripstop.faces.demo import demo_app
+from ripstop.tools.toolbox import tool
 from tests.faces.web.desk_browser import PLUGINS
 
 KIND = "RIPSTOP_TEST_WORLD"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ripstop.demonstration.demo_world import RUNS
-from ripstop.demonstration.scenes.documents import FLOUR
+from ripstop.faces.demo.world import RUNS
 from ripstop.faces.web.words import all_words
+from ripstop.styles.handoff.demo import FLOUR
 from tests.web.desk_server import DeskServer
 from tests.web.every_page import REFUSED, desk_items, every_page
 from tests.web.page_checks import TEXTS

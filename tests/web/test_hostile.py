@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ripstop.runtime.ports import RunQuery
+from ripstop.engine.ports import RunQuery
 from tests.faces.web.desk_browser import Desk
 from tests.web.desk_server import DeskServer
 from tests.web.filled_journals import line, write_spoken

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ripstop.demonstration.demo_world import RUNS
+from ripstop.faces.demo.world import RUNS
 from ripstop.faces.web.rendering import FOLDER
 from tests.web.desk_server import DeskServer
 from tests.web.every_page import REFUSED, every_page

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ripstop.demonstration.demo_world import RUNS
-from ripstop.testing.commands import command
+from ripstop.faces.demo.world import RUNS
+from ripstop.testing.journal_entries import command
 from tests.web.desk_server import DeskServer
 from tests.web.filled_journals import add_turns, journal_of, line, start_runs, start_spoken, write_spoken
 from tests.web.page_checks import WHY

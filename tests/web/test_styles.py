@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
-from ripstop.demonstration.demo_world import RUNS
+from ripstop.app.application import App
+from ripstop.faces.demo.world import RUNS
 from ripstop.kernel.effects import Say, ToolReturned
 from ripstop.kernel.events import Asked, Heard
-from ripstop.services.conversation.chats import Chats
-from ripstop.services.handoff.service import open_documents
+from ripstop.styles.conversation.chats import Chats
 from ripstop.styles.conversation.events import SessionTaken, StatusChanged
 from ripstop.styles.handoff.events import EditAccepted, EditRefused
+from ripstop.styles.handoff.service import open_documents
 from tests.faces.web.desk_browser import Desk
 from tests.styles.pipeline import pipelines
 from tests.web.desk_server import DeskServer, Person

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
+from ripstop.app.run_sync import in_loop
 from ripstop.faces.web.feed import Feed, StreamTopics
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import JournalError
-from ripstop.scripting import in_loop
 from ripstop.testing import Errands
 from tests.faces.web.desk_browser import a_desk
 from tests.web.desk_server import DeskServer, Person
@@ -58,8 +58,8 @@ AS_SOMEBODY_ELSE = """
 import asyncio, os, sys
 import jinja2, markdown_it, nh3, starlette, uvicorn, ripstop.serving.web, ripstop.faces.web.application
 from ripstop.__main__ import main
-from ripstop.app import App
-from ripstop.settings.settings_file import Settings
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Settings
 
 async def import_the_rest():
     async with App(Settings(store="sqlite:another.db")):

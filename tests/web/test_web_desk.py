@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import App
-from ripstop.demonstration.demo_world import RUNS
+from ripstop.app.application import App
+from ripstop.faces.demo.world import RUNS
 from ripstop.kernel.desk_kinds import KINDS
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, Failed, Limits, PersonAnswered
 from ripstop.kernel.events import DoubtResolved, Forked, Repeated, Resumed, Started

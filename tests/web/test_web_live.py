@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
 from ripstop.kernel.effects import AgentReplied
 from ripstop.kernel.events import Answered, Record
 from tests.web.desk_server import DeskServer

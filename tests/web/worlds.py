@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ripstop.app import App
-from ripstop.plugins import Plugins
-from ripstop.scripting import in_loop
-from ripstop.services.pipeline.runs import ProjectFlow
+from ripstop.app.application import App
+from ripstop.app.plugins import Plugins
+from ripstop.app.run_sync import in_loop
+from ripstop.styles.pipeline.project_runs import ProjectFlow
 from tests.faces.web.desk_browser import PLUGINS, Desk
 from tests.web import served_world
 from tests.web.desk_server import DeskServer

@@ -4,13 +4,13 @@ import asyncio
 import sys
 from pathlib import Path
 
+from ripstop.app.settings.settings_file import Settings
+from ripstop.app.settings.tables import Webhook
+from ripstop.app.webhooks.service import following
+from ripstop.engine.clock import ProcessClock
+from ripstop.engine.engine import Engine
 from ripstop.journals.sqlite.journal import SqliteJournal
-from ripstop.runtime.engine import Engine
-from ripstop.runtime.process_clock import ProcessClock
-from ripstop.security.endpoint_consents import EndpointConsents
-from ripstop.settings.settings_file import Settings
-from ripstop.settings.webhook_settings import Webhook
-from ripstop.webhooks.service import following
+from ripstop.security.consent import EndpointConsents
 from tests.webhooks.telling_style import REGISTRY
 
 

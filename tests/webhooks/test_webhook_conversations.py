@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Models, Settings
+from ripstop.app.settings.tables import Webhook
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import Answered
-from ripstop.services.conversation.chats import Chats
-from ripstop.settings.settings_file import Models, Settings
-from ripstop.settings.webhook_settings import Webhook
+from ripstop.styles.conversation.chats import Chats
 from tests.webhooks.receiver import SECRET, a_receiver, in_a_loop
 
 PLAN = {

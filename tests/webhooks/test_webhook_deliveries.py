@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from ripstop.app.settings.settings_file import Settings
+from ripstop.app.settings.tables import Webhook
+from ripstop.app.webhooks import sending
+from ripstop.app.webhooks import service as follower
+from ripstop.app.webhooks.service import WebhookService, following
+from ripstop.engine.clock import system_time
 from ripstop.kernel.effects import Say
 from ripstop.kernel.errors import UsageError
-from ripstop.runtime.process_clock import system_time
-from ripstop.security.consent import Consents
-from ripstop.security.endpoint_consents import EndpointConsents
-from ripstop.settings.settings_file import Settings
-from ripstop.settings.webhook_settings import Webhook
-from ripstop.webhooks import follower, sending
-from ripstop.webhooks.service import WebhookService, following
+from ripstop.security.consent import Consents, EndpointConsents
 from tests.runtime.world import World
 from tests.runtime.world import a_world as any_world
 from tests.webhooks.receiver import SECRET, Receiver, a_receiver, in_a_loop

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from ripstop.kernel.errors import DefinitionError
-from ripstop.visible_text import visible_line
+from ripstop.text.visible_text import visible_line
 
 ERROR, WARNING = "error", "warning"
 WIDEST = 160

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ripstop.styles.permitted_tools import permits
+from ripstop.kernel.prompt import permits
 
 from .problems import ERROR, WARNING, Position, Problem, nearest
 from .reader import Environment

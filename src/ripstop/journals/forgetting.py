@@ -5,6 +5,15 @@ from collections.abc import Sequence
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import OUTCOMES
 
+# Which runs make up a family: a run, the children that belong to it, and theirs.
+#
+# A child belongs to the run that started it if its id begins with that run's id and a dot. A named child, which several
+# runs may wait for, has its own family.
+
+
+def belongs_to(run_id: str, parent: str) -> bool:
+    return run_id.startswith(f"{parent}.")
+
 
 def check_forgettable(
     run_id: str,

@@ -1,8 +1,8 @@
 """Pages of lists, the same for every store: how large they can be, what a cursor is, and which rows a filter wants."""
 
+from ripstop.engine.ports import MAX_PAGE, DeskQuery, Question, RunInfo, RunQuery
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.questions import kind_of
-from ripstop.runtime.ports import MAX_PAGE, DeskQuery, Question, RunInfo, RunQuery
 
 
 def page_size(size: int) -> int:

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from .effects import AskAgent, Limits, StartRun, Usage
 from .events import GuardTripped
-from .run import Run, Spent, is_shared
-from .work_time import WorkTime
+from .run import Run, Spent, WorkTime, is_shared
 
 MILLION = 1_000_000
 SHARED_WITH_CHILDREN = frozenset({"calls", "tokens", "money"})

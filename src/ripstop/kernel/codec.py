@@ -22,7 +22,7 @@ import msgspec
 from .effects import AgentReplied, Failed, Said, TimerFired, ToolCall, ToolReturned, Usage
 from .errors import UnknownRecord, Unwritable
 from .events import FORMAT, KERNEL_EVENTS, Answered, Event, Heard, Started
-from .plain import DEEPEST, is_plain
+from .text_limits import DEEPEST, is_plain
 
 
 class Codec:

@@ -50,9 +50,21 @@ from .events import (
 )
 from .progress import follow
 from .resuming import raised
-from .run import DOUBT, GUARD, Contents, Open, Run, Spent, is_transcript
-from .usage_gaps import gaps
-from .work_time import WorkTime, after_answer, after_asking, after_closing, in_fork
+from .run import (
+    DOUBT,
+    GUARD,
+    Contents,
+    Open,
+    Run,
+    Spent,
+    WorkTime,
+    after_answer,
+    after_asking,
+    after_closing,
+    gaps,
+    in_fork,
+    is_transcript,
+)
 
 S = TypeVar("S")
 

@@ -10,16 +10,65 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .codec import Codec
+from .effects import AskPerson, PersonAnswered, text_of
 from .errors import DefinitionError
-from .events import KERNEL_EVENTS, Event
-from .question_style import QUESTION
-from .style import Style, StyleKit
+from .events import KERNEL_EVENTS, Event, Started
+from .run import DOUBT, GUARD, Run
+from .step import Step
+from .style import News, Picture, Settled, Style, StyleKit
+
+# The built-in style `question`: a run that asks a person one thing and ends with the answer.
+#
+# With it a performer can ask a person: the question is a child of the command that needs the answer, so it survives
+# crashes, is on the desk, and is cancelled with the command.
+
+
+NAME = "question"
+
+
+class QuestionState(Struct, frozen=True):
+    definition: AskPerson
+
+
+class QuestionStyle(Style[QuestionState]):
+    name = NAME
+    unforkable = "A question to a person cannot be forked; fork the run that asks it."
+
+    def begin(self, definition: AskPerson, started: Started) -> QuestionState:
+        # a performer cannot ask in the kernel's name: the answer would be lost
+        own = definition.purpose not in (GUARD, DOUBT)
+        return QuestionState(definition if own else replace(definition, purpose=NAME))
+
+    def evolve(self, state: QuestionState, number: int, event: Event) -> QuestionState:
+        return state
+
+    def decide(self, step: Step[QuestionState], news: News) -> None:
+        match news:
+            case Started():
+                step.ask_unguarded(step.state.definition)
+            case Settled(answer=PersonAnswered() as answer):
+                by = f"{answer.by} answered" if answer.by else "a person answered"
+                step.end("completed", by, result=msgspec.to_builtins(answer))
+            case Settled(answer=answer):
+                step.end("failed", text_of(answer) or "the question could not be asked")
+
+    def picture(self, run: Run[QuestionState]) -> Picture:
+        return Picture(where=run.state.definition.title or "question")
+
+    def gist(self, run: Run[QuestionState]) -> str:
+        return run.state.definition.title
+
+
+QUESTION = StyleKit(style=QuestionStyle(), definition=AskPerson)
+
 
 SHARED = "turn."
 """What the tags of events begin with that all styles with agents share."""
-NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+REGISTRY_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 RESERVED = ("turn", "ripstop")
 
 
@@ -54,7 +103,7 @@ def _tag(event: type[Event]) -> str:
 
 
 def _check_kit(kit: StyleKit, others: Iterable[StyleKit]) -> None:
-    if not NAME.fullmatch(kit.name) or kit.name in RESERVED:
+    if not REGISTRY_NAME.fullmatch(kit.name) or kit.name in RESERVED:
         raise ValueError(f"{kit.name!r} cannot be the name of a style: small letters, digits, '-' and '_'.")
     for field in msgspec.structs.fields(kit.style.arguments_type):
         if field.required:

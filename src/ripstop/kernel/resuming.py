@@ -14,8 +14,8 @@ from msgspec.structs import asdict, replace
 from .effects import AskPerson, Field, Guards, Limits, PersonAnswered
 from .errors import UsageError
 from .events import GuardTripped
-from .plain import shown
 from .run import GUARD
+from .text_limits import shown
 
 CONTINUE, STOP = "continue", "stop"
 """What a person may say about a guard's verdict."""

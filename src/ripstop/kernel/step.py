@@ -69,10 +69,8 @@ from .events import (
 from .folding import apply, heard_id, spoken_id
 from .guards import review
 from .resuming import CONTINUE, check_raises, outcome_of, question_about_verdict, raises_in_answer
-from .run import DOUBT, GUARD, Contents, Run
+from .run import DEADLINE, DOUBT, GUARD, Contents, Run, about
 from .style import Settled, Style
-from .usage_gaps import about
-from .work_time import DEADLINE
 
 S = TypeVar("S")
 

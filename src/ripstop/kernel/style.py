@@ -17,10 +17,43 @@ from .events import Answered, ChildSpoke, Event, Fact, Forked, GuardTripped, Hea
 from .parts import Part
 from .prompt import Prompt
 from .resuming import override_guards
-from .run import Run, end_line
+from .run import Contents, Run, end_line
 
 if TYPE_CHECKING:
     from .step import Step
+
+
+# A run without its style: what the kernel itself makes of its records.
+#
+# For callers that have records but not the style, or do not need it: a journal that checks its list of open commands
+# against its records. Definitions and results are not read.
+
+
+class BareStyle:
+    def guards(self, definition: Any, wishes: Mapping[str, Any]) -> Guards:
+        return Guards()
+
+    def begin(self, definition: Any, started: Started) -> None:
+        return None
+
+    def rebase(self, state: None, definition: Any) -> None:
+        return None
+
+    def evolve(self, state: None, number: int, event: Event) -> None:
+        return None
+
+    def joined(self, state: None, number: int, event: Answered, result: Any) -> None:
+        return None
+
+
+class _Nothing(dict[str, Any]):
+    def __missing__(self, key: str) -> None:
+        return None
+
+
+BARE = BareStyle()
+NO_CONTENTS = Contents(_Nothing(), _Nothing())
+
 
 S = TypeVar("S")
 

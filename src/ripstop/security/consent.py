@@ -6,18 +6,83 @@
 - A file that cannot be read, or that others could have written, is an error, never a consent and never an empty list.
 """
 
+import fcntl
 import hashlib
+import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
-from ripstop.files.user_folders import state_folder
 from ripstop.kernel.errors import UsageError
 
-from .user_file import UserFile
+from .endpoints import parse_origin
+from .files import OURS, read_plain_file, state_folder
+
+# A file of what the user has agreed to, in the user's own state folder.
+#
+# It is read only if nobody else can have written it, and written all at once, by one process at a time.
+
+
+MAX_BYTES = 4_000_000
+_OTHERS_CAN_WRITE = 0o022
+
+Kept = TypeVar("Kept", bound=msgspec.Struct)
+
+
+class UserFile:
+    def __init__(self, path: Path, again: str) -> None:
+        """`again`: the command that makes the file again, for one that cannot be used."""
+        self.path = path
+        self._again = again
+
+    def read(self, kind: type[Kept]) -> Kept | None:
+        """What the file holds; `None` if there is none. Raises `UsageError` if it cannot be trusted."""
+        try:
+            found = os.stat(self.path)
+            if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & _OTHERS_CAN_WRITE:
+                raise UsageError(
+                    f"{self.path} can be written by other users; remove it, and agree again: {self._again}"
+                )
+            return msgspec.json.decode(read_plain_file(self.path, MAX_BYTES), type=kind)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise UsageError(f"{self.path} cannot be read: {error.strerror}.") from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise UsageError(f"{self.path} is damaged ({error}). Remove it, and agree again: {self._again}") from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let no other process change it meanwhile. Raises `OSError`."""
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def write(self, content: msgspec.Struct) -> None:
+        """Write all of it; only while it is locked. Raises `OSError`."""
+        data = msgspec.json.format(msgspec.json.encode(content), indent=1)
+        new = self.path.with_name(f"{self.path.name}.new")
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+        os.replace(new, self.path)
+        above = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(above)
+        finally:
+            os.close(above)
+
 
 FILE = "consents.json"
 MOST_FOLDERS = 1000
@@ -108,3 +173,147 @@ class Consents:
     def _read(self) -> tuple[_Kept, ...]:
         found = self._file.read(_File) if self._file else None
         return found.consents if found else ()
+
+
+# Which origins tools may send requests to, with which secrets, and which of them may be private addresses.
+#
+# - An origin gets requests if the user named it (`[http] allow`, `RIPSTOP_HTTP_ALLOW`, `--allow`), or has agreed to it in
+#   this project.
+# - An origin that the user named may also be on a private address. One that was only agreed to may not.
+# - A secret goes only to an origin for which the user has agreed to it by name, no matter who named the origin.
+
+
+def parse_allowed(text: str, where: str) -> str:
+    """The origin of an address that the user allows. Raises `UsageError`."""
+    address = parse_origin(text.strip(), where)
+    if address.path:
+        raise UsageError(
+            f"{where} names the path {address.path!r}, but an origin is allowed as a whole. Write {address.origin}."
+        )
+    return address.origin
+
+
+class EndpointConsents:
+    """What the user has named and agreed to. Consents are read at every look, so that a new one counts at once."""
+
+    def __init__(
+        self, allowed: Iterable[str] = (), project: Path | None = None, consents: Consents | None = None
+    ) -> None:
+        self._allowed = frozenset(parse_allowed(one, "An address under [http] allow") for one in allowed)
+        self._project = str((project or Path.cwd()).resolve())
+        self._consents = consents or Consents()
+
+    def allow_private(self, origin: str) -> bool:
+        """Whether an origin may be on a private address."""
+        return origin in self._allowed
+
+    def missing(self, origin: str, secrets: Iterable[str] = ()) -> Consent | None:
+        """What the user would have to agree to before an origin gets a request with these secrets.
+
+        Raises `UsageError` if the consents cannot be trusted.
+        """
+        wanted = frozenset(secrets)
+        if origin in self._allowed and not wanted:
+            return None
+        agreed, known = False, set[str]()
+        for consent in self._consents.all():
+            of, *names = consent.content.split(" ")
+            if consent.kind == "endpoint" and consent.project == self._project and of == origin:
+                agreed = True
+                known.update(names)
+        if (agreed or origin in self._allowed) and wanted <= known:
+            return None
+        return Consent("endpoint", " ".join((origin, *sorted(wanted | known))), self._project)
+
+
+# Which folders runs of a journal can write to: those that are theirs, and those that the user has named.
+#
+# A journal records where a run puts its files, and it can come from somebody else. So a recorded folder is used only if
+#
+# - it is the run's own, `.ripstop/workspaces/RUN`, in the current folder or next to the journal, with no link on the way;
+# - it is the folder of hand-off documents that the command works in, or its `workspace`; or
+# - the user has named it for this journal on this machine (`run --workspace`, `resume --workspace`, or by saying yes).
+#   That is one of the user's consents (`security.consent`). Where they cannot be written, or the folder's name is not
+#   UTF-8, it is remembered as long as the process lives.
+
+
+WORKSPACES, OF_DOCUMENTS = "workspaces", "workspace"
+
+
+class TrustedFolders:
+    def __init__(self, journal: Path, here: Path, consents: Consents) -> None:
+        """`here`: the current folder."""
+        self._journal = journal
+        self._projects = [here, *([journal.parent.parent] if journal.parent.name == OURS else [])]
+        self._consents = consents
+        self._named: set[Path] = set()
+
+    def cover(self, folder: Path) -> bool:
+        """Whether runs of this journal can put files there."""
+        if self._is_own(folder):
+            return True
+        meant = folder.resolve()
+        return any(self._was_named(one) for one in (meant, *_collection(meant)))
+
+    def cover_documents(self, folder: Path) -> bool:
+        """Whether runs of this journal can keep hand-off documents there."""
+        return folder.resolve() in self._projects or self._was_named(folder.resolve())
+
+    def _is_own(self, folder: Path) -> bool:
+        for project in self._projects:
+            own = folder.parent == project / OURS / WORKSPACES or folder == project / OF_DOCUMENTS
+            if own and folder.name not in ("", ".", "..") and folder.resolve() == folder:
+                return True
+        return False
+
+    def _was_named(self, folder: Path) -> bool:
+        if folder in self._named:
+            return True
+        consent = self._consent(folder)
+        return consent is not None and self._consents.cover(consent)
+
+    def _consent(self, folder: Path) -> Consent | None:
+        """The consent to use a folder; `None` if its name or the journal's cannot be written down."""
+        project = self._journal.parent.parent if self._journal.parent.name == OURS else self._journal.parent
+        consent = Consent("folder", str(folder), str(project), str(self._journal))
+        try:
+            f"{consent.content}{consent.journal}".encode()
+        except UnicodeEncodeError:
+            return None
+        return consent
+
+    def remember(self, folder: Path) -> None:
+        """The user has named a folder for runs of this journal."""
+        meant = folder.resolve()
+        if self._is_own(meant):
+            return
+        for one in _collection(meant):  # one consent for all runs of a project whose journal is elsewhere
+            meant = one
+        known = self._was_named(meant)
+        self._named.add(meant)
+        consent = self._consent(meant)
+        if consent is None or known:
+            return
+        try:
+            self._consents.remember([consent])
+        except ConsentsNotWritten:
+            return  # the run works all the same; `resume` asks again
+
+
+def _collection(folder: Path) -> list[Path]:
+    """The folder of all workspaces of a project, if this is one of them."""
+    above = folder.parent
+    return [above] if above.name == WORKSPACES and above.parent.name == OURS else []
+
+
+def trusted_folders(journal: Path) -> TrustedFolders:
+    """The folders that the runs of a journal can use, seen from the current folder; the same for a whole process.
+
+    Asking it raises `UsageError` if the user's consents cannot be trusted.
+    """
+    return _trusted(journal.resolve(), Path.cwd().resolve(), state_folder())
+
+
+@lru_cache(maxsize=64)
+def _trusted(journal: Path, here: Path, state: Path | None) -> TrustedFolders:
+    return TrustedFolders(journal, here, Consents(state))

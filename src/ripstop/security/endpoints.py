@@ -11,8 +11,7 @@ from urllib.parse import urljoin
 
 from ripstop.kernel.errors import UsageError
 
-from .addresses import Address, parse_address
-from .public_addresses import looks_like_a_number, meant_by_number
+from .addresses import Address, looks_like_a_number, meant_by_number, parse_address
 
 LONGEST_URL = 8_000
 EXAMPLE = "https://api.example.com/orders?id={id}"

@@ -15,13 +15,14 @@ from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, Failed, Guards, text_of
 from ripstop.kernel.events import Answered, Asked, Event
-from ripstop.kernel.prompt import Message, Prompt
+from ripstop.kernel.prompt import Message, Prompt, permits
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Settled, Style
+from ripstop.text.courtesy import check_phrases
 
-from .courtesy import check_phrases
-from .deliveries import Edit, Unclear, WholeFile, deliveries
-from .exchange import (
+from .partial_reply import UnfinishedReply
+from .reply_files import Edit, Unclear, WholeFile, deliveries
+from .reply_operations import (
     ERROR,
     MAX_TOOL_CALLS,
     Exchange,
@@ -31,9 +32,7 @@ from .exchange import (
     operation,
     operation_after,
 )
-from .permitted_tools import permits
-from .undelivered import FileResults, correction, failed_files, repeated_edit
-from .unfinished import UnfinishedReply
+from .undelivered_files import FileResults, correction, failed_files, repeated_edit
 
 S = TypeVar("S")
 

@@ -8,7 +8,7 @@
   may kill the process
 """
 
-from ripstop.runtime.failpoints import BOARD_FAILPOINTS, COWORK_FAILPOINTS, DOCUMENT_FAILPOINTS, FAILPOINTS, failpoint
+from ripstop.engine.failpoints import BOARD_FAILPOINTS, COWORK_FAILPOINTS, DOCUMENT_FAILPOINTS, FAILPOINTS, failpoint
 
 from .clock import FakeClock
 from .conformance import JournalConformance

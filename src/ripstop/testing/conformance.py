@@ -8,11 +8,9 @@ Then pytest finds the tests. They use only what `ripstop.runtime.ports.Journal` 
 called once per test with a folder of its own; the journal it returns must be empty.
 """
 
-from .conformance_care import CareConformance
 from .conformance_lists import ListConformance
-from .conformance_outbox import OutboxConformance
-from .conformance_records import RecordConformance
-from .conformance_workers import WorkerConformance
+from .conformance_outbox import OutboxConformance, WorkerConformance
+from .conformance_records import CareConformance, RecordConformance
 
 
 class JournalConformance(RecordConformance, ListConformance, WorkerConformance, OutboxConformance, CareConformance):

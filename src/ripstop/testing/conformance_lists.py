@@ -1,12 +1,11 @@
 """What every journal must do with its lists: runs and questions, filtered, and page by page."""
 
+from ripstop.engine.ports import DeskQuery, Journal, RunQuery
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, PersonAnswered, Usage
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Ended, Forked, Heard, Withdrawn
-from ripstop.runtime.ports import DeskQuery, Journal, RunQuery
 
-from .conformance_story import JournalStories, claim, story
-from .journal_entries import LATER, NOW, SECOND, TOOL, Scribe, refuses
+from .journal_entries import LATER, NOW, SECOND, TOOL, JournalStories, Scribe, claim, refuses, story
 
 
 async def ids(journal: Journal, query: RunQuery = RunQuery()) -> list[str]:

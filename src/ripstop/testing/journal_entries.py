@@ -4,18 +4,55 @@ A `Scribe` folds what it has written, as the kernel does without a style, so tha
 outbox.
 """
 
+import asyncio
 import hashlib
-from collections.abc import Awaitable, Mapping
+import io
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ripstop.kernel.bare_style import BARE, NO_CONTENTS
+from ripstop.engine.ports import ALL, ClaimedCommand, Entry, Journal, RunQuery, Scope
+from ripstop.faces.cli.main import cli
+from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import CallTool, Command, ToolReturned
 from ripstop.kernel.errors import RipstopError
 from ripstop.kernel.events import FORMAT, Answered, Asked, Ended, Event, Heard, Record, Started
 from ripstop.kernel.folding import replay
 from ripstop.kernel.outbox import AT_ONCE, Opened, inherited, plan
 from ripstop.kernel.run import Run, status, waits_for
-from ripstop.kernel.style import Document
-from ripstop.runtime.ports import ClaimedCommand, Entry
+from ripstop.kernel.style import BARE, NO_CONTENTS, Document
+
+# Runs commands of the command line in this process, which is much quicker than starting one for each.
+
+
+class Done(NamedTuple):
+    """What came of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+def command(*args: str) -> Done:
+    """Run a command in the current folder. Raises `AssertionError` where a person would see a traceback."""
+    code = 0
+    with _caught() as (out, err):
+        try:
+            cli.main(list(args), prog_name="ripstop")
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 1
+    if "Traceback (most recent call last)" in err.getvalue():
+        raise AssertionError(err.getvalue())
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+@contextmanager
+def _caught() -> Iterator[tuple[io.StringIO, io.StringIO]]:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        yield out, err
+
 
 SECOND = 1_000_000
 NOW = 1_800_000_000 * SECOND
@@ -138,3 +175,48 @@ async def refuses(error: type[RipstopError], doing: Awaitable[object]) -> Ripsto
     except error as refusal:
         return refusal
     raise AssertionError(f"{error.__name__} was not raised")
+
+
+# How a conformance test is told: with an open journal and a scribe, and checked for damage at its end.
+
+
+Told = Callable[[Any, Journal, Scribe], Coroutine[Any, Any, None]]
+
+
+class JournalStories:
+    """The base of all parts of the conformance suite."""
+
+    def open(self, codec: Codec, folder: Path) -> Journal:
+        """An empty journal."""
+        raise NotImplementedError
+
+    async def tell(self, told: Told, folder: Path) -> None:
+        journal = self.open(Codec(), folder)
+        try:
+            await told(self, journal, Scribe())
+            assert await journal.verify() == [], "an honest journal is reported as damaged"
+            for info in (await journal.runs(RunQuery(size=1000))).items:
+                assert await journal.check_run(info.run_id) == [], "an honest run is reported as damaged"
+        finally:
+            await journal.close()
+
+
+def story(told: Told) -> Callable[[Any, Path], None]:
+    """A test in the form of a story about one journal."""
+
+    def test(self: JournalStories, tmp_path: Path) -> None:
+        asyncio.run(self.tell(told, tmp_path))
+
+    test.__name__, test.__doc__ = told.__name__, told.__doc__
+    return test
+
+
+async def claim(
+    journal: Journal, holder: int, now: int = NOW, room: int = 10, scope: Scope = ALL, offers: Sequence[str] = OFFERS
+) -> list[ClaimedCommand]:
+    return await journal.claim(holder, now, room, scope, offers)
+
+
+async def claimed(journal: Journal, holder: int, now: int = NOW, scope: Scope = ALL) -> list[tuple[str, int]]:
+    """Which commands a worker gets."""
+    return [(task.run_id, task.number) for task in await claim(journal, holder, now, scope=scope)]

@@ -13,10 +13,9 @@ from msgspec.structs import replace
 from ripstop.kernel.effects import AskAgent, Command, Failed, StartRun, text_of
 from ripstop.kernel.events import Answered, Event, Forked, Heard, Resumed, Started
 from ripstop.kernel.prompt import Message, Prompt
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import DEADLINE, Run
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Child, Explanation, News, Picture, Reason, Settled, Style, StyleKit
-from ripstop.kernel.work_time import DEADLINE
 
 
 class Errands(Struct, frozen=True, omit_defaults=True):

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from ripstop.definitions.blackboard.files import READER
 from ripstop.definitions.problems import Problem, WrongDefinition
 from ripstop.definitions.reader import Environment
 from ripstop.kernel.registry import Registry
-from ripstop.styles.blackboard import KIT
 from ripstop.styles.blackboard.definition import Board
+from ripstop.styles.blackboard.kit import KIT
+from ripstop.styles.blackboard.reader import READER
 
 RULES: dict[str, Any] = {
     "apply_to": ["COOK", "TASTER"],

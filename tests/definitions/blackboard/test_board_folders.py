@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ripstop.checks.start import workspace_for
-from ripstop.definitions.blackboard.files import READER
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.app.start import workspace_for
 from ripstop.definitions.loading import find
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import Environment, ModelProblem
 from ripstop.kernel.errors import UsageError
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.styles.blackboard import KIT
 from ripstop.styles.blackboard.definition import Board, Gate, Specialist
+from ripstop.styles.blackboard.kit import KIT
+from ripstop.styles.blackboard.reader import READER
 from tests.definitions.blackboard.boards import board, checked, policy, read, wrong
 
 PROMPTS = "memory/prompts"

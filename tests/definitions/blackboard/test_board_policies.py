@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.definitions.blackboard.policy_reader import read_policy
-from ripstop.definitions.blackboard.schema import POLICY_SCHEMA, REQUIRED_RULES
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.styles.blackboard.definition import Evidence, Gate, ReportRules
+from ripstop.styles.blackboard.policy_reader import read_policy
+from ripstop.styles.blackboard.schema import POLICY_SCHEMA, REQUIRED_RULES
 from tests.definitions.blackboard.boards import RULES, board, checked, policy, read, wrong
 
 

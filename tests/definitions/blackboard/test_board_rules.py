@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 import ripstop
-from ripstop.definitions.blackboard.policy_files import shipped, shipped_rule_keys
-from ripstop.definitions.blackboard.policy_reader import PolicyRead, read_policy
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.styles.blackboard.definition import Gate
+from ripstop.styles.blackboard.policy_reader import PolicyRead, read_policy, shipped, shipped_rule_keys
 from tests.definitions.blackboard.boards import RULES, policy
 
 SHORT = {"report_rules": {"apply_to": ["OUTLINE"], "verdict_allowed": ["APPROVED", "BLOCKED"]}}

@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ripstop.definitions.blackboard.files import READER
-from ripstop.definitions.graph.files import READER as GRAPHS
 from ripstop.definitions.reader import write_example
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.errors import UsageError
 from ripstop.styles.blackboard.decision import read_decision
 from ripstop.styles.blackboard.definition import FINISH, USER
-from ripstop.styles.blackboard.gates import call_problem, finish_problem, report_problems
 from ripstop.styles.blackboard.plan import apply_update, tasks_of, updates_in
-from ripstop.styles.blackboard.report import read_report
+from ripstop.styles.blackboard.reader import READER
+from ripstop.styles.blackboard.report import call_problem, finish_problem, read_report, report_problems
+from ripstop.styles.graph.reader import READER as GRAPHS
 from tests.definitions.blackboard.boards import checked, read
 
 AGENTS = {

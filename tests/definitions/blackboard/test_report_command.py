@@ -9,10 +9,10 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.definitions.blackboard.policy_reader import read_policy
-from ripstop.definitions.blackboard.report_file import check_report
 from ripstop.faces.cli.main import cli
+from ripstop.styles.blackboard.cli import check_report
 from ripstop.styles.blackboard.definition import ReportRules
+from ripstop.styles.blackboard.policy_reader import read_policy
 from ripstop.styles.blackboard.report import read_report
 from tests.definitions.blackboard.boards import RULES, policy
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from ripstop.definitions.conversation.files import READER
 from ripstop.definitions.problems import Problem
 from ripstop.definitions.reader import Environment
 from ripstop.styles.conversation.definition import Bot
+from ripstop.styles.conversation.reader import READER
 
 HOST = "https://desk.example"
 JSON_HEADERS = {"Content-Type": "application/json"}

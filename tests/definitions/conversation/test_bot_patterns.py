@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.definitions.conversation.patterns import MOST_STEPS, SlowPattern, steps_of
 from ripstop.styles.conversation.actions import LONGEST_MATCHED
+from ripstop.styles.conversation.patterns import MOST_STEPS, SlowPattern, steps_of
 from tests.definitions.conversation.bots import problems, said
 
 QUICK = [

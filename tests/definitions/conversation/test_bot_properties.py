@@ -10,12 +10,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ripstop.definitions.conversation.bot_fields import inner, snake
-from ripstop.definitions.conversation.files import READER
-from ripstop.definitions.conversation.schema import BOT, DESCRIBED, ENDPOINT, OPTIONS
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import Environment
+from ripstop.styles.conversation.bot_fields import inner, snake
 from ripstop.styles.conversation.definition import Bot, config_hash
+from ripstop.styles.conversation.reader import READER
+from ripstop.styles.conversation.schema import BOT, DESCRIBED, ENDPOINT, OPTIONS
 from tests.definitions.conversation.bots import first_form, second_form, write
 from tests.definitions.test_graph_schema import accepts
 

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ripstop.definitions.conversation.files import READER
-from ripstop.definitions.conversation.reader import workflow_id
+from ripstop.app.plugins import BUILT_IN, Plugins
 from ripstop.definitions.loading import find_all, locate
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import Environment
-from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.styles.conversation.definition import Bot, BotAction, BotFlow, BotTool, Endpoint, TimerRule, config_hash
+from ripstop.styles.conversation.reader import READER, workflow_id
 from tests.definitions.conversation.bots import bot_of, problems, read, said, write
 
 OTHERS = list(Plugins([plugin for plugin in BUILT_IN if plugin.name != "conversation"]).readers)

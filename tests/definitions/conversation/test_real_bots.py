@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.definitions.conversation.files import READER
 from ripstop.definitions.reader import Environment
 from ripstop.styles.conversation.definition import config_hash
+from ripstop.styles.conversation.reader import READER
 from tests.definitions.conversation.bots import bot_of, first_form, problems, read, said, second_form, write
 
 

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from ripstop.definitions.checking import check
-from ripstop.definitions.conversation.files import READER
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.definitions.families import check
 from ripstop.definitions.reader import Environment, write_example
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.tools.modules import load_tools
-from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.styles.conversation.definition import Bot
+from ripstop.styles.conversation.reader import READER
+from ripstop.tools.toolbox import load_tools
 
 OTHERS = Plugins([plugin for plugin in BUILT_IN if plugin.name != "conversation"]).readers
 SCENARIOS = ("shop", "shop-zh")

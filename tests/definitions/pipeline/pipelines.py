@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from ripstop.definitions.pipeline.files import READER
 from ripstop.definitions.problems import Problem, WrongDefinition
 from ripstop.definitions.reader import Environment
 from ripstop.styles.pipeline.definition import Pipeline
+from ripstop.styles.pipeline.reader import READER
 
 RIGHT = """\
 name: bakery

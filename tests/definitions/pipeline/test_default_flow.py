@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ripstop.definitions.pipeline.files import READER
-from ripstop.definitions.pipeline.flows import default_flow, default_pipeline
-from ripstop.definitions.pipeline.schema import PIPELINE
 from ripstop.definitions.reader import Environment, write_example
 from ripstop.kernel.errors import UsageError
+from ripstop.styles.pipeline.parsing import default_flow, default_pipeline
+from ripstop.styles.pipeline.reader import READER
+from ripstop.styles.pipeline.schema import PIPELINE
 from tests.definitions.pipeline.pipelines import RIGHT, changed, checked, read, write
 from tests.definitions.test_graph_schema import accepts
 

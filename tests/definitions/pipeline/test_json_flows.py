@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from ripstop.definitions.graph.files import READER as GRAPHS
 from ripstop.definitions.loading import find_all, locate
-from ripstop.definitions.pipeline.files import READER
-from ripstop.definitions.pipeline.flows import default_pipeline
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import Environment
+from ripstop.styles.graph.reader import READER as GRAPHS
+from ripstop.styles.pipeline.parsing import default_pipeline
+from ripstop.styles.pipeline.reader import READER
 from tests.definitions.pipeline.pipelines import checked, flow, read, said, write
 
 PRD = {

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.definitions.pipeline.files import READER
-from ripstop.definitions.pipeline.flows import default_flow
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import Environment
+from ripstop.styles.pipeline.parsing import default_flow
+from ripstop.styles.pipeline.reader import READER
 from tests.definitions.pipeline.pipelines import RIGHT, flow
 from tests.definitions.pipeline.test_json_flows import POEM, PRD, chain
 from tests.harness.mutate import TOKENS, spoilt

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.definitions.graph.files import READER as GRAPHS
 from ripstop.definitions.loading import find_all, locate
-from ripstop.definitions.pipeline.files import READER
 from ripstop.definitions.problems import WrongDefinition
 from ripstop.definitions.reader import Environment, ModelProblem
+from ripstop.styles.graph.reader import READER as GRAPHS
 from ripstop.styles.pipeline.definition import Critic, Pipeline, PipelineStage
+from ripstop.styles.pipeline.reader import READER
 from tests.definitions.pipeline.pipelines import RECIPE, RIGHT, changed, checked, read, said, write, wrong
 from tests.harness.workflows import WORKFLOWS
 

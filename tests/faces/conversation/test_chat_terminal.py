@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 from tests.faces.test_on_the_spot import PATIENCE, Person
 from tests.walks.talking_bot import BROKEN, GREETING, HANDOFF, decision, script, write_bot
 

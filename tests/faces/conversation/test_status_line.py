@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from ripstop.faces.cli.conversation.status_line import status_line
-from ripstop.services.conversation.feed import SessionNow
+from ripstop.styles.conversation.cli.terminal_chat import status_line
+from ripstop.styles.conversation.feed import SessionNow
 
 NOW = SessionNow(
     name="Mina",

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ripstop.faces.cli.conversation.keys import LONGEST_PASTE, NAMES, Key, KeyReader
-from ripstop.faces.cli.conversation.line_editor import LONGEST, LineEditor
+from ripstop.styles.conversation.cli.line_editor import LONGEST, LONGEST_PASTE, NAMES, Key, KeyReader, LineEditor
 
 PASTE = "\x1b[200~a\r\nb\x1b[31m\x1b[201~"
 SEQUENCES = [*NAMES, PASTE, "\x1b[5~", "\x1b[<0;12;3M", "\x1bx", "海", "é", "a b", "👩\u200d👧"]

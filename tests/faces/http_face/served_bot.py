@@ -9,16 +9,14 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from ripstop.app import App
-from ripstop.faces.http.conversation.application import HttpFace
-from ripstop.http.admission import WRONG_TOKENS, TokenAdmission
-from ripstop.http.door import Door, DoorBounds
-from ripstop.http.event_stream import StreamSlots
-from ripstop.http.hosts import AllowedHosts
-from ripstop.http.server import bind, serving
-from ripstop.performers.tools.toolbox import tool
-from ripstop.services.conversation.chats import Chats
-from ripstop.settings.settings_file import Settings
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Settings
+from ripstop.faces.http.door import WRONG_TOKENS, AllowedHosts, Door, DoorBounds, TokenAdmission
+from ripstop.faces.http.event_stream import StreamSlots
+from ripstop.faces.http.server import bind, serving
+from ripstop.styles.conversation.chats import Chats
+from ripstop.styles.conversation.http.application import HttpFace
+from ripstop.tools.toolbox import tool
 
 TOKEN = "t0ken-" + "x" * 40
 BOT = """

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from ripstop.faces.http.conversation import event_stream
-from ripstop.faces.http.conversation.event_stream import ShownEvent, session_events
-from ripstop.faces.http.conversation.requests import stream_position
-from ripstop.http.event_stream import with_pauses
+from ripstop.engine.live import Token
+from ripstop.faces.http.event_stream import with_pauses
 from ripstop.kernel.events import Record, Warned
-from ripstop.runtime.live import Token
-from ripstop.services.conversation.draft_words import DraftWords
+from ripstop.styles.conversation.feed import DraftWords
+from ripstop.styles.conversation.http import application as event_stream
+from ripstop.styles.conversation.http.application import ShownEvent, session_events
+from ripstop.styles.conversation.http.requests import stream_position
 from tests.faces.http_face.served_bot import ChatServer, chat_server, events
 
 Story = Callable[[ChatServer], Awaitable[None]]

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ripstop.app import App
-from ripstop.settings.settings_file import Settings
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Settings
 from tests.faces.http_face.served_bot import ChatServer, chat_server
 
 RUN = "chat:shop:ann"

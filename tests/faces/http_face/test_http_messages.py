@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ripstop.faces.http.conversation.application import open_face
 from ripstop.kernel.events import Heard
+from ripstop.styles.conversation.http.application import open_face
 from tests.faces.http_face.served_bot import ChatServer, chat_server, events
 
 Story = Callable[[ChatServer], Awaitable[None]]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.faces.http.conversation.openapi import ERRORS, openapi_document
-from ripstop.http import event_stream
-from ripstop.services.conversation.chats import LONGEST_MESSAGE, LONGEST_VARIABLE, MOST_VARIABLES
+from ripstop.faces.http import event_stream
+from ripstop.styles.conversation.chats import LONGEST_MESSAGE, LONGEST_VARIABLE, MOST_VARIABLES
+from ripstop.styles.conversation.http.openapi import ERRORS, openapi_document
 from tests.faces.http_face.served_bot import TOKEN, chat_server
 
 EXAMPLES = "40"

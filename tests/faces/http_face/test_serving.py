@@ -13,12 +13,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from ripstop.http import tokens
+from ripstop.app.settings.settings_file import Settings, read_settings
+from ripstop.app.stores import open_engine
+from ripstop.faces.http import tokens
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Heard
-from ripstop.opening import open_engine
-from ripstop.settings.settings_file import Settings, read_settings
-from ripstop.testing.commands import command
+from ripstop.testing.journal_entries import command
 from tests.faces.http_face.served_bot import write_bot
 from tests.faces.http_face.served_process import ServedProcess, may_reply, prepare, until
 

@@ -14,17 +14,17 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.plugin import Plugin
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.app.settings.settings_file import Settings
+from ripstop.engine.engine import Engine
+from ripstop.faces.http.door import BY
 from ripstop.faces.web.application import WebFace
 from ripstop.faces.web.sessions import SESSION, WebSession, WebSessions
-from ripstop.http.admission import BY
 from ripstop.kernel.effects import AgentReplied, Answer, AskPerson, CallTool, Command, Limits
 from ripstop.kernel.events import Answered, Doubted
-from ripstop.plugin_types import Plugin
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.runtime.engine import Engine
-from ripstop.services.conversation.chats import Chats
-from ripstop.settings.settings_file import Settings
+from ripstop.styles.conversation.chats import Chats
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from ripstop.testing import Errands
 from tests.door.requests_to import request

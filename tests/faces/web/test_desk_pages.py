@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from ripstop.faces.web.pages import desk_pane
-from ripstop.faces.web.pages.desk_pane import shown_changes
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.faces.web.pages import desk as desk_pane
+from ripstop.faces.web.pages.desk import shown_changes
 from ripstop.faces.web.rendering import address
+from ripstop.history.answers import QuestionLog
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, Field, Limits
-from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.testing import Errands
-from ripstop.views.answers import QuestionLog
 from tests.faces.web.desk_browser import Desk, Page, a_desk
 from tests.styles.pipeline import pipelines
 
@@ -212,7 +212,7 @@ def test_a_document_that_is_too_long_is_cut_and_cannot_be_edited_in_a_page(tmp_p
 
 
 def test_long_changes_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ripstop.differences import difference
+    from ripstop.text.differences import difference
 
     old = "".join(f"line {number}\n" for number in range(100))
     monkeypatch.setattr(desk_pane, "MOST_CHANGES", 30)

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import read_settings
+from ripstop.engine.live import Appended, Began, Token
 from ripstop.faces.web import feed as feed_module
 from ripstop.faces.web.feed import MOST_QUEUED, MOST_STREAMS, Feed, Stream, StreamTopics
-from ripstop.runtime.live import Appended, Began, Token
-from ripstop.runtime.words_so_far import MOST_CHARACTERS, NewWords, WordsSoFar
-from ripstop.settings.settings_file import read_settings
+from ripstop.history.unfinished_words import MOST_CHARACTERS, NewWords, WordsSoFar
 
 WORKFLOW = """\
 name: pair

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ripstop.faces.web.masking import masked
+from ripstop.faces.web.markup import masked
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"
 

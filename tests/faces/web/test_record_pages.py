@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from ripstop.faces.cli.reasons import why_lines
+from ripstop.faces.cli.log import why_lines
 from ripstop.faces.web.pages import record as record_module
+from ripstop.history.timeline import explain, step_of, timeline
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits, ToolCall, ToolReturned
 from ripstop.kernel.prompt import seal
-from ripstop.runtime.timeline import explain, step_of, timeline
 from tests.faces.web.desk_browser import Desk
 from tests.faces.web.run_stories import EVIL, KEY, nodes, review, tell
 from tests.styles.loops import says

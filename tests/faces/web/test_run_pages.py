@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from ripstop.faces.web import run_tabs, timeline_view
-from ripstop.faces.web.run_about import shown_address
+from ripstop.faces.web.pages import run as run_tabs
+from ripstop.faces.web.pages import timeline as timeline_view
+from ripstop.faces.web.pages.run import shown_address
+from ripstop.history import outline as snapshots
 from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, Limits, Usage
 from ripstop.kernel.events import Record, RunSettings
 from ripstop.kernel.parts import Claim, Claims, Facts, Ledger, LedgerEntry, Line, Paper, Rail, Stage, Talk, Task, Tasks
-from ripstop.runtime import snapshots
 from tests.faces.web.desk_browser import Desk
 from tests.faces.web.run_stories import long_run, neighbour, nodes, open_tab, records, review, tabs, tell, turns
 from tests.runtime.looked_at import PLUGINS, every_run

@@ -9,10 +9,10 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 
-from ripstop.definitions.graph.files import READER
+from ripstop.engine.ports import RunQuery
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, Field, StartRun
-from ripstop.runtime.ports import RunQuery
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
+from ripstop.styles.graph.reader import READER
 from ripstop.testing import Errands
 from tests.faces.web.desk_browser import Desk, Page
 from tests.faces.web.run_stories import EVIL, KEY, tell

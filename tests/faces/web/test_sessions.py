@@ -5,15 +5,9 @@ import base64
 import msgspec
 import pytest
 
-from ripstop.faces.web.sessions import (
-    ONCE_SECONDS,
-    SESSION,
-    SESSION_SECONDS,
-    SessionAdmission,
-    WebSessions,
-)
-from ripstop.http.admission import BY
-from ripstop.http.refusals import RequestRefused
+from ripstop.faces.http.asgi import RequestRefused
+from ripstop.faces.http.door import BY
+from ripstop.faces.web.sessions import ONCE_SECONDS, SESSION, SESSION_SECONDS, SessionAdmission, WebSessions
 from ripstop.kernel.errors import UsageError
 
 TOKEN = "t0ken-" + "y" * 40

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.faces.web.showing import hue, initials, language, line, markdown, words
-from ripstop.visible_text import visible
+from ripstop.faces.web.markup import hue, initials, language, line, markdown, words
+from ripstop.text.visible_text import visible
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -4,8 +4,8 @@ import pytest
 
 from ripstop.faces.web.words.style_words import in_language
 from ripstop.kernel.doubts import DOUBT_CHOICES
-from ripstop.styles.conversation import desk
-from ripstop.styles.handoff.actions import TRANSITIONS
+from ripstop.styles.conversation import passes as desk
+from ripstop.styles.handoff.transitions import TRANSITIONS
 from ripstop.styles.pipeline import flow
 
 LABELS = [

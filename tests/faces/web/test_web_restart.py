@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Settings
+from ripstop.engine.ports import RunQuery
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.events import RunSettings
-from ripstop.runtime.ports import RunQuery
-from ripstop.settings.settings_file import Settings
 from tests.faces.web.desk_browser import Desk, a_desk
 from tests.walks.delivery import deliver, lines, meta, write_script
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from ripstop.definitions.graph.files import READER
+from ripstop.engine.ports import RunQuery
 from ripstop.faces.web.application import WebFace
 from ripstop.faces.web.sessions import WebSessions
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Limits
 from ripstop.kernel.events import CancelRequested, Forked, ResumeRequested, RunSettings
-from ripstop.runtime.ports import RunQuery
+from ripstop.styles.graph.reader import READER
 from tests.faces.web.desk_browser import TOKEN, Desk, Page, Person
 from tests.faces.web.run_stories import tell
 from tests.styles.pipeline import pipelines

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ripstop.performers.agents.model_files import carried_model
+from ripstop.models.model_files import carried_model
 
 
 @pytest.fixture(scope="session")

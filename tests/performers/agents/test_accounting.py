@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ripstop.engine.performers import priced, with_floor
 from ripstop.kernel.effects import Limits, Usage
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.agents.accounting import with_prices
-from ripstop.runtime.call_progress import priced, with_floor
+from ripstop.models.accounting import with_prices
 
 PRICES = {"openai:m": (1.0, 4.0), "openai:n": (3.0, 2.0)}
 

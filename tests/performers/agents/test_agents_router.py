@@ -4,13 +4,12 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from ripstop.engine.live import Live
+from ripstop.engine.performers import Kind, Refused, TryAgain, no_tools
 from ripstop.kernel.effects import AskAgent, Usage
 from ripstop.kernel.events import RunSettings
 from ripstop.kernel.prompt import seal
-from ripstop.performers.agents.router import Agents
-from ripstop.performers.tools.spec import no_tools
-from ripstop.runtime.live import Live
-from ripstop.runtime.performers import Kind, Refused, TryAgain
+from ripstop.models.router import Agents
 from tests.performers.agents.asking import ask
 from tests.performers.agents.test_openai_compatible_agent import response, server
 

@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine.live import Live
+from ripstop.engine.performers import CallProgress, Request, TryAgain, no_tools
 from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, Usage
 from ripstop.kernel.events import Answered
-from ripstop.performers.agents.openai_compatible import OpenAICompatibleAgent
-from ripstop.performers.agents.router import Agents
-from ripstop.performers.agents.scripted import ScriptedAgent
-from ripstop.performers.tools.spec import no_tools
-from ripstop.runtime.call_progress import CallProgress
-from ripstop.runtime.live import Live
-from ripstop.runtime.performers import Request, TryAgain
+from ripstop.models.openai_compatible import OpenAICompatibleAgent
+from ripstop.models.router import Agents
+from ripstop.models.scripted import ScriptedAgent
 from tests.performers.agents.asking import ask
 from tests.performers.agents.test_openai_compatible_agent import delta, events, heard, response
 from tests.runtime.world import a_world, answers, until
@@ -131,7 +129,7 @@ def test_a_scripted_reply_arrives_after_its_delay(tmp_path):
 
 
 def test_a_local_reply_counts_before_the_cut(model_file):
-    from ripstop.performers.agents.local import LocalAgent
+    from ripstop.models.local import LocalAgent
 
     found = asyncio.run(cut_off(LocalAgent(model_file).perform, ask("Tell a long story.", max_tokens=500)))
     assert found.unreported_input == 100
@@ -143,7 +141,7 @@ def test_a_reply_of_a_provider_counts(watched):
     from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart
     from pydantic_ai.models.function import DeltaThinkingPart, FunctionModel
 
-    from ripstop.performers.agents.providers import ProviderAgent
+    from ripstop.models.providers import ProviderAgent
 
     async def stream(messages, info):
         yield {0: DeltaThinkingPart(content="x" * 40)}

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from ripstop.app.plugins import installed
+from ripstop.engine.performers import TryAgain
 from ripstop.kernel.effects import ToolCall, Usage
 from ripstop.kernel.events import Answered
-from ripstop.performers.agents.chat_reply import LONGEST_REPLY, LONGEST_TEXT, MOST_CALLS, Reply, decoded
-from ripstop.plugins import installed
-from ripstop.runtime.performers import TryAgain
+from ripstop.models.chat_reply import LONGEST_REPLY, LONGEST_TEXT, MOST_CALLS, Reply, decoded
 
 CODEC = installed().registry.codec
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.performers.agents.event_stream import EventStream, TooLong
+from ripstop.models.openai_compatible import EventStream, TooLong
 
 
 def events(*pieces, limit=1000):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripstop.kernel.errors import DefinitionError
-from ripstop.performers.agents.json_grammar import grammar
+from ripstop.models.json_grammar import grammar
 
 TEXT = {"type": "string"}
 

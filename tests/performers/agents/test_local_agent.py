@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine.live import Live
+from ripstop.engine.performers import Refused
 from ripstop.kernel.prompt import Message
-from ripstop.performers.agents import local
-from ripstop.performers.agents.local import LocalAgent
-from ripstop.runtime.live import Live
-from ripstop.runtime.performers import Refused
+from ripstop.models import local
+from ripstop.models.local import LocalAgent
 from tests.performers.agents.asking import ask
 
 pytestmark = pytest.mark.usefixtures("model_file")
@@ -233,7 +233,7 @@ def test_the_terminal_stays_clean():
     """In a process of its own: load, answer, refuse, and exit in the middle of a reply."""
     code = """
 import asyncio, asking
-from ripstop.performers.agents.local import LocalAgent
+from ripstop.models.local import LocalAgent
 async def play():
     agent = LocalAgent()
     await agent.perform(asking.ask(max_tokens=8, schema={"type": "boolean"}))

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.agents import model_files
-from ripstop.performers.agents.model_files import carried_model, environment_for_pip, install_model, is_model, pinned
+from ripstop.models import model_files
+from ripstop.models.model_files import carried_model, environment_for_pip, install_model, is_model, pinned
 
 
 def test_the_carried_model_is_found_without_importing_its_package(model_file):
-    code = "import sys; from ripstop.performers.agents import model_files as m; "
+    code = "import sys; from ripstop.models import model_files as m; "
     code += "m.carried_model(); print(m.MODULE in sys.modules)"
     environment = {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

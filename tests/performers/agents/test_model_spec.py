@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from ripstop.performers.agents.model_spec import wrong
+from ripstop.models.router import wrong
 
 
 @pytest.mark.parametrize("spec", ["local", "local:my.gguf", "script:x", "openai:any/thing:free"])

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine.live import Live
+from ripstop.engine.performers import Refused, ToolSpec, TryAgain
 from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.prompt import Message
-from ripstop.performers.agents.openai_compatible import OpenAICompatibleAgent
-from ripstop.performers.tools.spec import ToolSpec
-from ripstop.runtime.live import Live
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.models.openai_compatible import OpenAICompatibleAgent
 from tests.performers.agents.asking import ask
 
 READ = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})

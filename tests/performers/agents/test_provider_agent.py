@@ -6,13 +6,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from ripstop.engine.live import Live, Token
+from ripstop.engine.performers import Refused, ToolSpec, TryAgain
 from ripstop.kernel.effects import ToolCall
 from ripstop.kernel.prompt import Message
-from ripstop.performers.agents import providers
-from ripstop.performers.agents.providers import ProviderAgent
-from ripstop.performers.tools.spec import ToolSpec
-from ripstop.runtime.live import Live, Token
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.models import providers
+from ripstop.models.providers import ProviderAgent
 from tests.performers.agents.asking import ask
 
 pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: pip install 'ripstop[providers]'")

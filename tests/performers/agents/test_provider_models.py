@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers.agents.model_spec import wrong
-from ripstop.performers.agents.provider_models import EXTRAS, extra_for, model_of
-from ripstop.performers.agents.providers import ProviderAgent
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.engine.performers import Refused, TryAgain
+from ripstop.models.providers import EXTRAS, ProviderAgent, extra_for, model_of
+from ripstop.models.router import wrong
 from tests.performers.agents.asking import ask
 
 KEY = "sk-0123456789abcdefghij"

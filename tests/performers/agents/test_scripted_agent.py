@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ripstop.engine.live import Live
+from ripstop.engine.performers import Refused, TryAgain
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolCall, Usage
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
-from ripstop.performers.agents.script_file import read_script
-from ripstop.performers.agents.scripted import ScriptedAgent
-from ripstop.runtime.live import Live
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.models.scripted import ScriptedAgent, read_script
 from tests.performers.agents.asking import ask
 from tests.performers.requests import Alone
 

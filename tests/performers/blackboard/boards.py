@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from ripstop.engine.performers import Performer
 from ripstop.kernel.effects import CallTool, ToolReturned
 from ripstop.kernel.events import RunSettings
-from ripstop.performers.blackboard.tools import own_tools
-from ripstop.runtime.performers import Performer
+from ripstop.styles.blackboard.tools import own_tools
 from tests.performers.requests import request_for
 
 PLAN, HISTORY = "memory/dev_plan.md", "memory/project_history.md"

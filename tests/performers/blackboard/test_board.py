@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from ripstop.engine.performers import Kind, Refused, TryAgain
 from ripstop.kernel.events import Record, Resumed
-from ripstop.performers.blackboard import board as board_module
-from ripstop.performers.blackboard import bookkeeping, contents
-from ripstop.performers.blackboard.tools import own_tools
-from ripstop.runtime.performers import Kind, Refused, TryAgain
+from ripstop.styles.blackboard import board_files as board_module
+from ripstop.styles.blackboard import bookkeeping, contents
+from ripstop.styles.blackboard.tools import own_tools
 from tests.performers.blackboard.boards import HISTORY, PLAN, REPORT, BoardDesk
 
 

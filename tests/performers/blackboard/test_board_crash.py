@@ -16,10 +16,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ripstop.performers import blackboard
-from ripstop.performers.blackboard import board as board_module
-from ripstop.performers.blackboard import bookkeeping
-from ripstop.runtime.failpoints import BOARD_FAILPOINTS
+from ripstop.engine.failpoints import BOARD_FAILPOINTS
+from ripstop.styles import blackboard
+from ripstop.styles.blackboard import board_files as board_module
+from ripstop.styles.blackboard import bookkeeping
 from tests.performers.blackboard.boards import HISTORY, PLAN, REPORT, BoardDesk
 
 SOURCES = Path(blackboard.__file__).parent.glob("*.py")

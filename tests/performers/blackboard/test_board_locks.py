@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers import folder_locks
-from ripstop.performers.blackboard.bookkeeping import KEPT
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.engine.performers import Refused, TryAgain
+from ripstop.styles.blackboard.bookkeeping import KEPT
+from ripstop.tools import shared_folder as folder_locks
 from tests.performers.blackboard.boards import HISTORY, BoardDesk
 
 HOLDER = """

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers.blackboard import contents
-from ripstop.performers.folders import opened
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.engine.performers import Refused, TryAgain
+from ripstop.styles.blackboard import contents
+from ripstop.tools.shared_folder import opened
 from tests.performers.blackboard.boards import HISTORY, PLAN, REPORT, BoardDesk
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.performers import regular_files
-from ripstop.performers.blackboard import evidence
-from ripstop.performers.blackboard.evidence import EvidenceCheck, shown
+from ripstop.styles.blackboard import evidence
+from ripstop.styles.blackboard.evidence import EvidenceCheck, shown
+from ripstop.tools import shared_folder as regular_files
 from tests.performers.blackboard.boards import BoardDesk
 
 

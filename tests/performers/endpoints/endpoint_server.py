@@ -7,9 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from ripstop.kernel.effects import CallTool, ToolReturned
-from ripstop.performers.tools.http.tool import NAME, HttpEndpoints
-from ripstop.security.consent import Consent
-from ripstop.security.endpoint_consents import EndpointConsents
+from ripstop.security.consent import Consent, EndpointConsents
+from ripstop.tools.http.tool import NAME, HttpEndpoints
 from tests.performers.requests import request_for
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.runtime.performers import InDoubt, Refused, TryAgain
+from ripstop.engine.performers import InDoubt, Refused, TryAgain
 from tests.performers.endpoints.endpoint_server import (
     Answers,
     EndpointServer,

@@ -9,19 +9,18 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.plugin import Plugin
+from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.app.settings.settings_file import Settings
+from ripstop.app.settings.tables import Http
+from ripstop.engine.performers import InDoubt, Kind, Refused, TryAgain
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.events import Doubted
-from ripstop.performers.tools.http.names import resolve
-from ripstop.performers.tools.http.tool import NAME, HttpEndpoints
-from ripstop.plugin_types import Plugin
-from ripstop.plugins import BUILT_IN, Plugins
-from ripstop.runtime.performers import InDoubt, Kind, Refused, TryAgain
-from ripstop.security.consent import Consent, Consents
-from ripstop.security.endpoint_consents import EndpointConsents
-from ripstop.settings.http_settings import Http
-from ripstop.settings.settings_file import Settings
+from ripstop.security.consent import Consent, Consents, EndpointConsents
 from ripstop.testing import Errands
+from ripstop.tools.http.request import resolve
+from ripstop.tools.http.tool import NAME, HttpEndpoints
 from tests.performers.endpoints.endpoint_server import (
     Answers,
     EndpointServer,

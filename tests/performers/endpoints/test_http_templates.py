@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.performers.tools.http.templates import TemplateValues, fill_header, fill_json, fill_text, fill_url
-from ripstop.runtime.performers import Refused
+from ripstop.engine.performers import Refused
 from ripstop.security.endpoints import parse_endpoint
+from ripstop.tools.http.templates import TemplateValues, fill_header, fill_json, fill_text, fill_url
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.engine.performers import Refused, TryAgain
 from tests.performers.endpoints.endpoint_server import Seen, called, endpoints, head, serving
 from tests.performers.endpoints.private_spellings import PRIVATE_4, PRIVATE_6, spelled_urls
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.performers import handoff
-from ripstop.performers.handoff.folder import Folder
-from ripstop.performers.handoff.publisher import _seen, key_of
-from ripstop.runtime.failpoints import DOCUMENT_FAILPOINTS
+from ripstop.engine.failpoints import DOCUMENT_FAILPOINTS
+from ripstop.styles import handoff
+from ripstop.styles.handoff.folder import Folder
+from ripstop.styles.handoff.publisher import _seen, key_of
 
 SOURCES = Path(handoff.__file__).parent.glob("*.py")
 REACHED = {name for path in SOURCES for name in re.findall(r'failpoint\("([\w.]+)"\)', path.read_text())}
@@ -21,8 +21,8 @@ REACHED = {name for path in SOURCES for name in re.findall(r'failpoint\("([\w.]+
 STORY = """
 import asyncio, hashlib, sys
 from pathlib import Path
-from ripstop.performers.handoff.folder import Folder
-from ripstop.performers.handoff.publisher import Publisher
+from ripstop.styles.handoff.folder import Folder
+from ripstop.styles.handoff.publisher import Publisher
 from tests.performers.requests import tool_request
 
 root = Path(sys.argv[1])

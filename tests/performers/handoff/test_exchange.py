@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.performers.handoff import exchange
-from ripstop.performers.handoff.exchange import replace_if
+from ripstop.styles.handoff import files as exchange
+from ripstop.styles.handoff.files import replace_if
 
 
 def sha(text: str) -> str:

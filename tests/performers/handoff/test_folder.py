@@ -16,12 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ripstop.engine.performers import Refused, TryAgain
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.handoff import files
-from ripstop.performers.handoff.files import FoundFile, Missing
-from ripstop.performers.handoff.folder import LETTERS, Folder
-from ripstop.performers.handoff.names import MAX_SIZE
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.styles.handoff import files
+from ripstop.styles.handoff.files import MAX_SIZE, FoundFile, Missing
+from ripstop.styles.handoff.folder import LETTERS, Folder
 
 AT = "20260131_235959"
 
@@ -102,7 +101,7 @@ def test_reading_sees_one_text_or_the_other_while_others_write(folder: Folder, t
 REWRITER = """
 import sys
 from pathlib import Path
-from ripstop.performers.handoff.folder import Folder
+from ripstop.styles.handoff.folder import Folder
 for letter in "abc" * 2000:  # it is killed long before; if nobody is left to do that, it ends by itself
     Folder(Path(sys.argv[1])).replace(sys.argv[2], letter * 400_000)
 """
@@ -181,7 +180,7 @@ def test_any_kind_gives_a_name_that_stays_in_the_folder(tmp_path: Path, kind: st
 CREATOR = """
 import sys
 from pathlib import Path
-from ripstop.performers.handoff.folder import Folder
+from ripstop.styles.handoff.folder import Folder
 folder = Folder(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()

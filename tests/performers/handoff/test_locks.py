@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.performers.handoff.locks import do_locked, locked
-from ripstop.runtime.performers import Refused
+from ripstop.engine.performers import Refused
+from ripstop.styles.handoff.files import do_locked, locked
 
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from ripstop.performers.handoff.locks import locked
+from ripstop.styles.handoff.files import locked
 
 async def main():
     async with locked(Path(sys.argv[1])):

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ripstop.engine.performers import Kind, Refused, TryAgain
 from ripstop.kernel.effects import CallTool, ToolReturned
-from ripstop.performers.handoff import exchange, files
-from ripstop.performers.handoff import publisher as publisher_module
-from ripstop.performers.handoff.folder import Folder
-from ripstop.performers.handoff.publisher import TOOL, Publisher, Seen, _seen, edited, key_of, rescue, restore
-from ripstop.runtime.performers import Kind, Refused, TryAgain
+from ripstop.styles.handoff import files
+from ripstop.styles.handoff import files as exchange
+from ripstop.styles.handoff import publisher as publisher_module
+from ripstop.styles.handoff.folder import Folder
+from ripstop.styles.handoff.publisher import TOOL, Publisher, Seen, _seen, edited, key_of, rescue, restore
 from tests.performers.requests import tool_request
 
 FILE = "workflow_x_20260131_235959.md"
@@ -302,8 +303,8 @@ def test_a_full_disk_is_tried_again_and_then_healed(desk: Desk, monkeypatch: pyt
 PUBLISHERS = """
 import asyncio, random, sys
 from pathlib import Path
-from ripstop.performers.handoff.folder import Folder
-from ripstop.performers.handoff.publisher import Publisher
+from ripstop.styles.handoff.folder import Folder
+from ripstop.styles.handoff.publisher import Publisher
 from tests.performers.requests import tool_request
 
 async def main():
@@ -334,9 +335,9 @@ def test_the_newest_text_stands_at_the_end_whoever_publishes_in_what_order(tmp_p
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from ripstop.performers.handoff import exchange
-from ripstop.performers.handoff.folder import Folder
-from ripstop.performers.handoff.publisher import Publisher
+from ripstop.styles.handoff import exchange
+from ripstop.styles.handoff.folder import Folder
+from ripstop.styles.handoff.publisher import Publisher
 from tests.performers.requests import tool_request
 
 root, file, edit = Path(sys.argv[1]), sys.argv[2], sys.argv[3]

@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.app.relocation import Relocated, in_folder, untrusted_folder
+from ripstop.engine.performers import Refused, Request
 from ripstop.kernel.events import RunSettings
-from ripstop.performers.handoff.publisher import Publisher
-from ripstop.performers.handoff.relocation import folder_of
-from ripstop.performers.handoff.sender import Sender
-from ripstop.performers.relocation import Relocated, in_folder, untrusted_folder
-from ripstop.runtime.performers import Refused, Request
-from ripstop.security.consent import Consents
-from ripstop.security.trusted_folders import TrustedFolders
+from ripstop.security.consent import Consents, TrustedFolders
+from ripstop.styles.handoff.publisher import Publisher, Sender, folder_of
 from tests.performers.requests import tool_request
 
 TEXT = {"number": 1, "file": "a.md", "text": "one"}

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers.handoff import file_events as watching
-from ripstop.performers.handoff.file_events import changes
-from ripstop.performers.handoff.folder import Folder
+from ripstop.styles.handoff import file_events as watching
+from ripstop.styles.handoff.file_events import changes
+from ripstop.styles.handoff.folder import Folder
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="counts inotify's descriptors in /proc")
 EVERYTHING: set[Path] = set()

@@ -11,22 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.app.relocation import Relocated
+from ripstop.engine.performers import Kind, Refused
 from ripstop.kernel.effects import ToolReturned
-from ripstop.performers.knowledge import folder as folders
-from ripstop.performers.knowledge.index import SearchResult
-from ripstop.performers.knowledge.search import KnowledgeBases
-from ripstop.performers.knowledge.tools import SEARCH, own_tools
-from ripstop.performers.relocation import Relocated
-from ripstop.performers.tools.toolbox import Toolbox
-from ripstop.runtime.performers import Kind, Refused
-from ripstop.security.consent import Consents
-from ripstop.security.trusted_folders import TrustedFolders
+from ripstop.security.consent import Consents, TrustedFolders
+from ripstop.tools.knowledge import folder as folders
+from ripstop.tools.knowledge.index import KnowledgeBases, SearchResult
+from ripstop.tools.knowledge.tools import SEARCH, own_tools
+from ripstop.tools.toolbox import Toolbox
 from tests.performers.requests import tool_request
 
 SEARCHER = """
 import sys
 from pathlib import Path
-from ripstop.performers.knowledge.search import KnowledgeBases
+from ripstop.tools.knowledge.index import KnowledgeBases
 bases = KnowledgeBases(Path(sys.argv[1]))
 print("ready", flush=True)
 for _ in range(int(sys.argv[3])):

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.performers.knowledge.passages import LONGEST, Passage, passages_of
-from ripstop.performers.knowledge.words import words_of
+from ripstop.tools.knowledge.index import words_of
+from ripstop.tools.knowledge.passages import LONGEST, Passage, passages_of
 
 HARD = ["# One", "## Two two", "Setext", "===", "---", "```", "~~~ py", "", "", "- item", "| a | b |", "#", "> x"]
 LINES = st.lists(

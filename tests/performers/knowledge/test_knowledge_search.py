@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.performers.knowledge.search import MOST_PASSAGES, KnowledgeBases
-from ripstop.performers.knowledge.words import terms_of
+from ripstop.tools.knowledge.index import MOST_PASSAGES, KnowledgeBases, terms_of
 
 FILES = {
     "returns.md": """# Returns

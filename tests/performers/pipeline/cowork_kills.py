@@ -17,14 +17,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ripstop.engine.performers import Kind
 from ripstop.kernel.effects import ToolReturned
-from ripstop.performers.pipeline import store
-from ripstop.performers.pipeline.agent_tools import agent_tools
-from ripstop.performers.pipeline.backups import all_backups, undo
-from ripstop.performers.pipeline.data_files import Session
-from ripstop.performers.pipeline.tools import own_tools
-from ripstop.performers.tools.toolbox import Toolbox
-from ripstop.runtime.performers import Kind
+from ripstop.styles.pipeline import store
+from ripstop.styles.pipeline.agent_tools import agent_tools
+from ripstop.styles.pipeline.backups import all_backups, undo
+from ripstop.styles.pipeline.data_files import Session
+from ripstop.styles.pipeline.stages import own_tools
+from ripstop.tools.toolbox import Toolbox
 from tests.performers.pipeline.projects import ProjectDesk
 
 STAGES: list[dict[str, Any]] = [

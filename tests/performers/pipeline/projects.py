@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ripstop.engine.performers import Performer
 from ripstop.kernel.effects import CallTool, ToolReturned
 from ripstop.kernel.events import RunSettings
-from ripstop.runtime.performers import Performer
 from tests.performers.requests import request_for
 
 REQUIREMENTS, FEATURES = "data/requirements.json", "data/feature_list.json"

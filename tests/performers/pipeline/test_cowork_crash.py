@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.performers import pipeline
-from ripstop.runtime.failpoints import COWORK_FAILPOINTS
+from ripstop.engine.failpoints import COWORK_FAILPOINTS
+from ripstop.styles import pipeline
 
 SOURCES = Path(pipeline.__file__).parent.glob("*.py")
 REACHED = {name for path in SOURCES for name in re.findall(r'failpoint\("([\w.]+)"\)', path.read_text())}

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.performers.pipeline import data_files as files
-from ripstop.performers.pipeline.checks import (
+from ripstop.engine.performers import Refused
+from ripstop.styles.pipeline import data_files as files
+from ripstop.styles.pipeline.checks import (
     ProjectData,
     component_problems,
     coverage,
@@ -20,9 +21,8 @@ from ripstop.performers.pipeline.checks import (
     feature_problems,
     uncovered,
 )
-from ripstop.performers.pipeline.models import DesignComponent, DevelopmentTask, Feature, InvalidData, Requirement
-from ripstop.performers.pipeline.store import CoworkFolder
-from ripstop.runtime.performers import Refused
+from ripstop.styles.pipeline.models import DesignComponent, DevelopmentTask, Feature, InvalidData, Requirement
+from ripstop.styles.pipeline.store import CoworkFolder
 from tests.performers.pipeline.projects import REQUIREMENTS, ProjectDesk, valid_data
 
 

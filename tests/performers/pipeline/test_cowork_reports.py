@@ -7,12 +7,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ripstop.performers.pipeline.checks import ProjectData
-from ripstop.performers.pipeline.code_files import CodeListing
-from ripstop.performers.pipeline.evidence import NOT_RUN, Findings
-from ripstop.performers.pipeline.models import CodeFile, Feature, Requirement
-from ripstop.performers.pipeline.prose import cell, embedded
-from ripstop.performers.pipeline.reports import CHECK_REPORT, DELIVERY_REPORT, ReportCall, report_text
+from ripstop.styles.pipeline.checks import NOT_RUN, Findings, ProjectData
+from ripstop.styles.pipeline.code_files import CodeListing
+from ripstop.styles.pipeline.models import CodeFile, Feature, Requirement
+from ripstop.styles.pipeline.reports import CHECK_REPORT, DELIVERY_REPORT, ReportCall, cell, embedded, report_text
 
 FOUND = Findings(
     ProjectData(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers.pipeline.tools import own_tools
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.engine.performers import Refused, TryAgain
+from ripstop.styles.pipeline.stages import own_tools
 from tests.performers.pipeline.cowork_kills import OPEN, STAGES
 from tests.performers.pipeline.projects import (
     CODE,
@@ -97,7 +97,7 @@ def test_a_second_run_is_told_which_run_works_here(desk: ProjectDesk) -> None:
         opened(other, "continue", "prd")
     script = (
         "import sys; from pathlib import Path; from tests.performers.pipeline.projects import ProjectDesk\n"
-        "from ripstop.performers.pipeline.tools import own_tools\n"
+        "from ripstop.styles.pipeline.stages import own_tools\n"
         "ProjectDesk(Path(sys.argv[1]), 'third', own_tools()).own('cowork_begin', stage='idea')"
     )
     done = subprocess.run([sys.executable, "-c", script, str(desk.project)], capture_output=True, text=True)

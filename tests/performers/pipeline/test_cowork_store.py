@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripstop.performers.pipeline.store import COWORK, MAX_FILE, CoworkFolder, sha_of
-from ripstop.runtime.performers import Refused, TryAgain
+from ripstop.engine.performers import Refused, TryAgain
+from ripstop.styles.pipeline.store import COWORK, MAX_FILE, CoworkFolder, sha_of
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_the_log_has_every_hash_that_was_written_even_behind_a_torn_line(folder:
 
 
 def test_a_long_log_is_shortened(folder: CoworkFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ripstop.performers.pipeline.store.MAX_LOG", 1_000)
+    monkeypatch.setattr("ripstop.styles.pipeline.store.MAX_LOG", 1_000)
     for number in range(50):
         sha = folder.write("data/x.json", str(number).encode())
     assert (folder.project / COWORK / "logs/engine.jsonl").stat().st_size < 1_500

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ripstop.app import App
+from ripstop.app.application import App
+from ripstop.app.plugin import Plugin
+from ripstop.app.plugins import BUILT_IN, Plugins
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.events import RunSettings
-from ripstop.plugin_types import Plugin
-from ripstop.plugins import BUILT_IN, Plugins
 from ripstop.testing import Errands
 from tests.performers.pipeline.cowork_kills import STORY
 from tests.performers.pipeline.projects import META, ProjectDesk

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ripstop.engine.performers import Kind, Refused
 from ripstop.kernel.effects import ToolReturned
-from ripstop.performers.pipeline.agent_tools import agent_tools
-from ripstop.performers.tools.toolbox import Toolbox
-from ripstop.runtime.performers import Kind, Refused
+from ripstop.styles.pipeline.agent_tools import agent_tools
+from ripstop.tools.toolbox import Toolbox
 from tests.performers.pipeline.projects import DESIGN, FEATURES, FEEDBACK, META, PLAN, REQUIREMENTS, ProjectDesk
 
 TOOLBOX = Toolbox(agent_tools())

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import pytest
 
-from ripstop.performers.tools.commands.sandbox import Sandboxes
+from ripstop.tools.commands.sandbox import Sandboxes
 from tests.harness.command_attack import Attack
 from tests.harness.command_attack_table import attacks
 from tests.harness.command_attacks import SECRET, attack_all, sandboxes_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ripstop.performers.tools.editing import NotOnce, Undecidable, edited, is_edited, occurrences
+from ripstop.tools.files import NotOnce, Undecidable, edited, is_edited, occurrences
 
 
 @pytest.mark.parametrize(

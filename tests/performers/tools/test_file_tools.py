@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine.performers import Kind, Refused, Request
 from ripstop.kernel.effects import Answer, CallTool, ToolReturned
 from ripstop.kernel.events import RunSettings
-from ripstop.performers.tools.file_tools import FileTools
-from ripstop.performers.tools.toolbox import Toolbox, tool
-from ripstop.runtime.performers import Kind, Refused, Request
+from ripstop.tools.toolbox import Toolbox, tool
+from ripstop.tools.workspace_tools import FileTools
 from tests.performers.requests import tool_request
 
 BOX = Toolbox(files=FileTools())

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ripstop.performers.tools.files import MAX_ENTRIES, MAX_HITS, MAX_LINE, MAX_READ, MAX_WRITE, Files
-from ripstop.runtime.performers import Refused
+from ripstop.engine.performers import Refused
+from ripstop.tools.files import MAX_ENTRIES, MAX_HITS, MAX_LINE, MAX_READ, MAX_WRITE, Files
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ def test_a_search_with_many_hits_says_that_there_is_more(files: Files) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from ripstop.performers.tools.files import Files
+from ripstop.tools.files import Files
 Files(Path(sys.argv[1]), "writer").edit("a.txt", "one", "one and two")
 """
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ripstop.performers.tools import files, roots
+from ripstop.tools import files
+from ripstop.tools import workspace as roots
 from tests.harness.path_race import Attack, changes, make_tree, snapshot, try_paths, try_swaps
 
 

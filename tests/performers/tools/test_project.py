@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.performers.tools.files import Files
-from ripstop.performers.tools.project import Project, check_agents, is_off_limits
-from ripstop.runtime.performers import Refused
+from ripstop.engine.performers import Refused
+from ripstop.tools.files import Files
+from ripstop.tools.workspace import Project, check_agents, is_off_limits
 
 
 @pytest.mark.parametrize(

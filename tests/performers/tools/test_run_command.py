@@ -12,18 +12,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ripstop.checks.commands import command_rules
-from ripstop.checks.start import environment
+from ripstop.app.settings.settings_file import Commands, Settings
+from ripstop.app.start import environment
+from ripstop.app.toolbox import command_rules
+from ripstop.engine.performers import Refused
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import RunSettings
-from ripstop.performers.tools.commands.allow_list import CommandRules
-from ripstop.performers.tools.commands.output import HEAD, TAIL, BoundedOutput
-from ripstop.performers.tools.commands.runner import CommandRunner
-from ripstop.performers.tools.commands.sandbox import Sandboxes, find_sandboxes
-from ripstop.performers.tools.file_tools import FileTools
-from ripstop.performers.tools.toolbox import Toolbox
-from ripstop.runtime.performers import Refused
-from ripstop.settings.settings_file import Commands, Settings
+from ripstop.tools.commands.allow_list import CommandRules
+from ripstop.tools.commands.runner import HEAD, TAIL, BoundedOutput, CommandRunner
+from ripstop.tools.commands.sandbox import Sandboxes, find_sandboxes
+from ripstop.tools.toolbox import Toolbox
+from ripstop.tools.workspace_tools import FileTools
 from tests.performers.requests import tool_request
 
 FOUND = find_sandboxes()

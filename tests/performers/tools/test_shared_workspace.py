@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ripstop.app import App
-from ripstop.checks.start import check_shared
+from ripstop.app.application import App
+from ripstop.app.settings.settings_file import Models, Settings
+from ripstop.app.start import check_shared
+from ripstop.engine.children import _inside
+from ripstop.engine.performers import Refused
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import RunSettings
-from ripstop.performers.children import _inside
-from ripstop.performers.tools.file_tools import FileTools
-from ripstop.performers.tools.toolbox import Toolbox
-from ripstop.runtime.performers import Refused
-from ripstop.settings.settings_file import Models, Settings
 from ripstop.styles.graph.style import GraphStyle
+from ripstop.tools.toolbox import Toolbox
+from ripstop.tools.workspace_tools import FileTools
 from tests.performers.requests import tool_request
 
 BOX = Toolbox(files=FileTools())

@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 
 import ripstop
+from ripstop.engine.performers import InDoubt, Kind, Refused, TryAgain
 from ripstop.kernel.effects import CallTool, Failed, ToolReturned
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.events import RunSettings
-from ripstop.performers.tools.calling import TimedOut
-from ripstop.performers.tools.mcp.card import read_card
-from ripstop.performers.tools.mcp.pins import Pins
-from ripstop.performers.tools.mcp.server import ServerSpec
-from ripstop.performers.tools.mcp.servers import ServerTools
-from ripstop.performers.tools.toolbox import Tool, Toolbox
-from ripstop.runtime.performers import InDoubt, Kind, Refused, TryAgain
+from ripstop.tools.mcp.inspection import read_card
+from ripstop.tools.mcp.servers import Pins, ServerSpec, ServerTools
+from ripstop.tools.toolbox import TimedOut, Tool, Toolbox
 from tests.performers.requests import tool_request
 from tests.runtime.test_in_doubt import settle
 

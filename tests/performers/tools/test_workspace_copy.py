@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.performers.tools.workspace_copy import copy_workspace
+from ripstop.tools.workspace import copy_workspace
 
 
 def a_workspace(folder: Path) -> Path:
@@ -68,7 +68,7 @@ def test_a_copy_that_breaks_off_leaves_nothing(tmp_path: Path, monkeypatch: pyte
 KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
-from ripstop.performers.tools.workspace_copy import copy_workspace
+from ripstop.tools.workspace import copy_workspace
 shutil.copyfileobj = lambda old, new: os.kill(os.getpid(), signal.SIGKILL)
 copy_workspace(Path(sys.argv[1]), Path(sys.argv[2]))
 """

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, Answer, ToolReturned
 from ripstop.kernel.events import Event
-from ripstop.styles.blackboard import KIT
 from ripstop.styles.blackboard.definition import Board, ReportRules, Specialist, VerificationPolicy
+from ripstop.styles.blackboard.kit import KIT
 from ripstop.testing import Given, given
 
 RULES = ReportRules(

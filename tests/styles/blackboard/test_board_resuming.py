@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolCall, ToolReturned
 from ripstop.kernel.events import ResumeRequested, TurnRestarted
 from ripstop.styles.blackboard.definition import Specialist
-from ripstop.styles.blackboard.events import ReportVerified
+from ripstop.styles.blackboard.state import ReportVerified
 from ripstop.testing import Given
 from tests.styles.blackboard.boards import begun, board, checked, decided, said, tell, written
 from tests.styles.blackboard.test_flow import GOOD, asked, ended, prompt

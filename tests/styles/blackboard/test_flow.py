@@ -28,10 +28,10 @@ from ripstop.kernel.events import (
     Started,
     Warned,
 )
-from ripstop.styles.blackboard import KIT
 from ripstop.styles.blackboard.decision import KNOWN
 from ripstop.styles.blackboard.definition import Evidence, Gate, Specialist, VerificationPolicy
-from ripstop.styles.blackboard.events import BoardEdited, MainDecided, ReportVerified, UserDecided
+from ripstop.styles.blackboard.kit import KIT
+from ripstop.styles.blackboard.state import BoardEdited, MainDecided, ReportVerified, UserDecided
 from ripstop.testing import Given, given
 from tests.styles.blackboard.boards import (
     PLAN,

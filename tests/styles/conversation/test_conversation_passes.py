@@ -4,16 +4,7 @@ import json
 
 import pytest
 
-from ripstop.kernel.effects import (
-    AskAgent,
-    CallTool,
-    Failed,
-    Limits,
-    RunFinished,
-    SetTimer,
-    StartRun,
-    ToolReturned,
-)
+from ripstop.kernel.effects import AskAgent, CallTool, Failed, Limits, RunFinished, SetTimer, StartRun, ToolReturned
 from ripstop.kernel.events import Asked, Warned, Withdrawn
 from ripstop.styles.conversation.definition import APOLOGY
 from ripstop.styles.conversation.events import PassSuperseded, ProfileUpdated, SessionClosed

@@ -5,11 +5,10 @@ from typing import Any
 
 from ripstop.kernel.effects import AgentReplied, Answer, Limits, TimerFired, ToolReturned
 from ripstop.kernel.events import FORMAT, Answered, Fact, Heard, Started
+from ripstop.styles.handoff.definition import Policy
 from ripstop.styles.handoff.document import write
-from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.events import Assignment, TransitionRequested, WorkRequested
-from ripstop.styles.handoff.policy import Policy
-from ripstop.styles.handoff.state import asked_of
+from ripstop.styles.handoff.state import asked_of, draft
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing import Given, given
 from tests.styles.loops import (

@@ -9,13 +9,12 @@ from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Heard, ResumeRequested
 from ripstop.kernel.parts import Facts, Ledger, Paper
 from ripstop.kernel.run import Run
-from ripstop.styles.handoff.actions import TRANSITIONS
+from ripstop.styles.handoff.definition import Policy
 from ripstop.styles.handoff.document import write
 from ripstop.styles.handoff.events import EditFound, TransitionMade, TransitionRefused, TransitionRequested
-from ripstop.styles.handoff.policy import Policy
-from ripstop.styles.handoff.rules import RULES
-from ripstop.styles.handoff.state import HandoffState
+from ripstop.styles.handoff.state import RULES, HandoffState
 from ripstop.styles.handoff.style import HandoffStyle
+from ripstop.styles.handoff.transitions import TRANSITIONS
 from ripstop.testing.scenarios import Given, given
 
 STYLE = HandoffStyle()

@@ -5,8 +5,8 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from ripstop.styles.handoff.document import HandoffDocument, read, write
-from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.edits import DocumentEdit, Move, Refusal, read_edit
+from ripstop.styles.handoff.state import draft
 
 AT, LATER = "2026-01-01 10:00:00", "2026-01-01 11:00:00"
 PAPER = draft("calc", "boss", "ann", "What is 2 + 2?", AT)

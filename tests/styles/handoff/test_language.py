@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.styles.handoff.language import language_of
+from ripstop.styles.handoff.texts import language_of
 
 
 @pytest.mark.req("S0-19")

@@ -20,8 +20,8 @@ from ripstop.styles.handoff.document import (
     read,
     write,
 )
-from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.message import TYPES, HandoffMessage, embedded, read_message, write_message
+from ripstop.styles.handoff.state import draft
 
 # What both tests read: a document, the noise that agents put into texts, a grammar of foreign documents
 

@@ -18,7 +18,7 @@ from ripstop.styles.handoff.document import (
     read,
     write,
 )
-from ripstop.styles.handoff.drafts import draft
+from ripstop.styles.handoff.state import draft
 from tests.styles.handoff.test_message import SHORT
 
 TIME = "2031-05-04 08:00:00"

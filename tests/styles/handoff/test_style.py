@@ -7,15 +7,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.kernel.effects import (
-    AgentReplied,
-    AskAgent,
-    AskPerson,
-    CallTool,
-    Failed,
-    PersonAnswered,
-    ToolReturned,
-)
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, PersonAnswered, ToolReturned
 from ripstop.kernel.errors import RunHasEnded, UsageError
 from ripstop.kernel.events import (
     FORMAT,
@@ -31,8 +23,8 @@ from ripstop.kernel.events import (
     Warned,
     Withdrawn,
 )
+from ripstop.styles.handoff.definition import Policy
 from ripstop.styles.handoff.document import HandoffDocument, read, write
-from ripstop.styles.handoff.drafts import draft
 from ripstop.styles.handoff.events import (
     AgentFailed,
     Assignment,
@@ -47,8 +39,7 @@ from ripstop.styles.handoff.events import (
     WorkRequested,
 )
 from ripstop.styles.handoff.message import HandoffMessage, read_message
-from ripstop.styles.handoff.policy import Policy
-from ripstop.styles.handoff.state import PUBLISH, SEND, sha
+from ripstop.styles.handoff.state import PUBLISH, SEND, draft, sha
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing import given
 from ripstop.testing.scenarios import Given, ScenarioOutcome

@@ -13,13 +13,13 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, 
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import FORMAT, CancelRequested, Record, Redefined, Started
 from ripstop.kernel.folding import replay
-from ripstop.kernel.person_names import name_problem
+from ripstop.kernel.questions import name_problem
 from ripstop.kernel.run import Contents
 from ripstop.kernel.style import Sample
-from ripstop.styles.handoff import KIT
+from ripstop.styles.handoff.definition import Policy, Role
 from ripstop.styles.handoff.document import oddities, read, write
 from ripstop.styles.handoff.events import DocumentDrafted, TransitionMade, TransitionRequested
-from ripstop.styles.handoff.policy import Policy, Role
+from ripstop.styles.handoff.kit import KIT
 from ripstop.styles.handoff.state import FAILED, PUBLISH
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing.scenarios import Given, given

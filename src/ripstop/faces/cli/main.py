@@ -14,23 +14,20 @@ import click
 
 from ripstop import __version__
 
-from .answering import answer
-from .checking import check, init, schema, styles
-from .complaints import complaint_about, tell_person, tell_program
-from .desk import desk
-from .doctor import doctor
-from .drawing import graph
-from .looking import log, runs, show, verify, why
-from .models import model
+from .check import check, init, schema, styles
+from .desk import answer, desk
+from .doctor import doctor, model
+from .draw import graph
+from .errors import complaint_about, tell_person, tell_program
+from .log import log, runs, show, verify, why
 from .options import Options
-from .output import OutputLost, discard_output, use_output
-from .running import resume, run
-from .serving import backup, forget, work
+from .resume import act, cancel, fork
+from .run import resume, run
 from .signals import finishing, take_signals, wants_json
-from .steering import act, cancel, fork
-from .terminal import log_to_stderr, say
+from .terminal import OutputLost, discard_output, log_to_stderr, say, use_output
 from .tools import tools
-from .trusting import trust
+from .trust import trust
+from .work import backup, forget, work
 
 FAILED = 1
 
@@ -69,7 +66,7 @@ class _Commands(click.Group):
             return about.exit_code
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from ripstop.plugins import installed
+        from ripstop.app.plugins import installed
 
         return sorted({*self.commands, *installed().commands})
 
@@ -78,13 +75,13 @@ class _Commands(click.Group):
         found = super().get_command(ctx, cmd_name)
         if found is not None:
             return found
-        from ripstop.plugins import installed
+        from ripstop.app.plugins import installed
 
         command: click.Command | None = installed().command(cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from ripstop.plugins import installed
+        from ripstop.app.plugins import installed
 
         brought = [(one.name, one.help) for one in installed().commands.values() if one.name not in self.commands]
         widest = max(map(len, (*self.commands, *(name for name, _ in brought))))

@@ -1,17 +1,47 @@
 """What is common to all commands: the journal, the model, and how to print."""
 
+import getpass
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.settings.number_ranges import NUMBERS
+from ripstop.app.settings.number_ranges import NUMBERS
 
 from .terminal import log_to_stderr
 
 if TYPE_CHECKING:
-    from ripstop.app import App
-    from ripstop.performers.tools.toolbox import Tool
-    from ripstop.settings.settings_file import Settings
+    from ripstop.engine.engine import Engine
+
+if TYPE_CHECKING:
+    from ripstop.app.application import App
+    from ripstop.app.settings.settings_file import Settings
+    from ripstop.tools.toolbox import Tool
+
+if TYPE_CHECKING:
+    from ripstop.app.settings.settings_file import Settings
+
+
+# Which run a person means: by its id, or by what a style calls it.
+
+
+async def run_meant(engine: "Engine", named: str) -> str:
+    """The run with that id, or of a style's own file in this folder. Raises `RunNotFound` or `UnknownStyle`."""
+    from ripstop.app.plugins import installed
+    from ripstop.kernel.errors import UnknownStyle
+
+    info = await engine.journal.run(named)
+    if info is not None:
+        if info.style not in engine.registry.kits:  # said before its records are found to be unreadable
+            raise UnknownStyle(named, info.style, ", ".join(sorted(engine.registry.kits)))
+        return named
+    for service in installed().services:
+        run_id = service.run_named(named, Path())
+        if run_id and await engine.journal.run(run_id) is not None:
+            return run_id
+    raise await engine.not_found(named)
 
 
 def number_type(*keys: str) -> click.IntRange | click.FloatRange:
@@ -81,7 +111,7 @@ class Options:
     def settings(self) -> "Settings":
         from pathlib import Path
 
-        from ripstop.settings.settings_file import read_settings
+        from ripstop.app.settings.settings_file import read_settings
 
         if self.model is not None and not self.model.strip():
             raise click.UsageError("--model is empty. Leave it out for the default, or name one: local, openai:NAME, …")
@@ -93,8 +123,8 @@ class Options:
 
     def tools(self, settings: "Settings") -> "list[Tool]":
         """The tools of the modules that `--tools` and the settings name. Raises `NotTrusted` for a project's."""
-        from ripstop.app import load_tools
-        from ripstop.checks.trust import Trust
+        from ripstop.app.application import load_tools
+        from ripstop.app.trust import Trust
 
         modules = settings.tools.modules
         if not settings.tools_from:
@@ -107,9 +137,9 @@ class Options:
 
         Modules without consent are not imported, and no server is started.
         """
-        from ripstop.app import load_tools
-        from ripstop.checks.trust import Trust
-        from ripstop.tool_servers import pinned_tools
+        from ripstop.app.application import load_tools
+        from ripstop.app.toolbox import pinned_tools
+        from ripstop.app.trust import Trust
 
         refused = {refusal.named.content for refusal in Trust(settings).unagreed_tools(self.tool_modules)}
         modules = [name for name in settings.tools.modules if name not in refused]
@@ -118,7 +148,7 @@ class Options:
 
     def app(self, settings: "Settings", **more: Any) -> "App":
         """An app with the tools of the modules that `--tools` and the settings name. Raises `NotTrusted`."""
-        from ripstop.app import App
+        from ripstop.app.application import App
 
         return App(without_tools(settings), tools=self.tools(settings), **more)
 
@@ -127,7 +157,7 @@ def without_tools(settings: "Settings") -> "Settings":
     """Settings that name no modules of tools, for a command that calls none or has loaded them."""
     from msgspec.structs import replace
 
-    from ripstop.settings.settings_file import ToolSettings
+    from ripstop.app.settings.settings_file import ToolSettings
 
     return replace(settings, tools=ToolSettings())
 
@@ -190,3 +220,53 @@ def allow_option(command: Any) -> Any:
         callback=_take,
         help="Let tools call this origin, also on a private address, such as http://127.0.0.1:8080; repeatable.",
     )(command)
+
+
+# The options that limit a run, for every command that starts one.
+
+
+LIMITS = {
+    "tokens": ("--max-tokens", "N", "Stop before this many tokens are spent."),
+    "money": ("--max-money", "AMOUNT", "Stop before this much money is spent."),
+    "calls": ("--max-calls", "N", "Stop before more model calls than this."),
+    "seconds": ("--max-seconds", "SECONDS", "Stop after this long at work."),
+}
+
+WithLimits = Callable[["Settings"], "Settings"]
+"""Settings with the limits that the command line gives for one run."""
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options. The command gets them as one argument, `with_limits`."""
+
+    @wraps(command)
+    def limited(*args: Any, no_default_limits: bool, **options: Any) -> Any:
+        given = {name: options.pop(f"max_{name}") for name in LIMITS}
+        chosen = {name: value for name, value in given.items() if value is not None}
+
+        def with_limits(settings: "Settings") -> "Settings":
+            from msgspec.structs import replace
+
+            if no_default_limits:
+                settings = replace(settings, default_limits=False)
+            return replace(settings, limits=replace(settings.limits, **chosen))
+
+        return command(*args, with_limits=with_limits, **options)
+
+    limited = click.option("--no-default-limits", is_flag=True, help="Apply only limits that are set explicitly.")(
+        limited
+    )
+    for name, (flag, unit, help) in reversed(LIMITS.items()):
+        limited = click.option(flag, type=number_type("limits", name), metavar=unit, help=help)(limited)
+    return limited
+
+
+# Who the person at this terminal is.
+
+
+def user_name() -> str:
+    """The name of the user; empty if the system does not know it."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""

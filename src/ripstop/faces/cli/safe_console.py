@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 from rich.text import Text
 
-from ripstop.visible_text import visible
+from ripstop.text.visible_text import visible
 
 
 class SafeConsole(Console):

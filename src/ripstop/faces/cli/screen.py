@@ -5,32 +5,130 @@ there is no terminal there are plain lines only. All of it goes to stderr except
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.status import Status
 
-from ripstop.kernel.counting import count
+from ripstop.app.settings.default_limits import describe_limits, how_to_raise
+from ripstop.engine.live import Appended, Began, LiveEvent, RateLimited, Retrying, Token
 from ripstop.kernel.desk_kinds import DOUBTED
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, StartRun
 from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, Warned, Withdrawn
 from ripstop.kernel.questions import kind_of
+from ripstop.kernel.run import SECOND
 from ripstop.kernel.style import Picture
-from ripstop.kernel.work_time import SECOND
-from ripstop.runtime.live import Appended, Began, LiveEvent, RateLimited, Retrying, Token
-from ripstop.settings.default_limits import describe_limits, how_to_raise
+from ripstop.text.visible_text import count
 
-from .live_words import CallUnderWay, UnfinishedWords
-from .paragraphs import LABEL, print_indented, print_labelled, print_line
+from .blocks import LABEL, print_indented, print_labelled, print_line
 from .signals import STOPPING, interruption, undisturbed
-from .terminal import Part, console_for, line_of, live_line, no_live_lines, text_of
+from .terminal import Part, console_for, line_of, live_line, no_live_lines, say, text_of
 from .words import COLOURS, answer_command, choices_line, command_for, first_line, seconds, shown_path, spent_words
 
 if TYPE_CHECKING:
-    from ripstop.app import App
+    from rich.text import Text
+
+if TYPE_CHECKING:
+    from ripstop.app.application import App
+    from ripstop.engine.engine import View
     from ripstop.kernel.run import Run
-    from ripstop.runtime.engine import View
+
+
+# What the live line shows of a call: for how long it has been under way, and the last words of its reply so far.
+
+
+LONGEST_TAIL = 48
+
+
+class UnfinishedWords:
+    """The last words of a reply that is still coming, of the latest attempt only."""
+
+    def __init__(self, make_reader: Callable[[], Callable[[str], str]]) -> None:
+        self._make_reader = make_reader
+        self.tokens = 0
+        """Pieces of the latest attempt."""
+        self._attempt = 0
+        self._last = ""
+        self._words = make_reader()
+
+    def take(self, token: Token) -> None:
+        """Take a piece in. A new attempt replaces what the broken one showed; a late piece of that one is dropped."""
+        if token.attempt < self._attempt:
+            return
+        if token.attempt > self._attempt:
+            self._attempt, self.tokens, self._last, self._words = token.attempt, 0, "", self._make_reader()
+        self.tokens += 1
+        self._last = (self._last + self._words(token.text))[-4 * LONGEST_TAIL :]
+
+    @property
+    def tail(self) -> str:
+        """The last words for people, on one line."""
+        return " ".join(self._last.split())[-LONGEST_TAIL:]
+
+
+class CallUnderWay:
+    """The live line of a call. rich renders it several times a second, so its seconds go on between two pieces."""
+
+    def __init__(self, head: list[Part], began: float, reply: UnfinishedWords | None) -> None:
+        self._head = head
+        self._began = began
+        self._spent = f"{count(reply.tokens, 'token')}, " if reply and reply.tokens else ""
+        self._tail = reply.tail if reply else ""
+
+    def __rich__(self) -> "Text":
+        effort = f"{self._spent}{seconds(time.monotonic() - self._began)}  {self._tail}"
+        return line_of(*self._head, (effort.rstrip(), "dim"))
+
+
+# What a person sees while several runs are worked on: one line for every change.
+
+
+class ProgressLines:
+    """Prints to stderr, because with `--json` stdout is for the document at the end."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, tuple[str, str]] = {}
+        self.stopped = False
+        """A guard has stopped something."""
+
+    def name(self, run_id: str) -> str:
+        """What a run is called in its lines; empty if it is not shown."""
+        return run_id
+
+    def see(self, event: LiveEvent) -> None:
+        name = self.name(event.run_id)
+        if not name:
+            return
+        match event:
+            case Began(command=AskAgent(agent=agent)):
+                self.line(name, f"{agent} is at work")
+            case Retrying(reason=reason, seconds=wait):
+                self.line(name, f"again in {wait:.1f} s: {reason}", "yellow")
+            case RateLimited(provider=provider, seconds=wait):
+                self.line(name, f"waits {wait:.1f} s for the rate limit of {provider}", "dim")
+            case Appended(records=records, picture=picture):
+                for record in records:
+                    self._tell(name, record.event)
+                now = (picture.where, picture.whose_turn)
+                if self._shown.get(name) != now:
+                    self._shown[name] = now
+                    whose = f", {picture.whose_turn}'s" if picture.whose_turn else ""
+                    self.line(name, f"{picture.where}{whose} ({picture.progress})", "green")
+
+    def _tell(self, name: str, event: object) -> None:
+        match event:
+            case Warned(text=text):
+                self.line(name, f"warning: {text}", "yellow")
+            case GuardTripped(guard=guard, text=text):
+                self.stopped = True
+                self.line(name, f"guard {guard}: {text}", "yellow")
+            case Asked(command=AskPerson(question=question)):
+                self.line(name, f"a person is asked: {question}   → ripstop desk", "magenta")
+
+    def line(self, name: str, text: str, colour: str = "") -> None:
+        say((name, "bold"), "  ", (text, colour), err=True)
+
 
 WARNINGS_SHOWN = 10
 """At the end of a run; `--json` lists all of them."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ripstop.visible_text import visible_line
+from ripstop.text.visible_text import visible_line
 
 if TYPE_CHECKING:
     import asyncio

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.kernel.counting import count
+from ripstop.text.visible_text import count
 
 from .options import Family, Options, shared_options
 from .terminal import can_ask, confirm, say, say_json, say_text
 
 if TYPE_CHECKING:
-    from ripstop.settings.settings_file import Settings
-    from ripstop.tool_servers import ServerView, ToolView
+    from ripstop.app.settings.settings_file import Settings
+    from ripstop.app.toolbox import ServerView, ToolView
 
 DECLINED = 1
 COLOURS = {"pinned": "green", "changed": "red", "new": "yellow", "gone": "dim"}
@@ -91,7 +91,7 @@ def trust(options: Options, server: str, yes: bool) -> None:
         say("Nothing was agreed to.", err=True)
         sys.exit(DECLINED)
     if news:
-        from ripstop.tool_servers import pin
+        from ripstop.app.toolbox import pin
 
         pin(settings, server, [tool.card for tool in wanted])
     if options.as_json:
@@ -102,9 +102,9 @@ def trust(options: Options, server: str, yes: bool) -> None:
 
 def _agree_to_start(settings: "Settings", server: str, yes: bool) -> None:
     """Have the user agree that a project's server is started, if that is needed."""
-    from ripstop.checks.trust import Trust
+    from ripstop.app.toolbox import named_server
+    from ripstop.app.trust import Trust
     from ripstop.security.consent import Consents
-    from ripstop.tool_servers import named_server
 
     named_server(settings, server)
     refusal = Trust(settings).unagreed_servers().get(server)
@@ -118,8 +118,8 @@ def _agree_to_start(settings: "Settings", server: str, yes: bool) -> None:
 
 
 def _view(settings: "Settings", server: str) -> "ServerView":
+    from ripstop.app.toolbox import look_at
     from ripstop.kernel.errors import UsageError
-    from ripstop.tool_servers import look_at
 
     view = asyncio.run(look_at(settings, server))
     if view.problem:
@@ -128,7 +128,7 @@ def _view(settings: "Settings", server: str) -> "ServerView":
 
 
 async def _look_at_all(settings: "Settings") -> "list[ServerView]":
-    from ripstop.tool_servers import look_at
+    from ripstop.app.toolbox import look_at
 
     return list(await asyncio.gather(*(look_at(settings, name) for name in settings.mcp)))
 

@@ -1,43 +1,186 @@
 """The routes of the web desk, as one table, and the headers of every answer."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import asyncio
+import gzip
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from ripstop.http.refusals import RequestRefused
+from ripstop.app.settings.settings_file import store_path
+from ripstop.engine.ports import Damage
+from ripstop.faces.http.asgi import Receive, RequestRefused, Scope, Send, too_many
+from ripstop.faces.http.event_stream import EventStreamResponse
+from ripstop.faces.web.pages import answers as answering
+from ripstop.faces.web.pages import chats, compare, desk, documents, record, run, runs, steering
+from ripstop.faces.web.pages import sign_in as signing_in
+from ripstop.faces.web.pages import start as starting
+from ripstop.faces.web.pages import start as workflows
+from ripstop.faces.web.pages import steering as restarting
 from ripstop.kernel.errors import RipstopError
 
-from .error_pages import error_response
-from .pages import (
-    answering,
-    chats,
-    compare,
-    desk,
-    documents,
-    health,
-    live,
-    look,
-    record,
-    restarting,
-    run,
-    runs,
-    signing_in,
-    starting,
-    static,
-    steering,
-    workflows,
-)
-from .sessions import WebSessions
-from .site import Site
+from .errors import error_response
+from .feed import StreamTopics
+from .forms import KEYS
+from .rendering import static_address, static_files
+from .sessions import SESSION, WebSessions
+from .site import LOOK, Site, language_of
+from .words import word
 
 if TYPE_CHECKING:
-    from ripstop.app import App
+    from ripstop.app.application import App
+
+
+# Whether everything works: the workers, the journal, and the last check of it.
+
+
+MOST_SHOWN = 100
+
+
+class Verified(Struct, frozen=True):
+    at: int
+    damage: tuple[Damage, ...]
+
+
+async def health_page(site: Site, request: Request) -> Response:
+    engine = site.engine
+    path = store_path(site.app.settings.store)
+    context = {
+        "workers": await engine.journal.workers(engine.clock()),
+        "path": str(path),
+        "size": await asyncio.to_thread(_size, path),
+        "verified": site.verified,
+        "model": site.app.settings.models.default,
+        "most": MOST_SHOWN,
+    }
+    title = word(language_of(request), "health.title")
+    return await site.render(request, "health.html", title=title, section="health", **context)
+
+
+async def verify(site: Site, request: Request) -> Response:
+    await site.form(request)
+    damage = await site.engine.journal.verify()
+    site.verified = Verified(site.engine.clock(), tuple(damage))
+    return site.done(request, "/health", damage=len(damage))
+
+
+async def ready(site: Site, request: Request) -> Response:
+    """For probes: that the server answers, and nothing else."""
+    return Response(b"ok", media_type="text/plain")
+
+
+def _size(path: Path) -> int:
+    """Of the journal with its log."""
+    parts = (path, path.with_name(f"{path.name}-wal"))
+    return sum(one.stat().st_size for one in parts if one.exists())
+
+
+# The stream of a page: what happens in the runs that it shows, and on the desk.
+
+
+MOST_RUNS = 20
+"""That one page can follow."""
+LONGEST_CURSOR = 200
+
+
+async def stream(site: Site, request: Request) -> Response:
+    runs = frozenset(request.query_params.getlist("run"))
+    if len(runs) > MOST_RUNS:
+        raise RequestRefused(422, f"A stream follows at most {MOST_RUNS} runs.", "Open another stream.")
+    if site.slots.is_full:
+        raise too_many("There are too many streams.", 5)
+    wanted = StreamTopics(runs, "desk" in request.query_params, "runs" in request.query_params)
+    session = request.scope[SESSION]
+    # a browser names the last event only when it comes back by itself, not after its tab was hidden
+    after = (request.headers.get("last-event-id") or request.query_params.get("after", ""))[:LONGEST_CURSOR]
+    return _StreamResponse(site, wanted, session.id if session else "", after)
+
+
+class _StreamResponse(Response):
+    """Subscribes when it is sent, so that a request which is never answered leaves no stream behind."""
+
+    def __init__(self, site: Site, wanted: StreamTopics, owner: str, after: str) -> None:
+        super().__init__()
+        self._site, self._wanted, self._owner, self._after = site, wanted, owner, after
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await EventStreamResponse(self._lines(), self._site.slots, self._site.stopping)(scope, receive, send)
+
+    async def _lines(self) -> AsyncGenerator[bytes, None]:
+        feed = self._site.feed
+        stream = await feed.subscribe(self._wanted, self._owner, self._after)
+        try:
+            async with aclosing(stream.lines()) as lines:
+                async for line in lines:
+                    yield line
+        finally:
+            feed.unsubscribe(stream)
+
+
+# How the pages look to one person: theme, language, keys. And the map of the keys.
+
+
+YEAR = 365 * 86_400
+
+
+async def look_page(site: Site, request: Request) -> Response:
+    chosen = {name: request.cookies.get(f"ripstop_{name}", values[0]) for name, values in LOOK.items()}
+    title = word(language_of(request), "look.title")
+    return await site.render(request, "look.html", title=title, section="look", chosen=chosen)
+
+
+async def set_look(site: Site, request: Request) -> Response:
+    form = await site.form(request)
+    changed = {name: form.text(name) for name in LOOK if name in form.fields}
+    for name, value in changed.items():
+        if value not in LOOK[name]:
+            allowed = ", ".join(filter(None, LOOK[name]))
+            raise RequestRefused(422, f"{name!r} cannot be that.", f"Choose one of: {allowed}.")
+    response = site.done(request, "/look", word(changed.get("lang") or language_of(request), "look.saved"))
+    for name, value in changed.items():
+        response.set_cookie(f"ripstop_{name}", value, max_age=YEAR, httponly=True, samesite="strict", path="/")
+    return response
+
+
+async def keys_page(site: Site, request: Request) -> Response:
+    title = word(language_of(request), "keys.title")
+    return await site.render(request, "keys.html", title=title, section="look", groups=KEYS)
+
+
+# Styles, scripts and icons. Their addresses have the digest of their content, so a browser keeps them.
+
+
+TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+async def static_file(site: Site, request: Request) -> Response:
+    name = request.path_params["name"]
+    files = static_files()
+    if name not in files or static_address(name) != request.url.path:
+        raise RequestRefused(404, "There is no such file.", "Reload the page.")
+    headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+    body = files[name]
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        body, headers["content-encoding"] = _zipped(name), "gzip"
+    return Response(body, headers=headers, media_type=TYPES[name.rpartition(".")[2]])
+
+
+async def favicon(site: Site, request: Request) -> Response:
+    return RedirectResponse(static_address("mark.svg"), 303)
+
+
+@cache
+def _zipped(name: str) -> bytes:
+    return gzip.compress(static_files()[name], mtime=0)
+
 
 Handler = Callable[[Site, Request], Awaitable[Response]]
 POLICY = "; ".join(
@@ -95,18 +238,18 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/documents/{run}", documents.document_page),
     ("GET", "/workflows", workflows.workflows_page),
     ("GET", "/workflows/{name:path}", workflows.workflow_page),
-    ("GET", "/live", live.stream),
-    ("GET", "/health", health.health_page),
-    ("POST", "/health/verify", health.verify),
-    ("GET", "/ready", health.ready),
-    ("GET", "/look", look.look_page),
-    ("POST", "/look", look.set_look),
-    ("GET", "/keys", look.keys_page),
+    ("GET", "/live", stream),
+    ("GET", "/health", health_page),
+    ("POST", "/health/verify", verify),
+    ("GET", "/ready", ready),
+    ("GET", "/look", look_page),
+    ("POST", "/look", set_look),
+    ("GET", "/keys", keys_page),
     ("GET", "/login", signing_in.login_page),
     ("POST", "/login", signing_in.login),
     ("POST", "/logout", signing_in.logout),
-    ("GET", "/static/{digest}/{name}", static.static_file),
-    ("GET", "/favicon.ico", static.favicon),
+    ("GET", "/static/{digest}/{name}", static_file),
+    ("GET", "/favicon.ico", favicon),
 )
 
 

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from ripstop.http.event_stream import ALIVE, HEARTBEAT, event_lines
+from ripstop.engine.live import Began, LiveEvent, RateLimited, Retrying
+from ripstop.engine.ports import Moved, RunQuery
+from ripstop.faces.http.event_stream import ALIVE, HEARTBEAT, event_lines
+from ripstop.history import shown_status
+from ripstop.history.unfinished_words import NewWords, WordsSoFar
 from ripstop.kernel.desk_kinds import HALTED
 from ripstop.kernel.effects import AskPerson, PersonAnswered
 from ripstop.kernel.errors import JournalError, RipstopError
 from ripstop.kernel.events import Answered, Asked, Ended, Started, Withdrawn
-from ripstop.runtime.live import Began, LiveEvent, RateLimited, Retrying
-from ripstop.runtime.ports import Moved, RunQuery
-from ripstop.runtime.words_so_far import NewWords, WordsSoFar
-from ripstop.views import shown_status
 
 if TYPE_CHECKING:
-    from ripstop.runtime.engine import Engine
+    from ripstop.engine.engine import Engine
 
 log = logging.getLogger("ripstop.web")
 

@@ -13,9 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from markupsafe import Markup, escape
 from msgspec import Struct
 
-from ripstop.visible_text import visible_line
+from ripstop.text.visible_text import visible_line
 
-from . import showing
+from . import markup as showing
 from .words import word
 from .words.style_words import in_language
 

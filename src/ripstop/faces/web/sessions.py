@@ -22,11 +22,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ripstop.http.admission import BY, GivenHeaders, WrongTokens, is_from_here
-from ripstop.http.asgi import Scope
-from ripstop.http.refusals import RequestRefused
-from ripstop.http.tokens import BearerToken
-from ripstop.kernel.person_names import checked_name
+from ripstop.faces.http.asgi import RequestRefused, Scope
+from ripstop.faces.http.door import BY, GivenHeaders, WrongTokens, is_from_here
+from ripstop.faces.http.tokens import BearerToken
+from ripstop.kernel.questions import checked_name
 
 SESSION = "ripstop.session"
 """The key of the scope that holds the `WebSession`; `None` for a program and for a page that needs none."""

@@ -12,16 +12,16 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from ripstop.app.settings.settings_file import store_path
 from ripstop.definitions.loading import FOLDER, find_all
-from ripstop.http.admission import BY
-from ripstop.http.event_stream import StreamSlots
+from ripstop.engine.ports import RunQuery
+from ripstop.faces.http.door import BY
+from ripstop.faces.http.event_stream import StreamSlots
+from ripstop.history import QuestionLog, shown_counts
+from ripstop.history.desk import KindCounts
+from ripstop.history.outline import Outlines
 from ripstop.kernel.desk_kinds import HALTED
 from ripstop.kernel.errors import RipstopError
-from ripstop.runtime.outlines import Outlines
-from ripstop.runtime.ports import RunQuery
-from ripstop.settings.settings_file import store_path
-from ripstop.views import QuestionLog, shown_counts
-from ripstop.views.kind_counts import KindCounts
 
 from .feed import Feed
 from .forms import Form, new_intent, read_form
@@ -29,8 +29,8 @@ from .rendering import Renderer, Shell
 from .sessions import SESSION, WebSessions
 
 if TYPE_CHECKING:
-    from ripstop.app import App
-    from ripstop.runtime.engine import Engine
+    from ripstop.app.application import App
+    from ripstop.engine.engine import Engine
 
 COUNTS_SECONDS = 2.0
 """For which the counts of the navigation are kept."""

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from ripstop.journals.families import belongs_to
-from ripstop.kernel.bare_style import BARE, NO_CONTENTS
 from ripstop.kernel.errors import RipstopError
 from ripstop.kernel.events import Event, Record
 from ripstop.kernel.folding import apply, replay
 from ripstop.kernel.outbox import Change, Closed, Finished, Held, Opened, Released, Superseded, inherited, plan
 from ripstop.kernel.run import Run, status
+from ripstop.kernel.style import BARE, NO_CONTENTS
 
-from .columns import MOST, is_count, is_time
-from .outbox import BEGUN, BEGUN_UNSAFE, IN_DOUBT, NOT_BEGUN, SUPERSEDED
+from ..forgetting import belongs_to
+from .schema import MOST, is_count, is_time
+from .steps import BEGUN, BEGUN_UNSAFE, IN_DOUBT, NOT_BEGUN, SUPERSEDED
 
 STATES = (NOT_BEGUN, BEGUN, BEGUN_UNSAFE, IN_DOUBT, SUPERSEDED)
 

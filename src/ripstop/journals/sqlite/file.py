@@ -7,18 +7,138 @@ import sqlite3
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
-from ripstop.files.private_files import close_to_others, create_file, make_folder
-from ripstop.kernel.errors import JournalError, JournalNotFound
-from ripstop.runtime.failpoints import failpoint
+from ripstop.engine.failpoints import failpoint
+from ripstop.kernel.errors import JournalError, JournalNotFound, Unreachable, UsageError
+from ripstop.security.files import close_to_others, create_file, make_folder
 
-from .bounded_query import BoundedConnection
-from .explained import PATIENCE, explain, primary_code
 from .schema import check_schema, not_ours
 from .sql import migrations
+
+# A connection on which every query ends, whatever is in the file.
+#
+# Pages of a damaged or crafted file can refer to one another so that a plain scan meets the same rows again, millions of
+# times or for ever, and a length in it can be anything. So a query gets as much work, and can return as much, as a file
+# of that size could need with a wide margin. An honest query needs less than a tenth of it.
+
+
+MAX_VALUE = 100_000_000
+"""Bytes of one value. Larger ones are refused on writing also, so nothing is recorded that cannot be read back."""
+BASE_STEPS, STEPS_PER_BYTE = 200_000, 10
+"""Instructions of SQLite's machine that a query gets: a base, and more for every byte of the file."""
+BASE_BYTES, BYTES_PER_BYTE = 64_000_000, 4
+"""Bytes that the rows of a query can have in all."""
+_EVERY = 10_000
+"""Instructions between two looks at the bound."""
+
+
+class BoundedConnection(sqlite3.Connection):
+    _files: tuple[Path, ...] = ()
+    _steps = 0
+
+    def bound(self, path: Path) -> None:
+        """Bound every query from now on; `path` is the file whose size counts."""
+        self._files = (path, path.with_name(f"{path.name}-wal"))
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+        self.set_progress_handler(self._is_beyond, _EVERY)
+
+    def renew(self) -> None:
+        """Give what comes next the full amount of work again."""
+        self._steps = 0
+
+    def rows(self, query: str, given: Any = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query, one by one. Queries made by `execute` meanwhile count as part of it."""
+        self.renew()
+        returned = 0
+        for row in self.execute(query, given):
+            returned += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+            if returned > BASE_BYTES and returned > BASE_BYTES + BYTES_PER_BYTE * self._size():
+                raise sqlite3.DatabaseError("more is read than the file can hold")
+            yield row
+
+    def _is_beyond(self) -> bool:
+        self._steps += _EVERY
+        # the size is asked for only when it matters: a look at a file makes the next fsync of it dearer
+        return self._steps > BASE_STEPS and self._steps > BASE_STEPS + STEPS_PER_BYTE * self._size()
+
+    def _size(self) -> int:
+        return sum(os.path.getsize(path) for path in self._files if os.path.exists(path))
+
+
+# What SQLite says, as an error of a journal that a person understands.
+
+
+PATIENCE = 30.0
+"""Seconds to wait for another process that has locked the file."""
+
+
+PASSING = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+"""Errors of a store that may work again later."""
+
+
+def primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
+    """SQLite's own code of an error. An error of Python about a value that was read, or of ours, has none: the file is
+    damaged. 0 for a wrong use of the library."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None:
+        return int(code) & 0xFF
+    of_a_value = type(error) in (UnicodeDecodeError, sqlite3.OperationalError, sqlite3.DatabaseError)
+    return sqlite3.SQLITE_CORRUPT if of_a_value else 0
+
+
+def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, opening: bool = False) -> JournalError:
+    """What SQLite says, as a person would say it, with what to do next. What cannot be opened cannot be verified."""
+    code = primary_code(error)
+    advice = {
+        sqlite3.SQLITE_NOTADB: "is not an SQLite database. Name another file with --store. Nothing was changed",
+        sqlite3.SQLITE_FULL: "cannot grow: the disk is full. Make room, then `ripstop resume`. "
+        "What was recorded before is safe",
+        sqlite3.SQLITE_READONLY: "cannot be written to: it, or its folder, is read-only. Change its permissions, "
+        "or name another file with --store",
+        sqlite3.SQLITE_BUSY: f"has been locked by another process for {PATIENCE:g} s. End that one, or wait for it",
+        sqlite3.SQLITE_LOCKED: "is locked. End the program that holds it, or wait for it",
+        sqlite3.SQLITE_CORRUPT: "is damaged. `ripstop verify` shows more; restore it from a backup",
+        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error. "
+        "What was recorded before is safe. Check the disk, then `ripstop resume`",
+        sqlite3.SQLITE_INTERRUPT: "is damaged: reading it takes more work than a file of its size can need. "
+        "`ripstop verify` shows more; restore it from a backup",
+        sqlite3.SQLITE_TOOBIG: "has a value that is too large to be read or written",
+        sqlite3.SQLITE_CANTOPEN: "cannot be opened. Is the folder there, and may you write to it?",
+    }.get(code, "cannot be used")
+    if code == sqlite3.SQLITE_CORRUPT and opening:
+        advice = "is damaged so badly that it cannot be opened. Restore it from a backup"
+    if code == sqlite3.SQLITE_CANTOPEN and os.path.exists(path):
+        advice = (
+            "cannot be opened: may you write to its folder? To look at one that cannot be written to, copy it, "
+            f"together with {path.name}-wal if that is there, and name the copy with --store"
+        )
+    if code == sqlite3.SQLITE_CANTOPEN and os.path.isdir(path):
+        advice = "is a folder, not a journal. Name a file with --store"
+    said = str(error).partition("\n")[0]  # it can quote a whole value of a damaged file
+    kind = Unreachable if code in PASSING else JournalError
+    return kind(f"The journal {path} {advice} (SQLite: {said}).")
+
+
+class Explained:
+    """Every read of the file happens inside one of these: it turns the errors of SQLite, and of what is asked, into
+    ours."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, UnicodeEncodeError):  # half a character, from a command line or a request
+            raise UsageError(f"{ascii(error.object)[:60]} cannot be looked for: it is not valid text.") from error
+        if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
+            raise explain(self._path, error) from error
+
 
 APPLICATION_ID = 0x52495053  # "RIPS"
 HEADER = 100

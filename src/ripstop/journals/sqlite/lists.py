@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from ripstop.journals.pages import is_wanted_question, is_wanted_run, number_cursor, page_size, place_cursor
+from ripstop.engine.ports import DeskQuery, Moved, Page, Question, RunInfo, RunQuery, Tombstone
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.events import Asked, Record
-from ripstop.runtime.ports import DeskQuery, Moved, Page, Question, RunInfo, RunQuery, Tombstone
 
-from .bounded_query import BoundedConnection
-from .columns import is_count, is_time
+from ..pages import is_wanted_question, is_wanted_run, number_cursor, page_size, place_cursor
+from .file import BoundedConnection
+from .schema import is_count, is_time
 from .sql import queries
 
 LAST_KEY = 2**63 - 1

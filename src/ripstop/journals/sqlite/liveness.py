@@ -10,8 +10,8 @@ import glob
 import os
 from pathlib import Path
 
-from ripstop.files.private_files import PRIVATE_FILE
-from ripstop.runtime.failpoints import failpoint
+from ripstop.engine.failpoints import failpoint
+from ripstop.security.files import PRIVATE_FILE
 
 
 class Liveness:

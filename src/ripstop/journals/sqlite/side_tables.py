@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from ripstop.journals.blobs import as_bytes, is_genuine
+from ripstop.engine.ports import Damage
 from ripstop.kernel.events import OUTCOMES
-from ripstop.runtime.ports import Damage
 
-from .bounded_query import BoundedConnection
-from .columns import is_count, is_time
+from ..blobs import as_bytes, is_genuine
 from .derived import RunRow
+from .file import BoundedConnection
+from .schema import is_count, is_time
 from .sql import queries
 
 HASH_BYTES = 32

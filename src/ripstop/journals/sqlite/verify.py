@@ -9,16 +9,15 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ripstop.journals import hash_chain
-from ripstop.journals.blobs import NAMES_A_DEFINITION, as_bytes, named_in, pinned_for
+from ripstop.engine.ports import Damage
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import UnknownRecord
 from ripstop.kernel.events import Event
-from ripstop.runtime.ports import Damage
 
-from .bounded_query import BoundedConnection
+from .. import hash_chain
+from ..blobs import NAMES_A_DEFINITION, as_bytes, named_in, pinned_for
 from .derived import Derived, OpenRow, RunRow
-from .explained import primary_code
+from .file import BoundedConnection, primary_code
 from .side_tables import SideTables
 from .sql import queries
 

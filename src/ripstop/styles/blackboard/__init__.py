@@ -1,42 +1,7 @@
-"""Blackboard: MAIN decides, specialists report, a policy verifies."""
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from ripstop.kernel.style import Sample, StyleKit
-
-from .definition import Board
-from .events import BLACKBOARD_EVENTS
-from .style import BlackboardStyle
-
-if TYPE_CHECKING:
-    from ripstop.drawings.chapters import Chapter
-    from ripstop.drawings.diagram import Diagram
+"""Blackboard folders as definitions."""
 
 
-def _draw_definition(definition: Board) -> "Diagram":
-    from .drawing import draw_definition
-
-    return draw_definition(definition)
+# The commands for blackboards.
 
 
-def _draw_run(definition: Board, chapters: "Sequence[Chapter]") -> "Diagram":
-    from .drawing import draw_run
-
-    return draw_run(definition, chapters)
-
-
-def _samples() -> Sequence[Sample]:
-    from .samples import samples
-
-    return samples()
-
-
-KIT = StyleKit(
-    style=BlackboardStyle(),
-    definition=Board,
-    events=BLACKBOARD_EVENTS,
-    draw_definition=_draw_definition,
-    draw_run=_draw_run,
-    samples=_samples,
-)
+# A board on disk: the plan, the history and the reports that people and their editors share with a run.

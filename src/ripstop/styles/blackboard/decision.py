@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ripstop.kernel.plain import DEEPEST, is_plain, shown
+from ripstop.kernel.text_limits import DEEPEST, is_plain, shown
 
 from .. import reply
 from .definition import FINISH, USER, Board

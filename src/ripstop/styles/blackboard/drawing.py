@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ripstop.drawings.chapters import Chapter, journey
-from ripstop.drawings.diagram import Diagram, Edge, Node
+from ripstop.text.diagrams.diagram import Chapter, Diagram, Edge, Node, journey
 
 from .definition import FINISH, MAIN, USER, Board
-from .events import MainDecided
-from .state import BoardState
+from .state import BoardState, MainDecided
 from .view import where
 
 

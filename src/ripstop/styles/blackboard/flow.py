@@ -25,20 +25,19 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
-from ripstop.kernel.plain import shown
 from ripstop.kernel.step import Step
+from ripstop.kernel.text_limits import shown
+from ripstop.text.courtesy import courteous
 
 from .. import turn as turns
-from ..courtesy import courteous
 from ..turn import FinishedTurn
-from . import verification
+from . import report as verification
 from .decision import Decision, WrongDecision, read_decision
 from .definition import FINISH, MAIN, USER
-from .events import BoardEdited, MainDecided, ReportVerified, UserDecided
-from .gates import call_problem, finish_problem
 from .plan import MAX_UPDATES, apply_update, updates_in, words_about
 from .prompts import tools_of
-from .state import BoardState
+from .report import call_problem, finish_problem
+from .state import BoardEdited, BoardState, MainDecided, ReportVerified, UserDecided
 
 OPEN, CHECK, WRITE = "board_open", "board_check", "board_write"
 PURPOSE = "user"

@@ -18,15 +18,23 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resumed, TurnRestarted
 
 from .. import turn as turns
-from ..exchange import WRITE as WRITE_FILE
+from ..reply_operations import WRITE as WRITE_FILE
 from .decision import read_decision
 from .definition import FINISH, MAIN
-from .events import BoardEdited, MainDecided, ReportVerified, UserDecided
 from .flow import CHECK, OPEN, PURPOSE, flip_key, with_updates
 from .history import decision_entry, read_history, report_entry, user_entry
-from .report import lines_with, read_report
-from .state import BoardState, Decided, KnownBoard, Reported, Writing
-from .verification import shown
+from .report import lines_with, read_report, shown
+from .state import (
+    BoardEdited,
+    BoardState,
+    Decided,
+    KnownBoard,
+    MainDecided,
+    Reported,
+    ReportVerified,
+    UserDecided,
+    Writing,
+)
 
 MAX_FLIPS = 20
 """Verdicts that are kept per agent and task, and pairs of them."""

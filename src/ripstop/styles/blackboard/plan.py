@@ -12,12 +12,67 @@
 """
 
 import re
-from collections.abc import Collection, Iterator
-from itertools import islice
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice, pairwise
 
 from msgspec import Struct
 
-from .tables import Table, cells_of, tables_in
+# Tables of Markdown, as far as a plan needs them: which cell of a row is the status.
+
+
+_RULE = re.compile(r"^\|?[ \t:|-]*-[ \t:|-]*\|?$")
+_BORDER = re.compile(r"(?<!\\)\|")
+_STATUS = re.compile(r"(?i)^[*_`]*(?:status|state|状态)[*_`]*$")
+
+
+class Cell(Struct, frozen=True):
+    text: str
+    start: int
+    """Where its text is in the line, without spaces and marks of emphasis around it."""
+    end: int
+
+
+class Table(Struct, frozen=True):
+    """Lines that begin with `|`; the second one is a rule, and the first one the head."""
+
+    first: int
+    status: int | None
+    """The column below `Status`; none if there is no such column."""
+
+    def is_head(self, number: int) -> bool:
+        return number < self.first + 2
+
+
+def cells_of(line: str) -> tuple[Cell, ...]:
+    borders = [found.start() for found in _BORDER.finditer(line)]
+    if not borders or line[borders[-1] + 1 :].strip():
+        borders.append(len(line))
+    return tuple(_cell(line, start + 1, end) for start, end in pairwise(borders))
+
+
+def _cell(line: str, start: int, end: int) -> Cell:
+    inside = line[start:end]
+    bare = inside.strip(" \t*_`")
+    begin = start + (inside.index(bare) if bare else min(1, len(inside)))
+    return Cell(inside.strip(), begin, begin + len(bare))
+
+
+def tables_in(lines: Sequence[str]) -> dict[int, Table]:
+    """The table that each line with a row belongs to, by the line's number."""
+    found: dict[int, Table] = {}
+    number = 0
+    while number < len(lines):
+        if not lines[number].startswith("|"):
+            number += 1
+            continue
+        end = next((one for one in range(number, len(lines)) if not lines[one].startswith("|")), len(lines))
+        if end - number > 1 and _RULE.match(lines[number + 1]):
+            heads = [cell.text for cell in cells_of(lines[number])]
+            status = next((column for column, head in enumerate(heads) if _STATUS.match(head)), None)
+            found.update(dict.fromkeys(range(number, end), Table(number, status)))
+        number = end
+    return found
+
 
 MAX_TASKS, MAX_UPDATES, MAX_LINES = 1000, 100, 20_000
 MAX_WIDTH = 2000
@@ -29,7 +84,7 @@ _ITEM = re.compile(
     r"(?=[*_`]*(?:[:：\s)(（]|$))[*_`]*(?P<colon>[:：])?[*_`]*[ \t]*(?P<title>.*)$"
 )
 _CELL_ID = re.compile(rf"[*_`\[]*(?P<id>{_ID})[*_`\]]*$")
-_STATUS = re.compile(
+_plan_STATUS = re.compile(
     r"^(?P<indent>[ \t]*)(?P<mark>[-*+][ \t]+)?[*_`]*(?:status|状态)[*_`]*[ \t]*[:：][*_`]*[ \t]*[*`]*"
     r"(?P<status>[^(（,，;；|#。.*`]*?)[ \t]*(?=[(（,，;；|#。.*`]|$)",
     re.IGNORECASE,
@@ -128,7 +183,7 @@ class _Plan:
         self._hide_fences()
         self._tables = tables_in(self._lines)
         self._levels = [_level(line) for line in self._lines]
-        self._statuses = {number: found for number, one in enumerate(self._lines) if (found := _STATUS.match(one))}
+        self._statuses = {number: found for number, one in enumerate(self._lines) if (found := _plan_STATUS.match(one))}
 
     def _hide_fences(self) -> None:
         fence = ""

@@ -11,13 +11,15 @@
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
-from ripstop.kernel.plain import shown
+from ripstop.kernel.text_limits import shown as shown_of_plain
 
-from .definition import ReportRules, includes
+from .definition import FINISH, Board, Evidence, Gate, ReportRules, VerificationPolicy, includes
+from .state import BoardState, Shown
 
 MAX_BLOCKERS = 200
 MAX_DIGITS = 9
@@ -34,7 +36,7 @@ class ReportProblem(Struct, frozen=True):
     quote: str = ""
 
     def __str__(self) -> str:
-        return f"{self.text} (line {self.line}: {shown(self.quote)})" if self.quote else self.text
+        return f"{self.text} (line {self.line}: {shown_of_plain(self.quote)})" if self.quote else self.text
 
 
 class FieldLine(Struct, frozen=True):
@@ -114,7 +116,9 @@ def _iteration(
         problems.append(_at(list(numbers.values())[1], "iteration", f"the report names several iterations: {named}"))
         return None
     if not numbers:
-        problems.append(_at(found[0], "iteration", f"the iteration {shown(found[0].value)} is not a whole number"))
+        problems.append(
+            _at(found[0], "iteration", f"the iteration {shown_of_plain(found[0].value)} is not a whole number")
+        )
         return None
     number, line = next(iter(numbers.items()))
     if wanted is not None and number != wanted:
@@ -133,7 +137,11 @@ def _verdict(lines: Sequence[str], rules: ReportRules, needed: bool, problems: l
     valid = [line for line in found if line.value in rules.verdict_allowed]
     if not valid:
         problems.append(
-            _at(found[-1], "verdict", f"the verdict {shown(found[-1].value)} is not allowed; allowed are {allowed}")
+            _at(
+                found[-1],
+                "verdict",
+                f"the verdict {shown_of_plain(found[-1].value)} is not allowed; allowed are {allowed}",
+            )
         )
         return None
     said = list(dict.fromkeys(line.value for line in valid))
@@ -167,3 +175,195 @@ def _blockers(
 
 def _at(line: FieldLine, field: str, text: str) -> ReportProblem:
     return ReportProblem(text, line.number, line.column, field, line.text)
+
+
+# Gates: the checks that a policy composes, of reports and of decisions.
+#
+# A gate for reports looks at lines of one report. A gate for decisions looks at what has been reported before: `before`
+# when an agent is called, `finish_needs` when the run is to end.
+
+
+_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+_PERCENTAGE = re.compile(rf"({_NUMBER.pattern})\s*[%％]")
+MAX_SEARCHED = 200
+"""Characters of a line in which a number is looked for."""
+
+
+def report_problems(
+    text: str, report: Report, policy: VerificationPolicy, agent: str, then: str = ""
+) -> list[ReportProblem]:
+    """What the gates find wrong with a report. `then`: only gates that stop the run, or only those that tell MAIN."""
+    problems = []
+    lines: Sequence[str] = ()
+    for gate in policy.gates:
+        if gate.gate not in _FOR_REPORTS or (then and gate.on_failure != then):
+            continue
+        if not _applies(gate, policy, agent) or (gate.verdicts and report.verdict not in gate.verdicts):
+            continue
+        lines = lines or lines_of(text)
+        problem = _look(gate, lines)
+        if problem:
+            problems.append(problem)
+    return problems
+
+
+def call_problem(policy: VerificationPolicy, agent: str, words: str, verdicts: Mapping[str, str]) -> str:
+    """Why an agent may not be called now; empty if it may.
+
+    Args:
+        words: The task, and what the plan says about it.
+        verdicts: The last verdict of every agent that has reported.
+    """
+    for gate in policy.gates:
+        if gate.gate != "before" or gate.then.casefold() != agent.casefold() or gate.marked not in words:
+            continue
+        said = verdicts.get(gate.first.casefold())
+        if said is None or (gate.verdicts and said not in gate.verdicts):
+            needed = f" with {' or '.join(gate.verdicts)}" if gate.verdicts else ""
+            return f"the gate {gate.name!r} wants a report of {gate.first}{needed} before {agent} is called"
+    return ""
+
+
+def finish_problem(policy: VerificationPolicy, verdicts: Mapping[str, str]) -> str:
+    """Why the run may not end now; empty if it may."""
+    for gate in policy.gates:
+        for agent in gate.agents if gate.gate == "finish_needs" else ():
+            said = verdicts.get(agent.casefold())
+            if said in gate.verdicts or (said is None and gate.if_reported):
+                continue
+            needed = f"the gate {gate.name!r} wants {' or '.join(gate.verdicts)} of {agent} before {FINISH}"
+            found = "which has not reported in this run" if said is None else f"whose last verdict is {said or 'none'}"
+            return f"{needed}, {found}"
+    return ""
+
+
+def number_in(text: str) -> float | None:
+    """The first percentage in a text, else the first number: 60 in `90/150 (60 %)`, 2150 in `2,150 words`."""
+    part = text[:MAX_SEARCHED]
+    percentage = _PERCENTAGE.search(part)
+    found = percentage[1] if percentage else (number[0] if (number := _NUMBER.search(part)) else None)
+    return None if found is None else float(found.replace(",", ""))
+
+
+def _applies(gate: Gate, policy: VerificationPolicy, agent: str) -> bool:
+    return includes(gate.agents or policy.report_rules.apply_to, agent)
+
+
+def _look(gate: Gate, lines: Sequence[str]) -> ReportProblem | None:
+    found = list(lines_with(lines, gate.prefix, any_case=True))
+    where = max(1, len(lines))
+    if gate.gate == "forbid_line":
+        if not found:
+            return None
+        text = f"the gate {gate.name!r} forbids a line {gate.prefix!r}"
+        return ReportProblem(text, found[0].number, found[0].column, gate.name, found[0].text)
+    if gate.gate == "require_line":
+        if any(line.value in gate.allowed if gate.allowed else line.value for line in found):
+            return None
+        choice = f" with one of {', '.join(gate.allowed)}" if gate.allowed else ""
+        text = f"the gate {gate.name!r} wants a line {gate.prefix!r}{choice}"
+        if found:
+            return ReportProblem(text, found[-1].number, found[-1].column, gate.name, found[-1].text)
+        return ReportProblem(text, where, field=gate.name)
+    if not found:
+        text = f"the gate {gate.name!r} wants a line {gate.prefix!r} with a number"
+        return ReportProblem(text, where, field=gate.name) if gate.required else None
+    line = found[-1]
+    number = number_in(line.value)
+    if number is None:
+        text = f"the gate {gate.name!r} wants a number, not {shown_of_plain(line.value)}"
+    elif gate.gate == "min_number" and number < gate.number:
+        text = f"the gate {gate.name!r} wants at least {gate.number:g}, and the report says {number:g}"
+    elif gate.gate == "max_number" and number > gate.number:
+        text = f"the gate {gate.name!r} wants at most {gate.number:g}, and the report says {number:g}"
+    else:
+        return None
+    return ReportProblem(text, line.number, line.column, gate.name, line.text)
+
+
+_FOR_REPORTS = frozenset({"require_line", "forbid_line", "min_number", "max_number"})
+
+
+# What a report has to show: evidence that the policy demands, looked for on disk and put beside what is claimed.
+
+
+MAX_EVIDENCE = 50
+"""Things that are looked for after one report."""
+
+
+def read(state: BoardState, text: str) -> Report:
+    assert state.agent is not None
+    return read_report(text, state.definition.policy.report_rules, state.agent.name, state.iteration)
+
+
+def problems(state: BoardState, text: str, report: Report) -> list[ReportProblem]:
+    """Why the policy does not accept a report."""
+    assert state.agent is not None
+    found = list(report.problems)
+    return found or report_problems(text, report, state.definition.policy, state.agent.name, then="stop")
+
+
+def wanted(board: Board, agent: str, text: str, verdict: str | None) -> list[tuple[Evidence, dict[str, Any]]]:
+    """The evidence that a report needs, each with what the tool has to look for."""
+    found: list[tuple[Evidence, dict[str, Any]]] = []
+    lines = lines_of(text)
+    for one in board.policy.evidence:
+        if not includes(one.agents or board.policy.report_rules.apply_to, agent):
+            continue
+        if one.verdicts and verdict not in one.verdicts:
+            continue
+        found += [(one, looked) for looked in _looks(one, agent, lines)]
+    return found[:MAX_EVIDENCE]
+
+
+def _looks(one: Evidence, agent: str, lines: Sequence[str]) -> list[dict[str, Any]]:
+    if one.evidence == "command":
+        return [{"evidence": "command", "command": list(one.command), "exit_code": one.exit_code}]
+    path = one.path.replace("{agent}", agent)
+    look = {
+        "evidence": one.evidence,
+        "path": path,
+        "sha256": one.sha256,
+        "prefix": one.prefix,
+        "at_least": one.at_least,
+        "at_most": one.at_most,
+        "text": "",
+    }
+    if not one.line:
+        return [look]
+    named = [line.value.strip("`\"'“”") for line in lines_with(lines, one.line, any_case=True) if line.value]
+    if one.evidence == "quote":
+        return [{**look, "text": text} for text in named]
+    return [{**look, "path": name} for name in named]
+
+
+def shown(state: BoardState, text: str, report: Report) -> list[tuple[Evidence | None, Shown]]:
+    """What was claimed and what was found, in the order of the policy."""
+    assert state.agent is not None
+    agent, board = state.agent.name, state.definition
+    looked = wanted(board, agent, text, report.verdict)
+    results: list[dict[str, Any]] = state.found.get("evidence") or []
+    found: list[tuple[Evidence | None, Shown]] = []
+    for (one, look), result in zip(looked, results, strict=False):
+        found.append((one, Shown(_claim(one, look, report), str(result["shown"]), bool(result["holds"]))))
+    told = report_problems(text, report, board.policy, agent, then="tell")
+    found += [(None, Shown(problem.quote or report.verdict or "", problem.text, False)) for problem in told]
+    missing = [one for one in board.policy.evidence if one.line and not any(one is each for each, _ in looked)]
+    for one in missing:
+        applies = includes(one.agents or board.policy.report_rules.apply_to, agent)
+        if applies and (not one.verdicts or report.verdict in one.verdicts):
+            text_of_claim = f"{report.verdict or 'the report'}, {one.name or one.evidence}"
+            found.append((one, Shown(text_of_claim, f"the report has no line {one.line!r}", False)))
+    return found
+
+
+def _claim(one: Evidence, look: dict[str, Any], report: Report) -> str:
+    if one.evidence == "command":
+        what = f"`{' '.join(one.command)[:100]}` ends with {one.exit_code}"
+    else:
+        what = {
+            "file": f"{look['path']} exists",
+            "number": f"{one.prefix or 'the number'} in {look['path']}",
+            "quote": f"{look['text'][:100]!r} in {look['path']}",
+        }[one.evidence]
+    return f"{report.verdict}: {what}" if report.verdict else what

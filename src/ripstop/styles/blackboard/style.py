@@ -16,7 +16,8 @@ from ripstop.kernel.style import AgentUse, Child, Explanation, News, Picture, Se
 
 from .. import turn as turns
 from ..turn import TurnStyle
-from . import flow, folding, resuming, verification, view
+from . import flow, folding, resuming, view
+from . import report as verification
 from .definition import HISTORY, MAIN, PROMPTS, Board
 from .history import ITERATION, TAIL
 from .prompts import assignment, prompt_for_agent, prompt_for_main, report_format, tools_of

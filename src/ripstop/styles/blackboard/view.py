@@ -9,11 +9,9 @@ from ripstop.kernel.style import Explanation, Picture, Reason
 
 from .decision import WrongDecision, read_decision
 from .definition import MAIN, USER, VerificationPolicy
-from .events import BoardEdited, MainDecided, ReportVerified
 from .plan import PlanTask, tasks_of
-from .report import read_report
-from .state import BoardState, Reported
-from .verification import shown
+from .report import read_report, shown
+from .state import BoardEdited, BoardState, MainDecided, Reported, ReportVerified
 
 _FAILED = ("FAIL", "FAILED", "BLOCKED", "REJECTED")
 _OPEN = ("", "TODO", "OPEN", "PENDING", "PLANNED", "NEW")

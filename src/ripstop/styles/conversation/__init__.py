@@ -1,37 +1,4 @@
-"""Conversation: a service desk that plans, acts, waits and hands over."""
-
-from collections.abc import Sequence
-
-from ripstop.kernel.style import Sample, StyleKit
-
-from ..turn import TURN_EVENTS
-from .definition import Bot
-from .events import CONVERSATION_EVENTS
-from .planning import PLAN_CACHE, PlanningStyle
-from .style import ConversationStyle
-from .view import SESSIONS
+"""Bots as files: `bot.yaml`, and configurations in the form that bots of the original system have."""
 
 
-def _samples() -> Sequence[Sample]:
-    from .samples import samples
-
-    return samples()
-
-
-def _planning_samples() -> Sequence[Sample]:
-    from .samples import planning_samples
-
-    return planning_samples()
-
-
-KIT = StyleKit(
-    style=ConversationStyle(),
-    definition=Bot,
-    events=CONVERSATION_EVENTS,
-    collections=(SESSIONS,),
-    section="conversations",
-    samples=_samples,
-)
-PLANNING = StyleKit(
-    style=PlanningStyle(), definition=Bot, events=TURN_EVENTS, collections=(PLAN_CACHE,), samples=_planning_samples
-)
+# Sessions of bots: what an application does with the conversation style.

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ripstop.kernel.plain import is_plain, shown
+from ripstop.kernel.text_limits import is_plain, shown
 
 from .. import reply
 from .definition import HANDOFF, Bot, BotAction
-from .purposes import purpose_named
+from .events import purpose_named
 
 NEXT = "next_status"
 STATUSES = ("processing", "typing", "ready", "transferred")

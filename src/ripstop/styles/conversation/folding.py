@@ -17,17 +17,7 @@ from ripstop.kernel.effects import (
     StartRun,
     ToolReturned,
 )
-from ripstop.kernel.events import (
-    Answered,
-    Asked,
-    ChildSpoke,
-    DoubtResolved,
-    Ended,
-    Event,
-    Heard,
-    Resumed,
-    Withdrawn,
-)
+from ripstop.kernel.events import Answered, Asked, ChildSpoke, DoubtResolved, Ended, Event, Heard, Resumed, Withdrawn
 
 from .. import turn as turns
 from .actions import words_in

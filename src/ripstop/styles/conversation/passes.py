@@ -8,10 +8,12 @@ from typing import Any
 
 from ripstop.kernel.effects import (
     AskAgent,
+    AskPerson,
     CallTool,
     Failed,
     Limits,
     RunFinished,
+    SetTimer,
     StartRun,
     ToolReturned,
     text_of,
@@ -19,10 +21,9 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.step import Step
 
 from .. import turn as turns
-from . import desk, saying, timers
 from .actions import ASSISTANT, HTTP, Target, UnknownTarget, flow_for, target_of, words_in
 from .decision import BrokenContract, IterationDecision, as_system, decision_in, purpose_of
-from .definition import CLOSE, HANDOFF, UPDATE_PROFILE, BotAction
+from .definition import CLOSE, HANDOFF, UPDATE_PROFILE, BotAction, TimerRule
 from .events import (
     ActionFailed,
     Greeted,
@@ -34,16 +35,110 @@ from .events import (
     SessionClosed,
     StatusChanged,
 )
-from .folding import KNOWLEDGE, PLAN, silent_key, timer_rule
+from .folding import HANDOFF_QUESTION, KNOWLEDGE, PLAN, RELEASE, REPLY, silent_key, timer_rule
+from .folding import TIMER as FoldingTIMER
 from .prompts import filled
-from .saying import say
 from .state import SessionState
+
+# What the bot says, on the channel of its session.
+
+
+GREETING, ANSWER, NOTE, APOLOGY, CHECKING = "greeting", "answer", "note", "apology", "checking"
+FLOW, TIMER, DESK, HANDED_OVER = "flow", "timer", "desk", "transfer"
+"""What kind of message it is; recorded with it."""
+
+
+def say(step: Step[SessionState], text: str, purpose: str = ANSWER) -> None:
+    chat = step.state.chat
+    step.say(text, channel=chat.channel, to=chat.user, purpose=purpose)
+
+
+def pass_on(step: Step[SessionState], number: int, purpose: str) -> None:
+    """Say what a record holds: the words of a flow, or of a person at the desk."""
+    chat = step.state.chat
+    step.say(about=number, channel=chat.channel, to=chat.user, purpose=purpose)
+
+
+# The timers of a session: set at the end of a pass, cancelled when the user says something.
+
+
+LONGEST_NAME = 200
+"""Characters of what a timer says that are in its name."""
+SHORTEST_PAUSE, MINUTE = 1.0, 60.0
+"""Seconds between two times that one timer fires: at first, and after a few times. A plan that a model has written must
+not flood the user."""
+
+
+def set_all(step: Step[SessionState]) -> None:
+    for index, rule in enumerate((step.state.plan.timers if step.state.plan else None) or ()):
+        step.ask(SetTimer(name=name_of(index, rule), after=rule.delay))
+
+
+def name_of(index: int, rule: TimerRule) -> str:
+    """A timer's name: its place in the plan, and what it says or, if users may know of it, does."""
+    done = rule.action.target if rule.action and rule.action.type != "SYSTEM" else ""
+    words = " ".join((rule.message or done).split())
+    cut = words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 1]}…"
+    return f"{FoldingTIMER}{index}: {cut}" if cut else f"{FoldingTIMER}{index}"
+
+
+def set_again(step: Step[SessionState], name: str) -> None:
+    """A timer that has fired runs again only if it may; the others run on."""
+    rule = timer_rule(step.state, name)
+    if rule and not step.state.closed and (not rule.max_triggers or step.state.fired.get(name, 0) < rule.max_triggers):
+        step.ask(SetTimer(name=name, after=_pause(step.state, rule, step.state.fired.get(name, 0))))
+
+
+def _pause(state: SessionState, rule: TimerRule, fired: int) -> float:
+    """How long a timer waits after it has fired so often: as its rule says, but quick ones slow down and take turns."""
+    if rule.delay >= MINUTE:
+        return rule.delay
+    quick = sum(one.delay < MINUTE for one in (state.plan.timers if state.plan else None) or ())
+    return max(rule.delay, quick * min(MINUTE, SHORTEST_PAUSE * 2.0 ** max(0, fired - 1)))
+
+
+def cancel_all(step: Step[SessionState], because: str) -> None:
+    for number, opened in list(step.run.open.items()):
+        if type(opened.command) is SetTimer and opened.command.name.startswith(FoldingTIMER):
+            step.withdraw(number, because)
+
+
+# A person has the conversation: the bot is silent, and one question on the desk stays open until it is given back.
+
+
+MOST_SHOWN = 20
+"""Lines of the conversation that the question on the desk names."""
+CHOICES = {REPLY: "Answer the user", RELEASE: "Give the conversation back to the bot"}
+Chat = Step[SessionState]
+
+
+def transfer(step: Chat) -> None:
+    """The user has been told: hand the conversation over."""
+    step.record(StatusChanged("transferred"))
+    cancel_all(step, "a person has the conversation")
+    ask(step)
+
+
+def ask(step: Chat) -> None:
+    state = step.state
+    taken = f"{state.taken_by} has it. " if state.taken_by else ""
+    step.ask_unguarded(
+        AskPerson(
+            question=f"{taken}Answer the user of session {state.chat.session!r}, or give the conversation back.",
+            purpose=HANDOFF_QUESTION,
+            title=f"{state.definition.name}: {state.chat.session}",
+            to=state.definition.handoff_to,
+            about=tuple(line.number for line in state.lines[-MOST_SHOWN:]),
+            choices=CHOICES,
+            other=REPLY,
+        )
+    )
+
 
 CALLS_OF_PLAN = 3
 """Calls of the model that a planning run may make."""
 IDLE_ROUNDS = 2
 """Decisions to go on without an action, in a row, that end a pass."""
-Chat = Step[SessionState]
 
 
 def begin(step: Chat) -> None:
@@ -94,7 +189,7 @@ def _greet_and_decide(step: Chat) -> None:
     state = step.state
     assert state.plan is not None
     if state.need_greeting and state.plan.greeting:
-        say(step, filled(state.plan.greeting, state.chat.variables), saying.GREETING)
+        say(step, filled(state.plan.greeting, state.chat.variables), GREETING)
         step.record(Greeted())
     step.record(StatusChanged("processing"))
     state = step.state
@@ -155,7 +250,7 @@ def act(step: Chat, decision: IterationDecision, reply: int) -> None:
         step.warn(f"{done}; it was not repeated")
         action = None
     if status == "processing" and decision.response:
-        say(step, decision.response, saying.NOTE)  # before the action that it announces
+        say(step, decision.response, NOTE)  # before the action that it announces
     step.record(
         IterationDecided(
             reply=reply,
@@ -183,7 +278,7 @@ def _say_and_do(step: Chat, status: str, response: str) -> None:
     """Say and do what was decided on."""
     action = step.state.action
     if status == "transferred":
-        say(step, response, saying.HANDED_OVER)
+        say(step, response, HANDED_OVER)
         return _transfer(step)
     if status == "typing":
         step.record(StatusChanged("typing"))
@@ -209,7 +304,7 @@ def _transfer(step: Chat) -> None:
     if target and target.tool:
         step.record(StatusChanged("transferred"))
         return _call(step, target)
-    return desk.transfer(step)
+    return transfer(step)
 
 
 def _carry_out(step: Chat) -> None:
@@ -269,7 +364,7 @@ def _next(step: Chat) -> None:
         case "iterate":
             return decide(step)
         case "transfer":
-            return desk.transfer(step)
+            return transfer(step)
     return finish(step)
 
 
@@ -280,7 +375,7 @@ def after_call(step: Chat, answer: Any) -> None:
     if failed:
         _note_failure(step)
     if state.status == "transferred":  # by this very action, or because a person has taken the conversation
-        return None if state.desk or state.then != "transfer" else desk.ask(step)
+        return None if state.desk or state.then != "transfer" else ask(step)
     if isinstance(answer, Failed) and (not state.visible or state.timer):
         step.warn(f"{action.target if action else 'the action'} failed: {answer.reason}")
     if state.then == "flow":
@@ -297,7 +392,7 @@ def _after_flow_call(step: Chat, answer: Any) -> None:
         return cancel(step, f"the flow failed: {answer.reason}")
     words = words_in(answer.value if isinstance(answer, ToolReturned) else None)
     for text in words:
-        say(step, text, saying.FLOW)
+        say(step, text, FLOW)
     if not words:
         step.warn("the flow has said nothing to the user")
     return finish(step)
@@ -312,12 +407,12 @@ def after_flow(step: Chat, answer: Any) -> None:
         _note_failure(step)
         return cancel(step, f"the flow did not complete: {text_of(answer)}")
     for text in () if state.flow_spoke else state.flow_words:
-        say(step, text, saying.FLOW)
+        say(step, text, FLOW)
     return finish(step)
 
 
 def close(step: Chat) -> None:
-    timers.cancel_all(step, "the conversation was closed")
+    cancel_all(step, "the conversation was closed")
     step.record(SessionClosed())
     finish(step)
 
@@ -341,7 +436,7 @@ def cancel(step: Chat, because: str) -> None:
     step.warn(because)
     state = step.state
     if not state.superseded:
-        say(step, filled(state.definition.apology, state.chat.variables), saying.APOLOGY)
+        say(step, filled(state.definition.apology, state.chat.variables), APOLOGY)
     timer = state.timer
     step.record(StatusChanged("cancelled", because=because))
     if not _goes_on(step) and not step.state.is_session:
@@ -364,9 +459,9 @@ def _set_timers(step: Chat, timer: str) -> None:
     if state.in_pass or state.status == "transferred" or state.closed:
         return
     if timer:
-        timers.set_again(step, timer)
+        set_again(step, timer)
     else:
-        timers.set_all(step)
+        set_all(step)
 
 
 def _answer(state: SessionState) -> str:
@@ -386,7 +481,7 @@ def fire(step: Chat, name: str) -> None:
     step.record(PassBegan(timer=name))
     step.record(StatusChanged("processing"))
     if rule.message:
-        say(step, filled(rule.message, state.chat.variables), saying.TIMER)
+        say(step, filled(rule.message, state.chat.variables), TIMER)
     if rule.action is None:
         return finish(step)
     action = as_system(rule.action, state.definition)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ripstop.kernel.plain import shown
+from ripstop.kernel.text_limits import shown
 
 from .definition import SYSTEM_ACTIONS, Bot, BotAction, TimerRule
 

@@ -15,6 +15,7 @@ from ripstop.kernel.effects import (
     AskPerson,
     CallTool,
     Guards,
+    PersonAnswered,
     SetTimer,
     StartRun,
     TimerFired,
@@ -29,15 +30,51 @@ from ripstop.kernel.step import Step
 from ripstop.kernel.style import Action, AgentUse, Child, Document, EndpointUse, News, Notice, Picture, Settled, Style
 
 from .. import turn as turns
-from ..unfinished import UnfinishedReply
-from . import desk, folding, handover, passes, saying, timers, view
+from ..partial_reply import UnfinishedReply
+from . import folding, passes, view
+from . import passes as desk
+from . import passes as saying
+from . import passes as timers
 from .actions import ASSISTANT, PLANNER, UnknownTarget, arguments_of, endpoints_of, target_of
 from .definition import Bot
 from .events import SUPERSEDED, PassSuperseded, SessionTaken, StatusChanged, TimerQueued
-from .folding import DESK, HANDOFF_QUESTION, KNOWLEDGE, PLAN
+from .folding import DESK as FoldingDESK
+from .folding import HANDOFF_QUESTION, KNOWLEDGE, PLAN, REPLY
+from .passes import DESK, pass_on, say
 from .prompts import decision_prompt
-from .saying import pass_on, say
 from .state import ChatArguments, SessionState, asker
+
+# What people at the desk do with a conversation: answer the user, take it over, give it back.
+
+
+def answered(step: Step[SessionState], answer: Any) -> None:
+    """A person answered the question on the desk: with words for the user, or by giving the conversation back.
+
+    Words that come with giving it back are said first.
+    """
+    if isinstance(answer, PersonAnswered) and answer.text.strip():
+        pass_on(step, step.number, DESK)
+    if isinstance(answer, PersonAnswered) and answer.choice == REPLY:
+        return desk.ask(step)
+    step.record(StatusChanged("ready"))
+    if step.state.unanswered:
+        return passes.begin(step)
+    if not step.state.is_session:
+        return passes.end(step)
+    return timers.set_all(step)
+
+
+def take(step: Step[SessionState]) -> None:
+    """A person takes the conversation, from the bot or from another person."""
+    state = step.state
+    if state.desk:
+        step.withdraw(state.desk, f"{state.taken_by} has taken the conversation")
+        return desk.ask(step)
+    for number, opened in list(step.run.open.items()):
+        if type(opened.command) is AskAgent:
+            step.withdraw(number, "a person has taken the conversation")
+    return desk.transfer(step)
+
 
 LONGEST_QUERY = 2_000
 TAKE = "take"
@@ -70,7 +107,7 @@ class ConversationStyle(Style[SessionState]):
             case Started() if not step.state.is_session:
                 step.end("failed", "There is no message to answer. Give one as the input, or chat in a session.")
             case Heard(channel=channel):
-                if channel == DESK:
+                if channel == FoldingDESK:
                     return pass_on(step, step.number, saying.DESK)
                 return _heard(step, news)
             case Settled():
@@ -78,7 +115,7 @@ class ConversationStyle(Style[SessionState]):
             case ChildSpoke():
                 _spoken(step, news)
             case SessionTaken():
-                handover.take(step)
+                take(step)
             case Resumed() if step.state.unanswered or _was_left(step.state):
                 passes.begin(step)
         return None
@@ -208,7 +245,7 @@ def _settled(step: Step[SessionState], news: Settled) -> None:
         case SetTimer(name=name) if isinstance(answer, TimerFired):
             _expired(step, name)
         case AskPerson(purpose=purpose) if purpose == HANDOFF_QUESTION:
-            handover.answered(step, answer)
+            answered(step, answer)
         case AnswerChild() if step.state.superseded and not step.state.waits_for_effect:
             passes.begin(step)
     return None

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ripstop.drawings.chapters import Chapter, journey
-from ripstop.drawings.diagram import Diagram, Edge, Node
 from ripstop.kernel.effects import StartRun
 from ripstop.kernel.events import Asked
 from ripstop.kernel.outbox import child_id
+from ripstop.text.diagrams.diagram import Chapter, Diagram, Edge, Node, journey
 
 from .definition import END, Graph
-from .events import TurnFinished
-from .position import GraphState
+from .state import GraphState, TurnFinished
 
 NONE_HOLDS = "none of these holds"
 

@@ -1,90 +1,182 @@
-"""The JSON Schema of a state's reply, from the decision fields that its conditions use and its prompt shows.
+"""The JSON Schema of `workflow.yaml`, for editors: `ripstop schema graph`.
 
-For models that can be held to a schema: such a reply always can be read and always decides.
+It is also where the fields of a graph are listed; the reader takes them from here, so that the two agree.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-from .. import condition, reply
-from ..condition import Compare, Expression, Literal, Name
+from ripstop.definitions.options import GUARDS, LIMITS, TEXT
 
-ENGINE_NAMES = ("max_turns_exceeded", "error_occurred", "turns", "turn_count")
-"""Names in conditions that the engine itself knows, besides `turn_count_<state>`."""
-TURNS_OF = "turn_count_"
+TYPES = ("coder", "architect", "ask")
+ACTIONS = ("force_end", "save_and_end")
+LANGUAGES = ("en", "zh")
+MOST_TURNS = 1_000_000
+MOST_REASKS = 5
+MOST_VALUES = 100
+LONGEST_NAME = 60
 
-LONGEST_CONTENT = 2000
-BOOLEAN = {"type": "boolean"}
+_CONDITION = {
+    "type": ["string", "boolean", "null"],
+    "description": "Decision fields joined with AND, OR, NOT, comparisons and brackets, such as "
+    "`approved AND score >= 8`. Empty, `true` and `always` hold; `false` and `never` do not. Besides the decisions "
+    "there are max_turns_exceeded, error_occurred, turns and turn_count_<state>.",
+}
 
-
-def is_engine_name(name: str) -> bool:
-    """Whether the engine gives this name its value, or would if there were such a state."""
-    return name in ENGINE_NAMES or name.startswith(TURNS_OF)
-
-
-def reply_schema(prompt: str, conditions: Sequence[Expression]) -> dict[str, Any]:
-    decisions = _fields(prompt, conditions)
-    return {
-        "type": "object",
-        "properties": {
-            "content": {"type": "string", "maxLength": LONGEST_CONTENT},
-            "decisions": {
-                "type": "object",
-                "properties": decisions,
-                "required": list(decisions),
-                "additionalProperties": False,
-            },
+AGENT: dict[str, Any] = {
+    "type": "object",
+    "description": "A member of the team.",
+    "properties": {
+        "name": {**TEXT, "description": "The name that states refer to; also the agent's folder in the workspace."},
+        "type": {
+            "enum": list(TYPES),
+            "description": "coder writes files; architect reasons first, with the stronger model, and then edits; "
+            "ask only reads.",
         },
-        "required": ["content", "decisions"],
-        "additionalProperties": False,
-    }
+        "model": {**TEXT, "description": "The model to use: local, openai:NAME, …, or a role of ripstop.toml."},
+        "tools": {
+            "type": "array",
+            "items": TEXT,
+            "uniqueItems": True,
+            "description": "The tools it may call. Left out: those of its type.",
+        },
+    },
+    "required": ["name", "type"],
+    "additionalProperties": False,
+}
 
+TRANSITION: dict[str, Any] = {
+    "type": "object",
+    "description": "A way on. The first transition whose condition holds is taken.",
+    "properties": {
+        "to": {**TEXT, "description": "The next state, or END."},
+        "condition": _CONDITION,
+    },
+    "required": ["to"],
+    "additionalProperties": False,
+}
 
-def _fields(prompt: str, conditions: Sequence[Expression]) -> dict[str, dict[str, Any]]:
-    """Every decision field that a state's conditions look at, with the type they need, and those that
-    the example in its prompt has beside them."""
-    found: dict[str, dict[str, Any]] = {}
-    for node in conditions:
-        _collect(node, found)
-    for name, value in shown_decisions(prompt).items():
-        if isinstance(value, bool | int | float | str) and not is_engine_name(name):
-            found.setdefault(name, _type_of(value))
-    return found
+STATE: dict[str, Any] = {
+    "type": "object",
+    "description": "One turn, taken by one agent; or another workflow, run to its end.",
+    "properties": {
+        "name": {**TEXT, "not": {"const": "END"}, "description": "A unique name; transitions refer to it."},
+        "agent": {**TEXT, "description": "The agent whose turn it is; one of `agents`."},
+        "workflow": {
+            **TEXT,
+            "description": "Instead of an agent: the workflow to run, as `ripstop run` takes it. Its `outcome` and the "
+            "keys of its result are decisions.",
+        },
+        "input": {
+            "type": ["string", "null"],
+            "description": "What the workflow gets as its goal; filled in like a prompt. Left out: what was said last.",
+        },
+        "limits": {"$ref": "#/$defs/limits", "description": "What the workflow may spend at most."},
+        "start": {"type": ["boolean", "null"], "description": "Marks where the workflow begins; only one state may."},
+        "prompt": {
+            **TEXT,
+            "description": "What the agent is told. {{initial_message}}, {{last_agent_name}}, "
+            "{{last_agent_content}}, {{last_agent_decisions}}, {{COLLABORATION_GUIDE}} and `values` are filled in, and "
+            '{% if last_agent_name == "x" %} … {% else %} … {% endif %} chooses.',
+        },
+        "transitions": {
+            "type": ["array", "null"],
+            "items": {"$ref": "#/$defs/transition"},
+            "description": "Where it continues, tried in order. None: the workflow ends after this state.",
+        },
+    },
+    "required": ["name"],
+    "oneOf": [
+        {"required": ["agent", "prompt"], "properties": {"workflow": False, "input": False, "limits": False}},
+        {"required": ["workflow"], "properties": {"agent": False, "prompt": False}},
+    ],
+    "additionalProperties": False,
+}
 
+EXIT: dict[str, Any] = {
+    "type": "object",
+    "description": "Ends the workflow from any state; checked before the transitions.",
+    "properties": {
+        "condition": _CONDITION,
+        "action": {
+            "enum": list(ACTIONS),
+            "description": "force_end ends the run; save_and_end parks it, and `ripstop resume` continues from there.",
+        },
+    },
+    "required": ["condition", "action"],
+    "additionalProperties": False,
+}
 
-def shown_decisions(prompt: str) -> dict[str, Any]:
-    """The decisions of the JSON example in a prompt, if there is one that can be read."""
-    try:
-        example, _ = reply.last(prompt, "decisions")
-    except reply.NoReply:
-        return {}
-    decisions = example["decisions"]
-    return decisions if isinstance(decisions, dict) else {}
+VALUES: dict[str, Any] = {
+    "type": ["object", "null"],
+    "description": "Texts that prompts use as {{name}}, and that `ripstop run --set name=TEXT` sets: each with its "
+    "default. Without a default (null) a run must set it.",
+    "propertyNames": {"pattern": r"^[^\s\d{}%][^\s{}%]*$", "maxLength": LONGEST_NAME},
+    "maxProperties": MOST_VALUES,
+    "additionalProperties": {"type": ["string", "null"]},
+}
 
-
-def _collect(node: Expression, found: dict[str, dict[str, Any]]) -> None:
-    match node:
-        case (
-            Compare(left=Name(name=name), right=Literal(value=value))
-            | Compare(left=Literal(value=value), right=Name(name=name))
-        ):
-            _add(name, _type_of(value), found)
-        case _:
-            for name_node in condition.names(node) if isinstance(node, Compare | Name) else ():
-                _add(name_node.name, BOOLEAN, found)
-            for part in ("left", "right", "operand"):
-                if not isinstance(node, Compare) and hasattr(node, part):
-                    _collect(getattr(node, part), found)
-
-
-def _add(name: str, schema: dict[str, Any], found: dict[str, dict[str, Any]]) -> None:
-    if is_engine_name(name):
-        return
-    if found.get(name, BOOLEAN) == BOOLEAN:
-        found[name] = schema
-
-
-def _type_of(value: Any) -> dict[str, Any]:
-    if isinstance(value, bool):
-        return BOOLEAN
-    return {"type": "string", "maxLength": 60} if isinstance(value, str) else {"type": "number"}
+GRAPH: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "ripstop graph workflow",
+    "type": "object",
+    "description": "Agents take turns along the edges of a state graph.",
+    "properties": {
+        "name": {**TEXT, "description": "The workflow's name; the same as the folder that holds the file."},
+        "description": {"type": ["string", "null"], "description": "What the workflow is for."},
+        "initial_message": {"type": ["string", "null"], "description": "The goal; `--input` takes its place."},
+        "max_turns": {
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "maximum": MOST_TURNS,
+            "default": 10,
+            "description": "How many turns are taken at most, by all agents together.",
+        },
+        "language": {
+            "enum": [*LANGUAGES, None],
+            "default": "en",
+            "description": "The language of the built-in collaboration guide.",
+        },
+        "strict_decisions": {
+            "type": ["boolean", "null"],
+            "default": False,
+            "description": "Whether a decision that a condition needs and the agent left out is an error.",
+        },
+        "reasks": {
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "maximum": MOST_REASKS,
+            "default": 1,
+            "description": "How often an agent is asked again when its reply cannot be read.",
+        },
+        "guards": {"$ref": "#/$defs/guards", "description": "How the run is watched for loops and idle talk."},
+        "values": VALUES,
+        "agents": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"$ref": "#/$defs/agent"},
+            "description": "Who takes part. Not needed if every state runs a workflow.",
+        },
+        "states": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"$ref": "#/$defs/state"},
+            "description": "The turns, and how they follow one another.",
+        },
+        "exit_conditions": {
+            "type": ["array", "null"],
+            "items": {"$ref": "#/$defs/exit_condition"},
+            "description": "What ends the workflow whatever the transitions say. The turn limit always does.",
+        },
+    },
+    "required": ["name", "states"],
+    "anyOf": [{"required": ["agents"]}, {"properties": {"states": {"items": {"required": ["workflow"]}}}}],
+    "additionalProperties": False,
+    "$defs": {
+        "agent": AGENT,
+        "state": STATE,
+        "limits": LIMITS,
+        "transition": TRANSITION,
+        "exit_condition": EXIT,
+        "guards": GUARDS,
+    },
+}

@@ -30,26 +30,26 @@ from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import AgentUse, Child, Explanation, Lead, News, Picture, Settled
 
-from .. import reply, template
+from .. import reply
 from .. import turn as turns
 from ..turn import Turn, TurnStyle
-from .children import child_of, joined, values_of
-from .definition import END, Graph
-from .events import Saved, TurnFinished
-from .explanation import explain_turn
-from .next_turn import (
+from . import template
+from .definition import END, Graph, instructions_for
+from .flow import (
     after_child,
     after_turn,
+    child_of,
     end_run,
     give_turn,
     give_turn_again,
+    joined,
     need_values,
     refuse_undeclared,
     resume_turn,
+    values_of,
 )
-from .position import VALUES, GraphArguments, GraphState, Known, Word
-from .roles import instructions_for
-from .view import graph_parts
+from .state import VALUES, GraphArguments, GraphState, Known, Saved, TurnFinished, Word
+from .view import explain_turn, graph_parts
 
 NOT_THERE = -1
 """The line of a state that a new definition no longer has."""

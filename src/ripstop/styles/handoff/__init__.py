@@ -1,43 +1,10 @@
-"""Hand-off: documents in Markdown, passed from owner to owner."""
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from ripstop.kernel.style import Sample, StyleKit
-
-from .events import HANDOFF_EVENTS
-from .policy import Policy
-from .style import HandoffStyle
-
-if TYPE_CHECKING:
-    from ripstop.drawings.chapters import Chapter
-    from ripstop.drawings.diagram import Diagram
+"""Folders of hand-off documents as definitions."""
 
 
-def _draw_definition(definition: Policy) -> "Diagram":
-    from .drawing import draw_definition
-
-    return draw_definition(definition)
+# The commands for hand-off documents.
 
 
-def _draw_run(definition: Policy, chapters: "Sequence[Chapter]") -> "Diagram":
-    from .drawing import draw_run
-
-    return draw_run(definition, chapters)
+# Hand-off documents: text files in a folder that many processes, people and their editors share.
 
 
-def _samples() -> Sequence[Sample]:
-    from .samples import SAMPLES
-
-    return SAMPLES
-
-
-KIT = StyleKit(
-    style=HandoffStyle(),
-    definition=Policy,
-    events=HANDOFF_EVENTS,
-    section="documents",
-    draw_definition=_draw_definition,
-    draw_run=_draw_run,
-    samples=_samples,
-)
+# Working with a folder of hand-off documents: what people and programs do with them, and what agents do.

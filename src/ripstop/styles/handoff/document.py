@@ -16,9 +16,10 @@ from msgspec import Struct
 
 from ripstop.kernel.errors import UsageError
 
-from .fenced_code import FENCED, LOOSE, fences
 from .markdown import (
+    FENCED,
     LEGAL,
+    LOOSE,
     SECTIONS,
     STATUSES,
     TIMESTAMP,
@@ -35,6 +36,7 @@ from .markdown import (
     count_of,
     either,
     escaped,
+    fences,
     first_line,
     guarded,
     header_of,

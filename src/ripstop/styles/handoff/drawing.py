@@ -10,16 +10,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ripstop.drawings.chapters import Chapter, journey
-from ripstop.drawings.diagram import Diagram, Edge, Journey, Node
-from ripstop.kernel.counting import count
 from ripstop.kernel.errors import UsageError
+from ripstop.text.diagrams.diagram import Chapter, Diagram, Edge, Journey, Node, journey
+from ripstop.text.visible_text import count
 
+from .definition import Policy
 from .document import HandoffDocument, Malformed, interactions, read
 from .events import TransitionMade
-from .policy import Policy
-from .rules import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, action_for
-from .state import HandoffState
+from .state import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, HandoffState, action_for
 
 STEP = "step"
 ANYBODY = "Anybody may terminate it before it is completed."

@@ -14,25 +14,34 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
-from .fenced_code import FENCED, fences
-from .labels import ENVELOPE, SPOKEN, labelled
+from .document import HandoffDocument
 from .markdown import (
+    ENVELOPE,
+    FENCED,
     SECTIONS,
+    SPOKEN,
+    TIMESTAMP,
     Header,
     Malformed,
     clean,
     either,
     escaped,
+    fences,
     first_line,
+    heading_label,
     heading_of,
+    labelled,
     lines_of,
     one_line,
     title_of,
     unescaped,
 )
+from .state import COMPLETED, RESULT, HandoffState, in_named_folder, legal_from
+from .texts import ENGINE
 
 TYPES = ("workflow", "workflow_reply", "normal")
 
@@ -195,3 +204,144 @@ def _titled(line: str, level: int) -> str:
 def _is_deep(line: str, mark: int, level: int) -> bool:
     """Whether it is a heading of this level or a deeper one."""
     return mark != FENCED and line.startswith("#" * level) and _DEEPER.match(line) is not None
+
+
+# The message to the sender of a document that is finished or refused, of type `workflow_reply`.
+
+
+_SAID = {
+    "en": {True: "{id} is completed.", False: "{id} is terminated."},
+    "zh": {True: "{id} 已完成。", False: "{id} 已终止。"},
+}
+
+
+def sending(state: HandoffState) -> dict[str, Any]:
+    """The arguments of the tool that sends the message."""
+    paper = state.paper
+    # a document that is reopened and finished again has a longer history, and that is worth another message
+    wanted = {"agent": state.reply_to, "stem": f"reply_{len(paper.history)}_{paper.id}", "text": _text(state)}
+    return {**wanted, **in_named_folder(state)}
+
+
+def _text(state: HandoffState) -> str:
+    paper = state.paper
+    said = _SAID[state.language][paper.status == COMPLETED].format(id=paper.id)
+    body = "\n\n".join(text for text in (said, _outcome(paper)) if text)
+    return write_message(
+        HandoffMessage(
+            sender=paper.owner, to=state.reply_to, body=body, time=paper.updated, type="workflow_reply", title=paper.id
+        )
+    )
+
+
+_REFUSED = {
+    "en": "The document {id} that you sent was refused: {reason}.\n\nIt is {status} with {owner}. Legal now: {legal}."
+    "\n\nYour text is kept in {kept}. Nothing else was changed.",
+    "zh": "你发来的文档 {id} 未被接受：{reason}。\n\n它现在的状态是 {status}，负责人是 {owner}。"
+    "现在允许的变化：{legal}。\n\n你的文本保存在 {kept}，其他内容没有改变。",
+}
+
+
+def refusal(state: HandoffState, to: str, reason: str, kept: str, at: str) -> str:
+    """The message to the sender of a document that was refused."""
+    paper = state.paper
+    body = _REFUSED[state.language].format(
+        id=paper.id,
+        reason=reason.rstrip("."),
+        status=paper.status,
+        owner=paper.owner,
+        legal=legal_from(paper.status),
+        kept=kept,
+    )
+    return write_message(
+        HandoffMessage(sender=ENGINE, to=to, body=body, time=at, type="workflow_reply", title=paper.id)
+    )
+
+
+def _outcome(paper: HandoffDocument) -> str:
+    """What came out of it. If nothing did, or it was terminated, the last thing that happened to it."""
+    last = paper.history[-1] if paper.history else None
+    happened = f"{last.agent} {last.action}" if last else ""
+    result = paper.section(RESULT)
+    if paper.status == COMPLETED:
+        return result or happened
+    return "\n\n".join(text for text in (result, happened) if text)
+
+
+# What a message says: its body without labels, and the sender's own words without quotations and signature.
+#
+# Real agents put what they say under `## Content`, `## Answer` or `**回复：**`, quote the message that they answer, and
+# sign. A label is not part of a task, and a courtesy stays one with a quotation below it.
+
+
+_CUT = re.compile(
+    r"[-_=*]{2,}[ \t]*(?:original message|forwarded message|原始邮件|原始消息|原消息|转发邮件).*"
+    r"|on\b.{0,120}\bwrote[:：]?|在?.{0,80}写道[:：]?|--[ \t]?|[-—_]{3,}",
+    re.IGNORECASE,
+)
+"""What begins a quotation or a signature, as a whole line."""
+_SIGNED = re.compile(r"(?:[-–]{2}|[—–]{1,2})[ \t]*\S.{0,40}")
+_LONGEST_SIGNATURE = 6
+"""Lines."""
+
+
+class Spoken(Struct, frozen=True):
+    text: str
+    """The body without its labels."""
+    own: str
+    """The text without quotations and signature."""
+    answers: bool
+    """It is labelled as an answer."""
+
+
+def spoken(message: HandoffMessage) -> Spoken:
+    kept, own, answers, quoted = [], [], message.answers, False
+    lines = message.body.split("\n")
+    marks, first = fences(lines), True
+    for written, mark in zip(lines, marks, strict=True):
+        line = written
+        label = heading_label(line) if mark != FENCED else None
+        if label is None and first and mark != FENCED and (found := labelled(line)) and found[0] in SPOKEN:
+            label = found
+        first = first and not line.strip()
+        if label:
+            name, line = label
+            quoted = name == "Quoted"
+            answers = answers or name == "Answer"
+        kept.append(line)
+        if not quoted and not line.lstrip().startswith(">"):
+            own.append(line)
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return Spoken(text, _unsigned(own, message), answers)
+
+
+def _unsigned(lines: list[str], message: HandoffMessage) -> str:
+    """The lines without what was quoted below them, and without a signature."""
+    cut = next((n for n, line in enumerate(lines) if _CUT.fullmatch(line.strip()) and _ends(lines, n)), len(lines))
+    own = [line.rstrip() for line in lines[:cut]]
+    names = {name.casefold() for name in (message.sender, message.to) if name}
+    while own and _is_signature(own[-1].strip(), names, alone=sum(map(bool, own)) == 1):
+        own.pop()
+    return "\n".join(own).strip()
+
+
+def _ends(lines: list[str], cut: int) -> bool:
+    """A bare rule of dashes is a signature only if little follows it; a quotation may be long."""
+    if not set(lines[cut].strip()) <= set("-—_ "):
+        return True
+    return any(line.strip() for line in lines[:cut]) and len(lines) - cut - 1 <= _LONGEST_SIGNATURE
+
+
+def _is_signature(line: str, names: set[str], alone: bool) -> bool:
+    if not line or TIMESTAMP.fullmatch(line):
+        return not alone
+    bare = line.strip("-—–~*_ \t,，.。").casefold()
+    return not alone and (bare in names or _SIGNED.fullmatch(line) is not None)
+
+
+def without_names(words: str, message: HandoffMessage) -> str:
+    """The words without the names of sender and recipient: "Thanks, Bob" is as polite as "Thanks"."""
+    for name in (message.sender, message.to):
+        if name and len(name) <= 60:
+            words = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)" if name.isascii() else re.escape(name), " ", words)
+    return words

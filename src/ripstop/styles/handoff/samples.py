@@ -5,7 +5,7 @@ import json
 from ripstop.kernel.effects import AgentReplied, Failed, ToolReturned
 from ripstop.kernel.style import Sample
 
-from .policy import Policy, Role
+from .definition import Policy, Role
 
 _WRITTEN = ToolReturned(value={"file": "document.md", "done": "written"})
 _TEAM = (Role("writer", "You write."), Role("reviewer", "You review."))

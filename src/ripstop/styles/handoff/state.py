@@ -1,19 +1,22 @@
 """The state of a document's run: the document, who works on it, and what was found in its file."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, PersonAnswered, ToolReturned
+from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Event, Heard, Resumed, ResumeRequested, Withdrawn
+from ripstop.kernel.questions import name_problem
 
 from .. import reply
 from .. import turn as turns
 from ..turn import Turn
-from .document import HandoffDocument, interactions, read, write
-from .drafts import draft
+from .definition import Policy
+from .document import HEADERS, LEGAL, HandoffDocument, Malformed, interactions, line_of, read, write
 from .events import (
     AgentFailed,
     Assignment,
@@ -27,9 +30,138 @@ from .events import (
     TransitionRequested,
     WorkRequested,
 )
-from .policy import Policy
-from .rules import IN_PROGRESS
+from .markdown import as_id, either, one_line
 from .texts import next_words
+
+# A new document, in English or Chinese.
+
+
+class _Words(Struct, frozen=True):
+    created: str
+    assigned: str
+    waiting: str
+    conditions: tuple[str, ...]
+
+
+_WORDS = {
+    "en": _Words(
+        "created",
+        "assigned to {owner}",
+        "{owner} accepts the task",
+        ("the task is done", "more than {limit} interactions", "a message contains [WORKFLOW_END]"),
+    ),
+    "zh": _Words(
+        "新建文档",
+        "交给{owner}",
+        "等{owner}接手",
+        ("工作已经做完", "交互多于{limit}次", "消息里出现[WORKFLOW_END]"),
+    ),
+}
+
+
+def draft(
+    id: str,
+    creator: str,
+    owner: str,
+    task: str,
+    at: str,
+    next_action: str = "",
+    conditions: Sequence[str] = (),
+    language: str = "en",
+    limit: int = 10,
+) -> HandoffDocument:
+    """A new document. What is not given is said in the words of `language`: `en` or `zh`."""
+    if language not in _WORDS:
+        raise UsageError(f"There are no words for a document in {language!r}; there are for {either([*_WORDS])}.")
+    words = _WORDS[language]
+    values = ("pending", one_line(owner), one_line(creator), one_line(at), one_line(at), "0")
+    header = "".join(f"{key}: {value}".rstrip() + "\n" for key, value in zip(HEADERS, values, strict=True))
+    paper = read(f"# Workflow: {as_id(id)}\n{header}")
+    paper = paper.with_task(task).with_bullet(at, creator, words.created, "pending", "pending")
+    if paper.owner != paper.previous:
+        paper = paper.with_bullet(at, creator, words.assigned.format(owner=paper.owner), "pending", "pending")
+    paper = paper.with_next_action(next_action or words.waiting.format(owner=paper.owner))
+    return paper.with_conditions(conditions or [condition.format(limit=limit) for condition in words.conditions])
+
+
+# Which transitions are legal, and who may make them.
+#
+# | action    | from        | to          | by        | counts |
+# |-----------|-------------|-------------|-----------|--------|
+# | assign    | pending     | pending     | anybody   | no     |
+# | accept    | pending     | in_progress | the owner | yes    |
+# | pass      | in_progress | pending     | the owner | yes    |
+# | complete  | in_progress | completed   | the owner | yes    |
+# | terminate | not final   | terminated  | anybody   | no     |
+#
+# `completed` and `terminated` are final.
+
+
+PENDING, IN_PROGRESS, COMPLETED, TERMINATED = "pending", "in_progress", "completed", "terminated"
+FINAL = (COMPLETED, TERMINATED)
+
+
+class Rule(Struct, frozen=True):
+    before: tuple[str, ...]
+    after: str
+    by_owner: bool = False
+    """Only the owner may."""
+    names_owner: bool = False
+    """It says who owns the document from now on."""
+    counts: bool = False
+    """It is an interaction."""
+
+
+RULES = {
+    "assign": Rule((PENDING,), PENDING, names_owner=True),
+    "accept": Rule((PENDING,), IN_PROGRESS, by_owner=True, counts=True),
+    "pass": Rule((IN_PROGRESS,), PENDING, by_owner=True, names_owner=True, counts=True),
+    "complete": Rule((IN_PROGRESS,), COMPLETED, by_owner=True, counts=True),
+    "terminate": Rule((PENDING, IN_PROGRESS), TERMINATED),
+}
+
+
+def why_not(paper: HandoffDocument, action: str, by: str, to: str = "") -> str:
+    """Why an action is not legal now; empty if it is."""
+    rule = RULES.get(action)
+    if rule is None:
+        return f"there is no action {action!r}; there are: {', '.join(RULES)}"
+    if paper.status not in rule.before:
+        return f"{paper.status}→{rule.after} ({action}) is not legal; from {paper.status} one may: {_may(paper.status)}"
+    if rule.by_owner and by != paper.owner:
+        return f"{by!r} may not {action} it, because it belongs to {paper.owner!r}"
+    if rule.names_owner and not to.strip():
+        return f"{action} needs the name of the new owner"
+    # who owns it already was let in by an older version, perhaps, and must be able to pass it on
+    for name in (to, by if by != paper.owner else ""):
+        if problem := name_problem(name):
+            return problem
+    return ""
+
+
+def check_names(paper: HandoffDocument) -> None:
+    """Refuse a new document that names somebody who cannot have that name. Raises `Malformed`."""
+    for header, name in (("Current_Owner", paper.owner), ("Previous_Owner", paper.previous)):
+        if problem := name_problem(name):
+            raise Malformed(line_of(paper, header), f"{problem}.")
+
+
+def action_for(before: str, after: str, new_owner: bool) -> str:
+    """The action that leads from one status to another; empty if none does."""
+    for action, rule in RULES.items():
+        if before in rule.before and after == rule.after and (action != "assign" or new_owner):
+            return action
+    return ""
+
+
+def legal_from(status: str) -> str:
+    """The changes that are legal from a status, as they are written."""
+    return ", ".join(f"{status}→{after}" for after in LEGAL[status]) or f"none, because {status} is final"
+
+
+def _may(status: str) -> str:
+    return ", ".join(action for action, rule in RULES.items() if status in rule.before) or "nothing; it is final"
+
 
 PUBLISH = "publish_document"
 """The tool that writes the document into its file."""

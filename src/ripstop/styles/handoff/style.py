@@ -14,7 +14,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ripstop.kernel.counting import count
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Failed, Guards, Limits, PersonAnswered, ToolReturned
 from ripstop.kernel.events import Event, Fact, GuardTripped, Heard, Resumed, Started
 from ripstop.kernel.parts import Part
@@ -23,14 +22,17 @@ from ripstop.kernel.resuming import outcome_of
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Action, AgentUse, Explanation, News, Picture, Settled
+from ripstop.text.courtesy import courteous
+from ripstop.text.visible_text import count
 
 from .. import turn as turns
-from ..courtesy import courteous
-from ..exchange import EDIT, LOOKING, WRITE
+from ..reply_operations import EDIT, LOOKING, WRITE
 from ..turn import TurnStyle
-from . import actions, agents, looking, transitions
-from .agents import AGAIN, TERMINATE
-from .beginning import HandoffArguments, begin, draft_document
+from . import agents, transitions
+from . import transitions as actions
+from . import view as looking
+from .agents import AGAIN, TERMINATE, prompt_for
+from .definition import END_MARKER, Policy
 from .document import oddities, write
 from .edits import Refusal, read_edit
 from .events import (
@@ -44,12 +46,23 @@ from .events import (
     TransitionRequested,
     WorkRequested,
 )
-from .policy import END_MARKER, Policy
-from .prompts import prompt_for
-from .reply_message import sending
-from .rules import FINAL, PENDING, RULES, TERMINATED
-from .state import FAILED, OWED, SEND, UNWRITTEN, HandoffState, asked_of, evolve, publishing
+from .message import sending
+from .state import (
+    FAILED,
+    FINAL,
+    OWED,
+    PENDING,
+    RULES,
+    SEND,
+    TERMINATED,
+    UNWRITTEN,
+    HandoffState,
+    asked_of,
+    evolve,
+    publishing,
+)
 from .texts import ENGINE, timestamp
+from .transitions import HandoffArguments, begin, draft_document
 
 TOOLS = (*LOOKING, WRITE, EDIT)
 RETRY = "retry"

@@ -4,22 +4,186 @@ Four guards terminate a document: more interactions than allowed, the same owner
 progress, a message of nothing but courtesy, the end marker. After every change the file is written again.
 """
 
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
 from unicodedata import normalize
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel import progress
-from ripstop.kernel.counting import count
-from ripstop.kernel.effects import CallTool
-from ripstop.kernel.events import GuardTripped
+from ripstop.kernel.effects import CallTool, Field
+from ripstop.kernel.errors import Unworkable, UsageError
+from ripstop.kernel.events import Fact, GuardTripped, ResumeRequested, Started
+from ripstop.kernel.questions import name_problem, read_field
+from ripstop.kernel.resuming import limit_of, raisable_by
+from ripstop.kernel.run import Run
 from ripstop.kernel.step import Step
+from ripstop.kernel.style import Action
+from ripstop.text.courtesy import courteous
+from ripstop.text.visible_text import count
 
 from .. import turn as turns
-from ..courtesy import courteous
-from .events import TransitionMade, TransitionRefused
-from .rules import FINAL, RULES, TERMINATED, why_not
-from .state import PUBLISH, RESULT, HandoffState, asked_of, document_after, last_words
-from .texts import ENGINE, action_words, guard_words, timestamp
+from .definition import Policy
+from .document import read
+from .events import DocumentDrafted, TransitionMade, TransitionRefused, TransitionRequested
+from .state import (
+    FINAL,
+    PUBLISH,
+    RESULT,
+    RULES,
+    TERMINATED,
+    HandoffState,
+    asked_of,
+    document_after,
+    draft,
+    last_words,
+    sha,
+    why_not,
+)
+from .texts import ENGINE, action_words, guard_words, language_of, timestamp
+
+# What a person may do with a document now, as actions that any face can offer.
+#
+# An action becomes the same fact that the commands for documents record, so there is one way to move a document on.
+
+
+REOPEN, RAISE = "reopen", "raise"
+_TO = Field(label="To", required=True)
+_MESSAGE = Field(label="Message")
+_RESULT = Field(label="Result so far")
+
+TRANSITIONS = {
+    "assign": Action("assign", "Assign", {"to": _TO, "message": _MESSAGE}),
+    "accept": Action("accept", "Accept", {"message": _MESSAGE}),
+    "pass": Action(
+        "pass",
+        "Hand over",
+        {"to": _TO, "message": _MESSAGE, "next_action": Field(label="Next action"), "result": _RESULT},
+    ),
+    "complete": Action(
+        "complete", "Complete", {"message": _MESSAGE, "result": Field(label="Result")}, "Complete it? That is final."
+    ),
+    "terminate": Action(
+        "terminate", "Terminate", {"message": Field(label="Reason")}, "Terminate it before it is completed?"
+    ),
+}
+"""One for each rule, in the order of the rules; who may do it depends on the document."""
+
+
+def actions(run: Run[HandoffState]) -> tuple[Action, ...]:
+    if run.ended:
+        return (_reopen(run),) if run.verdict else ()
+    paper = run.state.paper
+    return tuple(
+        replace(TRANSITIONS[name], by=paper.owner if rule.by_owner else "")
+        for name, rule in RULES.items()
+        if paper.status in rule.before
+    )
+
+
+def _reopen(run: Run[HandoffState]) -> Action:
+    assert run.verdict is not None
+    name = raisable_by(run.verdict)
+    by = Field(label=f"Raise {name} by", type="number", required=bool(limit_of(run.verdict)))
+    return Action(REOPEN, "Reopen", {RAISE: by} if name else {})
+
+
+def fact_of(run: Run[HandoffState], name: str, fields: Mapping[str, Any], by: str) -> Fact:
+    """The fact that an action becomes. Raises `UsageError`, also for what would be refused as the document is now."""
+    if name == REOPEN:
+        return _resumed(run, fields, by)
+    if name not in TRANSITIONS:
+        raise UsageError(f"There is no action {name!r} for a document; there are: {', '.join((*RULES, REOPEN))}.")
+    given = _checked(TRANSITIONS[name], fields)
+    paper = run.state.paper
+    reason = why_not(paper, name, by or paper.owner, given.get("to", ""))
+    if reason:
+        raise UsageError(f"{paper.id}: {reason}.")
+    return TransitionRequested(action=name, by=by, **given)
+
+
+def _resumed(run: Run[HandoffState], fields: Mapping[str, Any], by: str) -> Fact:
+    if run.verdict is None or not run.ended:
+        raise UsageError(f"{run.state.paper.id} was not terminated by a guard, so it cannot be reopened.")
+    given = _checked(_reopen(run), fields)
+    return ResumeRequested(raises={raisable_by(run.verdict): given[RAISE]} if RAISE in given else {}, by=by)
+
+
+def _checked(action: Action, fields: Mapping[str, Any]) -> dict[str, Any]:
+    for name in fields:
+        if name not in action.fields:
+            there = f"there are: {', '.join(action.fields)}" if action.fields else "it has none"
+            raise UsageError(f"{action.name!r} has no field {name!r}; {there}.")
+    return {name: read_field(name, action.fields[name], value) for name, value in fields.items()}
+
+
+# How a run begins: with a whole document, or with a task.
+#
+# From a task a document is drafted in the run's first step, because its id, its file and its time follow from the run.
+# Every argument has a default, so any other workflow can start one with a task.
+
+
+NO_TIME = "1970-01-01 00:00:00"
+"""The time of a draft until its first step."""
+MAX_TITLE, MAX_RUN_ID = 24, 80
+"""Characters of a title, and of a run's id, in the id and the file name of a draft."""
+
+
+class HandoffArguments(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How a run is started. Its input is a task, or a whole document."""
+
+    is_document: bool = False
+    """The input is a whole document."""
+    file: str = ""
+    """The name of the document's file; empty: made from the run's id."""
+    utc_offset: int = 0
+    """Seconds east of Greenwich, for the times in the document."""
+    reply_to: str = ""
+    """Who is notified when the document is finished; empty: nobody."""
+    title: str = ""
+    """What the document's id begins with; empty: the first words of the task."""
+    owner: str = ""
+    """The first owner; empty: the first role of the definition."""
+    creator: str = ""
+    """Who asks for it; empty: the run that starts this one."""
+
+
+def begin(policy: Policy, started: Started, given: HandoffArguments) -> HandoffState:
+    if given.is_document:
+        paper, over = read(started.input).gathered(), sha(started.input)
+        language = policy.language or language_of(paper.task, paper.next_action)
+    else:
+        creator = given.creator.strip() or (started.parent[0] if started.parent else ENGINE)
+        owner = given.owner.strip() or next((role.name for role in policy.roles), ENGINE)
+        paper, over = draft("draft", creator, owner, started.input, NO_TIME), ""
+        language = policy.language or language_of(started.input)
+    return HandoffState(policy, paper, given.file, language, given.utc_offset, over=over, reply_to=given.reply_to)
+
+
+def draft_document(step: Step[HandoffState], started: Started, given: HandoffArguments) -> None:
+    """Make a document of the run's task. Raises `Unworkable` if nobody could work on it."""
+    if not started.input.strip():
+        raise Unworkable("A document needs a task, and the run was started without input.")
+    if not given.owner.strip() and not step.state.definition.roles:
+        raise Unworkable("The document has no owner. Start it with the argument `owner`, or give its folder roles.")
+    for name in (given.owner.strip(), given.creator.strip()):
+        if problem := name_problem(name):
+            raise Unworkable(f"{problem}.")
+    title = _in_a_name(given.title.strip() or started.input.strip().partition("\n")[0])[:MAX_TITLE].strip("-.")
+    run_id = _in_a_name(step.run.id)
+    if run_id != step.run.id or len(run_id) > MAX_RUN_ID:  # what is left out must not make two names one
+        run_id = f"{run_id[:MAX_RUN_ID]}-{hashlib.sha256(step.run.id.encode()).hexdigest()[:8]}"
+    name = f"{title}_{run_id}" if title else run_id
+    at = timestamp(step.at, given.utc_offset)
+    step.record(DocumentDrafted(id=name, file=given.file or f"workflow_{name}.md", at=at))
+
+
+def _in_a_name(text: str) -> str:
+    """A text as a part of an id and of a file name, in any language."""
+    return re.sub(r"[^\w.-]+", "-", text)
 
 
 def request(step: Step[HandoffState], action: str, by: str, to: str, forgiven: bool = False) -> str:

@@ -1,42 +1,10 @@
-"""Pipeline: from an idea to delivered files, stage by stage, with a person's review."""
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from ripstop.kernel.style import Sample, StyleKit
-
-from .definition import Pipeline
-from .events import PIPELINE_EVENTS
-from .style import PipelineStyle
-
-if TYPE_CHECKING:
-    from ripstop.drawings.chapters import Chapter
-    from ripstop.drawings.diagram import Diagram
+"""Reading pipelines: `pipeline.yaml`, and flows of stages in JSON."""
 
 
-def _draw_definition(definition: Pipeline) -> "Diagram":
-    from .drawing import draw_definition
-
-    return draw_definition(definition)
+# Commands of the delivery pipeline.
 
 
-def _draw_run(definition: Pipeline, chapters: "Sequence[Chapter]") -> "Diagram":
-    from .drawing import draw_run
-
-    return draw_run(definition, chapters)
+# A delivery project on disk: drafts, data and session files in `.cowork/`, which agents, people and a run share.
 
 
-def _samples() -> Sequence[Sample]:
-    from .samples import samples
-
-    return samples()
-
-
-KIT = StyleKit(
-    style=PipelineStyle(),
-    definition=Pipeline,
-    events=PIPELINE_EVENTS,
-    draw_definition=_draw_definition,
-    draw_run=_draw_run,
-    samples=_samples,
-)
+# Working with a delivery project: what is there, where it goes on, what a restart removes and how that is undone.

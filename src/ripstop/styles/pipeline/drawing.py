@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ripstop.drawings.chapters import Chapter, journey
-from ripstop.drawings.diagram import Diagram, Edge, Journey, Node
+from ripstop.text.diagrams.diagram import Chapter, Diagram, Edge, Journey, Node, journey
 
 from .definition import MAX_GOTOS, Pipeline, PipelineStage
-from .events import DraftReviewed, GotoRequested, StageBegan
-from .gotos import GOTO
-from .state import PipelineState
+from .flow import GOTO
+from .state import DraftReviewed, GotoRequested, PipelineState, StageBegan
 
 END = "END"
 Why = Literal["next", "feedback", "finding", "goto"]

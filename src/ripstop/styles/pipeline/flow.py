@@ -7,6 +7,7 @@
   the stage; the run can be resumed from there.
 """
 
+import re
 from typing import Any
 
 from ripstop.kernel import progress
@@ -28,20 +29,59 @@ from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.step import Step
 
 from .. import turn as turns
+from ..reply_files import WholeFile, deliveries
 from ..turn import FinishedTurn, Turn
-from .definition import DELIVERY_REPORT, PipelineStage
-from .drafts import draft_in
-from .events import (
+from .calls import BEGIN, CHECK, CLOSE, FINISH, OPEN, WRITE, cost_of
+from .definition import DELIVERY_REPORT, MAX_GOTOS, PipelineStage
+from .state import (
     CriticFinished,
     DraftFinished,
     DraftReviewed,
+    GotoRequested,
     OutputFinished,
+    PipelineState,
     StageBegan,
     StageFinished,
 )
-from .gotos import note_goto
-from .state import PipelineState
-from .tool_calls import BEGIN, CHECK, CLOSE, FINISH, OPEN, WRITE, cost_of
+
+# The draft in an agent's reply: all its words, unless it delivers them as a file of the project's records.
+
+
+_CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)))
+_HAS_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""What would act on a terminal that shows the file: all control characters but tab, line feed and carriage return."""
+RECORDS, ARTIFACTS = ".cowork/", "artifacts/"
+
+
+def draft_in(text: str) -> str:
+    """Agents that know the name of the draft's file tend to write it above a fenced block with the draft in it."""
+    files = [one for one in deliveries(text) if isinstance(one, WholeFile)]
+    if len(files) == 1 and files[0].complete and files[0].path.removeprefix(RECORDS).startswith(ARTIFACTS):
+        text = files[0].content
+    return text.translate(_CONTROL) if _HAS_CONTROL.search(text) else text
+
+
+# The way back: an agent asks for a restart at an earlier stage.
+
+
+GOTO = "goto_stage"
+"""The tool that agents go back with."""
+
+
+def note_goto(step: Step[PipelineState], deeds: list[tuple[str, Any]]) -> None:
+    """Record the restart that the agent of a turn has asked for last, if it did."""
+    calls = [arguments for tool, arguments in deeds if tool == GOTO]
+    if not calls:
+        return
+    wanted, reason = str(calls[-1].get("stage", "")), str(calls[-1].get("reason", ""))
+    stage, pipeline = step.state.stage, step.state.definition
+    goto = next((name for name in pipeline.restartable if name.casefold() == wanted.strip().casefold()), wanted)
+    if goto not in pipeline.restartable or pipeline.index(goto) >= pipeline.index(stage):
+        step.warn(f"{stage!r} asked for a restart at {goto!r}, which is not an earlier stage")
+        return
+    jumps = pipeline.auto_goto and step.state.gotos < MAX_GOTOS
+    step.record(GotoRequested(stage=stage, goto=goto, reason=reason, jumps=jumps))
+
 
 MAX_CORRECTIONS = 2
 """How often an actor is told what is wrong with one formal output."""
@@ -388,3 +428,48 @@ def _how_delivered(state: PipelineState) -> str:
 
 def result_of(state: PipelineState) -> dict[str, Any]:
     return {"content": state.prose, "stages": list(state.finished)}
+
+
+# How a pipeline continues after a stop: it takes its last step again.
+#
+# The style's own tools can be repeated. A turn in which an agent called tools continues behind them: begun again, it
+# could do things twice. Any other turn begins again.
+
+
+_TOOL_OF = {"open": OPEN, "begin": BEGIN, "facts": CHECK, "verify": CHECK, "close": CLOSE}
+
+
+def resume(step: Step[PipelineState]) -> None:
+    state, phase = step.state, step.state.phase
+    if phase in ("draft", "formal", "critic"):
+        _resume_turn(step)
+    elif phase in _TOOL_OF:
+        step.ask(CallTool(tool=_TOOL_OF[phase]))
+    elif phase == "write_draft":
+        write(step, "draft")
+    elif phase == "reset":
+        write(step, "reset")
+    elif phase == "review":
+        ask_review(step)
+    elif phase == "answer":
+        write(step, "answer")
+    else:
+        assert phase == "finish", state.phase
+        step.ask(CallTool(tool=FINISH, arguments=report_cost(step)))
+
+
+def _resume_turn(step: Step[PipelineState]) -> None:
+    state, turn = step.state, step.state.turn
+    if turn is not None and turn.has_operations:
+        finished = turns.resume(step, turn, tools_for(state))
+        if finished:
+            after_turn(step, finished)
+        return
+    if turn is not None:
+        step.restart_turn(turn.number)
+    if state.phase == "critic":
+        ask_critic(step)
+    elif state.phase == "formal" and state.here.workflow:
+        start_workflow(step)
+    else:
+        ask_actor(step)

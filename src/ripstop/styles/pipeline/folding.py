@@ -18,19 +18,21 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resumed, TurnRestarted
 
 from .. import turn as turns
-from .drafts import draft_in
-from .events import (
+from .calls import BEGIN, CHECK, CLOSE, FINISH, OPEN, WRITE
+from .flow import EDIT, REVIEWS, draft_in, turn_phase
+from .state import (
     CriticFinished,
     DraftFinished,
     DraftReviewed,
     GotoRequested,
     OutputFinished,
+    Phase,
+    PipelineState,
+    Review,
     StageBegan,
     StageFinished,
+    StageInput,
 )
-from .flow import EDIT, REVIEWS, turn_phase
-from .state import Phase, PipelineState, Review, StageInput
-from .tool_calls import BEGIN, CHECK, CLOSE, FINISH, OPEN, WRITE
 
 REPORTS = ("save_delivery_report", "save_check_report")
 WRITING: dict[str, Phase] = {"draft": "write_draft", "answer": "answer", "reset": "reset"}

@@ -17,9 +17,11 @@ from ripstop.kernel.style import AgentUse, CallPolicy, Child, Explanation, News,
 
 from .. import turn as turns
 from ..turn import FinishedTurn, TurnStyle
-from . import flow, folding, resuming, tool_calls, view
+from . import calls as tool_calls
+from . import flow, folding, view
+from . import flow as resuming
 from .definition import RATE_LIMIT, Pipeline
-from .drafts import draft_in
+from .flow import draft_in
 from .prompts import prompt_for, workflow_input
 from .state import PipelineArguments, PipelineState
 

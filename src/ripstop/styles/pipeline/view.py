@@ -7,9 +7,8 @@ from ripstop.kernel.parts import Facts, Ledger, LedgerEntry, Paper, Part, Rail, 
 from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
 
-from .events import CriticFinished, DraftReviewed, GotoRequested, OutputFinished
 from .flow import turn_phase
-from .state import PipelineState
+from .state import CriticFinished, DraftReviewed, GotoRequested, OutputFinished, PipelineState
 
 WHAT = {
     "open": "opening the project",

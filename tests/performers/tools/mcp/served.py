@@ -10,14 +10,11 @@ from unittest.mock import patch
 from mcp.client._memory import InMemoryTransport
 from mcp.server.mcpserver import MCPServer
 
+from ripstop.engine.performers import Request
 from ripstop.kernel.effects import AskPerson, PersonAnswered
-from ripstop.performers.tools.mcp.connection import Connection
-from ripstop.performers.tools.mcp.inspection import InspectedStream
-from ripstop.performers.tools.mcp.listing import ToolListing
-from ripstop.performers.tools.mcp.pins import Pins
-from ripstop.performers.tools.mcp.server import ServerSpec
-from ripstop.performers.tools.mcp.servers import ServerTools, list_tools
-from ripstop.runtime.performers import Request
+from ripstop.tools.mcp.connection import Connection
+from ripstop.tools.mcp.inspection import InspectedStream
+from ripstop.tools.mcp.servers import Pins, ServerSpec, ServerTools, ToolListing, list_tools
 from tests.performers.requests import tool_request
 
 HARNESS = Path(__file__).parents[3] / "harness"

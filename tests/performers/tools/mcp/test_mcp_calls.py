@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
+from ripstop.engine.performers import InDoubt, Kind, Refused, TryAgain
 from ripstop.kernel.effects import Answer, AskPerson, Failed, PersonAnswered, ToolReturned
 from ripstop.kernel.events import RunSettings
-from ripstop.performers.tools.mcp import connection as connections
-from ripstop.performers.tools.mcp.call import ServerCall
-from ripstop.performers.tools.mcp.server import ServerSpec, ToolRule
-from ripstop.performers.tools.mcp.servers import ServerTools, list_tools
-from ripstop.runtime.performers import InDoubt, Kind, Refused, TryAgain
+from ripstop.tools.mcp import connection as connections
+from ripstop.tools.mcp.call import ServerCall
+from ripstop.tools.mcp.servers import ServerSpec, ServerTools, ToolRule, list_tools
 from tests.harness.mcp_servers import opening_addresses, shop
 from tests.performers.tools.mcp.served import SHOP, Desk, call, hostile, in_process, trusted
 

@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripstop.kernel.errors import UsageError
-from ripstop.performers.tools.mcp.card import LONGEST_NAME, MAX_BYTES, ToolCard, Unusable, read_card
-from ripstop.performers.tools.mcp.listing import MOST_NOTES, MOST_TOOLS, ToolListing
-from ripstop.performers.tools.mcp.pins import FILE, Pins
-from ripstop.performers.tools.mcp.schema_check import wrong_arguments
-from ripstop.performers.tools.mcp.server import ServerSpec
-from ripstop.visible_text import without_hidden
+from ripstop.text.visible_text import without_hidden
+from ripstop.tools.mcp.inspection import LONGEST_NAME, MAX_BYTES, ToolCard, Unusable, read_card
+from ripstop.tools.mcp.schema_check import wrong_arguments
+from ripstop.tools.mcp.servers import FILE, MOST_NOTES, MOST_TOOLS, Pins, ServerSpec, ToolListing
 
 GIT = ServerSpec(name="git", command=("mcp-server-git",))
 OBJECT: dict[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}}

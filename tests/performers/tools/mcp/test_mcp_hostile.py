@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from ripstop.engine.performers import InDoubt, Refused
 from ripstop.kernel.effects import Answer, ToolReturned
-from ripstop.performers.tools.mcp import connection, listing
-from ripstop.performers.tools.mcp.card import read_card
-from ripstop.performers.tools.mcp.forms import approval
-from ripstop.performers.tools.mcp.listing import ToolListing
-from ripstop.performers.tools.mcp.server import ServerSpec
-from ripstop.performers.tools.mcp.servers import NotConnected, connect, list_tools
-from ripstop.performers.tools.mcp.stdio import environment_of
-from ripstop.runtime.performers import InDoubt, Refused
+from ripstop.tools.mcp import connection
+from ripstop.tools.mcp import servers as listing
+from ripstop.tools.mcp.forms import approval
+from ripstop.tools.mcp.inspection import read_card
+from ripstop.tools.mcp.servers import NotConnected, ServerSpec, ToolListing, connect, list_tools
+from ripstop.tools.mcp.transports import environment_of
 from tests.performers.tools.mcp.served import call, hostile, trusted
 
 
@@ -232,8 +231,8 @@ def test_nothing_is_started_to_know_the_pinned_tools(tmp_path: Path) -> None:
 WITHOUT_SDK = """
 import asyncio, sys
 sys.modules["mcp"] = None
-from ripstop.performers.tools.mcp.server import ServerSpec
-from ripstop.performers.tools.mcp.servers import NotConnected, list_tools
+from ripstop.tools.mcp.servers import ServerSpec
+from ripstop.tools.mcp.servers import NotConnected, list_tools
 try:
     asyncio.run(list_tools(ServerSpec(name="git", command=("x",))))
 except NotConnected as error:

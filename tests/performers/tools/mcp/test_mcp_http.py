@@ -12,10 +12,9 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 
 from ripstop.kernel.effects import ToolReturned
-from ripstop.performers.tools.mcp import http
-from ripstop.performers.tools.mcp.http import CheckedTransport
-from ripstop.performers.tools.mcp.server import ServerSpec
-from ripstop.performers.tools.mcp.servers import NotConnected, list_tools
+from ripstop.tools.mcp import transports as http
+from ripstop.tools.mcp.servers import NotConnected, ServerSpec, list_tools
+from ripstop.tools.mcp.transports import CheckedTransport
 from tests.harness.mcp_servers import shop
 from tests.performers.tools.mcp.served import call, trusted
 

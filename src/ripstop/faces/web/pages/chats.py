@@ -6,14 +6,14 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ripstop.engine.engine import View
+from ripstop.engine.ports import RunInfo, RunQuery
+from ripstop.history.transcript import DESK, talk_page
 from ripstop.kernel.desk_kinds import HANDOFF
 from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunNotFound, UsageError
 from ripstop.kernel.parts import Facts, Talk, Timers
 from ripstop.kernel.run import Run
-from ripstop.runtime.engine import View
-from ripstop.runtime.ports import RunInfo, RunQuery
-from ripstop.views.talk import DESK, talk_page
 
 from ..rendering import address
 from ..site import Site, language_of, query_of

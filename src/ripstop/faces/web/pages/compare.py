@@ -8,14 +8,14 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ripstop.differences import Hunk, difference
-from ripstop.runtime.outline import TurnLine
-from ripstop.runtime.ports import RunInfo, RunQuery
+from ripstop.engine.ports import RunInfo, RunQuery
+from ripstop.history.outline import TurnLine
+from ripstop.text.differences import Hunk, difference
 
 from ..rendering import address
-from ..run_about import RunAbout, about_run
 from ..site import Site, language_of, query_of
 from ..words import word
+from .run import RunAbout, about_run
 
 MOST_TURNS = 50
 """Of each run, behind what they share."""

@@ -5,9 +5,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ripstop.engine.ports import RunQuery
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.parts import Facts, Ledger, Paper
-from ripstop.runtime.ports import RunQuery
 
 from ..rendering import address
 from ..site import Site, language_of, query_of

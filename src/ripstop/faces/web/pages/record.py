@@ -13,19 +13,19 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ripstop.engine.ports import text_in
+from ripstop.history.narration import is_trouble, sentence
+from ripstop.history.outline import Outline
+from ripstop.history.timeline import TimelineEntry, Why, plain
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, text_of
 from ripstop.kernel.events import Answered, Asked
 from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.style import Reason
-from ripstop.runtime.outline import Outline
-from ripstop.runtime.telling import is_trouble, sentence
-from ripstop.runtime.timeline import TimelineEntry, Why, plain
-from ripstop.runtime.words import text_in
-from ripstop.visible_text import visible_line
+from ripstop.text.visible_text import visible_line
 
 from ..site import Site, language_of
-from ..timeline_view import RecordRow, kind_of, record_row
 from ..words import word
+from .timeline import RecordRow, kind_of, record_row
 
 MOST_SHOWN = 256 * 1024
 """Characters of the texts of one record that are shown."""

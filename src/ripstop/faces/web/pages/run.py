@@ -3,23 +3,37 @@
 No page reads a whole run: turns come from the outline, records from a window of it.
 """
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
+from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ripstop.engine.ports import DeskQuery, Question, RunInfo, RunQuery
+from ripstop.history import shown_status
+from ripstop.history.narration import shown_seconds
+from ripstop.history.outline import Outline
+from ripstop.history.timeline import Why
 from ripstop.kernel.effects import AskAgent, CallTool, StartRun
-from ripstop.kernel.errors import UsageError
+from ripstop.kernel.errors import RunNotFound, UsageError
 from ripstop.kernel.events import OUTCOMES
-from ripstop.runtime.timeline import Why
+from ripstop.kernel.parts import Claims, Facts, Ledger, Line, Paper, Part, Rail, Talk, Tasks, Timers
+from ripstop.kernel.run import Run
+from ripstop.kernel.style import Action, Picture, Style
+from ripstop.text.diagrams.diagram import Diagram
+from ripstop.text.diagrams.inline_svg import inline_svg, shortened
+from ripstop.text.diagrams.lanes import lanes, lanes_svg
 
+from ..markup import hue
 from ..rendering import address
-from ..run_about import SHORT_HASH, RunAbout, about_run, kin_of, shown_address, spending_of
-from ..run_drawings import HALTED, lanes_of, path_of, whole_drawing
-from ..run_tabs import ICONS, TIMELINE, RunTabs, tabs_of
 from ..site import Site, language_of, query_of
-from ..timeline_view import (
+from ..words import word
+from .timeline import (
     MOST_RECORDS,
     MOST_TURNS,
     SEE,
@@ -30,7 +44,266 @@ from ..timeline_view import (
     record_rows,
     timeline_view,
 )
-from ..words import word
+
+if TYPE_CHECKING:
+    from ..site import Site
+
+if TYPE_CHECKING:
+    pass  # merged
+    from ..site import Site
+
+
+# What the pages of a run say about it: how it is, what it spent, what is on record, and its family.
+#
+# All of it comes from its outline, whose run is folded already, and from the lists of the journal.
+
+
+MICROSECONDS = 1_000_000
+MOST_KIN = 20
+"""Children, forks or questions of a run that its page lists."""
+SHORT_HASH = 12
+
+
+class RunAbout(Struct, frozen=True):
+    """A run as its pages show it."""
+
+    info: RunInfo
+    """With the status as people see it."""
+    outline: Outline
+    run: Run[Any]
+    style: Style[Any]
+    picture: Picture
+    workflow: str
+    """The name that its definition has; empty if it has none."""
+    section: str
+    """The list of its own that it is in: `conversations`, `documents`, or empty."""
+    seconds: float
+    """From its beginning to its last record or, while it has not ended, to now."""
+
+    @property
+    def elapsed(self) -> str:
+        return shown_seconds(self.seconds)
+
+    @property
+    def at_work(self) -> str:
+        """How long models, tools and children were at work; of a fork, with what it shares."""
+        return shown_seconds(self.run.work.counted / MICROSECONDS)
+
+    @property
+    def can_be_cancelled(self) -> bool:
+        return self.run.ended is None
+
+    @property
+    def can_be_forked(self) -> bool:
+        return not self.style.unforkable
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        return self.style.actions(self.run)
+
+
+class Kin(Struct, frozen=True):
+    children: list[RunInfo]
+    has_more_children: bool
+    forks: list[RunInfo]
+    questions: list[Question]
+    """What the run and its descendants ask people now."""
+
+
+async def about_run(site: "Site", run_id: str) -> RunAbout:
+    """Raises `RunNotFound`, or the `JournalError` that says why the run cannot be read."""
+    engine = site.engine
+    outline = await site.outlines.of(run_id)
+    info, run = await engine.journal.run(run_id), outline.run
+    if info is None or run is None:
+        raise RunNotFound(run_id)
+    style = outline.style
+    left = run_id in await engine.left_waiting()
+    now = info.updated if run.ended else engine.clock()
+    return RunAbout(
+        info=replace(info, status=shown_status(info.status, await engine.has_workers(), left)),
+        outline=outline,
+        run=run,
+        style=style,
+        picture=style.picture(run),
+        workflow=str(getattr(engine.definition(run), "name", "")),
+        section=engine.kit(run).section,
+        seconds=max(0, now - info.created) / MICROSECONDS,
+    )
+
+
+async def kin_of(site: "Site", info: RunInfo) -> Kin:
+    journal, run_id = site.engine.journal, info.run_id
+    children = await journal.runs(RunQuery(parent=run_id, size=MOST_KIN))
+    asked = await journal.desk(DeskQuery(root=info.root, size=1000))
+    mine = [one for one in asked.items if one.run_id == run_id or one.run_id.startswith(f"{run_id}.")]
+    return Kin(children.items, bool(children.next), (await journal.forks(run_id))[:MOST_KIN], mine[:MOST_KIN])
+
+
+class Spending(Struct, frozen=True):
+    """What was spent of something, and the limit; 0 for none."""
+
+    name: str
+    value: float
+    limit: float
+
+
+def spending_of(about: RunAbout) -> list[Spending]:
+    run, usage = about.run, about.run.spent.usage
+    limits = run.limits
+    spent = [
+        Spending("turns", about.style.turns(run), limits.turns or 0),
+        Spending("calls", run.spent.calls, limits.calls or 0),
+        Spending("tokens", usage.counted_tokens, limits.tokens or 0),
+        Spending("money", usage.counted_money, limits.money or 0),
+    ]
+    if limits.seconds:
+        spent.append(Spending("seconds", run.work.counted / MICROSECONDS, limits.seconds))
+    return spent
+
+
+def shown_address(base_url: str) -> str:
+    """A base URL without the parts that can hold a secret; empty if it cannot be read."""
+    try:
+        parts = urlsplit(base_url)
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{host}{port}{parts.path}" if host else ""
+
+
+# The drawings of a run, as SVG for its page. What is drawn once is kept until the run has moved.
+#
+# Our own writers escape every text, so what they write can be put into a page as it is.
+
+
+Kept = WeakKeyDictionary[Outline, tuple[object, Markup]]
+_lanes: Kept = WeakKeyDictionary()
+_paths: Kept = WeakKeyDictionary()
+NOTHING = Markup("")
+SECOND = 1_000_000
+HALTED = ("interrupted", "set_aside")
+"""Statuses in which nothing is done of what is open."""
+
+
+def lanes_of(about: "RunAbout", now: int, lang: str) -> Markup:
+    """When who worked; empty if nobody did."""
+    outline = about.outline
+    if about.info.status in HALTED:
+        now = about.info.updated
+    key = outline.records, lang, now // SECOND if outline.open else 0
+    known = _lanes.get(outline)
+    if known is None or known[0] != key:
+        drawn = lanes(outline, now)
+        svg = Markup(lanes_svg(drawn, word(lang, "run.lanes"), hue)) if drawn.lanes else NOTHING  # noqa: S704
+        known = _lanes[outline] = key, svg
+    return known[1]
+
+
+async def path_of(site: "Site", about: "RunAbout") -> Markup:
+    """The ways that the run has taken, and those that it can take now; empty if its style does not draw its runs."""
+    outline = about.outline
+    known = _paths.get(outline)
+    if known is None or known[0] != outline.records:
+        drawn = await site.outlines.drawing(about.run.id)
+        svg = whole_drawing(shortened(drawn.diagram), about.run.id) if drawn else NOTHING
+        known = _paths[outline] = outline.records, svg
+    return known[1]
+
+
+def whole_drawing(diagram: Diagram, run_id: str) -> Markup:
+    """A drawing in which a state leads to its turns."""
+    svg = inline_svg(diagram, hue, lambda state: address(f"/runs/{run_id}", q=state))
+    return Markup(svg)  # noqa: S704
+
+
+# Where the parts of a run go: which tabs its page has, which opens first, and what is beside them. Knows no style.
+#
+# | tab      | when there is                 | shows                                    |
+# |----------|-------------------------------|------------------------------------------|
+# | board    | a plan or claims              | decisions, claims; the plan is beside it |
+# | stages   | a rail                        | the rail, decisions, drafts, last words  |
+# | talk     | a talk, and no rail           | the talk                                 |
+# | document | a document, and no rail       | the document, decisions                  |
+# | timeline | always                        | turns or records                         |
+#
+# The first tab opens. A tab with nothing but a rail and last words comes last: the drawing of the run shows the same.
+
+
+TIMELINE = "timeline"
+ICONS = {"board": "list", "stages": "flow", "talk": "chat", "document": "doc", TIMELINE: "pulse"}
+MOST_ROWS = 200
+"""Rows of one part; of more, the last ones are shown."""
+LONGEST_PAPER, LONGEST_LINE = 100_000, 4000
+"""Characters of a document, and of one message; behind a longer one is the number of the record that has all of it."""
+
+
+class ShownPart(Struct, frozen=True):
+    part: Part
+    left_out: int = 0
+    """How many of its rows are not shown."""
+
+
+class RunTabs(Struct, frozen=True):
+    names: tuple[str, ...]
+    """Of the tabs, in order; the first one opens."""
+    main: dict[str, tuple[ShownPart, ...]]
+    """What each tab shows; the timeline is not among them."""
+    beside: tuple[ShownPart, ...]
+    """What is beside every tab."""
+
+
+def tabs_of(parts: Sequence[Part]) -> RunTabs:
+    shown = [_bounded(part) for part in parts]
+
+    def of(*kinds: type[Any]) -> tuple[ShownPart, ...]:
+        return tuple(one for kind in kinds for one in shown if isinstance(one.part, kind))
+
+    main: dict[str, tuple[ShownPart, ...]] = {}
+    if of(Tasks, Claims):
+        main["board"] = of(Ledger, Claims)
+    elif of(Rail):
+        main["stages"] = of(Rail, Ledger, Paper, Talk)
+    elif of(Paper):
+        main["document"] = of(Paper, Ledger)
+    if of(Talk) and not of(Rail):
+        main["talk"] = of(Talk)
+    is_bare = "stages" in main and not of(Ledger, Paper)
+    names = (TIMELINE, *main) if is_bare else (*main, TIMELINE)
+    return RunTabs(names, main, of(Tasks, Facts, Timers))
+
+
+def _bounded(part: Part) -> ShownPart:
+    """A part of which not more is shown than a page can have."""
+    match part:
+        case Ledger(entries=rows):
+            return _last(rows, lambda kept: replace(part, entries=kept))
+        case Claims(claims=rows):
+            return _last(rows, lambda kept: replace(part, claims=kept))
+        case Tasks(tasks=rows):
+            return _last(rows, lambda kept: replace(part, tasks=kept))
+        case Talk(lines=rows):
+            return _last(rows, lambda kept: replace(part, lines=tuple(map(_short, kept))))
+        case Facts(rows=rows):
+            return _last(rows, lambda kept: replace(part, rows=kept))
+        case Rail(stages=rows):
+            return _last(rows, lambda kept: replace(part, stages=kept))
+        case Timers(timers=rows):
+            return _last(rows, lambda kept: replace(part, timers=kept))
+        case Paper(text=text) if len(text) > LONGEST_PAPER:
+            return ShownPart(replace(part, text=text[:LONGEST_PAPER]), len(text) - LONGEST_PAPER)
+    return ShownPart(part)
+
+
+def _short(line: Line) -> Line:
+    is_long = len(line.text) > LONGEST_LINE
+    return replace(line, text=f"{line.text[:LONGEST_LINE]}… ({line.number})") if is_long else line
+
+
+def _last(rows: tuple[Any, ...], kept: Callable[[Any], Part]) -> ShownPart:
+    return ShownPart(kept(rows[-MOST_ROWS:]), max(0, len(rows) - MOST_ROWS))
+
 
 MOST_OPEN = 20
 """Calls under way that a page shows."""

@@ -8,13 +8,13 @@ from msgspec.structs import asdict, replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ripstop.runtime.ports import Page, RunInfo, RunQuery
-from ripstop.views import shown_counts, shown_status
+from ripstop.engine.ports import Page, RunInfo, RunQuery
+from ripstop.history import shown_counts, shown_status
 
 from ..rendering import address
 from ..site import Site, language_of, query_of
 from ..words import word
-from ..workflow_choice import offered_workflows
+from .start import offered_workflows
 
 SIZE, MOST = 50, 200
 """Rows of a page, unless another number is asked for."""

@@ -12,6 +12,7 @@ Whatever makes agents work is checked first, as `ripstop resume` does: a journal
 """
 
 import asyncio
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,21 +20,85 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ripstop.app import new_id
-from ripstop.forked_run import fork_run
+from ripstop.app.application import new_id
+from ripstop.app.fork import fork_run
+from ripstop.app.plugin import StyleProjects
+from ripstop.engine.engine import View
 from ripstop.kernel.errors import DefinitionError, RunAlreadyStarted, RunNotFound, UsageError
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Action
-from ripstop.runtime.engine import View
 
-from ..error_pages import PageOutdated, status_of
+from ..errors import PageOutdated, status_of
 from ..forms import Form
 from ..rendering import address
-from ..run_about import RunAbout, about_run
 from ..site import Site, inside, language_of, query_of, wants_json
-from ..timeline_view import number_in
 from ..words import word
-from ..workflow_choice import check_model, find_inside, offered_workflows
+from .run import RunAbout, about_run
+from .start import check_model, find_inside, offered_workflows
+from .timeline import number_in
+
+# Restarting the project of a run at one of its stages: what is removed is listed before anybody agrees.
+#
+# The form can be sent twice: the new run is named by its intent, so the project is restarted once.
+
+
+LONGEST_CHANGE = 20_000
+
+
+async def restart_page(site: Site, request: Request) -> Response:
+    return await _form(site, request, query_of(request, "stage")["stage"])
+
+
+async def restart(site: Site, request: Request) -> Response:
+    form = await site.form(request)
+    stage, change = form.text("stage"), form.text("text").strip()
+    run = (await site.engine.look(request.path_params["run"])).run
+    try:
+        if len(change) > LONGEST_CHANGE:
+            raise UsageError(f"What should change has at most {LONGEST_CHANGE:,} characters.")
+        projects, folder = await _project_of(site, run)
+        site.app.check_usable(run)
+        name = await projects.restart(site.app, folder, stage, change, form.intent)
+    except UsageError as error:
+        if wants_json(request):
+            raise
+        return await _form(site, request, stage, change, error)
+    return site.done(request, address(f"/runs/{name}"), word(language_of(request), "restart.done"), run=name)
+
+
+async def _form(
+    site: Site, request: Request, stage: str, change: str = "", error: UsageError | None = None
+) -> Response:
+    about = await about_run(site, request.path_params["run"])
+    projects, folder = await _project_of(site, about.run)
+    plan = await projects.plan_restart(site.app, folder, stage)
+    return await site.render(
+        request,
+        "restart.html",
+        title=word(language_of(request), "restart.title", stage=stage),
+        section="runs",
+        status=status_of(error) if error else 200,
+        about=about,
+        plan=plan,
+        folder=str(folder),
+        change=change,
+        wrong=str(error) if error else "",
+    )
+
+
+async def _project_of(site: Site, run: Run[Any]) -> tuple[StyleProjects, Path]:
+    """What knows the project that a run works in, and its folder.
+
+    Raises `UsageError` if there is none, or if the user has not agreed to that folder: a journal can come from somebody
+    else, so nothing in the folder is read before.
+    """
+    await site.app.check_allowed(run)
+    folder = Path(run.settings.workspace)
+    found = site.app.plugins.project_in(folder) if run.settings.workspace else None
+    if found is None:
+        raise UsageError(f"There is no project in {str(folder)!r} any more, so {run.id} cannot be restarted there.")
+    return found, folder
+
 
 LONGEST_REASON = 500
 FIELD, RAISE = "field.", "raise."

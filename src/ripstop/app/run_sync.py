@@ -1,0 +1,119 @@
+"""Run a workflow from a script or a notebook, in one call."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from ripstop.app.settings.settings_file import Settings, read_settings
+from ripstop.definitions.loading import find
+from ripstop.definitions.reader import Environment
+from ripstop.engine.engine import View
+from ripstop.engine.messages import Deliver
+from ripstop.engine.ports import NOTHING, DeskQuery, Question
+from ripstop.kernel.effects import Limits
+from ripstop.kernel.errors import UsageError
+from ripstop.tools.toolbox import Tool
+
+from . import arguments
+from .application import App, settings_folder
+from .plugins import Plugins
+
+T = TypeVar("T")
+
+
+class RunResult(Struct, frozen=True):
+    """A run that is settled: it has ended, or waits for a person or a timer."""
+
+    run: str
+    """Its id."""
+    status: str
+    """How it ended, or `waiting` for a person or a timer."""
+    because: str = ""
+    result: Any = None
+    """The result that it ended with, if it has one."""
+    questions: tuple[Question, ...] = ()
+    """What it and its children ask people."""
+    view: View | None = None
+
+
+def run_sync(
+    workflow: str | Path,
+    input: str = "",
+    *,
+    settings: Settings | str | Path | None = None,
+    model: str = "",
+    tools: Iterable[Tool] = (),
+    channels: Mapping[str, Deliver] | None = None,
+    plugins: Plugins | None = None,
+    workspace: str | Path | None = None,
+    values: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+    key: str = "",
+    answer: Callable[[Question], str] | None = None,
+) -> RunResult:
+    """Run a workflow until it has ended, or waits for a person or a timer.
+
+    Also works where an event loop is running, as in a notebook: then in its own thread.
+
+    Args:
+        settings: As `App` takes them; left out: of the current folder.
+        model: A model for all agents, as `--model` names it.
+        key: With the same key, workflow and input it is the same run: it is resumed, not started again.
+        answer: Answers a question in words. Left out, the run waits, and its questions are in the result.
+
+    Raises:
+        UsageError: It cannot be started as it is asked for.
+        DefinitionError: The definition is wrong.
+    """
+    chosen = settings
+    if model:
+        if isinstance(settings, Settings):
+            raise UsageError("model: name the model in the settings, or leave them out.")
+        chosen = read_settings(settings_folder(settings), model=arguments.text("model", model))
+    if answer is not None and not callable(answer):
+        raise arguments.wrong("answer", "a function that takes a question and returns words", answer)
+    _check_start(limits, values, workspace, key)
+    named, goal = str(arguments.a_path("workflow", workflow)), arguments.text("input", input)
+
+    async def go() -> RunResult:
+        app = App(chosen, tools=tools, channels=channels, plugins=plugins, scope=NOTHING)
+        # before there is a journal: a call that is wrong leaves nothing behind
+        found = find(app.plugins.readers, named, Environment(goal=goal))
+        async with app:
+            run = await app.start(found, goal, workspace=workspace, values=values, limits=limits, key=key)
+            view = await app.wait(run)
+            while not view.run.ended:
+                questions = await app.desk(DeskQuery(root=run.id))
+                if not questions or answer is None:
+                    return RunResult(run.id, view.status, questions=tuple(questions), view=view)
+                for question in questions:
+                    await app.answer(question, answer(question))
+                view = await app.wait(run)
+            return RunResult(run.id, view.status, view.run.ended.because, await app.result(run), view=view)
+
+    return in_loop(go)
+
+
+def _check_start(limits: Any, values: Any, workspace: Any, key: Any) -> None:
+    """Refuse what `App.start` would refuse, before there is a journal: a call that is wrong leaves nothing behind."""
+    if limits is not None:
+        arguments.limits(limits)
+    if values is not None:
+        arguments.pairs(values)
+    if workspace is not None:
+        arguments.a_path("workspace", workspace)
+    arguments.text("key", key)
+
+
+def in_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end, whether or not an event loop is running here."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(make())
+    with ThreadPoolExecutor(1, thread_name_prefix="ripstop") as pool:
+        return pool.submit(lambda: asyncio.run(make())).result()

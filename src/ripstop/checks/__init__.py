@@ -1,1 +1,0 @@
-"""What is checked before a run starts or continues."""

@@ -1,1 +1,0 @@
-"""Blackboard folders as definitions."""

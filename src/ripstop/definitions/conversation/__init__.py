@@ -1,1 +1,0 @@
-"""Bots as files: `bot.yaml`, and configurations in the form that bots of the original system have."""

@@ -1,1 +1,0 @@
-"""Graph definitions: read with positions, checked, described by a schema."""

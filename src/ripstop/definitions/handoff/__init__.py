@@ -1,1 +1,0 @@
-"""Folders of hand-off documents as definitions."""

@@ -1,1 +1,0 @@
-"""Reading pipelines: `pipeline.yaml`, and flows of stages in JSON."""

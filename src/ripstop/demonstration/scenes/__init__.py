@@ -1,1 +1,0 @@
-"""What happened in the demonstration, one module per style: each function is a scene, played at one moment."""

@@ -1,0 +1,515 @@
+"""Performs commands that this process has claimed, and passes the answers to the engine.
+
+- Commands that this process asks for start at once, without a poll. At most `concurrency` commands at a time; one rate
+  limit per provider, shared by all runs.
+- Only what surely had no effect (`TryAgain`), or is keyed, is tried again, with growing pauses.
+- A call that breaks in any way but `TryAgain` and `Refused` may have had its effect: a pure one has failed, a keyed
+  one is tried again with its key, a probeable one is asked, and an unsafe one becomes a question to a person.
+- What another worker had begun and never finished: pure and keyed effects are repeated (the answer
+  says which attempt it was), probeable ones are asked, unsafe ones become a question to a person. What was begun as
+  unsafe stays so, even if this process knows the tool otherwise, or not at all.
+- A command that is no longer needed is cut off, and what it cost is reported late.
+"""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ripstop.kernel.effects import Answer, AskAgent, AskPerson, CallTool, Command, Failed, PersonAnswered, Say, StartRun
+from ripstop.kernel.errors import (
+    JournalError,
+    LeaseLost,
+    NotNeeded,
+    RunAlreadyStarted,
+    RunForgotten,
+    RunHasEnded,
+    RunNotFound,
+    RunUnreadable,
+    Unwritable,
+)
+from ripstop.kernel.events import Answered, Doubted, Record
+from ripstop.kernel.prompt import Prompt
+from ripstop.kernel.registry import NAME
+from ripstop.kernel.run import Run
+from ripstop.kernel.style import CallPolicy, Child
+
+from .doubts import call_broke, cancelled_by_us, describe, may_recur, not_needed, probe, unreadable_answer, worker_died
+from .engine import Engine
+from .entries import Job
+from .failpoints import failpoint
+from .live import Began, Retrying
+from .performers import CallProgress, InDoubt, Kind, Performer, Refused, Request, Retries, TryAgain
+from .pinned_definitions import digest_of
+from .ports import MAX_PAGE, Clock, RunQuery, until_reachable, words_of
+from .rate_limit import RateLimit, pause_before_retry
+from .soundness import UNUSABLE
+
+# Asking a person in the middle of a command: a child run of the style `question`, whose end makes the command due.
+#
+# A question is known by a key, so performing the command again does not ask again. The command's row awaits the question
+# before it is asked: however quickly the person answers, the wake-up is not lost.
+
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+async def withdraw_questions(engine: Engine, job: Job) -> None:
+    """Cancel the questions of a command that is no longer needed."""
+    query = RunQuery(parent=job.run_id, size=MAX_PAGE)
+    while True:
+        page = await engine.runs(query)
+        for info in page.items:
+            if info.style == NAME and info.run_id.startswith(f"{job.run_id}.{job.number}."):
+                with suppress(RunHasEnded, RunNotFound):
+                    await engine.cancel(info.run_id, because=f"{job.run_id} does not need the answer any more")
+        if not page.next:
+            return
+        query = replace(query, cursor=page.next)
+
+
+async def ask_person(engine: Engine, job: Job, key: str, question: AskPerson) -> PersonAnswered | None:
+    """The answer, or `None` if there is none yet. Raises `Refused` if the question was withdrawn."""
+    name = f"{job.run_id}.{job.number}.{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+    await engine.journal.await_run(job.run_id, job.number, job.holder, name)
+    try:
+        run = (await engine.look(name)).run
+    except RunNotFound:
+        asker = await engine.current(job.run_id)
+        try:
+            run = await engine.start(
+                name,
+                NAME,
+                _encode(question),
+                parent=(job.run_id, job.number),
+                surface=asker.started.surface,
+                depth=asker.started.depth + 1,
+            )
+        except RunAlreadyStarted:
+            run = (await engine.look(name)).run
+    if run.ended is None:
+        return None
+    if not run.ended.result:
+        raise Refused(f"The question was not answered: {run.ended.because}.", fault="person")
+    body = await engine.journal.blob(run.ended.result)
+    assert digest_of(body) == run.ended.result
+    return msgspec.json.decode(body, type=PersonAnswered, strict=False)
+
+
+# What a performer is given to perform a command: its words, put together from the records that it names.
+
+
+class _Access(Struct, frozen=True):
+    """`RunAccess` by way of the engine."""
+
+    engine: Engine
+    job: Job
+
+    def history(self) -> Awaitable[list[Record]]:
+        return self.engine.journal.read(self.job.run_id)
+
+    def ask(self, key: str, question: AskPerson) -> Awaitable[PersonAnswered | None]:
+        return ask_person(self.engine, self.job, key, question)
+
+    def reread(self, run_id: str) -> Awaitable[bool]:
+        return self.engine.reread(run_id)
+
+    def is_over(self, run_id: str) -> Awaitable[bool]:
+        return self.engine.is_over(run_id)
+
+
+def request_for(engine: Engine, job: Job, run: Run[Any], progress: CallProgress) -> Request:
+    opened, style = job.opened, engine.style(run)
+    command, state = opened.command, opened.state
+    prompt: Prompt | None = None
+    arguments: Mapping[str, Any] = {}
+    child: Child | None = None
+    if type(command) is AskAgent:
+        prompt = style.render(state, command)
+    elif type(command) is CallTool:
+        arguments = style.arguments(state, command)
+    elif type(command) is StartRun and not job.superseded:  # one that is only undone was asked in a state not kept
+        child = style.start_child(state, command)
+    return Request(  # CPython calls with more than 15 arguments by name much more slowly
+        run_id=job.run_id,
+        number=job.number,
+        command=command,
+        attempt=job.attempt,
+        ordinal=opened.ordinal,
+        settings=run.settings,
+        prompt=prompt,
+        arguments=arguments,
+        child=child,
+        superseded=job.superseded,
+        repeated=job.doubtful,
+        woken=job.woken,
+        access=_Access(engine, job),
+        progress=progress,
+    )
+
+
+log = logging.getLogger("ripstop.worker")
+
+MICROS = 1_000_000
+WORTH_TELLING = 1_000_000
+"""Nanoseconds. How long a call took is recorded in milliseconds, and not at all if it is less than one."""
+KNOWN_RETRIES = 1000
+"""Commands whose failed attempts are remembered until they are answered."""
+
+
+async def _raise(_: Job, error: Exception) -> None:
+    raise error
+
+
+class Hands:
+    def __init__(
+        self,
+        engine: Engine,
+        performers: Mapping[type, Performer],
+        clock: Clock,
+        rate_limit: RateLimit,
+        concurrency: int,
+        attempts: int,
+        backoff: float,
+        patient: bool = False,
+    ) -> None:
+        self._engine = engine
+        self._journal = engine.journal
+        self._performers = performers
+        self._clock = clock
+        self._concurrency = concurrency
+        self._attempts = attempts
+        self._backoff = backoff
+        self._rate_limit = rate_limit
+        self.waits_now: Callable[[], bool] = lambda: patient and not self.stopping
+        self.began = 0
+        """When the worker started. What was asked before was left by another process."""
+        self._waiting: deque[Job] = deque()
+        self._running: dict[str, dict[int, asyncio.Task[None]]] = {}
+        self._progress: dict[tuple[str, int], CallProgress] = {}
+        """Of calls that are at work."""
+        self._unneeded: set[tuple[str, int]] = set()
+        """Commands that are cut off because they are no longer needed."""
+        self._retries: dict[tuple[str, int], Retries] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.stopping = False
+        self.failure: BaseException | None = None  # why it gave up, if it did
+        self.on_room: Callable[[], None] = lambda: None
+        """Called when there is room for another command."""
+        self.on_unusable: Callable[[Job, Exception], Awaitable[None]] = _raise
+        """Called with a command whose run, or one that it has to do with, cannot be worked on."""
+        self.on_retry: Callable[[float], None] = lambda _: None
+        """Called when a command is to be retried, with the seconds until then."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether this process has something in hand."""
+        return not self._idle.is_set()
+
+    @property
+    def room(self) -> int:
+        """How many more commands can be taken."""
+        return self._concurrency - len(self._tasks) - len(self._waiting)
+
+    async def idle(self) -> None:
+        """Return when this process has nothing in hand. Raises what made it give up."""
+        await self._idle.wait()
+        if self.failure:
+            raise self.failure
+
+    async def stop(self, grace: float) -> None:
+        """Take nothing new, let what runs finish for `grace` seconds, cut off the rest."""
+        self.stopping = True
+        self._waiting.clear()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace)
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def give_up(self, error: BaseException | None) -> None:
+        """The journal cannot be trusted to take answers: doing more would lose them."""
+        self.failure = self.failure or error
+        self.stopping = True
+        self._waiting.clear()
+
+    def abandon(self) -> None:
+        """Cut off everything that is at work."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        self._idle.set()
+
+    def kind(self, command: Command) -> Kind:
+        if type(command) is CallTool and command.effect:
+            return Kind(command.effect)
+        return self._performers[type(command)].kind(command)
+
+    def dispatch(self, jobs: list[Job]) -> None:
+        self._waiting.extend(jobs)
+        self._pump()
+
+    def withdraw(self, run_id: str, number: int) -> None:
+        """Cut off a command that is no longer needed. One that starts a run is not: it has to be undone in order."""
+        for job in [job for job in self._waiting if job.run_id == run_id and job.number == number]:
+            if type(job.opened.command) is not StartRun:
+                self._waiting.remove(job)
+                self._waiting.append(replace(job, superseded=True))
+        task = self._running.get(run_id, {}).get(number)
+        key = (run_id, number)
+        if task and task is not asyncio.current_task() and key in self._progress and key not in self._unneeded:
+            self._unneeded.add(key)  # once: a second cancellation would disturb a performer that is tidying up
+            task.cancel()
+
+    # Doing
+
+    def _pump(self) -> None:
+        while self._waiting and len(self._tasks) < self._concurrency and not self.stopping:
+            self._idle.clear()
+            task = asyncio.create_task(self._follow(self._waiting.popleft()))
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self.give_up(task.exception())
+        self._pump()
+        self.on_room()
+        if not self._tasks:
+            self._idle.set()
+
+    async def _follow(self, job: Job | None) -> None:
+        """Perform a command, then what its answer leads to, as long as that is one thing."""
+        me = asyncio.current_task()
+        assert me is not None
+        while job and not self.stopping:
+            running = self._running.setdefault(job.run_id, {})
+            running[job.number] = me
+            following: list[Job] = []
+            try:
+                fact = await until_reachable(self.waits_now, self._carry_out, job)
+                if fact is not None:  # in hand until it is recorded, so nothing is performed again
+                    following = await until_reachable(self.waits_now, self._tell, job, fact)
+            except (LeaseLost, RunForgotten) as lost:
+                log.warning("%s", lost)
+                return
+            except UNUSABLE as error:
+                await self.on_unusable(job, error)
+                return
+            except JournalError:
+                raise
+            except Exception as error:  # a bug in a style or in ripstop: only this run cannot continue
+                log.exception("%s/%s cannot be performed", job.run_id, job.number)
+                await self.on_unusable(job, RunUnreadable(job.run_id, error))
+                return
+            finally:
+                if running.get(job.number) is me:  # taken again after a lost lease, it is another's by now
+                    del running[job.number]
+                if not running and self._running.get(job.run_id) is running:
+                    del self._running[job.run_id]
+            failpoint("worker.after_tell")
+            if len(following) > 1:
+                self.dispatch(following[1:])
+            job = following[0] if following else None
+        if job:
+            self._waiting.append(job)
+
+    async def _tell(self, job: Job, fact: Answered | Doubted) -> list[Job]:
+        fence = (job.number, job.holder)
+        try:
+            _, following = await self._engine.tell(job.run_id, fact, fence)
+        except Unwritable as error:
+            assert isinstance(fact, Answered)  # a doubt is text that can be encoded
+            answer = unreadable_answer(fact.answer, self.kind(job.opened.command), error)
+            _, following = await self._engine.tell(job.run_id, replace(fact, answer=answer), fence)
+        return following
+
+    async def _carry_out(self, job: Job) -> Answered | Doubted | None:
+        """The fact for the run; `None` if the command stays open."""
+        command = job.opened.command
+        if job.superseded and type(command) is not StartRun:
+            return self._with_retries(job, await self._report_unneeded(job))
+        run = self._engine.known(job.run_id) or await self._engine.current(job.run_id)
+        progress = CallProgress()
+        try:
+            request = request_for(self._engine, job, run, progress)
+        except Exception as error:
+            log.exception("Cannot render the request for %s/%s", job.run_id, job.number)
+            return self._answered(job, Failed(reason=describe(error), fault="ours"))
+        if type(command) is Say:
+            request = replace(request, text=await words_of(self._journal, job.run_id, command))
+        kind = type(command)
+        performer = self._performers[kind]
+        if job.doubtful and (settled := await self._after_death(job, performer, request)):
+            return settled
+        if not job.begun and not await self._begin(job):
+            return await self._report_unneeded(job)
+        key = (job.run_id, job.number)
+        if kind is not StartRun:
+            self._progress[key] = progress
+        began, live = time.monotonic_ns(), self._engine.live
+        try:
+            provider = performer.provider(request)
+            if provider and await self._rate_limit.wait(provider, self._policy(run).interval_for(provider), live, key):
+                began = time.monotonic_ns()
+            fact = await self._perform(job, run, performer, request, provider)
+        except asyncio.CancelledError:
+            me = asyncio.current_task()
+            if key not in self._unneeded or me is None or self.stopping:
+                raise
+            me.uncancel()
+            fact = await self._cut_off(job, progress)
+        finally:
+            self._progress.pop(key, None)
+            if self._unneeded:
+                self._unneeded.discard(key)
+        elapsed = time.monotonic_ns() - began
+        if type(fact) is not Answered or (elapsed < WORTH_TELLING and not self._retries):
+            return fact
+        first = int(progress.first_token * 1000) / 1000
+        return self._with_retries(job, replace(fact, took=elapsed // 1_000_000 / 1000, first_token=first))
+
+    def _with_retries(self, job: Job, fact: Answered) -> Answered:
+        before = self._retries.pop((job.run_id, job.number), None)
+        return replace(fact, retries=before.reasons, retried=before.usage) if before else fact
+
+    async def _begin(self, job: Job) -> bool:
+        """Record that an attempt begins; false if it is no longer needed. A child is undone by its performer."""
+        failpoint("worker.before_begin")
+        repeatable = self.kind(job.opened.command).repeatable
+        try:
+            await self._journal.begin(job.run_id, job.number, job.holder, job.attempt, repeatable)
+        except NotNeeded:
+            return type(job.opened.command) is StartRun
+        failpoint("worker.after_begin")
+        return True
+
+    def _policy(self, run: Run[Any]) -> CallPolicy:
+        """How the run's definition wants calls made."""
+        return self._engine.style(run).calls(self._engine.definition(run))
+
+    async def _cut_off(self, job: Job, progress: CallProgress) -> Answered:
+        """The call was in progress when it was withdrawn: what it cost is the answer."""
+        uncertain = may_recur(job.opened.command, self.kind(job.opened.command))
+        await withdraw_questions(self._engine, job)
+        reason = "It was cut off, because it was no longer needed."
+        return self._answered(job, not_needed(reason, uncertain, progress.usage(cut_off=True)))
+
+    async def _report_unneeded(self, job: Job) -> Answered:
+        """A command that is no longer needed, and that is not at work here: its questions to people go with it."""
+        await withdraw_questions(self._engine, job)
+        uncertain = job.doubtful and may_recur(job.opened.command, self.kind(job.opened.command))
+        reason = "It was no longer needed." + (" A worker had begun it and recorded no answer." if uncertain else "")
+        return self._answered(job, not_needed(reason, uncertain))
+
+    async def _perform(
+        self, job: Job, run: Run[Any], performer: Performer, request: Request, provider: str
+    ) -> Answered | Doubted | None:
+        live = self._engine.live
+        try:
+            if live.watched:
+                live.show(Began(job.run_id, job.number, job.opened.command, job.attempt))
+            failpoint("worker.before_perform")
+            answer = await performer.perform(request)
+            failpoint("worker.after_perform")
+        except TryAgain as trouble:
+            again = trouble.provider_wide or self._policy(run).retry == "all"
+            if again and job.attempt < self._attempts:
+                await self._later(job, provider, trouble, request)
+                return None
+            tried = f" (tried {job.attempt} times)" if job.attempt > 1 else ""
+            return self._answered(
+                job, Failed(reason=f"{trouble}{tried}", fault="agent", usage=request.progress.usage())
+            )
+        except Refused as refusal:
+            usage = request.progress.usage()
+            return self._answered(job, Failed(reason=str(refusal), fault=refusal.fault, usage=usage))
+        except JournalError:
+            raise
+        except InDoubt as doubt:
+            return await self._after_break(job, performer, request, str(doubt))
+        except asyncio.CancelledError as error:
+            if cancelled_by_us():
+                raise
+            return await self._after_break(job, performer, request, f"It was cancelled from within: {error}")
+        except (Exception, SystemExit) as error:  # a tool that calls sys.exit() must not end the process
+            log.debug("%s failed", request.key, exc_info=True)  # the run says what went wrong; this says where
+            return await self._after_break(job, performer, request, describe(error))
+        if answer is None:
+            await self._park(job)
+            return None
+        return self._answered(job, answer)
+
+    async def _park(self, job: Job) -> None:
+        failpoint("worker.before_park")
+        await self._journal.park(job.claim, job.holder, self._clock())
+        failpoint("worker.after_park")
+        self.on_retry(0.0)  # what it awaits may have ended meanwhile, or it is not needed any more: then it is due
+
+    async def _after_break(
+        self, job: Job, performer: Performer, request: Request, reason: str
+    ) -> Answered | Doubted | None:
+        """The call broke off, perhaps after it took effect. `None`: it is tried again later."""
+        command = job.opened.command
+        kind = self.kind(command)
+        failed = self._answered(job, Failed(reason=reason, fault="ours", usage=request.progress.usage()))
+        doubted = call_broke(job, request, reason)
+        if type(command) is AskPerson:  # it could not be shown elsewhere; it is on the desk all the same
+            await self._park(job)
+            return None
+        if not kind.repeatable:
+            return await self._clear_up(job, performer, request, doubted) or failed
+        if kind is Kind.PURE or type(command) is not CallTool:
+            return failed
+        if job.attempt < self._attempts:
+            await self._later(job, performer.provider(request), TryAgain(reason), request)
+            return None
+        return doubted
+
+    def _answered(self, job: Job, answer: Answer) -> Answered:
+        began = self.began if job.opened.at < self.began else 0
+        return Answered(to=job.number, answer=answer, attempt=job.attempt, began=began)
+
+    async def _after_death(self, job: Job, performer: Performer, request: Request) -> Answered | Doubted | None:
+        """Another worker had begun the call, and died. `None`: it can be made again."""
+        if not job.unsafe and self.kind(job.opened.command).repeatable:
+            return None
+        return await self._clear_up(job, performer, request, worker_died(job, request))
+
+    async def _clear_up(
+        self, job: Job, performer: Performer, request: Request, doubted: Doubted
+    ) -> Answered | Doubted | None:
+        """The call was begun and may have taken effect. `None`: it surely did not."""
+        if self.kind(job.opened.command) is Kind.PROBEABLE:
+            failpoint("worker.before_probe")
+            known, found = await probe(performer, request)
+            failpoint("worker.after_probe")
+            if known:
+                return None if found is None else self._answered(job, found)
+        failpoint("worker.before_doubt")
+        return doubted
+
+    async def _later(self, job: Job, provider: str, trouble: TryAgain, request: Request) -> None:
+        seconds = pause_before_retry(trouble.after, self._backoff, job.attempt)
+        if trouble.provider_wide:
+            self._rate_limit.pause(provider, seconds)
+        key = (job.run_id, job.number)
+        before = self._retries.pop(key, Retries())
+        self._retries[key] = before.plus(str(trouble), seconds, request.progress.usage())
+        if len(self._retries) > KNOWN_RETRIES:
+            del self._retries[next(iter(self._retries))]
+        failpoint("worker.before_retry")
+        await self._journal.retry(job.run_id, job.number, job.holder, self._clock() + round(seconds * MICROS))
+        failpoint("worker.after_retry")
+        self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), seconds))
+        self.on_retry(seconds)

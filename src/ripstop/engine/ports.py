@@ -1,0 +1,381 @@
+"""What the runtime needs from the outside, as small protocols.
+
+Journals and performers implement these; the runtime knows nothing else about them. All times are
+microseconds since 1970-01-01 UTC.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Generic, ParamSpec, Protocol, TypeVar
+
+from msgspec import Struct
+
+from ripstop.kernel.effects import AskPerson, Say, text_of
+from ripstop.kernel.errors import Unreachable
+from ripstop.kernel.events import Answered, ChildSpoke, Record
+from ripstop.kernel.outbox import Change
+from ripstop.kernel.style import Document
+
+Clock = Callable[[], int]
+
+
+# Journals
+
+
+class Entry(Struct, frozen=True, kw_only=True, gc=False):
+    """One step on its way into a journal: all of it, or nothing. All its records have the same time."""
+
+    run_id: str
+    records: Sequence[Record]
+    changes: Sequence[Change]
+    """What happens to the outbox (`outbox.plan`). The store applies it and derives nothing itself."""
+    status: str
+    gist: str = ""
+    tokens: int = 0
+    money: float = 0.0
+    documents: Sequence[Document] = ()
+    """Documents that this step changed."""
+    blobs: Mapping[str, bytes] = {}
+    """Content that the run uses, by hash; what is kept already is kept once."""
+    fork: tuple[str, int] | None = None
+    """With the first entry of a fork: (run, number of the last shared record)."""
+    holder: int | None = None
+    """The worker that takes the opened commands in `taken` at once, without a poll."""
+    taken: tuple[int, ...] = ()
+    begun: tuple[int, ...] = ()
+    """Those of them that it begins at once, because repeating them would be harmless."""
+    fence: tuple[int, int] | None = None
+    """(command, holder): append only if this worker still holds this command."""
+
+
+class All(Struct, frozen=True):
+    """Every run of a journal."""
+
+
+class Nothing(Struct, frozen=True):
+    """No run: only commands that this process asks for are performed."""
+
+
+class Tree(Struct, frozen=True):
+    """A run with all its descendants, and the named runs that they wait for."""
+
+    run_id: str
+
+
+class Prefixed(Struct, frozen=True):
+    """Every run whose id begins with a name and a dot, such as those of the documents of a folder."""
+
+    name: str
+
+    @property
+    def bounds(self) -> tuple[str, str]:
+        """The ids are from the first (inclusive) to the second."""
+        return f"{self.name}.", f"{self.name}/"  # the character after the dot
+
+
+Scope = All | Nothing | Tree | Prefixed
+"""The runs in which a worker looks for work."""
+ALL, NOTHING = All(), Nothing()
+
+
+class ClaimedCommand(Struct, frozen=True, kw_only=True):
+    """A due command, held by one worker."""
+
+    run_id: str
+    number: int
+    attempt: int
+    doubtful: bool = False
+    """Another worker had begun it, and never recorded how it ended."""
+    unsafe: bool = False
+    """… and that worker knew that it must not be repeated blindly."""
+    superseded: bool = False
+    """It is no longer needed: what it cost is to be reported, and what it started to be cancelled."""
+    woken: int = 0
+    """How often the end of the run that it awaits has made it due."""
+    awaits: str = ""
+    """The run whose end makes it due; empty for none."""
+    records: Sequence[Record] = ()
+    """The run's records, where the store brings them along; else they are read."""
+
+
+class RunInfo(Struct, frozen=True, kw_only=True):
+    """A line of the list of runs."""
+
+    run_id: str
+    style: str
+    status: str
+    length: int
+    created: int
+    updated: int
+    parent: str | None = None
+    root: str = ""
+    """The run at the top of its family."""
+    fork_of: str | None = None
+    fork_at: int = 0
+    gist: str = ""
+    tokens: int = 0
+    money: float = 0.0
+    set_aside: str = ""
+    """Why workers leave it alone: it cannot be read, or its style is not known; empty if they do not."""
+
+
+MAX_PAGE = 1000
+
+
+class RunQuery(Struct, frozen=True, kw_only=True):
+    """Which runs, the newest first."""
+
+    statuses: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
+    text: str = ""
+    """Part of an id or of a gist."""
+    parent: str | None = None
+    """Only children of this run; empty: only runs without a parent."""
+    root: str = ""
+    """Only this run's family."""
+    since: int = 0
+    """Only what has changed since then."""
+    cursor: str = ""
+    """Where the page before ended (`Page.next`)."""
+    size: int = 50
+
+
+class DeskQuery(Struct, frozen=True, kw_only=True):
+    """Which questions, the oldest first."""
+
+    root: str = ""
+    """Only of this run's family."""
+    to: str | None = None
+    """Only what is meant for this role or person, or for anyone."""
+    purpose: str = ""
+    kind: str = ""
+    """Only of this kind (`desk_kinds`)."""
+    cursor: str = ""
+    size: int = 50
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """Something that waits for a person."""
+
+    run_id: str
+    number: int
+    at: int
+    command: AskPerson
+    style: str = ""
+
+
+T = TypeVar("T")
+
+
+class Page(Struct, Generic[T], frozen=True):
+    items: list[T]
+    next: str = ""
+    """The cursor of the next page; empty at the end. Where a filter leaves most out, a page before it may be short."""
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """A step that was appended, for followers of a whole journal."""
+
+    cursor: str
+    run_id: str
+    records: Sequence[Record]
+
+
+class Tombstone(Struct, frozen=True, kw_only=True):
+    """What is left of a run that was forgotten."""
+
+    run_id: str
+    at: int
+    """When it was forgotten."""
+    status: str
+    length: int
+
+
+class Damage(Struct, frozen=True, kw_only=True):
+    """One thing that is wrong with a journal."""
+
+    run_id: str
+    number: int
+    text: str
+
+
+class Journal(Protocol):
+    # Records
+
+    def append(self, entry: Entry) -> Awaitable[None]:
+        """Append a step and update the outbox, or raise `Conflict` or `LeaseLost` and do neither.
+
+        The entry is queued when this is called and durable when the awaitable returns.
+        """
+
+    async def read(
+        self, run_id: str, after: int = 0, before: int | None = None, most: int | None = None
+    ) -> list[Record]:
+        """The records of a run after number `after` and before `before`, the first `most` of them.
+
+        Those it shares with the run it was forked from are included.
+        """
+
+    async def since(self, cursor: str = "", most: int = 100) -> list[Moved]:
+        """The steps of all runs after a cursor, in order per run, each at least once; empty: from the beginning."""
+
+    async def cursor(self) -> str:
+        """The cursor after the last step."""
+
+    async def follower(self, name: str) -> str:
+        """The cursor that a follower has kept under its name; empty if it never did."""
+
+    async def keep_follower(self, name: str, cursor: str) -> None: ...
+
+    async def blob(self, digest: str) -> bytes: ...
+
+    async def latest(self) -> int:
+        """The latest known time: of the last record, or of a worker's last heartbeat.
+
+        0 for an empty journal. Costs the same however long the journal is.
+        """
+
+    # Lists
+
+    async def runs(self, query: RunQuery = RunQuery()) -> Page[RunInfo]: ...
+
+    async def run(self, run_id: str) -> RunInfo | None: ...
+
+    async def counts(self, query: RunQuery = RunQuery()) -> dict[str, int]:
+        """How many runs have each status."""
+
+    async def forks(self, run_id: str) -> list[RunInfo]: ...
+
+    async def desk(self, query: DeskQuery = DeskQuery()) -> Page[Question]: ...
+
+    async def desk_count(self) -> int: ...
+
+    async def document(self, collection: str, key: str) -> bytes | None: ...
+
+    async def documents(self, collection: str, cursor: str = "", size: int = 50) -> Page[tuple[str, bytes]]: ...
+
+    # Workers
+
+    async def enrol(self, now: int) -> int:
+        """Register a worker; returns its fencing number, higher than all before."""
+
+    async def heartbeat(self, holder: int, now: int) -> bool:
+        """Renew the lease; false if it was lost and the worker must enrol again."""
+
+    async def leave(self, holder: int, now: int) -> None:
+        """Release everything. What was begun and not answered is in doubt from now on."""
+
+    async def workers(self, now: int) -> list[tuple[int, bool]]:
+        """The workers that are enrolled, and whether each can be alive."""
+
+    async def claim(
+        self, holder: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
+    ) -> list[ClaimedCommand]:
+        """Take up to `room` due commands that no living worker holds and that need one of `offers`."""
+
+    async def begin(self, run_id: str, number: int, holder: int, attempt: int, repeatable: bool) -> None:
+        """Record durably that an attempt begins. Idempotent. Raises `LeaseLost`."""
+
+    async def retry(self, run_id: str, number: int, holder: int, at: int) -> None:
+        """Release a command after a failed attempt, to be claimed again at a later time."""
+
+    async def give_back(self, run_id: str, number: int, holder: int) -> None:
+        """Stop holding a command that was not begun."""
+
+    async def await_run(self, run_id: str, number: int, holder: int, awaited: str) -> None:
+        """Have the end of another run make a command due that this worker holds."""
+
+    async def park(self, task: ClaimedCommand, holder: int, now: int) -> None:
+        """Stop holding a command until the run that it awaits ends; or `now`, if that happened since it was claimed,
+        or if it is no longer needed since then."""
+
+    async def superseded(self, holder: int) -> list[tuple[str, int]]:
+        """Commands that this worker holds and that are no longer needed."""
+
+    async def held(self, run_id: str) -> set[int]:
+        """The commands of a run that workers hold."""
+
+    async def left_waiting(self, now: int) -> set[str]:
+        """The runs with the status `waiting` of which any worker could take a command now, if none that is alive has
+        it: a child is to be started, or has ended."""
+
+    async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
+        """When the next unclaimed command that needs one of `offers` is due."""
+
+    def changed(self) -> bool:
+        """Whether another process may have written since the last call. Costs next to nothing."""
+
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` when other processes write, if the store can notify; returns a function that stops it."""
+
+    @property
+    def clock(self) -> Clock | None:
+        """The store's own clock, which all its workers use; `None`: this machine's."""
+
+    # Care
+
+    async def set_aside(self, run_id: str, reason: str) -> None:
+        """Have workers leave a run alone; an empty reason: not any more."""
+
+    async def forget(self, run_ids: Sequence[str], now: int, dry_run: bool = False) -> None:
+        """Remove runs that have ended, and leave a tombstone for each. Raises `UsageError` if one is still needed.
+
+        With `dry_run` that is all it does: nothing is removed.
+        """
+
+    async def tombstones(self) -> list[Tombstone]: ...
+
+    async def tombstone(self, run_id: str) -> Tombstone | None:
+        """What is left of a run that was forgotten; `None`: it was not."""
+
+    async def backup(self, path: Path) -> None:
+        """Copy a consistent snapshot of the journal, while others work on it."""
+
+    async def verify(self, run_id: str | None = None) -> list[Damage]: ...
+
+    async def check_run(self, run_id: str) -> list[Damage]:
+        """What is wrong with one run, from its own rows alone: quick enough to be done before acting on it."""
+
+    async def close(self) -> None: ...
+
+
+# Waiting for a store that is unreachable for a while: its disk is full, or another program has locked it.
+
+
+P = ParamSpec("P")
+
+STORE_PAUSE = 1.0
+"""Seconds after which it is tried again."""
+
+
+async def until_reachable(
+    waits: Callable[[], bool], act: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Do something that can be repeated as long as the store was not reached. Raises `Unreachable` unless `waits()`."""
+    while True:
+        try:
+            return await act(*args, **kwargs)
+        except Unreachable:
+            if not waits():
+                raise
+        await asyncio.sleep(STORE_PAUSE)
+
+
+# What a message says: its own words, or those of the record that it names.
+
+
+async def words_of(journal: Journal, run_id: str, message: Say) -> str:
+    if not message.about:
+        return message.text
+    return text_in((await journal.read(run_id, after=message.about - 1, most=1))[0])
+
+
+def text_in(record: Record) -> str:
+    """The words that a record holds."""
+    event = record.event
+    if isinstance(event, Answered):
+        return text_of(event.answer)
+    if isinstance(event, ChildSpoke) and event.ask:
+        return event.text or event.ask.question
+    return str(getattr(event, "text", ""))

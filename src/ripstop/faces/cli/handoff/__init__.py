@@ -1,1 +1,0 @@
-"""The commands for hand-off documents."""

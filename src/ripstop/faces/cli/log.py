@@ -1,0 +1,465 @@
+"""`runs`, `show`, `log`, `why` and `verify`: the commands that only look."""
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec.structs import replace
+
+from ripstop.text.visible_text import count, visible_line
+
+from .options import Options, run_meant, shared_options
+from .terminal import console_for, say, say_json
+from .words import (
+    COLOURS,
+    action_words,
+    answer_command,
+    answer_words,
+    choices_line,
+    first_line,
+    local_time,
+    shown_path,
+    spent_words,
+    way_command,
+)
+
+if TYPE_CHECKING:
+    from ripstop.engine.engine import Engine
+    from ripstop.engine.ports import DeskQuery, Question, RunInfo, RunQuery
+
+if TYPE_CHECKING:
+    from ripstop.history.timeline import Why
+    from ripstop.kernel.style import Reason
+
+if TYPE_CHECKING:
+    from ripstop.engine.engine import Engine, View
+    from ripstop.history import ToolCallLeft
+    from ripstop.history.timeline import TimelineEntry
+    from ripstop.kernel.run import Run
+
+
+# Lists that come page by page, whole.
+
+
+PAGE = 1000
+
+
+async def all_runs(engine: "Engine", query: "RunQuery") -> "list[RunInfo]":
+    """Every run that a query asks for, the newest first."""
+    found, query = [], replace(query, size=PAGE)
+    while True:
+        page = await engine.runs(query)
+        found += page.items
+        if not page.next:
+            return found
+        query = replace(query, cursor=page.next)
+
+
+async def all_questions(engine: "Engine", query: "DeskQuery") -> "list[Question]":
+    """Every question that a query asks for, the oldest first."""
+    found, query = [], replace(query, size=PAGE)
+    while True:
+        page = await engine.desk(query)
+        found += page.items
+        if not page.next:
+            return found
+        query = replace(query, cursor=page.next)
+
+
+# Why a record came to be, in lines for a person.
+
+
+def why_lines(run_id: str, why: "Why") -> list[str]:
+    from ripstop.history import way
+
+    lines = []
+    if why.verdict:
+        verdict = why.verdict
+        lines.append(f"guard     {verdict.guard}: limit {verdict.limit:g}, found {verdict.value:g}")
+    lines += [f"evidence  {one.text}: record {', '.join(map(str, one.numbers))}" for one in why.evidence]
+    if why.verdict and why.verdict.progress:
+        lines.append(f"progress  the last is record {why.verdict.progress}")
+    taken = False
+    if why.child:
+        how = f"ended as {why.child.outcome}: {why.child.because}" if why.child.outcome else "was started"
+        lines.append(f"child     {why.child.run} {how}  → ripstop why {why.child.run}")
+    for reason in why.reasons:
+        lines += reason_lines(reason, after_taken=taken)
+        taken = taken or reason.taken
+    return [*lines, *(f"next      {way_command(run_id, way(one))}" for one in why.ways)]
+
+
+def reason_lines(reason: "Reason", after_taken: bool = False) -> list[str]:
+    """A reason: whether it held, whether it was acted on, and the parts of a condition below it."""
+    mark = "" if reason.holds is None else "✓ " if reason.holds else "✗ "
+    note = ""
+    if reason.holds is not None and reason.taken:
+        note = "  (taken)"
+    elif reason.holds is not None and after_taken:
+        note = "  (holds too, but comes later)" if reason.holds else "  (not needed)"
+    source = f"  {reason.source}" if reason.source else ""
+    return [f"{mark}{reason.text}{note}{source}", *(f"    {part}" for part in reason.tree)]
+
+
+SHORT = 160
+WIDEST_KIND = 24
+ANSWERS_SHOWN = 5
+"""Answers of people that are shown of a run, the last ones; `--json` has all of them."""
+UNSEEN = ("sent", "messages", "context", "digest", "began", "took", "first_token", "format")
+"""Fields that tell a person nothing; `--json` has them."""
+
+
+@click.command(short_help="List the runs of the journal.")
+@click.option("--status", type=click.Choice([*COLOURS]), metavar="STATUS", help=f"One of: {', '.join(COLOURS)}.")
+@click.option("--style", metavar="STYLE", help="Only runs of this style.")
+@click.option("--match", default="", metavar="TEXT", help="Only runs with this text in their id or gist.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="List only the N runs that changed last.")
+@shared_options
+@click.pass_obj
+def runs(options: Options, status: str | None, style: str | None, match: str, last: int | None) -> None:
+    """List the runs of the journal, in the order in which they began.
+
+    A run is `interrupted` if it has work to do and no worker is alive in any process: `ripstop resume` resumes it. One
+    that is `set_aside` cannot be worked on here, and is left alone: its reason is shown.
+
+    \b
+    Examples:
+      ripstop runs --last 20
+      ripstop runs --status interrupted --json
+    """
+    from msgspec.structs import replace
+
+    from ripstop.app.stores import open_engine
+    from ripstop.engine.ports import RunQuery
+    from ripstop.history import run_row, shown_status
+
+    pass  # merged
+
+    async def look() -> Any:
+        async with open_engine(options.settings(), or_empty=True) as engine:
+            query = RunQuery(styles=(style,) if style else (), text=match)
+            return await all_runs(engine, query), await engine.has_workers(), await engine.left_waiting()
+
+    everything, has_workers, left = asyncio.run(look())
+    known = [
+        replace(info, status=shown_status(info.status, has_workers, info.run_id in left))
+        for info in reversed(everything)
+    ]
+    matching = [info for info in known if status in (None, info.status)]
+    kept = set(sorted((info.updated, info.run_id) for info in matching)[-last:]) if last else set()
+    infos = [info for info in matching if not last or (info.updated, info.run_id) in kept]
+    if options.as_json:
+        return say_json([run_row(info) for info in infos])
+    if not infos:
+        if match or style:
+            return say("No runs match. `ripstop runs` lists all of this journal.")
+        if known and status:
+            return say(f"No runs are {status} ({count(len(known), 'run')} in this journal).")
+        return say("No runs yet. Start one:  ripstop run WORKFLOW")
+    from .blocks import show_runs
+
+    show_runs(infos)
+    for info in infos:
+        if info.set_aside:
+            say(f"{info.run_id} is set aside: {info.set_aside}")
+    if len(infos) < len(matching):
+        say((f"… {len(matching) - len(infos):,} more; leave out --last to list all of them.", "dim"))
+
+
+@click.command(short_help="Show the state of a run.")
+@click.argument("named", metavar="RUN")
+@shared_options
+@click.pass_obj
+def show(options: Options, named: str) -> None:
+    """Show the state of a run: where it is, whose turn, what it spent, what it waits for.
+
+    RUN may also be the id or the file of a hand-off document in this folder.
+
+    \b
+    Example:
+      ripstop show haiku-k3f9x
+    """
+    import msgspec
+
+    from ripstop.app.stores import open_engine
+    from ripstop.kernel.resuming import AMOUNTS
+    from ripstop.kernel.run import fingerprint
+
+    from .blocks import print_labelled, show_parts
+    from .words import seen_status, summary
+
+    async def look() -> Any:
+        async with open_engine(options.settings()) as engine:
+            view = await engine.look(await run_meant(engine, named))
+            result = await summary(engine, view)
+            style = engine.style(view.run)
+            outcome = await seen_status(engine, view.run.id, view.status)
+            missing = await _missing_tools(options, engine, view.run.id)
+            return view, {**result, "outcome": outcome}, style.parts(view.run), style.actions(view.run), missing
+
+    view, result, parts, actions, missing = asyncio.run(look())
+    picture = view.picture
+    more = {"where": picture.where, "whose_turn": picture.whose_turn, "progress": picture.progress}
+    if options.as_json:
+        limits = {name: value for name in AMOUNTS if (value := getattr(view.run.limits, name)) is not None}
+        pinned = {"records": view.run.length, "definition": view.run.definition, "fingerprint": fingerprint(view.run)}
+        shown = {"parts": msgspec.to_builtins(parts), "actions": msgspec.to_builtins(actions)}
+        needs = {"needs": [f"tool:{one.tool}" for one in missing]} if missing else {}
+        return say_json({**result, **needs, "limits": limits, **more, **pinned, **shown})
+    console = console_for()
+    for name, text in _state_lines(view, result, missing):
+        if text.strip():
+            print_labelled(console, f"{name:8}", text, "dim")
+    show_parts(console, parts)
+    for action in actions:
+        typed = f"ripstop act {view.run.id} {action_words(action)}"
+        print_labelled(console, "can     ", f"{action.label}  → {typed}", "dim")
+
+
+def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLeft]") -> list[tuple[str, str]]:
+    """The state of a run, as labels and texts; an empty text is not shown."""
+    picture = view.picture
+    usage = result["usage"]
+    lines = [
+        ("status", f"{result['outcome']}{'  ' + result['because'] if result['because'] else ''}"),
+        ("where", f"{picture.where}{f' ({picture.whose_turn})' if picture.whose_turn else ''}  {picture.progress}"),
+        ("path", shown_path(result["path"])),
+        ("spent", spent_words(usage)),
+        ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
+        ("last", first_line(picture.document, 400)),
+    ]
+    lines += [("answer", _answer_words(given)) for given in result.get("answers", [])[-ANSWERS_SHOWN:]]
+    lines += [
+        ("waits", f"{q['question']}  → ripstop {answer_command(q['id'], q['choices'])}") for q in result["waiting"]
+    ]
+    if view.status == "stuck":
+        lines.append(
+            ("stuck", f"nothing can move this run any more; `ripstop fork {view.run.id} --at N` continues from it")
+        )
+    lines += [("waits", _bring(view.run.id, one)) for one in missing]
+    if result["outcome"] == "interrupted" and not missing:
+        lines.append(("resume", f"ripstop resume {view.run.id}"))
+    return lines
+
+
+def _answer_words(given: dict[str, Any]) -> str:
+    """Who answered which question, and what."""
+    said = answer_words(given["choice"], given["text"], given["fields"])
+    return f"{local_time(given['at'])}  {given['by'] or 'somebody'}: {said}  ({first_line(given['question'], 60)})"
+
+
+@click.command(short_help="Show what happened, record by record.")
+@click.argument("named", metavar="RUN")
+@click.option("--follow", is_flag=True, help="Wait for more until the run has ended.")
+@click.option("--family", is_flag=True, help="Also the runs that it started, and theirs, in order of time.")
+@shared_options
+@click.pass_obj
+def log(options: Options, named: str, follow: bool, family: bool) -> None:
+    """Show what happened, record by record. Long texts are cut.
+
+    RUN may also be the id or the file of a hand-off document in this folder.
+
+    With --json: one object a line (number, at, type, the event's fields), nothing cut: every prompt is there as
+    it was sent. `number` and `at` are the record's; if the event has such fields of its own, they are `of` (the record
+    it is about) and `event_at`. With --family `of_run` is the run that the record belongs to.
+
+    \b
+    Examples:
+      ripstop log haiku-k3f9x --json | jq 'select(.type == "answered")'
+      ripstop log office-k3f9x --family
+    """
+    from ripstop.app.stores import open_engine
+    from ripstop.history.timeline import family_timeline, plain, timeline
+
+    async def tell() -> None:
+        async with open_engine(options.settings()) as engine:
+            told: set[tuple[str, int]] = set()
+            run_id = await run_meant(engine, named)
+            while True:
+                story = await (family_timeline if family else timeline)(engine, run_id)
+                for one in story:
+                    if (one.run.id, one.record.number) in told:
+                        continue
+                    told.add((one.run.id, one.record.number))
+                    if options.as_json:
+                        say_json({**({"of_run": one.run.id} if family else {}), **plain(one)})
+                    else:
+                        _tell(one, one.run.id if family else "")
+                sys.stdout.flush()
+                if not follow or (await engine.look(run_id)).run.is_settled:
+                    return
+                await asyncio.sleep(0.5)
+
+    asyncio.run(tell())
+
+
+def _tell(told: "TimelineEntry", of_run: str = "") -> None:
+    """A record in lines for a person: what it is, then what it holds; all on one line if no person reads it.
+
+    Args:
+        of_run: The run that it belongs to, where records of several runs are shown.
+    """
+    from ripstop.history.timeline import plain
+
+    fields = plain(told)
+    kind = fields.pop("type")
+    fields.pop("at")
+    number = fields.pop("number")
+    for name in ("command", "answer"):
+        inner = fields.get(name)
+        if isinstance(inner, dict):  # an event of a style may have a number under the same name
+            del fields[name]
+            kind = f"{kind} {inner.pop('type', '')}"
+            fields = {**fields, **inner}
+    shown = [
+        (name, first_line(_text(value), SHORT))
+        for name, value in fields.items()
+        if name not in UNSEEN and value not in (None, "", [], {}) and (name, value) != ("prompt_is_genuine", True)
+    ]
+    head = f"{f'{of_run}/' if of_run else ''}{number:>5}  {local_time(told.record.at)}"
+    if not sys.stdout.isatty():
+        line = f"{head}  {kind:{WIDEST_KIND}}  " + "  ".join(f"{name} {text}" for name, text in shown)
+        return say(line.rstrip())
+    say(f"{head}  ", (kind, "bold"))
+    if shown:
+        from .blocks import print_indented
+
+        parts = [part for name, text in shown for part in ("  ", (name, "dim"), f" {text}")]
+        print_indented(console_for(), 7, *parts[1:])
+    return None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.15g}"  # 3, not 3.0
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@click.command(short_help="Explain a decision, a stop or an end.")
+@click.argument("where", metavar="RUN[@N]")
+@shared_options
+@click.pass_obj
+def why(options: Options, where: str) -> None:
+    """Explain a decision: which conditions were checked, the values they saw, which guard stopped it.
+
+    Without @N: why the run ended, or why it is where it is. RUN may also be the id or the file of a hand-off
+    document in this folder.
+
+    \b
+    Example:
+      ripstop why haiku-k3f9x@7
+    """
+    from ripstop.app.stores import open_engine
+    from ripstop.history.timeline import explain, last_word, step_of, timeline
+
+    named, at, wanted = where.partition("@")
+    if at and not (wanted.isascii() and wanted.isdigit()):
+        raise click.UsageError(f"{where!r} is not RUN@N with a record's number N.")
+
+    async def look() -> Any:
+        async with open_engine(options.settings()) as engine:
+            run_id = await run_meant(engine, named)
+            story = await timeline(engine, run_id)
+            number = int(wanted) if wanted else last_word(story)
+            if not 1 <= number <= len(story):
+                raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
+            reasons = [(one, explain(engine, story, one)) for one in step_of(story, number)]
+            within = {one.record.number for one, _ in reasons}
+            missing = [] if wanted else await _missing_tools(options, engine, run_id)
+            return reasons, _to_answer(story[-1].run, within if wanted else None), missing
+
+    from .blocks import print_indented
+
+    reasons, answers, missing = asyncio.run(look())
+    explained = [(one, why_lines(one.run.id, found)) for one, found in reasons]
+    explained[-1][1].extend(answers)
+    explained[-1][1].extend(f"waits     {_bring(one.run.id, left)}" for one, _ in reasons[-1:] for left in missing)
+    if options.as_json:
+        from ripstop.history import why_document
+
+        documents = why_document(reasons)
+        return say_json([{**one, "explanation": lines} for one, (_, lines) in zip(documents, explained, strict=True)])
+    for one, lines in explained:
+        _tell(one)
+        for line in lines:
+            print_indented(console_for(), 9, visible_line(line))
+    return None
+
+
+async def _missing_tools(options: Options, engine: "Engine", run_id: str) -> "list[ToolCallLeft]":
+    """Calls that wait for a tool which a process must bring. No module is imported and no server started for it."""
+    from ripstop.app.plugins import installed
+    from ripstop.app.start import environment
+    from ripstop.app.toolbox import pinned_tools
+    from ripstop.history import tool_calls_left
+
+    of_styles = [tool.name for tool in installed().agent_tools()]
+    known = {*(environment(tools=of_styles).tools or ()), *installed().own_tools(), *pinned_tools(options.settings())}
+    return await tool_calls_left(engine, run_id, known)
+
+
+def _bring(run_id: str, left: "ToolCallLeft") -> str:
+    return (
+        f"for the tool {left.tool!r} ({left.run}/{left.number}), which a process has to bring  "
+        f"→ ripstop resume {run_id} --tools MODULE"
+    )
+
+
+def _to_answer(run: "Run[Any]", within: set[int] | None) -> list[str]:
+    """How to answer the questions that are still open: of the whole run, or only those in some records."""
+    from ripstop.kernel.effects import AskPerson
+
+    lines = []
+    for number, opened in run.open.items():
+        if isinstance(opened.command, AskPerson) and (within is None or number in within):
+            choices = opened.command.choices
+            lines.append(f"answer    ripstop {answer_command(f'{run.id}/{number}', choices)}")
+            lines += [f"          {line}" for line in choices_line(choices)]
+    return lines
+
+
+@click.command(short_help="Check that the journal is what was written.")
+@click.argument("run_id", metavar="[RUN]", required=False)
+@shared_options
+@click.pass_obj
+def verify(options: Options, run_id: str | None) -> None:
+    """Check that no record was changed, dropped, swapped, inserted or cut off.
+
+    \b
+    Exit codes: 0 sound, 1 damaged, 2 there is no journal (or no such run).
+    Example:
+      ripstop verify && echo "the journal is what was written"
+    """
+    from ripstop.app.stores import open_engine
+    from ripstop.engine.ports import RunQuery
+    from ripstop.kernel.errors import JournalError
+
+    pass  # merged
+
+    async def look() -> Any:
+        async with open_engine(options.settings()) as engine:
+            damage = await engine.journal.verify(run_id)
+            try:
+                return damage, await all_runs(engine, RunQuery())
+            except JournalError:
+                if not damage:
+                    raise
+                return damage, []  # the list of runs is part of what is damaged
+
+    damage, infos = asyncio.run(look())
+    if run_id and (infos or not damage) and run_id not in {info.run_id for info in infos}:
+        raise click.UsageError(f"There is no run {run_id!r}. `ripstop runs` lists the runs of this journal.")
+    checked = [info for info in infos if run_id in (None, info.run_id)]
+    if options.as_json:
+        found = [{"run": d.run_id, "number": d.number, "damage": d.text} for d in damage]
+        say_json({"sound": not damage, "runs": len(checked), "damage": found})
+    elif damage:
+        for one in damage:
+            say(f"{one.run_id or 'journal'}{f'@{one.number}' if one.number else ''}: {one.text}")
+        say("This journal is not what was written. Restore it from a backup.", err=True)
+    else:
+        records = sum(info.length for info in checked)
+        say(f"Sound: {count(len(checked), 'run')}, {count(records, 'record')}.")
+    sys.exit(1 if damage else 0)

@@ -1,0 +1,255 @@
+"""`trust`: what this project names, and what you have agreed to; and the question that other commands ask before work.
+
+The question is asked on a terminal only. Elsewhere it could not be answered, so the command ends with exit code 2.
+"""
+
+import asyncio
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import Options, shared_options
+from .terminal import can_ask, confirm, say, say_json
+
+if TYPE_CHECKING:
+    from ripstop.app.application import App
+
+    from .options import Options
+
+if TYPE_CHECKING:
+    from ripstop.app.settings.settings_file import Settings
+    from ripstop.app.trust import NotTrusted
+    from ripstop.kernel.style import EndpointUse
+    from ripstop.security.consent import Consent
+
+
+# Asking for what a journal wants and its user has not allowed yet.
+
+
+async def check_or_ask(options: "Options", app: "App", run_id: str) -> None:
+    """Raise unless a run can be worked on here. On a terminal, ask the user about a folder that the journal names."""
+    from ripstop.kernel.errors import UntrustedFolder
+
+    while True:
+        try:
+            return await app.check_resumable(run_id)
+        except UntrustedFolder as error:
+            if options.as_json or not can_ask():
+                raise
+            run = (await app.engine.look(run_id)).run
+            agents = app.engine.style(run).agents(app.engine.definition(run))
+            say(f"This journal may come from somebody else. The run {run_id} would use", err=True)
+            say(f"  files in  {error.folder}", err=True)
+            say(f"  model     {run.settings.model}  {run.settings.base_url}", err=True)
+            for agent in agents:
+                say(f"  agent     {agent.name}: {', '.join(agent.tools) or 'no tools'}", err=True)
+            if not confirm("Let it use these files?"):
+                raise
+            app.folders.remember(Path(str(error.folder)))
+
+
+DECLINED = 1
+
+
+def with_consent(options: Options, work: Callable[[], int]) -> int:
+    """Do the work; if it is refused for want of a consent, ask for it and begin again. Returns the exit code."""
+    from ripstop.app.trust import NotTrusted
+    from ripstop.security.consent import Consents
+
+    while True:
+        try:
+            return work()
+        except NotTrusted as refusal:
+            if options.as_json or not can_ask() or not _agrees([refusal]):
+                raise
+            Consents().remember([refusal.named])
+
+
+def agree_or_warn(options: Options, settings: "Settings", named: str) -> None:
+    """Ask for consent to the URLs that a workflow's tools call; where nobody can be asked, or agrees, warn.
+
+    Only calls of these tools fail without it, so the others need not wait for it.
+    """
+    from ripstop.app.trust import Trust, private_addresses, unset_secrets
+    from ripstop.security.consent import Consents
+
+    uses, trusted = endpoints_of_workflow(named) or (), Trust(settings)
+    refusals = trusted.unagreed_endpoints(uses)
+    if refusals and not options.as_json and can_ask() and _agrees(refusals):
+        Consents().remember([refusal.named for refusal in refusals])
+        refusals = []
+    warnings = [str(refusal).replace("trust CONFIG", f"trust {shlex.quote(named)}") for refusal in refusals]
+    for origin, private in private_addresses(uses, trusted.endpoints).items():
+        if not any(f"--allow {origin}" in one for one in warnings):
+            warnings.append(private)
+    for warning in (*warnings, *unset_secrets(uses)):
+        say(f"warning: {warning}", err=True)
+
+
+def _agrees(refusals: "list[NotTrusted]") -> bool:
+    for refusal in refusals:
+        say(refusal.said, err=True)
+    return confirm("Do you agree?")
+
+
+@click.command(short_help="Agree to the addresses and tools that this project names.")
+@click.argument("named", metavar="[RUN|CONFIG]", required=False)
+@click.option("--yes", is_flag=True, help="Agree without being asked.")
+@click.option("--list", "do_list", is_flag=True, help="List everything that you have agreed to.")
+@click.option("--revoke", "do_revoke", is_flag=True, help="Take back what you have agreed to in this folder.")
+@shared_options
+@click.pass_obj
+def trust(options: Options, named: str | None, yes: bool, do_list: bool, do_revoke: bool) -> None:
+    """Show which addresses, modules of tools and MCP servers this project names, and agree to them.
+
+    An address in the project's ripstop.toml, or in the journal of a RUN that somebody else began, gets no prompt and
+    no key before you have agreed to it. A Python module under [tools] is not imported before that, and a server under
+    [mcp] not started; `ripstop tools trust SERVER` also shows its tools. The consent is for this folder, and for this
+    very address, module or server.
+
+    With a CONFIG (a workflow whose tools call URLs) it shows every origin that they call, with the secrets of your
+    environment that it would get. A consent does not cover private addresses: allow those in your own settings
+    (`[http] allow`), or with `--allow` where you run it.
+
+    `--list` and `--revoke` also cover the folders that you have let the runs of a journal write to
+    (`--workspace`, or a yes to `ripstop resume`).
+
+    \b
+    Examples:
+      ripstop trust
+      ripstop trust haiku-k3f9x
+      ripstop trust bots/shop
+      ripstop trust --list
+      ripstop trust --revoke
+    """
+    from ripstop.security.consent import Consents
+
+    consents = Consents()
+    if do_list or do_revoke:
+        here = _project()
+        found = [one for one in consents.all() if do_list or one.project == here]
+        if do_list:
+            return _list(options, found)
+        consents.revoke(found)
+        return _show(options, found, "revoked", "Nothing was revoked: you have agreed to nothing in this folder.")
+    refusals = _refusals(options, named)
+    wanted = [refusal.named for refusal in refusals]
+    if wanted and not yes and (options.as_json or not can_ask()):
+        raise click.UsageError(f"{refusals[0].said} Agree on a terminal, or with --yes.")
+    if wanted and not yes and not _agrees(refusals):
+        say("Nothing was agreed to.", err=True)
+        sys.exit(DECLINED)
+    consents.remember(wanted)
+    if not wanted and not options.as_json:
+        return _show_known(options, [one for one in consents.all() if one.project == _project()], named)
+    _show(options, wanted, "agreed", "")
+    return _warn_of_private(options, named)
+
+
+def _show_known(options: Options, agreed: "list[Consent]", named: str | None) -> None:
+    """There is nothing to agree to: show what the user has agreed to before."""
+    if agreed:
+        say("There is nothing new to agree to. In this folder you have agreed to:")
+    _show(options, agreed, "agreed", "This project names nothing that you would have to agree to.")
+    _warn_of_private(options, named)
+
+
+def _warn_of_private(options: Options, named: str | None) -> None:
+    """Say which addresses of a workflow need more than a consent."""
+    from ripstop.app.trust import Trust, private_addresses
+
+    uses = endpoints_of_workflow(named) or ()
+    for private in private_addresses(uses, Trust(options.settings()).endpoints).values():
+        say(private, err=True)
+
+
+def _project() -> str:
+    from pathlib import Path
+
+    return str(Path.cwd().resolve())
+
+
+def _refusals(options: Options, named: str | None) -> "list[NotTrusted]":
+    """What would be refused in this folder: address, tools and webhooks of the settings, and of a run or a workflow its
+    address and its endpoints."""
+    from ripstop.app.trust import NotTrusted, Trust
+
+    settings = options.settings()
+    trusted = Trust(settings)
+    addresses, endpoints = [(settings.models.base_url, "")], endpoints_of_workflow(named)
+    if named and endpoints is None:
+        address, endpoints = asyncio.run(_recorded(settings, named))
+        addresses.append((address, named))
+    refusals: dict[Consent, NotTrusted] = {}
+    for address, whose in addresses:
+        try:
+            trusted.check(address, whose)
+        except NotTrusted as refusal:
+            refusals.setdefault(refusal.named, refusal)
+    tools = [*trusted.unagreed_tools(options.tool_modules), *trusted.unagreed_servers().values()]
+    webhooks = trusted.unagreed_webhooks()
+    return [*refusals.values(), *tools, *webhooks, *trusted.unagreed_endpoints(endpoints or ())]
+
+
+def endpoints_of_workflow(named: str | None) -> "Sequence[EndpointUse] | None":
+    """The URLs that a workflow's tools call; none if it is not a workflow, but a run. Raises `UsageError`."""
+    from pathlib import Path
+
+    from ripstop.app.plugins import installed
+    from ripstop.app.start import FAMILY, pin_family
+    from ripstop.definitions.loading import FOLDER, find
+
+    if not named or not (Path(named).exists() or (Path(FOLDER) / named).exists()):
+        return None
+    return pin_family(installed(), find(installed().readers, named, FAMILY)).endpoints
+
+
+async def _recorded(settings: "Settings", run_id: str) -> "tuple[str, Sequence[EndpointUse]]":
+    """The address of a run's model, and the URLs that its tools call."""
+    from ripstop.app.stores import open_engine
+
+    async with open_engine(settings) as engine:
+        run = (await engine.look(run_id)).run
+        return run.settings.base_url, engine.style(run).endpoints(engine.definition(run))
+
+
+def _list(options: Options, agreed: "list[Consent]") -> None:
+    """Show what the user has agreed to and, apart from that, what this project names."""
+    settings = options.settings()
+    refusals = _refusals(options, None)
+    if options.as_json:
+        return say_json({"agreed": _plain(agreed), "not_agreed": _plain([refusal.named for refusal in refusals])})
+    _show(options, agreed, "agreed", "You have not agreed to anything yet.")
+    for refusal in refusals:
+        say(f"{refusal.said}  Agree:  ripstop trust")
+    named = [settings.models.base_url] if settings.address_from else []
+    named += settings.tools.modules if settings.tools_from else ()
+    named += settings.project_servers
+    named += [settings.webhooks[name].url for name in settings.project_webhooks]
+    if not refusals and named:
+        file = settings.address_from or settings.tools_from or "This project's ripstop.toml"
+        say(f"{file} names {', '.join(named)}, which you have agreed to.")
+    elif not refusals:
+        say("This project names no address and no tools.")
+    return None
+
+
+def _plain(items: "list[Consent]") -> list[dict[str, str]]:
+    from msgspec import to_builtins
+
+    return [to_builtins(one) for one in items]
+
+
+def _show(options: Options, items: "list[Consent]", what: str, nothing: str) -> None:
+    """Print what was agreed or revoked; `nothing`: what to say if there are none."""
+    if options.as_json:
+        return say_json({what: _plain(items)})
+    if not items:
+        return say(nothing)
+    for one in items:
+        say(f"{what}  {one.kind}  {one.content}  ", (one.journal or one.project, "dim"))
+    return None

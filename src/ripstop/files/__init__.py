@@ -1,1 +1,0 @@
-"""Files of this machine: read with bounds, kept private, found in the places users expect."""

@@ -1,1 +1,0 @@
-"""Those who carry commands out: agents, tools. They import kernel and runtime, and one another's types only."""

@@ -1,1 +1,0 @@
-"""A board on disk: the plan, the history and the reports that people and their editors share with a run."""

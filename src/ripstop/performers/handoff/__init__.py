@@ -1,1 +1,0 @@
-"""Hand-off documents: text files in a folder that many processes, people and their editors share."""

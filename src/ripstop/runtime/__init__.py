@@ -1,1 +1,0 @@
-"""What moves runs: the engine, the worker, and the ports they need."""

@@ -1,1 +1,0 @@
-"""What an application does with a style, above engine and worker: one package per style."""

@@ -1,1 +1,0 @@
-"""Sessions of bots: what an application does with the conversation style."""

@@ -1,4 +1,0 @@
-"""`ripstop serve` and `ripstop web`: HTTP faces and a worker in one process, behind one door.
-
-Above the faces, because it puts them together; they do not know one another.
-"""

@@ -1,0 +1,332 @@
+"""A board as a run uses it: open it, check it after an agent's turn, write to it between turns.
+
+- A run knows the board by a digest of all its files. What differs from it was changed by somebody else.
+- Nothing is written to a board that differs: the differences are handed back, and count as known from then on. The only
+  exception are files of a killed attempt at the same command, which may be old or new (`bookkeeping.Pending`). If the
+  board was edited after such an attempt, what it had written is taken back first, so no entry is in the history twice.
+- Files are written in the order reports, plan, history: an entry in the history is about what is there already.
+- An editor can save at any moment. Each file is compared once more right before it is replaced.
+- The caller holds the board's locks.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from ripstop.engine.failpoints import failpoint
+from ripstop.engine.performers import Refused, TryAgain
+from ripstop.tools.shared_folder import PathMissing, opened
+
+from .bookkeeping import INDEX, KEPT, Bookkeeping, Pending
+from .contents import (
+    REPORTS,
+    Change,
+    Files,
+    as_data,
+    as_text,
+    changes,
+    check_memory_path,
+    check_report_path,
+    digest_of,
+    is_report_path,
+    read,
+    scan,
+    sha_of,
+)
+
+# What a run is told of a board's history when it begins, or when a person has edited the file.
+
+
+HEADER = "# Project History\n"
+ITERATION = r"^## Iteration (\d{1,9})\b"
+"""How the entry of an iteration begins, unless a style says otherwise."""
+TAIL = 200_000
+"""Characters."""
+MAX_DIGITS = 9
+_ENTRY = re.compile(r"^## ", re.MULTILINE)
+
+
+def past_of(text: str, pattern: str, tail: int) -> dict[str, Any]:
+    """The end of the history, how many entries come before it, and the highest iteration in all of it."""
+    try:
+        numbers = [found[1] for found in re.finditer(pattern, text, re.MULTILINE)]
+    except (re.error, IndexError) as error:
+        raise Refused(f"{pattern!r} cannot be used to find iterations: {error}.", "ours") from error
+    known = [int(number) for number in numbers if number and number.isdecimal() and len(number) <= MAX_DIGITS]
+    start = max(0, len(text) - max(0, tail))
+    if start:
+        entry = _ENTRY.search(text, start)
+        start = entry.start() if entry else start
+    return {
+        "history": text[start:],
+        "left_out": sum(found.start() < start for found in _ENTRY.finditer(text)),
+        "iteration": max(known, default=0),
+    }
+
+
+def appended(before: bytes | None, entry: str) -> bytes:
+    """The history with an entry behind it."""
+    old = HEADER.encode() if before is None else before
+    if not entry:
+        return old
+    return old + (b"" if not old or old.endswith(b"\n") else b"\n") + entry.encode()
+
+
+Result = TypeVar("Result")
+
+LOOKS, PAUSE = 10, 0.05
+"""How often we look at a board that changes while we do, and the seconds in between."""
+MAX_DIFFERENCES = 60_000
+"""Characters of all differences together."""
+
+
+class Wanted(Struct, frozen=True):
+    """What is to be written."""
+
+    digest: str
+    plan_text: str | None
+    append: str
+    reports: dict[str, str]
+    definition_files: tuple[str, ...]
+    """The files of the definition, and its folders with a slash behind them."""
+
+
+class DefinitionEdited(Exception):
+    """A person has edited the definition: read it again, then call with `accepted`."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(digest)
+        self.digest = digest
+
+
+class _ChangedMeanwhile(Exception):
+    """A file is not what it was a moment ago."""
+
+
+class BoardFiles:
+    def __init__(self, root: Path, plan: str, history: str, pattern: str, tail: int) -> None:
+        check_memory_path(plan)
+        check_memory_path(history)
+        if plan == history:
+            raise Refused(f"{plan!r} cannot be the plan and the history.", "definition")
+        self.root = root
+        self._plan = plan
+        self._history = history
+        self._pattern = pattern
+        self._tail = tail
+        self._book = Bookkeeping(root, history)
+
+    def prepare(self) -> None:
+        """Make the folder of our notes, where the locks are."""
+        self._book.prepare()
+
+    def open(self) -> dict[str, Any]:
+        """The board as it is, which the run knows from now on."""
+        return self._settled(self._open)
+
+    def check(self, digest: str, own: str) -> dict[str, Any]:
+        """What was changed since the digest; `own`: the report of the agent that has worked, empty for none."""
+        if own:
+            check_report_path(own)
+        return self._settled(lambda: self._check(digest, own))
+
+    def write(self, key: str, wanted: Wanted, accepted: str) -> dict[str, Any]:
+        """Write, or hand back what was edited.
+
+        Args:
+            key: Of the command: the same for every attempt at it.
+            accepted: The digest of a board whose definition was read again.
+
+        Raises:
+            DefinitionEdited: One of the definition's files was edited.
+        """
+        for path in wanted.reports:
+            check_report_path(path)
+        return self._settled(lambda: self._write(key, wanted, accepted))
+
+    # Opening and checking
+
+    def _open(self) -> dict[str, Any]:
+        self._existing_plan(scan(self.root))
+        with opened(self.root, (REPORTS,), create=True):
+            pass
+        if read(self.root, self._history) is None:
+            self._book.replace(self._history, HEADER.encode())
+        now = scan(self.root)
+        plan, past = self._text(self._existing_plan(now), now), self._past(now)
+        self._take(now, None)
+        return {"digest": digest_of(now), "plan": plan, **past}
+
+    def _check(self, digest: str, own: str) -> dict[str, Any]:
+        now = scan(self.root)
+        known = self._known(digest, now)
+        if known is None:
+            return {"changed": [_LOST], "report": None, "digest": None}
+        found = changes(known, now)
+        changed = [one for one in found if one.path != own]
+        is_written = own in now and now[own] != known.get(own)
+        report = self._text(own, now) if is_written else None
+        if found and not changed:
+            self._take(now, known)
+        return {
+            "changed": self._shown(changed, known),
+            "report": report,
+            "digest": None if changed else digest_of(now),
+        }
+
+    # Writing
+
+    def _write(self, key: str, wanted: Wanted, accepted: str) -> dict[str, Any]:
+        now, pending = scan(self.root), self._pending(key)
+        known = _before(pending, now)
+        if digest_of(known) != wanted.digest:
+            return self._edited(pending, wanted, accepted)
+        todo = self._todo(wanted, now, pending)
+        if todo and not pending.key:
+            files = {path: (now.get(path, ""), sha_of(data)) for path, data in todo.items()}
+            length = len(read(self.root, self._history) or b"")
+            self._book.announce(Pending(key, files, length))
+        for number, (path, data) in enumerate(todo.items()):
+            if number:
+                failpoint("board.between_files")
+            self._check_unchanged(path, now)
+            self._book.replace(path, data)
+        after = {**now, **{path: sha_of(data) for path, data in todo.items()}}
+        if after != known:
+            self._take(after, known)
+            failpoint("board.after_write")
+        return {"edited": [], "digest": digest_of(after), "plan": None, "history": None}
+
+    def _pending(self, key: str) -> Pending:
+        """What a killed attempt noted; nothing if the note names a file that we never write, so it is not ours."""
+        pending = self._book.pending(key)
+        is_ours = all(path in (self._plan, self._history) or is_report_path(path) for path in pending.files)
+        return pending if is_ours else Pending()
+
+    def _todo(self, wanted: Wanted, now: Files, pending: Pending) -> dict[str, bytes]:
+        """The files that are to be written still, in order."""
+        texts = dict(wanted.reports)
+        if wanted.plan_text is not None:
+            texts[self._plan] = wanted.plan_text
+        data = {path: as_data(path, text) for path, text in texts.items()}
+        is_appended = self._history in pending.files and now.get(self._history) == pending.files[self._history][1]
+        if wanted.append and not is_appended:
+            as_data(self._history, wanted.append)
+            old = self._bytes(self._history, now) if self._history in now else None
+            whole = appended(old, wanted.append)
+            data[self._history] = as_data(self._history, as_text(self._history, whole))
+        return {path: one for path, one in data.items() if sha_of(one) != now.get(path)}
+
+    def _edited(self, pending: Pending, wanted: Wanted, accepted: str) -> dict[str, Any]:
+        self._take_back(pending, wanted.append)
+        now = scan(self.root)
+        known = self._known(wanted.digest, now)
+        found = [] if known is None else changes(known, _before(pending, now))
+        paths = {one.path for one in found}
+        self._existing_plan(now)
+        definition_edited = known is None or any(path.startswith(wanted.definition_files) for path in paths)
+        if definition_edited and digest_of(now) != accepted:
+            raise DefinitionEdited(digest_of(now))
+        edited = [_LOST] if known is None else self._shown(found, known)
+        plan = self._text(self._plan, now) if known is None or self._plan in paths else None
+        past = self._past(now) if known is None or self._history in paths else None
+        self._take(now, known)
+        return {"edited": edited, "digest": digest_of(now), "plan": plan, "history": past}
+
+    def _take_back(self, pending: Pending, entry: str) -> None:
+        """Undo what a killed attempt has written, where nobody has edited it since."""
+        for path, (old, new) in pending.files.items():
+            data = read(self.root, path)
+            if data is None:
+                continue
+            if path == self._history and old:
+                before, after = data[: pending.history_bytes], data[pending.history_bytes :]
+                ours = appended(before, entry)[len(before) :]
+                if sha_of(before) == old and after.startswith(ours):
+                    self._book.replace(path, before + after[len(ours) :])
+            elif sha_of(data) == new and not old:
+                self._book.remove(path)
+            elif sha_of(data) == new and (kept := self._book.kept(old)) is not None:
+                self._book.replace(path, kept)
+
+    # Parts
+
+    def _settled(self, work: Callable[[], Result]) -> Result:
+        for _ in range(LOOKS):
+            try:
+                return work()
+            except _ChangedMeanwhile:
+                time.sleep(PAUSE)
+        raise TryAgain(f"The board {str(self.root)!r} is being edited all the time.")
+
+    def _known(self, digest: str, now: Files) -> Files | None:
+        return now if digest_of(now) == digest else self._book.known_by(digest)
+
+    def _existing_plan(self, now: Files) -> str:
+        if self._plan not in now:
+            raise PathMissing(f"There is no plan {str(self.root / self._plan)!r}. Put it back, or name another.")
+        return self._plan
+
+    def _past(self, now: Files) -> dict[str, Any]:
+        text = self._text(self._history, now) if self._history in now else ""
+        return past_of(text, self._pattern, self._tail)
+
+    def _bytes(self, path: str, now: Files) -> bytes:
+        data = read(self.root, path)
+        if data is None or sha_of(data) != now[path]:
+            raise _ChangedMeanwhile
+        return data
+
+    def _text(self, path: str, now: Files) -> str:
+        return as_text(path, self._bytes(path, now))
+
+    def _check_unchanged(self, path: str, now: Files) -> None:
+        data = read(self.root, path)
+        if (sha_of(data) if data is not None else "") != now.get(path, ""):
+            raise _ChangedMeanwhile
+
+    def _shown(self, found: list[Change], known: Files) -> list[dict[str, str]]:
+        listed, left = [], MAX_DIFFERENCES
+        for one in found:
+            difference = ""
+            if left > 0:
+                with suppress(Refused):  # too large to be read as text, so there is no difference to show
+                    data = None if one.what == "deleted" else read(self.root, one.path)
+                    difference = self._book.difference(one, known.get(one.path, ""), data)
+            left -= len(difference)
+            listed.append({"path": one.path, "what": one.what, "diff": difference})
+        return listed
+
+    def _take(self, now: Files, known: Files | None) -> None:
+        """Take the files as known: keep copies of those that are not kept yet."""
+        for path in now:
+            if known is None or known.get(path) != now[path]:
+                with suppress(Refused):  # too large to be kept
+                    data = read(self.root, path)
+                    if data is not None:
+                        self._book.keep(path, data)
+        self._book.take(now, known)
+
+
+_LOST = {
+    "path": "/".join((*KEPT, INDEX)),
+    "what": "changed",
+    "diff": "(it is not known any more what the board was like, so any of its files may have changed)",
+}
+
+
+def _before(pending: Pending, now: Files) -> dict[str, str]:
+    """The files as they were before the killed attempt, apart from those that somebody has edited since."""
+    files = dict(now)
+    for path, (old, new) in pending.files.items():
+        if now.get(path, "") in (old, new):
+            if old:
+                files[path] = old
+            else:
+                files.pop(path, None)
+    return files

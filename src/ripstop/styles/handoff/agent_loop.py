@@ -1,0 +1,168 @@
+"""Letting agents work on the documents they own, while `docs watch` runs.
+
+In every round the workflows come first and the inbox second. A round begins when something has changed in the
+folder; the slow sweep is only a safety net. A file that cannot be read is read again as soon as it is clear that
+it is not being written. Agents work side by side, one document each.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
+from pathlib import Path
+
+from msgspec import Struct
+
+from ripstop.app.application import now
+from ripstop.engine.performers import Refused, TryAgain
+from ripstop.kernel.errors import RunHasEnded
+from ripstop.kernel.run import Run
+
+from .definition import Role
+from .document_view import DocumentView, Trouble
+from .events import Assignment, WorkRequested
+from .file_events import changes
+from .folder import INBOX, WORKFLOWS
+from .inbox import Mailroom, letters
+from .reconcile import settles
+from .service import HandoffService
+from .state import FINAL, HandoffState, asked_of
+
+
+class Mail(Struct, frozen=True):
+    """A message was handled."""
+
+    agent: str
+    file: str
+    became: str
+
+
+SHORTLY = 0.2
+"""Seconds."""
+
+
+def _names(changed: set[Path]) -> set[str] | None:
+    """The files of documents that have changed; none: look at everything."""
+    return {path.name for path in changed if path.parent.name == WORKFLOWS} if changed else None
+
+
+class Watch:
+    def __init__(
+        self, documents: HandoffService, roles: dict[str, Role], tell: Callable[[Mail], None], sweep: float = 30.0
+    ) -> None:
+        self._documents = documents
+        self._roles = roles
+        self._tell = tell
+        self._sweep = sweep
+        self._stuck: set[Mail] = set()
+        """Messages that cannot be put away; each is reported once."""
+
+    async def for_ever(self) -> None:
+        """Until this task is cancelled."""
+        async with aclosing(self._changes()) as told:
+            async for names in told:
+                try:
+                    await self._round(names)
+                except (Refused, TryAgain) as problem:  # the folder itself; it may come back
+                    self._documents.tell(Trouble(WORKFLOWS, str(problem)))
+
+    async def once(self) -> None:
+        """Until nothing is left that an agent could do. What changes meanwhile is noticed, too."""
+        worker = self._documents.app.worker
+        async with aclosing(self._changes()) as told:
+            upcoming = asyncio.ensure_future(anext(told))
+            try:
+                while True:
+                    idle = asyncio.ensure_future(worker.idle())
+                    await asyncio.wait([upcoming, idle], return_when=asyncio.FIRST_COMPLETED)
+                    at_rest, changed = idle.done(), upcoming.done()
+                    idle.cancel()
+                    works = await self._round(None if at_rest else upcoming.result())
+                    if changed:
+                        upcoming = asyncio.ensure_future(anext(told))
+                    if at_rest and not works and not worker.busy:
+                        return
+                    if at_rest:
+                        await asyncio.sleep(SHORTLY)  # another process may be working on it
+            finally:
+                upcoming.cancel()
+                await asyncio.wait([upcoming])
+
+    async def _changes(self) -> AsyncGenerator[set[str] | None, None]:
+        """The files of documents to look at, each time there are some; none: all of them."""
+        root = self._documents.folder.root
+        async with aclosing(changes([root / WORKFLOWS, root / INBOX], self._sweep)) as told:
+            upcoming = asyncio.ensure_future(anext(told))
+            try:
+                while True:
+                    await asyncio.wait([upcoming], timeout=self._until_settled())
+                    if upcoming.done():
+                        names = _names(upcoming.result())
+                        upcoming = asyncio.ensure_future(anext(told))
+                        yield names
+                    else:
+                        yield set(self._documents.unsettled)
+            finally:
+                upcoming.cancel()
+                await asyncio.wait([upcoming])
+
+    def _until_settled(self) -> float | None:
+        """Seconds until a file that could not be read is to be read again; `None` if there is no such file."""
+        due = min(self._documents.unsettled.values(), default=None)
+        return None if due is None else max(0.0, (due - now()) / 1_000_000)
+
+    async def _round(self, names: Collection[str] | None) -> bool:
+        """Give everybody what they can work on; returns whether anybody works."""
+        documents = await self._documents.take_stock(names)
+        working = [await self._give(document) for document in documents]
+        handled = await self._open_mail()
+        return any(working) or handled or bool(self._documents.unsettled)
+
+    async def _give(self, document: DocumentView) -> bool:
+        """Whether an agent works on the document, now that it was asked to."""
+        role = self._roles.get(document.paper.owner)
+        if role is None or document.paper.status in FINAL:
+            return False
+        run = await self._documents.state(document.run)
+        asked = {asked_of(opened.command) for opened in run.open.values()}
+        if "person" in asked:
+            return False
+        if "agent" in asked:
+            return True
+        try:
+            wanted = WorkRequested(agent=role.name, assignment=self._assignment(run, role))
+            await self._documents.app.engine.tell_fact(document.run, wanted)
+        except RunHasEnded:
+            return False
+        return True
+
+    def _assignment(self, run: Run[HandoffState], role: Role) -> Assignment | None:
+        """How the role works, if the journal of this document does not say so yet."""
+        assignment = Assignment(role.prompt, role.model, tuple(self._roles))
+        return None if run.state.assignment(role.name) == assignment else assignment
+
+    def strangers(self, documents: Collection[DocumentView]) -> list[DocumentView]:
+        """Documents that wait for an owner who is not a role here."""
+        return [d for d in documents if d.paper.status not in FINAL and d.paper.owner not in self._roles]
+
+    async def _open_mail(self) -> bool:
+        handled = False
+        try:
+            found = await letters(self._documents)
+        except (Refused, TryAgain) as problem:
+            self._documents.tell(Trouble(INBOX, str(problem)))
+            return False
+        room = Mailroom(self._documents)
+        for letter in found:
+            if letter.agent not in self._roles:
+                continue
+            if letter.message is None and (due := settles(letter.mtime)):  # it may still be being written
+                self._documents.unsettled[f"{INBOX}/{letter.agent}/{letter.file}"] = due
+                continue
+            became, away = await room.handle(letter)
+            mail = Mail(letter.agent, letter.file, became)
+            if away or mail not in self._stuck:
+                self._tell(mail)
+            if not away:
+                self._stuck.add(mail)
+            handled = handled or away
+        return handled

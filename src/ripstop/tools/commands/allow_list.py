@@ -1,0 +1,175 @@
+"""Which programs agents may run. The list helps agents to the right tool; the sandbox is what protects.
+
+An interpreter on the list can run anything, in the sandbox. So the list is short of what has no place in a project's
+work (shells, deleting, signals, the system's own tools), and a refusal says what to use instead.
+
+- A program is named, not given by a path: it is looked for in fixed folders, none of which is in the project.
+- The exceptions are programs that the project has installed for itself: `.venv/bin/NAME` and `node_modules/.bin/NAME`.
+- The name of the program is compared, nothing else: `npm run format` and `git log --grep rm` are what they are.
+"""
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+from msgspec import Struct
+
+from ripstop.engine.performers import Refused
+
+ALLOWED = (
+    # languages, and what builds and tests in them
+    *("python", "python3", "pytest", "ruff", "mypy", "black", "node", "npm", "npx", "tsc", "eslint", "prettier"),
+    *(
+        "deno",
+        "bun",
+        "yarn",
+        "pnpm",
+        "cargo",
+        "rustc",
+        "go",
+        "gofmt",
+        "java",
+        "javac",
+        "mvn",
+        "gradle",
+        "make",
+        "cmake",
+    ),
+    *("ninja", "gcc", "g++", "cc", "c++", "clang", "ruby", "rake", "bundle", "perl", "php", "composer", "dotnet"),
+    *("lua", "Rscript", "ghc", "cabal", "stack", "elixir", "mix", "swift", "tox", "nox", "uv", "poetry"),
+    # the history, as far as it is read
+    "git",
+    # looking at files
+    *("ls", "cat", "head", "tail", "wc", "grep", "egrep", "fgrep", "rg", "find", "tree", "file", "stat", "du"),
+    *("diff", "cmp", "sort", "uniq", "cut", "tr", "nl", "od", "xxd", "awk", "sed", "jq", "echo", "printf", "pwd"),
+    *("true", "false", "test", "date", "basename", "dirname", "realpath", "sha256sum", "md5sum", "which", "env"),
+    # making files
+    *("mkdir", "touch", "cp", "mv", "tar", "gzip", "gunzip", "zip", "unzip", "patch"),
+)
+PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+INSTALLED = (".venv/bin", "venv/bin", "node_modules/.bin")
+"""Folders in the workspace whose programs a path can name."""
+MAX_WORDS = 1000
+MAX_CHARACTERS = 100_000
+"""Of all words together; the kernel allows 128 KiB for one."""
+
+_NEVER = {
+    **dict.fromkeys(("rm", "rmdir", "unlink", "shred"), "To replace a file, use write_file; files are not deleted."),
+    **dict.fromkeys(
+        ("sh", "bash", "dash", "zsh", "fish", "ksh", "csh", "tcsh", "busybox", "toybox", "pwsh", "eval", "exec", "cmd"),
+        "There is no shell: name the program and its arguments, and call run_command once for each.",
+    ),
+    **dict.fromkeys(
+        ("kill", "pkill", "killall", "skill", "xkill", "fuser"), "What a command starts ends with the command itself."
+    ),
+    **dict.fromkeys(
+        ("sudo", "su", "doas", "pkexec", "runuser", "setpriv", "chroot", "unshare", "nsenter", "bwrap"),
+        "Commands run with the rights that they have.",
+    ),
+    **dict.fromkeys(
+        ("curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp"),
+        "Commands have no network.",
+    ),
+    **dict.fromkeys(
+        ("nohup", "setsid", "disown", "at", "batch", "crontab", "systemd-run", "screen", "tmux", "daemonize"),
+        "A command ends before its time limit, and nothing goes on after it.",
+    ),
+    **dict.fromkeys(("vi", "vim", "nano", "emacs", "ed", "ex"), "To change a file, use edit_file or write_file."),
+}
+"""Why a program is not allowed, where something better can be said than which ones are."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+
+
+class CommandRules(Struct, frozen=True, kw_only=True):
+    """What a user's settings say about commands (`[commands]`)."""
+
+    allowed: tuple[str, ...] = ALLOWED
+    seconds: float = 120.0
+    """The time limit where a call names none, and the longest that a call can name."""
+    read: tuple[str, ...] = ()
+    """More folders that commands can read; programs are looked for in their `bin`."""
+    unconfined: bool = False
+    """Whether commands run without a sandbox where there is none."""
+
+
+def program(command: list[str], rules: CommandRules, folder: Path, workspace: Path) -> str:
+    """The file of the program that a command names. Raises `Refused`.
+
+    `folder`: where the command is run; `workspace`: the folder of the agent, or of all agents.
+    """
+    check_words(command)
+    named = command[0]
+    if "/" in named:
+        return _installed(named, folder, workspace)
+    if named not in rules.allowed:
+        raise _not_allowed(named, rules)
+    for place in search_path(rules):
+        found = os.path.join(place, named)
+        if os.path.isfile(found) and os.access(found, os.X_OK):
+            return found
+    raise Refused(
+        f"The program {named!r} is allowed, but not installed in {', '.join(search_path(rules))}. A program of the "
+        f"project is named by its path: {INSTALLED[0]}/{named} or {INSTALLED[-1]}/{named}.",
+        "agent",
+    )
+
+
+def search_path(rules: CommandRules) -> list[str]:
+    """The folders in which programs are looked for."""
+    more = [str(Path(folder).expanduser() / "bin") for folder in rules.read]
+    return [*PATH, *more]
+
+
+def as_list(command: object) -> Refused | None:
+    """What to say about a command that is one text, not a list of words; nothing if it is a list."""
+    if not isinstance(command, str):
+        return None
+    try:
+        words = shlex.split(command[:200])
+    except ValueError:
+        words = command[:200].split()
+    return Refused(
+        f"`command` is a list of words: the program, then each argument; there is no shell. Write {words!r} instead.",
+        "agent",
+    )
+
+
+def check_words(command: list[str]) -> None:
+    """Raise `Refused` for a command that no program could be started with."""
+    if not command or not command[0].strip():
+        raise Refused("`command` is empty. Name a program and its arguments, such as ['python3', 'x.py'].", "agent")
+    if len(command) > MAX_WORDS or sum(map(len, command)) > MAX_CHARACTERS:
+        raise Refused(f"`command` is too long: at most {MAX_WORDS} words, {MAX_CHARACTERS} characters.", "agent")
+    if any("\0" in word for word in command):
+        raise Refused("`command` has a NUL character in it, which no argument can have.", "agent")
+    try:
+        "".join(command).encode()
+    except UnicodeEncodeError as error:
+        raise Refused("`command` has a character in it that is not Unicode.", "agent") from error
+
+
+def _installed(named: str, folder: Path, workspace: Path) -> str:
+    """A program that the project has installed for itself."""
+    parts = named.split("/")
+    places = [place for place in INSTALLED if tuple(Path(named).parts[:-1])[-2:] == Path(place).parts]
+    if named.startswith("/") or ".." in parts or not places or not _NAME.fullmatch(parts[-1]):
+        raise Refused(
+            f"The program {named[:100]!r} is given by a path. Name a program that is installed (such as 'python3'), or "
+            f"one of the project's own: {', '.join(f'{place}/NAME' for place in INSTALLED)}. A script of yours is run "
+            "by its interpreter: ['python3', 'script.py'].",
+            "agent",
+        )
+    if parts[-1] in _NEVER:
+        raise Refused(f"{parts[-1]!r} is not allowed. {_NEVER[parts[-1]]}", "agent")
+    found = folder / named
+    if workspace not in found.parents or not found.is_file():
+        raise Refused(f"There is no program {named!r} in the folder of the command.", "agent")
+    return str(found)
+
+
+def _not_allowed(named: str, rules: CommandRules) -> Refused:
+    instead = _NEVER.get(named, "")
+    allowed = ", ".join(sorted(rules.allowed, key=str.casefold))
+    return Refused(f"{named[:100]!r} is not allowed. {instead + ' ' if instead else ''}Allowed: {allowed}.", "agent")
