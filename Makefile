@@ -9,7 +9,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-web lint format bench crash soak-families soak-docs soak-commands soak-boards soak-projects soak-chats soak-web soak-server pictures fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean
+.PHONY: help demo test test-long test-web lint format bench crash soak-families soak-docs soak-commands soak-races soak-boards soak-projects soak-chats soak-web soak-server pictures architecture fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean soak-lies soak-trust soak-restore soak-deployments
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ test-web: $(READY) ## Run the tests of the web desk in a real browser (needs chr
 pictures: $(READY) ## Take the pictures of the README and of every page of the web desk (needs chromium)
 	@$(BIN)/python -m tests.web.pictures
 
+architecture: $(READY) ## Draw docs/architecture.svg from the imports of the source
+	@$(BIN)/python -m tests.harness.architecture
+
 lint: $(READY) ## ruff, mypy --strict and import-linter
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -68,11 +71,27 @@ soak-docs: $(READY) ## 50 processes, 100,000 updates of one folder of documents,
 soak-commands: $(READY) ## About 1,000 attacks by commands of agents, under bubblewrap and under Landlock
 	@$(BIN)/python -m tests.harness.command_attacks --sandbox bubblewrap --sandbox landlock
 
+MINUTES ?= 10
+soak-races: $(READY) ## Exchange folders for links while commands run, 10 minutes under each sandbox (MINUTES=…)
+	@$(BIN)/python -m tests.harness.command_race --minutes $(MINUTES) --sandbox bubblewrap --sandbox landlock
+
+soak-lies: $(READY) ## 55 lies of agents on boards and in a delivery: none may end as a success
+	@$(BIN)/python -m tests.harness.lies
+
+soak-trust: $(READY) ## Tricks of a cloned folder: journal, token, settings, project, board; nothing is performed or adopted
+	@$(BIN)/python -m tests.harness.trust_tricks
+
+soak-restore: $(READY) ## Pay 50 times, back up in the middle, go on, restore: what may have happened is asked, nothing is paid twice
+	@$(BIN)/python -m tests.harness.restore_soak --runs 50 --rounds 3
+
 soak-boards: $(READY) ## Kill runs on boards at every fail-point and 500 times at random; the boards must be the same
 	@$(BIN)/python -m tests.harness.board_crash --kills 500
 
 soak-projects: $(READY) ## Kill deliveries at every fail-point and 500 times at random; their files must be the same
 	@$(BIN)/python -m tests.harness.project_crash --kills 500
+
+soak-deployments: $(READY) ## Stop a worker under load with SIGTERM and start a new one, 300 times; no call may be in doubt
+	@$(BIN)/python -m tests.harness.deployments --deployments 300
 
 soak-chats: $(READY) ## Kill a server of bots under load, over HTTP: at every fail-point and 1,000 times at random
 	@$(BIN)/python -m tests.harness.conversation_crash --kills 1000

@@ -54,7 +54,7 @@ def main() -> None:
 async def _take_in(root: Path) -> None:
     async with App(Settings(store=f"sqlite:{root / '.ripstop' / 'journal.db'}")) as app:
         app.worker.only = ""
-        await HandoffService(app, root, print).take_stock()
+        await HandoffService(app, root, print).reconcile()
 
 
 def _timed(root: Path, *arguments: str) -> float:

@@ -57,8 +57,8 @@ async def fill(journal: Journal, waiting: int) -> None:
 class Steps:
     """A run that goes on: every step is an answer and the next command, as a worker appends them."""
 
-    def __init__(self, journal: Journal, holder: int) -> None:
-        self._journal, self._holder = journal, holder
+    def __init__(self, journal: Journal, worker_id: int) -> None:
+        self._journal, self._holder = journal, worker_id
         self._now = NOW + 3_600_000_000
         self._run, self._asked = 0, 0
         self._scribe = Scribe()
@@ -67,7 +67,7 @@ class Steps:
         """Seconds per answer with the next command, per look for work, and per question when the next is due."""
         self._run += 1
         name = f"busy-{self._run}"
-        start = self._scribe.start(name, AGENT, at=self._now, holder=self._holder, begun=(2,))
+        start = self._scribe.start(name, AGENT, at=self._now, worker_id=self._holder, begun=(2,))
         await self._journal.append(start)
         entries = [self._step(name, 2 * number) for number in range(1, STEPS + 1)]
         taken = {"append": 0.0, "claim": 0.0, "next due": 0.0, "all three": 0.0, "all three, wall": 0.0}
@@ -88,7 +88,7 @@ class Steps:
         events = (Answered(to=number, answer=REPLY), Asked(command=AGENT))
         fence, begun = (number, self._holder), (number + 2,)
         return self._scribe.entry(
-            name, *events, after=number, at=self._now, holder=self._holder, begun=begun, fence=fence
+            name, *events, after=number, at=self._now, worker_id=self._holder, begun=begun, fence=fence
         )
 
 

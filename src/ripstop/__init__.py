@@ -1,6 +1,8 @@
 """ripstop: run teams of AI agents so that nothing tears.
 
-The names below are the public ones; everything else is free to change.
+The names below are for users, and for authors of tools. Beside them are public: `ripstop.events` for those who follow
+runs, `ripstop.style_api` and `ripstop.store_api` for authors of styles and stores, and `ripstop.testing`. Everything
+else is free to change.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,8 @@ _WHERE = {
     "App": "ripstop.app.application",
     "run_sync": "ripstop.app.run_sync",
     "RunResult": "ripstop.app.run_sync",
+    "CheckedStart": "ripstop.app.start",
+    "ResumedRun": "ripstop.app.resume",
     "open_engine": "ripstop.app.stores",
     "Settings": "ripstop.app.settings.settings_file",
     "read_settings": "ripstop.app.settings.settings_file",
@@ -41,8 +45,8 @@ _WHERE = {
     "Refused": "ripstop.engine.performers",
     "TryAgain": "ripstop.engine.performers",
     # Styles
-    "Plugin": "ripstop.app.plugins",
-    "PluginCommand": "ripstop.app.plugins",
+    "Plugin": "ripstop.app.plugin",
+    "PluginCommand": "ripstop.app.plugin",
     "Plugins": "ripstop.app.plugins",
     "BUILT_IN": "ripstop.app.plugins",
     "Style": "ripstop.kernel.style",
@@ -60,22 +64,35 @@ _WHERE = {
     "UsageError": "ripstop.kernel.errors",
     "DefinitionError": "ripstop.kernel.errors",
     "JournalError": "ripstop.kernel.errors",
+    "RunNotFound": "ripstop.kernel.errors",
+    "RunHasEnded": "ripstop.kernel.errors",
+    "RunAlreadyStarted": "ripstop.kernel.errors",
+    "AlreadyAnswered": "ripstop.kernel.errors",
+    "JournalNotFound": "ripstop.kernel.errors",
+    "RunDamaged": "ripstop.kernel.errors",
+    "UntrustedFolder": "ripstop.kernel.errors",
+    "NotTrusted": "ripstop.app.trust",
+    "ForeignJournal": "ripstop.app.journal_trust",
 }
 
 __all__ = ["__version__", *_WHERE]
 
 if TYPE_CHECKING:
     from ripstop.app.application import App as App
+    from ripstop.app.journal_trust import ForeignJournal as ForeignJournal
     from ripstop.app.plugin import Plugin as Plugin
     from ripstop.app.plugin import PluginCommand as PluginCommand
     from ripstop.app.plugins import BUILT_IN as BUILT_IN
     from ripstop.app.plugins import Plugins as Plugins
     from ripstop.app.plugins import find as find
+    from ripstop.app.resume import ResumedRun as ResumedRun
     from ripstop.app.run_sync import RunResult as RunResult
     from ripstop.app.run_sync import run_sync as run_sync
     from ripstop.app.settings.settings_file import Settings as Settings
     from ripstop.app.settings.settings_file import read_settings as read_settings
+    from ripstop.app.start import CheckedStart as CheckedStart
     from ripstop.app.stores import open_engine as open_engine
+    from ripstop.app.trust import NotTrusted as NotTrusted
     from ripstop.definitions.loading import Workflow as Workflow
     from ripstop.engine.engine import Attachment as Attachment
     from ripstop.engine.engine import Engine as Engine
@@ -98,9 +115,16 @@ if TYPE_CHECKING:
     from ripstop.engine.ports import Tree as Tree
     from ripstop.kernel.effects import Limits as Limits
     from ripstop.kernel.effects import Usage as Usage
+    from ripstop.kernel.errors import AlreadyAnswered as AlreadyAnswered
     from ripstop.kernel.errors import DefinitionError as DefinitionError
     from ripstop.kernel.errors import JournalError as JournalError
+    from ripstop.kernel.errors import JournalNotFound as JournalNotFound
     from ripstop.kernel.errors import RipstopError as RipstopError
+    from ripstop.kernel.errors import RunAlreadyStarted as RunAlreadyStarted
+    from ripstop.kernel.errors import RunDamaged as RunDamaged
+    from ripstop.kernel.errors import RunHasEnded as RunHasEnded
+    from ripstop.kernel.errors import RunNotFound as RunNotFound
+    from ripstop.kernel.errors import UntrustedFolder as UntrustedFolder
     from ripstop.kernel.errors import UsageError as UsageError
     from ripstop.kernel.events import Record as Record
     from ripstop.kernel.run import Run as Run
@@ -111,16 +135,16 @@ if TYPE_CHECKING:
     from ripstop.tools.toolbox import ToolContext as ToolContext
     from ripstop.tools.toolbox import tool as tool
 
+if not TYPE_CHECKING:  # for a type checker there are the names above, and no others
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that `import ripstop` costs next to nothing."""
-    if name not in _WHERE:
-        raise AttributeError(f"module 'ripstop' has no attribute {name!r}")
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used, so that `import ripstop` costs next to nothing."""
+        if name not in _WHERE:
+            raise AttributeError(f"module 'ripstop' has no attribute {name!r}")
+        from importlib import import_module
 
-    return getattr(import_module(_WHERE[name]), name)
+        return getattr(import_module(_WHERE[name]), name)
 
-
-def __dir__() -> list[str]:
-    """All public names, imported or not."""
-    return sorted({*globals(), *__all__})
+    def __dir__() -> list[str]:
+        """All public names, imported or not."""
+        return sorted({*globals(), *__all__})

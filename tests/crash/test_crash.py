@@ -30,7 +30,7 @@ def test_a_fail_point_that_is_never_reached_is_a_failure(tmp_path: Path) -> None
 
 
 def test_refuses_a_fail_point_that_does_not_exist() -> None:
-    command = [sys.executable, "-c", "import ripstop.runtime.failpoints"]
+    command = [sys.executable, "-c", "import ripstop.engine.failpoints"]
     ended = subprocess.run(command, env={"RIPSTOP_FAILPOINT": "sqlite.nowhere"}, capture_output=True, text=True)
     assert ended.returncode == 1
     assert "'sqlite.nowhere'; known are engine.before_append" in ended.stderr

@@ -13,9 +13,9 @@ import pytest
 from ripstop.app.application import App
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import Answered
-from ripstop.testing.journal_entries import command
-from tests.faces.test_tools_command import WORKFLOW
-from tests.performers.tools.mcp.served import HARNESS
+from ripstop.testing.commands import command
+from tests.faces.cli.test_tools_command import WORKFLOW
+from tests.tools.mcp.served import HARNESS
 
 SCRIPT = [
     {"calls": [{"tool": "shop__order", "args": {"article": "ink"}}]},

@@ -197,7 +197,7 @@ def test_a_reason_names_where_its_transition_is_written(tmp_path: Path) -> None:
     before = story.run
     assert before is not None
     answered, finished, *_ = story.when(AgentReplied(text='{"content": "", "decisions": {"done": true}}')).events
-    reasons = KIT.style.explain(KIT.style.evolve(before.state, before.length + 1, answered), finished).reasons
+    reasons = KIT.style.view.explain(KIT.style.evolve(before.state, before.length + 1, answered), finished).reasons
     assert [(one.text, one.source) for one in reasons] == [
         ("to two if done", "workflow.yaml:17:9"),
         ("to one if NOT done", "workflow.yaml:19:9"),

@@ -6,13 +6,14 @@ python -m tests.harness.board_crash --kills 500
 import json
 from pathlib import Path
 
-from ripstop.engine.failpoints import BOARD_FAILPOINTS, FAILPOINTS
+from ripstop.engine.failpoints import FAILPOINTS
+from ripstop.styles.blackboard.plugin import PLUGIN
 from tests.harness.killed_runs import found_in, main, masked
 
 ITERATIONS = 12
 UNREACHED = ("messages.", "worker.before_doubt")
 """How the fail-points begin that no run of this board gets to."""
-POINTS = tuple(name for name in FAILPOINTS + BOARD_FAILPOINTS if not name.startswith(UNREACHED))
+POINTS = tuple(name for name in FAILPOINTS + PLUGIN.failpoints if not name.startswith(UNREACHED))
 
 POLICY = {
     "report_rules": {

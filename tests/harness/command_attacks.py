@@ -27,13 +27,13 @@ from ripstop.engine.performers import Refused
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import RunSettings
 from ripstop.tools.commands.allow_list import CommandRules
-from ripstop.tools.commands.runner import CommandRunner
+from ripstop.tools.commands.runner import SandboxedPrograms
 from ripstop.tools.commands.sandbox import Sandboxes, find_sandboxes
 from ripstop.tools.toolbox import Toolbox
 from ripstop.tools.workspace_tools import FileTools
 from tests.harness.command_attack import Attack
 from tests.harness.command_attack_table import PROTECTED, attacks
-from tests.performers.requests import tool_request
+from tests.tools.tool_requests import tool_request
 
 SECRET = "canary-7f3a9c51"
 TOLD = "ESCAPED"
@@ -74,10 +74,21 @@ class World:
         stack.enter_context(_listening(self, socket.AF_UNIX, str(base / "run.sock")))
         stack.enter_context(_listening(self, socket.AF_UNIX, f"\0{base.name}"))
         # SIGURG does nothing to other programs, so it can be sent to all processes at once
-        code = "import signal, sys, time; signal.signal(signal.SIGURG, lambda *_: sys.exit()); time.sleep(100000)"
-        self.victim = subprocess.Popen([sys.executable, "-c", code], env={"SECRET_KEY": SECRET}, start_new_session=True)
-        stack.callback(self.victim.wait)
+        code = (
+            "import signal, sys, time; signal.signal(signal.SIGURG, lambda *_: sys.exit()); "
+            "print(flush=True); time.sleep(100000)"
+        )
+        self.victim = stack.enter_context(
+            subprocess.Popen(
+                [sys.executable, "-c", code],
+                env={"SECRET_KEY": SECRET},
+                start_new_session=True,
+                stdout=subprocess.PIPE,
+            )
+        )
         stack.callback(self.victim.kill)
+        assert self.victim.stdout
+        self.victim.stdout.readline()  # before that, it would change by itself
         self._before = self._outside()
 
     def _make_template(self) -> None:
@@ -156,7 +167,7 @@ class World:
         if os.path.exists(f"{victim}/limits"):
             nice = os.getpriority(os.PRIO_PROCESS, self.victim.pid)
             state = (Path(f"{victim}/limits").read_text(), Path(f"{victim}/oom_score_adj").read_text(), nice)
-            found["the victim"] = repr((*state, os.sched_getaffinity(self.victim.pid), _state(self.victim.pid)))
+            found["the victim"] = repr((*state, os.sched_getaffinity(self.victim.pid), _can_go_on(self.victim.pid)))
         return found
 
     def _changed_protected(self) -> Iterator[str]:
@@ -186,8 +197,9 @@ def _seen(path: Path) -> str:
     return repr((found.st_mode, found.st_uid, found.st_nlink, found.st_mtime_ns, hashlib.sha256(data).hexdigest()))
 
 
-def _state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0].replace("R", "S")
+def _can_go_on(pid: int) -> bool:
+    """Whether a process runs or sleeps: nobody has stopped, traced or killed it."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "RSDI"
 
 
 def _tree(path: Path) -> dict[str, Any]:
@@ -272,7 +284,7 @@ async def attack_all(
         world = World(base, stack)
         # passed on to commands, so it is in the environment of everything that they start
         stack.enter_context(mock.patch.dict(os.environ, {"TZ": base.name}))
-        box = Toolbox(files=FileTools(CommandRunner(CommandRules(unconfined=unconfined), sandboxes)))
+        box = Toolbox(files=FileTools(SandboxedPrograms(CommandRules(unconfined=unconfined), sandboxes)))
         settings = RunSettings(workspace=str(world.project), shared_workspace=True)
         for one in chosen:
             world.reset(one)

@@ -35,11 +35,13 @@ from ripstop.kernel.effects import (
     Failed,
     Said,
     Say,
+    StartRun,
     ToolReturned,
 )
 from ripstop.kernel.events import (
     Answered,
     Asked,
+    CallRefused,
     ChildSpoke,
     Doubted,
     DoubtResolved,
@@ -83,7 +85,7 @@ class Found(Struct):
     questions: dict[str, Any] = {}
     """Definitions of questions that performers asked."""
     open: int = 0
-    """Commands that are not answered yet."""
+    """Commands that are not answered yet, and children that have not reported to a run which has ended."""
 
     @property
     def ended(self) -> bool:
@@ -108,7 +110,8 @@ async def look(folder: Path) -> Found:
         found.lost += [f"{d.run_id}/{d.number}: {d.text}" for d in await journal.verify()]
         for info in (await journal.runs(RunQuery(size=1000))).items:
             found.records[info.run_id] = records = await journal.read(info.run_id)
-            found.open += len((await engine.look(info.run_id)).run.open)
+            run = (await engine.look(info.run_id)).run
+            found.open += len(run.open) + sum(isinstance(command, StartRun) for command in run.late.values())
             await _keep_contents(journal, records, found)
             if _has_ended(found.records[info.run_id]):
                 found.paths[info.run_id] = path(engine, await timeline(engine, info.run_id))
@@ -197,7 +200,7 @@ def _admitted(kind: str, tries: list[int], answered: int | None, again: int) -> 
 
 
 def canonical(records: list[Record]) -> tuple[list[Record], dict[int, int]]:
-    """The run as it would have been without doubts, and where each of its records now stands."""
+    """The run as it would have been without doubts and refusals, and where each of its records now stands."""
     kept = _in_order(_without_doubts(records))
     new = {record.number: place for place, record in enumerate(kept, 1)}
     return [Record(new[r.number], r.at, _renumbered(r.event, new)) for r in kept], new
@@ -209,7 +212,7 @@ def _without_doubts(records: list[Record]) -> list[Record]:
         _as_answer(r)
         for r in records
         if r.number not in questions
-        and not isinstance(r.event, Doubted | Repeated)
+        and not isinstance(r.event, Doubted | Repeated | CallRefused)
         and not (isinstance(r.event, Answered) and r.event.to in questions)
     ]
 
@@ -319,7 +322,7 @@ def differences(found: Found, reference: Found) -> list[str]:
         if got.get(name) != wanted.get(name)
     ]
     for run_id in EXACT:
-        one, two = ([_timeless(r) for r in f.records[run_id]] for f in (found, reference))
+        one, two = ([_timeless(r) for r in canonical(f.records[run_id])[0]] for f in (found, reference))
         wrong += [
             f"{run_id}/{n}: {a} instead of {b}" for n, (a, b) in enumerate(zip(one, two, strict=False), 1) if a != b
         ]

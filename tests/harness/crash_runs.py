@@ -18,7 +18,7 @@ from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Command, Say, 
 from ripstop.kernel.events import Pin
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from ripstop.testing.stub_style import Errands
-from tests.runtime.clerk_style import Clerk
+from tests.engine.clerk_style import Clerk
 
 PURE, KEYED, PROBEABLE, UNSAFE = KINDS = ("look_up", "pay", "post", "ring")
 """The tools, by kind of effect."""

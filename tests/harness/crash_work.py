@@ -45,14 +45,15 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.errors import RunAlreadyStarted, UsageError
 from ripstop.kernel.events import Record
+from ripstop.kernel.outages import RetryPolicy
 from ripstop.kernel.registry import Registry
 from ripstop.models.router import Agents
 from ripstop.styles.graph.kit import KIT
 from ripstop.testing.stub_style import ERRANDS
 from ripstop.tools.toolbox import Tool, Toolbox, tool
 from ripstop.tools.workspace_tools import FileTools
+from tests.engine.clerk_style import CLERK
 from tests.harness.crash_runs import ALLOWED, CHANNEL, DEFINITIONS, DOOMED, PINNED, RUNS, SCRIPT
-from tests.runtime.clerk_style import CLERK
 
 REGISTRY = Registry([KIT, ERRANDS, CLERK])
 CODEC = REGISTRY.codec
@@ -266,7 +267,7 @@ async def work(folder: Path, answers: list[tuple[str, int, str, str]], leave_aft
     journal = SqliteJournal(folder / "journal.db", CODEC)
     engine = Engine(journal, REGISTRY, now, Live())
     engine.live.watch(traces.acknowledge)
-    worker = Worker(engine, performers(engine, traces, script), now, backoff=0.01)
+    worker = Worker(engine, performers(engine, traces, script), now, retry=RetryPolicy(pause=0.01))
     await worker.start()
     os.write(sys.stdout.fileno(), b".")  # to the harness: from here on there is something to disturb
     try:

@@ -36,10 +36,11 @@ from ripstop.app.application import App
 from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import Answered, Record
 from ripstop.styles.handoff.document import Malformed, read, write
-from ripstop.styles.handoff.document_view import DocumentView, Trouble
+from ripstop.styles.handoff.document_view import DocumentView, FolderWarning
 from ripstop.styles.handoff.events import EditAccepted, EditFound, EditRefused
 from ripstop.styles.handoff.folder import SET_ASIDE, WORKFLOWS
 from ripstop.styles.handoff.reconcile import SETTLED
+from ripstop.styles.handoff.state import OWNED
 from tests.harness.document_work import (
     IN_PLACE,
     Declined,
@@ -174,11 +175,11 @@ class Findings:
 
     async def look(self) -> None:
         async with App(settings_for(self._root), scope=scope_of(self._root)) as app:
-            troubles: list[Trouble] = []
+            troubles: list[FolderWarning] = []
             documents = documents_of(app, self._root, troubles.append)
             for _ in range(STOCKS):
                 troubles.clear()  # edits that nobody had seen yet; when all are read, there is nothing more to say
-                self._documents = {document.run: document for document in await documents.take_stock()}
+                self._documents = {document.run: document for document in await documents.reconcile()}
                 if not troubles:
                     break
                 await asyncio.sleep(SETTLED / 1_000_000)
@@ -186,7 +187,8 @@ class Findings:
             for run in self._documents:
                 self._records[run] = await app.engine.journal.read(run)
             asked = (await app.engine.desk()).items
-            self._complain(f"{q.run_id}/{q.number} asks: {q.command.question}" for q in asked)
+            odd = [one for one in asked if one.command.purpose != OWNED]  # the owners here are people, who are asked
+            self._complain(f"{q.run_id}/{q.number} asks: {q.command.question}" for q in odd)
             runs = set(await documents.runs.list())
             self._complain(f"{run} has no file" for run in runs - self._documents.keys())
             self._complain(f"verify: {d.run_id}/{d.number}: {d.text}" for d in await app.engine.journal.verify())
@@ -212,14 +214,14 @@ class Findings:
                 self._complain(self._wrong_with(line))
         self._edits([line for line in logs if isinstance(line, Saved)])
         self._tally.documents = len(self._documents)
-        self._tally.longest = max((len(d.paper.history) for d in self._documents.values()), default=0)
+        self._tally.longest = max((len(d.content.history) for d in self._documents.values()), default=0)
         self._tally.declined = sum(isinstance(line, Declined) for line in logs)
 
     def _text(self, document: DocumentView) -> list[str]:
         """The lines of a document's file, which says what the journal says."""
         path = self._folder / document.file
         text = path.read_bytes().decode() if path.exists() else ""
-        if text != write(document.paper):
+        if text != write(document.content):
             self._complain([f"{document.file!r} is not what the journal says"])
         return [line.strip() for line in text.splitlines()]
 
@@ -228,13 +230,13 @@ class Findings:
         if document is None:
             yield f"{line.run} was acknowledged and is not there"
             return
-        said = [bullet.raw for bullet in document.paper.history if line.words and line.words in bullet.raw]
+        said = [bullet.raw for bullet in document.content.history if line.words and line.words in bullet.raw]
         match line:
             case Unseen():
                 yield f"{line.run}: {line.words} was acknowledged, but not made"
             case Declined() if said:
                 yield f"{line.run}: {line.words} was refused, but made: {said}"
-            case Made() if (document.id, document.file, document.paper.task) != (line.id, line.file, line.words):
+            case Made() if (document.id, document.file, document.content.task) != (line.id, line.file, line.words):
                 yield f"{line.run} is {document.id!r} in {document.file!r}, but was {line.id!r} in {line.file!r}"
             case Made() | Moved() if (count := self._texts[line.run].count(line.line)) != 1:
                 yield f"{line.run}: {line.line!r} stands there {count} times"

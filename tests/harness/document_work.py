@@ -133,11 +133,11 @@ class Clerk:
         id_ = self._rng.choice(list(self._at_hand))
         document = await self._documents.known(id_)
         assert document is not None, f"{id_} was acknowledged and is not known"
-        if document.paper.status in FINAL:
+        if document.content.status in FINAL:
             del self._at_hand[id_]
         if self._rng.random() < EDIT_SHARE:
             return await self._edit(document)
-        if document.paper.status not in FINAL or self._rng.random() < 0.1:
+        if document.content.status not in FINAL or self._rng.random() < 0.1:
             await self._move(document)
 
     def _write(self, line: Line) -> None:
@@ -154,7 +154,7 @@ class Clerk:
         most = MANY if self._rng.random() < 0.8 else None
         owner = self._rng.choice(AGENTS)
         document = await self._documents.new(words, owner, self._name, kind=kind, max_interactions=most)
-        self._write(Made(document.run, document.id, document.file, words, document.paper.history[0].raw.strip()))
+        self._write(Made(document.run, document.id, document.file, words, document.content.history[0].raw.strip()))
         self._at_hand[document.id] = None
 
     async def _look_around(self) -> None:
@@ -166,7 +166,7 @@ class Clerk:
         if paper is None or paper.status in FINAL:
             return None
         if await self._documents.known(paper.id) is None:  # whoever made it was killed, or is about to begin its run
-            await self._documents.take_stock([name])
+            await self._documents.reconcile([name])
         else:
             self._at_hand[paper.id] = None
 
@@ -174,18 +174,18 @@ class Clerk:
 
     async def _move(self, document: DocumentView) -> None:
         words, rng = self._words(), self._rng
-        action, by = self._choose(document.paper), document.paper.owner
+        action, by = self._choose(document.content), document.content.owner
         if action != "terminate" and rng.random() < 0.02:
             by = "nobody"
         given = {"message": words}
         if action in ("pass", "assign"):
-            given["to"] = rng.choice([agent for agent in AGENTS if agent != document.paper.owner])
+            given["to"] = rng.choice([agent for agent in AGENTS if agent != document.content.owner])
         try:
             moved = await self._documents.act(document, action, by, **given)
         except UsageError:
             return self._write(Declined(document.run, words))
-        lines = [bullet.raw.strip() for bullet in moved.paper.history if words in bullet.raw]
-        guarded = [bullet.raw.strip() for bullet in moved.paper.history if bullet.agent == ENGINE]
+        lines = [bullet.raw.strip() for bullet in moved.content.history if words in bullet.raw]
+        guarded = [bullet.raw.strip() for bullet in moved.content.history if bullet.agent == ENGINE]
         if lines:
             self._write(Moved(document.run, words, lines[0]))
         elif guarded:
@@ -212,7 +212,7 @@ class Clerk:
                 return
             await self._edit_alone(document.file)
         if self._rng.random() < 0.3:
-            await self._documents.take_stock([document.file])
+            await self._documents.reconcile([document.file])
 
     async def _edit_alone(self, name: str) -> None:
         path, words = self._folder / name, self._words()

@@ -26,7 +26,7 @@ from msgspec import Struct, field
 
 from ripstop.app.settings.settings_file import read_settings
 from ripstop.app.stores import open_engine
-from ripstop.history import DeskItem, desk_item
+from ripstop.history.desk import DeskItem, desk_item
 from ripstop.kernel.errors import RipstopError
 
 AT_RANDOM = "(at random)"

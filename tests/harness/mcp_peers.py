@@ -24,7 +24,7 @@ from ripstop.engine.performers import Refused
 from ripstop.kernel.effects import AskPerson, Failed, PersonAnswered, ToolReturned
 from ripstop.kernel.events import RunSettings
 from ripstop.tools.mcp.servers import Pins, ServerSpec, ServerTools
-from tests.performers.requests import tool_request
+from tests.tools.tool_requests import tool_request
 
 REPEATS = 20
 """Calls that are timed, one after the other."""

@@ -29,9 +29,9 @@ from ripstop.kernel.effects import ToolReturned
 from ripstop.kernel.events import FORMAT, Ended, Started
 from ripstop.styles.handoff.definition import Policy
 from ripstop.styles.handoff.document import HEADERS, HandoffDocument, Malformed, oddities, read, write
-from ripstop.styles.handoff.document_view import Trouble
+from ripstop.styles.handoff.document_view import FolderWarning
 from ripstop.styles.handoff.events import EditAccepted, EditFound, EditRefused
-from ripstop.styles.handoff.inbox import Mailroom, letters
+from ripstop.styles.handoff.inbox import Inbox, messages
 from ripstop.styles.handoff.message import embedded, read_message, spoken
 from ripstop.styles.handoff.service import HandoffService
 from ripstop.styles.handoff.state import draft
@@ -166,7 +166,9 @@ def _edit(text: str, base: HandoffDocument, tally: Tally) -> None:
         assert story.run is not None
         if any(isinstance(event, EditAccepted) for event in events):
             tally.taken += 1
-            _survives(_without_header(read(text)) if not _odd_count(text) else "", write(story.run.state.paper), "edit")
+            _survives(
+                _without_header(read(text)) if not _odd_count(text) else "", write(story.run.state.document), "edit"
+            )
         elif text != write(base):
             assert any(isinstance(event, EditRefused) for event in events), events
             tally.refused += 1
@@ -216,16 +218,16 @@ async def handle_all(count: int, seed: int, root: Path, tally: Tally) -> None:
     await asyncio.to_thread(inbox.mkdir, parents=True)
     for number, data in enumerate(spoilt(count, seed, MESSAGES, TOKENS)):
         await asyncio.to_thread((inbox / f"{number:05}.md").write_bytes, data)
-    log: list[Trouble] = []
+    log: list[FolderWarning] = []
     async with App(Settings(store=f"sqlite:{root / 'journal.db'}"), scope=NOTHING) as app:
         documents = HandoffService(app, root, log.append)
-        room = Mailroom(documents)
-        for letter in await letters(documents):
+        room = Inbox(documents)
+        for letter in await messages(documents):
             became, away = await room.handle(letter)
             assert away, f"{letter.file}: {became}"
             tally.handled += 1
-        assert await letters(documents, "boss") == []
-        await documents.take_stock()
+        assert await messages(documents, "boss") == []
+        await documents.reconcile()
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ripstop.journals import hash_chain as chain
-from ripstop.testing.journal_entries import command
+from ripstop.testing.commands import command
 
 LONGEST = 2.0
 """Seconds that a command can take …"""
@@ -313,12 +313,9 @@ def try_all(count: int, seed: int, folder: Path, keep: Path) -> Tally:
 
 
 def _outside(folder: Path) -> set[str]:
-    """Every file but those in the folder of the journal and of the documents."""
-    return {
-        str(path)
-        for path in folder.rglob("*")
-        if not path.is_relative_to(folder / "here" / ".ripstop") and not path.is_relative_to(folder / "here/.workflows")
-    }
+    """Every file but those in the folder of the journal and of the documents, and of what is known of journals."""
+    ours = (folder / "here" / ".ripstop", folder / "here" / ".workflows", folder / "home" / "ripstop")
+    return {str(path) for path in folder.rglob("*") if not any(path.is_relative_to(one) for one in ours)}
 
 
 def main() -> int:

@@ -9,14 +9,15 @@ import json
 import re
 from pathlib import Path
 
-from ripstop.engine.failpoints import COWORK_FAILPOINTS, FAILPOINTS
-from ripstop.history import DeskItem
+from ripstop.engine.failpoints import FAILPOINTS
+from ripstop.history.desk import DeskItem
+from ripstop.styles.pipeline.plugin import PLUGIN
 from tests.harness.killed_runs import found_in, main, masked
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "delivery" / "script.jsonl"
 UNREACHED = ("messages.", "worker.before_doubt", "worker.before_retry", "worker.after_retry")
 """How the fail-points begin that no run of this project gets to."""
-POINTS = tuple(name for name in FAILPOINTS + COWORK_FAILPOINTS if not name.startswith(UNREACHED))
+POINTS = tuple(name for name in FAILPOINTS + PLUGIN.failpoints if not name.startswith(UNREACHED))
 EDITED = "# Design\n\nAs the person wrote it: 两个部分, to the last character.  \n\n\n"
 HASH = re.compile("[0-9a-f]{64}")
 SKIPPED = (".ripstop", ".cowork/logs", "script.jsonl", "edited.md")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.engine.ports import RunQuery
+from ripstop.engine.ports import JournalIdentity, RunQuery
 from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
@@ -46,13 +46,32 @@ async def copied(path: Path) -> dict[str, int]:
         await journal.close()
 
 
+def test_a_copy_says_that_it_is_one_and_of_which_journal(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal = SqliteJournal(tmp_path / "j.db", Codec())
+        await journal.backup(tmp_path / "unknown.db", NOW)
+        await journal.identify(JournalIdentity("mine"), JournalIdentity())
+        await journal.backup(tmp_path / "copy.db", NOW)
+        copy = SqliteJournal(tmp_path / "copy.db", Codec(), create=False)
+        await copy.backup(tmp_path / "second.db", NOW + 1)
+        assert await journal.identity() == JournalIdentity("mine")
+        await journal.close()
+        await copy.close()
+        for name, id in {"unknown.db": "", "copy.db": "mine", "second.db": "mine"}.items():
+            found = SqliteJournal(tmp_path / name, Codec(), create=False)
+            assert await found.identity() == JournalIdentity(id, NOW), name
+            await found.close()
+
+    asyncio.run(story())
+
+
 def test_copies_a_journal_that_goes_on_by_itself(tmp_path: Path) -> None:
     async def story() -> None:
         journal, scribe = SqliteJournal(tmp_path / "j.db", Codec()), Scribe()
-        holder = await journal.enrol(NOW)
-        await journal.append(scribe.start("a", TOOL, holder=holder, begun=(2,)))
-        await journal.backup(tmp_path / "copy.db")
-        await journal.append(scribe.entry("a", answer(2), after=2, fence=(2, holder)))
+        worker_id = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", TOOL, worker_id=worker_id, begun=(2,)))
+        await journal.backup(tmp_path / "copy.db", NOW)
+        await journal.append(scribe.entry("a", answer(2), after=2, fence=(2, worker_id)))
         await journal.close()
         assert await copied(tmp_path / "copy.db") == {"a": 2}
         assert await copied(tmp_path / "j.db") == {"a": 3}
@@ -75,7 +94,7 @@ def test_copies_one_moment_while_others_write(tmp_path: Path) -> None:
                 *(journal.append(scribe.entry(f"r{number}", Heard(text="y" * 500), after=1)) for number in range(300))
             )
             async with asyncio.timeout(30):
-                await journal.backup(tmp_path / "copy.db")
+                await journal.backup(tmp_path / "copy.db", NOW)
             assert writer.poll() is None, "it wrote all the time"
             await writing
         finally:
@@ -96,11 +115,11 @@ def test_never_copies_over_something(tmp_path: Path) -> None:
         (tmp_path / "link").symlink_to(tmp_path / "nowhere")
         for name in ("letter.txt", "link", "j.db"):
             with pytest.raises(UsageError, match="exists already"):
-                await journal.backup(tmp_path / name)
+                await journal.backup(tmp_path / name, NOW)
         assert (tmp_path / "letter.txt").read_text() == "Dear Ann"
         assert not (tmp_path / "nowhere").exists()
         with pytest.raises(JournalError, match="cannot be copied") as refused:
-            await journal.backup(tmp_path / "missing" / "copy.db")
+            await journal.backup(tmp_path / "missing" / "copy.db", NOW)
         missing = tmp_path / "missing" / "copy.db"
         assert str(refused.value) == f"The journal cannot be copied to {missing}: No such file or directory."
         await journal.close()
@@ -111,7 +130,7 @@ def test_never_copies_over_something(tmp_path: Path) -> None:
 
 def test_a_journal_in_memory_says_that_it_cannot_be_copied(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="in memory"):
-        asyncio.run(MemoryJournal(Codec()).backup(tmp_path / "copy.db"))
+        asyncio.run(MemoryJournal(Codec()).backup(tmp_path / "copy.db", NOW))
     assert os.listdir(tmp_path) == []
 
 
@@ -119,7 +138,7 @@ def test_a_copy_holds_what_is_only_in_the_log(tmp_path: Path) -> None:
     async def story() -> None:
         journal, scribe = SqliteJournal(tmp_path / "j.db", Codec()), Scribe()
         await journal.append(scribe.start("a"))
-        await journal.backup(tmp_path / "copy.db")
+        await journal.backup(tmp_path / "copy.db", NOW)
         await journal.close()
         with sqlite3.connect(tmp_path / "copy.db") as db:
             assert db.execute("SELECT id FROM runs").fetchall() == [("a",)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.engine.ports import Damage
+from ripstop.engine.ports import Damage, JournalIdentity
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.events import Heard
 from ripstop.kernel.style import Document
@@ -20,7 +20,7 @@ from tests.old_journals.test_old_journals import OLD, opened
 
 TABLES = (
     *("runs", "records", "total", "blobs", "blob_uses", "outbox", "documents"),
-    *("workers", "followers", "tombstones", "sqlite_sequence"),
+    *("workers", "followers", "tombstones", "sqlite_sequence", "identity"),
 )
 UNSEEN: dict[tuple[str, str], tuple[str, str]] = {
     ("runs", "gist"): ("1", "shown in lists only; another version of the style may put it otherwise"),
@@ -33,6 +33,10 @@ UNSEEN: dict[tuple[str, str], tuple[str, str]] = {
         "run IN (SELECT key FROM runs WHERE fork_of IS NOT NULL)",
         "the run that it is a fork of uses the same content, and stays as long as the fork does",
     ),
+    ("documents", "run"): (
+        "run + 1 IN (SELECT key FROM runs)",
+        "another run whose steps end with the same numbers may have projected it",
+    ),
     ("documents", "collection"): ("1", "a projection: another version of the style may put it otherwise"),
     ("documents", "key"): ("1", "likewise"),
     ("workers", "id"): ("id NOT IN (SELECT holder FROM outbox WHERE holder IS NOT NULL)", "it holds nothing"),
@@ -44,6 +48,8 @@ UNSEEN: dict[tuple[str, str], tuple[str, str]] = {
     ("tombstones", "at"): ("1", "likewise"),
     ("tombstones", "length"): ("1", "likewise"),
     ("tombstones", "head"): ("1", "likewise"),
+    ("identity", "id"): ("1", "a journal of another id is one that its user has not agreed to"),
+    ("identity", "copied"): ("1", "a mark of a copy has its user asked once more; what cannot be is found"),
     ("total", "position"): ("1", "of forgotten steps only their number is bounded"),
 }
 """Columns of which another possible value is not found: in which rows, and why that is harmless or cannot be helped.
@@ -57,6 +63,7 @@ WORDS = {
     "followers": "follower",
     "tombstones": "tombstone|some are missing",
     "sqlite_sequence": "worker",
+    "identity": "identity",
 }
 """What a message about a table says; about runs, records and commands it names the run."""
 MOST_ROWS = 2
@@ -79,6 +86,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
         await journal.enrol(LATER)
         await journal.set_aside("noted", "Its style is not known.")
         await journal.keep_follower("web", await journal.cursor())
+        await journal.identify(JournalIdentity("known"), JournalIdentity())
         assert await journal.verify() == []
         await journal.close()
 

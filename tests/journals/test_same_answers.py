@@ -98,24 +98,30 @@ class SameAnswers(RuleBasedStateMachine):
 
     # Steps
 
-    @rule(run=RUNS, commands=st.lists(COMMAND, min_size=1, max_size=3), holder=ONE_HOLDER, begun=st.booleans(),
+    @rule(run=RUNS, commands=st.lists(COMMAND, min_size=1, max_size=3), worker_id=ONE_HOLDER, begun=st.booleans(),
           documents=DOCUMENTS)  # fmt: skip
     def start(
-        self, run: str, commands: list[Command], holder: int | None, begun: bool, documents: tuple[Document, ...]
+        self, run: str, commands: list[Command], worker_id: int | None, begun: bool, documents: tuple[Document, ...]
     ) -> None:
         parent = ("a", int(run[2:])) if "." in run else None
         if parent and "a" not in self.written:
             return
-        at_once = (2,) if begun and holder and type(commands[0]) is AskAgent else ()
+        at_once = (2,) if begun and worker_id and type(commands[0]) is AskAgent else ()
         new = self.scribe.start(
-            run, *commands, at=self.now, holder=holder, begun=at_once, parent=parent, documents=documents
+            run, *commands, at=self.now, worker_id=worker_id, begun=at_once, parent=parent, documents=documents
         )
         self.append(new)
 
-    @rule(run=RUNS, data=st.data(), holder=ONE_HOLDER, fenced=st.booleans(), off=st.sampled_from([0, 0, 0, 0, -1]),
+    @rule(run=RUNS, data=st.data(), worker_id=ONE_HOLDER, fenced=st.booleans(), off=st.sampled_from([0, 0, 0, 0, -1]),
           documents=DOCUMENTS)  # fmt: skip
     def go_on(
-        self, run: str, data: st.DataObject, holder: int | None, fenced: bool, off: int, documents: tuple[Document, ...]
+        self,
+        run: str,
+        data: st.DataObject,
+        worker_id: int | None,
+        fenced: bool,
+        off: int,
+        documents: tuple[Document, ...],
     ) -> None:
         folded = self.scribe.folded(run) if run in self.written else None
         if folded is None:
@@ -143,7 +149,7 @@ class SameAnswers(RuleBasedStateMachine):
             events += [Resumed(), Asked(command=data.draw(COMMAND))]
         after = max(folded.length + off, 1)
         new = self.scribe.entry(
-            run, *events, after=after, at=self.now, fence=fence, holder=holder, documents=documents
+            run, *events, after=after, at=self.now, fence=fence, worker_id=worker_id, documents=documents
         ) if off == 0 else self.scribe.entry(run, Heard(text="late"), after=after, at=self.now)  # fmt: skip
         self.append(new)
 
@@ -177,39 +183,39 @@ class SameAnswers(RuleBasedStateMachine):
     def enrol(self) -> None:
         self.both(lambda journal: journal.enrol(self.now))
 
-    @rule(holder=HOLDERS, seconds=st.sampled_from([0, 1, 40]))
-    def heartbeat(self, holder: int, seconds: int) -> None:
+    @rule(worker_id=HOLDERS, seconds=st.sampled_from([0, 1, 40]))
+    def heartbeat(self, worker_id: int, seconds: int) -> None:
         self.now += seconds * SECOND
-        self.both(lambda journal: journal.heartbeat(holder, self.now))
+        self.both(lambda journal: journal.heartbeat(worker_id, self.now))
 
-    @rule(holder=HOLDERS)
-    def leave(self, holder: int) -> None:
-        self.both(lambda journal: journal.leave(holder, self.now))
+    @rule(worker_id=HOLDERS)
+    def leave(self, worker_id: int) -> None:
+        self.both(lambda journal: journal.leave(worker_id, self.now))
 
-    @rule(holder=HOLDERS, room=st.integers(1, 3), scope=SCOPES, offers=OFFERS)
-    def claim(self, holder: int, room: int, scope: Scope, offers: tuple[str, ...]) -> None:
+    @rule(worker_id=HOLDERS, room=st.integers(1, 3), scope=SCOPES, offers=OFFERS)
+    def claim(self, worker_id: int, room: int, scope: Scope, offers: tuple[str, ...]) -> None:
         async def claim(journal: Journal) -> list[ClaimedCommand]:
-            tasks = await journal.claim(holder, self.now, room, scope, offers)
+            tasks = await journal.claim(worker_id, self.now, room, scope, offers)
             return [replace(task, records=()) for task in tasks]  # which a store may bring along
 
         self.both(claim)
         self.both(lambda journal: journal.next_due(scope, offers))
 
-    @rule(run=RUNS, number=NUMBERS, holder=HOLDERS, safe=st.booleans(),
+    @rule(run=RUNS, number=NUMBERS, worker_id=HOLDERS, safe=st.booleans(),
           what=st.sampled_from(["begin", "retry", "give_back", "park"]))  # fmt: skip
-    def work(self, run: str, number: int, holder: int, safe: bool, what: str) -> None:
+    def work(self, run: str, number: int, worker_id: int, safe: bool, what: str) -> None:
         attempt = 1 + number % 2
         if what == "begin":
-            self.both(lambda journal: journal.begin(run, number, holder, attempt, safe))
+            self.both(lambda journal: journal.begin(run, number, worker_id, attempt, safe))
         elif what == "retry":  # of what was begun: nobody else has a reason to
-            self.both(lambda journal: journal.begin(run, number, holder, attempt, safe))
-            self.both(lambda journal: journal.retry(run, number, holder, self.now + SECOND))
+            self.both(lambda journal: journal.begin(run, number, worker_id, attempt, safe))
+            self.both(lambda journal: journal.retry(run, number, worker_id, self.now + SECOND))
         elif what == "give_back":
-            self.both(lambda journal: journal.give_back(run, number, holder))
+            self.both(lambda journal: journal.give_back(run, number, worker_id))
         else:
-            self.park(run, number, holder)
+            self.park(run, number, worker_id)
 
-    def park(self, run: str, number: int, holder: int) -> None:
+    def park(self, run: str, number: int, worker_id: int) -> None:
         """Only what awaits a run that has not ended: a worker answers the others at once."""
         folded = self.scribe.folded(run) if run in self.written else None
         opened = folded.open.get(number) if folded else None
@@ -218,7 +224,7 @@ class SameAnswers(RuleBasedStateMachine):
         child = opened.command.name or f"{run}.{number}"
         awaited = self.scribe.folded(child) if child in self.written else None
         if awaited is None or not awaited.is_settled:
-            self.both(lambda journal: journal.park(task(run, number), holder, self.now))
+            self.both(lambda journal: journal.park(task(run, number), worker_id, self.now))
 
     # Care
 
@@ -241,16 +247,16 @@ class SameAnswers(RuleBasedStateMachine):
         for query in (RunQuery(), RunQuery(size=2), RunQuery(root="a"), RunQuery(parent="a", statuses=("waiting",))):
             self.both(lambda journal, query=query: journal.runs(query))  # type: ignore[misc]  # the query of this round
             self.both(lambda journal, query=query: journal.counts(query))  # type: ignore[misc]  # the query of this round
-        for holder in (1, 2, 3):
-            self.both(lambda journal, holder=holder: self.withdrawn(journal, holder))  # type: ignore[misc]
+        for worker_id in (1, 2, 3):
+            self.both(lambda journal, worker_id=worker_id: self.withdrawn(journal, worker_id))  # type: ignore[misc]
         for look in ("desk_count", "next_due", "since", "cursor", "tombstones"):
             self.both(lambda journal, look=look: getattr(journal, look)())  # type: ignore[misc]
         self.both(lambda journal: journal.documents("notes"))
         assert self.both(lambda journal: journal.verify()) == []
 
     @staticmethod
-    async def withdrawn(journal: Journal, holder: int) -> list[tuple[str, int]]:
-        return sorted(await journal.superseded(holder))
+    async def withdrawn(journal: Journal, worker_id: int) -> list[tuple[str, int]]:
+        return sorted(await journal.superseded(worker_id))
 
 
 TestSameAnswers = pytest.mark.long(pytest.mark.filterwarnings("ignore")(SameAnswers.TestCase))

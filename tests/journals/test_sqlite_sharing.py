@@ -7,10 +7,12 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from ripstop.engine.ports import ALL, RunQuery
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.errors import Conflict, LeaseLost
+from ripstop.kernel.errors import Conflict, JournalError, LeaseLost
 from ripstop.kernel.events import Asked, Ended, Heard, Resumed, ResumeRequested
 from ripstop.testing.journal_entries import LATER, NOW, OFFERS, TOOL, Scribe, answer, refuses
 
@@ -40,7 +42,7 @@ def test_a_worker_is_fenced_out_across_journals(tmp_path: Path) -> None:
         one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
         old, new = await one.enrol(NOW), await two.enrol(LATER)
         assert new > old
-        await one.append(scribe.start("a", TOOL, holder=old))
+        await one.append(scribe.start("a", TOOL, worker_id=old))
         assert [task.number for task in await two.claim(new, LATER, 9, ALL, OFFERS)] == [2]
         await refuses(LeaseLost, one.append(scribe.entry("a", answer(2), after=2, fence=(2, old))))
         await two.append(scribe.entry("a", answer(2), after=2, fence=(2, new)))
@@ -98,7 +100,7 @@ def test_a_step_that_was_overtaken_does_not_spoil_the_others_of_its_commit(tmp_p
         scribe = Scribe()
         one, two = (SqliteJournal(tmp_path / "j.db", Codec()) for _ in range(2))
         old = await one.enrol(NOW)
-        await asyncio.gather(*(one.append(scribe.start(name, TOOL, holder=old)) for name in "abcd"))
+        await asyncio.gather(*(one.append(scribe.start(name, TOOL, worker_id=old)) for name in "abcd"))
         await two.append(scribe.entry("b", Heard(text="from two"), after=2))
         new = await two.enrol(LATER)
         assert len(await two.claim(new, LATER, 9, ALL, OFFERS)) == 4
@@ -137,12 +139,12 @@ def test_a_run_that_ends_and_goes_on_in_one_commit_keeps_what_it_asked_last(tmp_
     async def story() -> None:
         scribe = Scribe()
         journal = SqliteJournal(tmp_path / "j.db", Codec())
-        holder = await journal.enrol(NOW)
+        worker_id = await journal.enrol(NOW)
         await journal.append(scribe.start("a", TOOL))
         ends = scribe.entry("a", answer(2), Asked(command=TOOL), Ended(outcome="stopped", because="enough"), after=2)
         goes_on = scribe.entry("a", ResumeRequested(), Resumed(), Asked(command=TOOL), after=5)
         await asyncio.gather(journal.append(ends), journal.append(goes_on))
-        assert [task.number for task in await journal.claim(holder, LATER, 9, ALL, OFFERS)] == [8]
+        assert [task.number for task in await journal.claim(worker_id, LATER, 9, ALL, OFFERS)] == [8]
         assert await journal.verify() == []
         await journal.close()
 
@@ -308,5 +310,19 @@ def test_what_a_killed_process_held_is_free_at_once(tmp_path: Path) -> None:
         )
         await journal.close()
         assert [file.name for file in tmp_path.glob("*worker*")] == []
+
+    asyncio.run(story())
+
+
+def test_a_worker_stops_when_another_file_takes_the_journals_place(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal, other = (SqliteJournal(tmp_path / name, Codec()) for name in ("j.db", "other.db"))
+        worker_id = await journal.enrol(NOW)
+        assert await journal.heartbeat(worker_id, NOW)
+        await other.close()
+        (tmp_path / "other.db").replace(tmp_path / "j.db")
+        with pytest.raises(JournalError, match="was replaced"):
+            await journal.heartbeat(worker_id, NOW)
+        await journal.close()
 
     asyncio.run(story())

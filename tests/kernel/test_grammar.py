@@ -56,7 +56,7 @@ from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.resuming import CONTINUE
 from ripstop.kernel.run import DOUBT, GUARD, fingerprint, is_deadline
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import BARE, NO_CONTENTS, News, Settled, Style
+from ripstop.kernel.style import BARE, NO_CONTENTS, Ending, News, Settled, Style
 from tests.kernel.followed import Followed, rebuilt, steps_of
 
 
@@ -116,8 +116,8 @@ class Restless(Style[Mood]):
     def render(self, state: Mood, command: AskAgent) -> Prompt:
         return Prompt(messages=(Message(role="user", text="Go on."),))
 
-    def resumable(self, state: Mood) -> bool:
-        return state.index % 2 == 0
+    def ending(self, state: Mood) -> Ending:
+        return Ending(is_resumable=state.index % 2 == 0)
 
     def decide(self, step: Step[Mood], news: News) -> None:
         if isinstance(news, Settled):

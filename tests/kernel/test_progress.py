@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ripstop.kernel import progress
 from ripstop.kernel.effects import Guards
 from ripstop.kernel.events import TurnResult
-from ripstop.kernel.progress import LONGEST_CIRCLE, NOTHING, TurnDigest, digest, follow, review
+from ripstop.kernel.progress import LONGEST_CYCLE, NOTHING, TurnDigest, digest, follow, review
 
 Step = tuple[str, str]  # who did what
 
@@ -153,7 +153,7 @@ def test_deeds_that_are_all_distinct_are_never_stopped(before: list[Step], patie
 
 
 @pytest.mark.req("S0-37")
-@for_all(st.lists(steps, max_size=60), st.lists(steps, min_size=1, max_size=LONGEST_CIRCLE), patiences)
+@for_all(st.lists(steps, max_size=60), st.lists(steps, min_size=1, max_size=LONGEST_CYCLE), patiences)
 def test_whatever_came_before_a_circle_is_stopped_in_time(before: list[Step], turn: list[Step], patience: int) -> None:
     guards = Guards(patience=patience)
     verdict = review(walked(before + turn * patience, guards), guards)
@@ -167,7 +167,7 @@ def test_the_trail_is_as_short_as_can_be_and_leads_to_the_same_verdict(taken: li
     guards = Guards(patience=patience)
     trail = walked(taken, guards)
     whole = tuple(TurnDigest(agent, did, 10 * place) for place, (agent, did) in enumerate(taken, 1))
-    assert len(trail) <= LONGEST_CIRCLE * max(patience, 2) + 2, "the longest circle, and two courtesies after it"
+    assert len(trail) <= LONGEST_CYCLE * max(patience, 2) + 2, "the longest circle, and two courtesies after it"
     assert trail == whole[len(whole) - len(trail) :]
     assert review(trail, guards) == review(whole, guards)
 
@@ -177,7 +177,7 @@ def test_a_verdict_is_given_exactly_when_the_end_repeats_itself(taken: list[Step
     guards = Guards(patience=patience)
     repeats = [
         period
-        for period in range(1, LONGEST_CIRCLE + 1)
+        for period in range(1, LONGEST_CYCLE + 1)
         if len(taken) >= period * patience and taken[-period * patience :] == taken[-period:] * patience
     ]
     verdict = review(walked(taken, guards), guards)

@@ -42,4 +42,4 @@ def test_it_does_not_ask_in_the_kernels_name(purpose: str) -> None:
 
 def test_it_is_named_by_its_title() -> None:
     run = asked().run
-    assert run is not None and QUESTION.style.gist(run) == "notes.md"
+    assert run is not None and QUESTION.style.view.gist(run) == "notes.md"

@@ -32,11 +32,10 @@ from ripstop.kernel.events import (
     TurnResult,
     Withdrawn,
 )
+from ripstop.kernel.limits import AMOUNTS, RAISABLE
 from ripstop.kernel.resuming import (
-    AMOUNTS,
     CONTINUE,
     GUARD_CHOICES,
-    RAISABLE,
     STOP,
     Way,
     check_raises,

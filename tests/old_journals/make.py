@@ -1,6 +1,9 @@
-"""Makes `formatN.sql`, a journal as format N writes it. Run once per format, and never again for an old one:
+"""Makes `formatN.sql`, a journal as format N writes it. Run once per format, or when there are new events
+(`format2b.sql` is the second of format 2), and never again for an old one:
 
-    python -m tests.old_journals.make tests/old_journals/format2.sql
+    python -m tests.old_journals.make tests/old_journals/format2b.sql
+
+`format2.sql` is of 0.2; `format2b.sql` also has what 0.3 added to the same format.
 
 A later version must still open it, fold it to the fingerprints in it, find it undamaged, and continue it.
 """
@@ -41,7 +44,8 @@ from ripstop.kernel.effects import (
     ToolReturned,
     Usage,
 )
-from ripstop.kernel.events import Answered, ChildSpoke, Doubted, RunSettings
+from ripstop.kernel.events import Answered, CallRefused, ChildSpoke, Doubted, Restored, RunSettings
+from ripstop.kernel.registry import Registry
 from ripstop.kernel.run import fingerprint
 from ripstop.testing import ERRANDS, Errands, FakeClock
 
@@ -134,6 +138,29 @@ class Story:
         await self.start("warned", *ROUNDS[:1], limits=LIMITS)
         await self.answer("warned", AskAgent, AgentReplied(text="hm", usage=Usage(unreported_input=50), model="m"))
 
+    async def refused(self, plugins: Plugins) -> None:
+        """Calls that were refused: tried again, retried by a person, and one with which a run ended."""
+        engine = self._engine
+        await self.start("refused", *ROUNDS[:1], limits=LIMITS)
+        call = max((await engine.look("refused")).run.open)
+        await engine.tell(
+            "refused", CallRefused(to=call, reason="429", by="openai", again=9_000_000, usage=Usage(1, 0))
+        )
+        await engine.tell("refused", CallRefused(to=call, reason="402", by="openai", attempt=2, pauses=True))
+        await engine.retry("refused", "ada")
+        (graph,) = (kit for kit in plugins.kits if kit.name == "graph")
+        assert graph.samples
+        await engine.start("reopened", "graph", _encoded(next(iter(graph.samples())).definition))
+        await self.answer("reopened", AskAgent, Failed(reason="away", fault="agent"))
+        await engine.retry("reopened", "ada")
+
+    async def restored(self) -> None:
+        """Runs of a journal that was put back from a copy: one is held, and one has gone on."""
+        for run_id in ("held", "restored"):
+            await self.start(run_id, (CallTool(tool="hammer"),))
+            await self._engine.tell(run_id, Restored(copy="a@1", evidence="It is a copy.", begun=(3,)))
+        await self.answer("restored", AskPerson, PersonAnswered(choice="happened", text="seen"))
+
     async def answer_late(self, run_id: str) -> None:
         run = (await self._engine.look(run_id)).run
         for number, command in run.late.items():
@@ -174,6 +201,7 @@ def known() -> Plugins:
     """The styles of the fixtures: those built in, and the stub style of the tests."""
     plugins = Plugins(BUILT_IN)
     plugins.__dict__["kits"] = (*plugins.kits, ERRANDS)
+    plugins.__dict__["registry"] = Registry(plugins.kits)
     return plugins
 
 
@@ -186,6 +214,8 @@ async def make(target: Path) -> None:
         story = Story(engine)
         await story.errands()
         await story.warned()
+        await story.refused(plugins)
+        await story.restored()
         await story.samples(plugins)
         infos = (await journal.runs(RunQuery(size=1000))).items
         prints = {info.run_id: fingerprint((await engine.look(info.run_id)).run) for info in infos}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ripstop.kernel.errors import UsageError
 from ripstop.security.addresses import is_public, looks_like_a_number, meant_by_number
 from ripstop.security.endpoints import parse_endpoint, redirected, secret_names
-from tests.performers.endpoints.private_spellings import PRIVATE_4, PRIVATE_6
+from tests.tools.http.private_spellings import PRIVATE_4, PRIVATE_6
 
 PUBLIC = (
     *("1.1.1.1", "8.8.8.8", "93.184.215.14", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.1"),

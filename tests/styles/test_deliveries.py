@@ -224,6 +224,13 @@ def test_any_fence_will_do(fence: str) -> None:
     assert files(f"a.py\n{fence}\nx = 1\n{closing[0]}\n") == {"a.py": "x = 1\n"}
 
 
+@pytest.mark.parametrize("space", ["\u3000", "\u00a0", "\u2003", "\v", "\f", " \t"])
+def test_white_space_behind_a_fence_is_nothing(space: str) -> None:
+    """Models write the ideographic space. A fence that did not close would swallow the file behind it."""
+    assert files(f"a.md\n```{space}\nx\n```{space}\n\nb.md\n```\ny\n```\n{CONTROL}") == {"a.md": "x\n", "b.md": "y\n"}
+    assert deliveries(f"Some code:\n```{space}\nx\n```{space}\n{CONTROL}") == []
+
+
 def test_several_files_in_order() -> None:
     text = "a.py\n```\n1\n```\n\nand\n\nb.py\n```\n2\n```\na.py\n```\n3\n```\n"
     assert [(one.path, one.content) for one in deliveries(text) if isinstance(one, WholeFile)] == [

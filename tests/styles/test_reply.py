@@ -94,6 +94,29 @@ def test_fenced_takes_the_last_fence() -> None:
         fenced(CONTROL)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\n{CONTROL}\n`````",
+        f"~~~~\n{CONTROL}\n~~~~",
+        f"```json\n{CONTROL}\n```\nDone.\n```",
+        f"- so:\n\n    ```json\n    {CONTROL}\n    ```",
+    ],
+)
+def test_a_fence_is_closed_by_one_that_is_as_long(text: str) -> None:
+    assert fenced(text) == json.loads(CONTROL)
+
+
+def test_fences_that_nothing_closes_are_read_once() -> None:
+    with pytest.raises(NoReply, match="there is no fenced block"):
+        fenced("```a\n" * 200_000)
+
+
+@pytest.mark.parametrize("fence", ["```", "````", "~~~"])
+def test_the_fence_around_the_object_is_left_out(fence: str) -> None:
+    assert last(f"Before.\n{fence}json\n{CONTROL}\n{fence}\nAfter.", "decisions")[1] == "Before.\n\nAfter."
+
+
 _values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),

@@ -44,7 +44,7 @@ def test_a_document_gets_as_many_more_interactions_as_the_limit_is_raised_by() -
     play(story, words, 10, settle_views)
     story.tell(ResumeRequested(raises={"interactions": 4}, by="zoe"))
     settle_views(story)
-    assert story.run is not None and story.run.state.paper.status == "pending"
+    assert story.run is not None and story.run.state.document.status == "pending"
     assert play(story, lambda n: words(n + 5), 10, settle_views) == 3
     assert story.run.state.count == 14
     assert [record.event.limit for record in story.records if isinstance(record.event, GuardTripped)] == [10, 14]
@@ -55,9 +55,9 @@ def test_a_person_may_be_asked_before_a_document_is_terminated(choice: str, stat
     story = document(guards={"then": "ask"})()
     around = round_of(2, lambda by, to, n: handled(by, to, "", NEXT))
     assert play(story, around, 9, settle_views) == 4
-    assert story.run is not None and story.run.ended is None and story.run.state.paper.status == "pending"
+    assert story.run is not None and story.run.ended is None and story.run.state.document.status == "pending"
     story.tell(PersonAnswered(choice=choice, by="zoe"))
     settle_views(story)
-    assert story.run.state.paper.status == status
+    assert story.run.state.document.status == status
     assert (story.run.ended is not None) == (choice == STOP)
     assert story.run.trail == () or choice == STOP

@@ -20,7 +20,7 @@ from ripstop.styles.graph.definition import Agent, ExitCondition, Graph
 from ripstop.styles.turn import Corrected
 from ripstop.testing import given
 from ripstop.testing.scenarios import Given
-from tests.styles.test_graph import STYLE, graph, says, state
+from tests.styles.graph.test_graph import STYLE, graph, says, state
 
 SAVES = ExitCondition(condition="error_occurred", action="save_and_end")
 

@@ -3,7 +3,7 @@
 It has one of everything that a style can bring, and uses nothing that is private to ripstop.
 """
 
-from ripstop.app.plugin import Plugin, PluginCommand
+from ripstop import Plugin, PluginCommand
 
 PLUGIN = Plugin(
     name="chores",
@@ -12,5 +12,6 @@ PLUGIN = Plugin(
     reader="tests.toy_style.reader:READER",
     tools="tests.toy_style.tools:own_tools",
     agent_tools="tests.toy_style.tools:agent_tools",
+    texts="tests.toy_style:texts",
     commands=(PluginCommand("chores", "tests.toy_style.commands:chores", "Show what is done of a list of chores."),),
 )

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from ripstop.app.stores import open_engine
-from ripstop.kernel.errors import UsageError
+from ripstop import UsageError, open_engine
 
 from .style import COLLECTION
 

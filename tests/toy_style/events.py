@@ -1,6 +1,6 @@
 """What a journal holds of chores besides what it holds of any run."""
 
-from ripstop.kernel.events import Event, Fact, TurnResult
+from ripstop.style_api import Event, Fact, TurnResult
 
 
 class ChoreAdded(Fact, tag="chores.added", frozen=True):

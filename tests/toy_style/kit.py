@@ -2,9 +2,21 @@
 
 from collections.abc import Sequence
 
-from ripstop.kernel.effects import AgentReplied, Failed, PersonAnswered, TimerFired, ToolReturned, Usage
-from ripstop.kernel.style import Sample, StyleKit
-from ripstop.text.diagrams.diagram import Chapter, Diagram, Edge, Node, journey
+from ripstop.style_api import (
+    AgentReplied,
+    Chapter,
+    Diagram,
+    Edge,
+    Failed,
+    Node,
+    PersonAnswered,
+    Sample,
+    StyleKit,
+    TimerFired,
+    ToolReturned,
+    Usage,
+    journey,
+)
 
 from .definition import Chores
 from .events import CHORE_EVENTS, ChoreFinished

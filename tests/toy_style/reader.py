@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefinition, did_you_mean
-from ripstop.definitions.reader import Environment
-from ripstop.kernel.errors import UsageError
+from ripstop import UsageError
+from ripstop.style_api import WARNING, Environment, Position, Problem, WrongDefinition, did_you_mean
 
 from .definition import Chores
 

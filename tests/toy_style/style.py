@@ -6,14 +6,39 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, Field, PersonAnswered, SetTimer
-from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import Answered, Event, Fact, Forked, Resumed, Started
-from ripstop.kernel.parts import Facts, Part, Task, Tasks
-from ripstop.kernel.prompt import Message, Prompt
-from ripstop.kernel.run import Run
-from ripstop.kernel.step import Step
-from ripstop.kernel.style import Action, AgentUse, Document, Explanation, News, Picture, Reason, Settled, Style
+from ripstop import Run, UsageError
+from ripstop.events import Answered, Forked, Resumed, Started
+from ripstop.style_api import (
+    Action,
+    AgentReplied,
+    AgentUse,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Document,
+    Event,
+    Explanation,
+    Fact,
+    Facts,
+    Failed,
+    Field,
+    Message,
+    News,
+    Part,
+    PersonAnswered,
+    PersonHooks,
+    Picture,
+    Prompt,
+    Reason,
+    SetTimer,
+    Settled,
+    Step,
+    Style,
+    StyleView,
+    Task,
+    Tasks,
+    Uses,
+)
 
 from .definition import ChoreArguments, Chores
 from .events import ChoreAdded, ChoreFinished, RoundBegan
@@ -37,8 +62,50 @@ class ChoreState(Struct, frozen=True):
     """What the person said about the last round."""
 
 
+class ChoreView(StyleView[ChoreState]):
+    def picture(self, run: Run[ChoreState]) -> Picture:
+        state = run.state
+        where = state.chores[len(state.done)] if len(state.done) < len(state.chores) else "is it clean?"
+        progress = f"{len(state.done)} of {len(state.chores)}, round {state.round}"
+        return Picture(where=where, whose_turn=state.definition.agent, progress=progress, document=state.report)
+
+    def gist(self, run: Run[ChoreState]) -> str:
+        return f"{len(run.state.done)} of {len(run.state.chores)} chores"
+
+    def parts(self, run: Run[ChoreState]) -> tuple[Part, ...]:
+        state = run.state
+        tasks = tuple(
+            Task(str(index), what, "done" if index < len(state.done) else "open")
+            for index, what in enumerate(state.chores)
+        )
+        return (Tasks(tasks, "Chores"), Facts((("round", state.round), ("wish", state.wish)), "Round"))
+
+    def explain(self, before: ChoreState, event: Event) -> Explanation:
+        match event:
+            case ChoreFinished(index=index):
+                return Explanation((Reason(f"{before.chores[index]!r} was reported", holds=True, taken=True),))
+            case RoundBegan(round=round) if round > 1:
+                return Explanation((Reason(f"the person was not content: {before.wish or 'no word'}", taken=True),))
+        return Explanation()
+
+
+class ChorePeople(PersonHooks[ChoreState]):
+    def actions(self, run: Run[ChoreState]) -> tuple[Action, ...]:
+        if run.ended:
+            return ()
+        return (Action("add", "Add a chore", {"what": Field(label="What to do", required=True)}),)
+
+    def act(self, run: Run[ChoreState], name: str, fields: Mapping[str, Any], by: str) -> Fact:
+        what = str(fields["what"]).strip()
+        if not what:
+            raise UsageError("A chore needs words.")
+        return ChoreAdded(what=what, by=by)
+
+
 class ChoreStyle(Style[ChoreState]):
     name = "chores"
+    view = ChoreView()
+    people = ChorePeople()
     arguments_type = ChoreArguments
 
     # Folding
@@ -92,21 +159,10 @@ class ChoreStyle(Style[ChoreState]):
         task = f"Do this and report in one line: {state.chores[len(state.done)]}.{wish}"
         return Prompt((Message("system", "You do chores."), Message("user", task)))
 
-    def agents(self, definition: Chores) -> tuple[AgentUse, ...]:
-        return (AgentUse(definition.agent),)
+    def uses(self, definition: Chores) -> Uses:
+        return Uses(agents=(AgentUse(definition.agent),))
 
     # What people do
-
-    def actions(self, run: Run[ChoreState]) -> tuple[Action, ...]:
-        if run.ended:
-            return ()
-        return (Action("add", "Add a chore", {"what": Field(label="What to do", required=True)}),)
-
-    def act(self, run: Run[ChoreState], name: str, fields: Mapping[str, Any], by: str) -> Fact:
-        what = str(fields["what"]).strip()
-        if not what:
-            raise UsageError("A chore needs words.")
-        return ChoreAdded(what=what, by=by)
 
     # Looking
 
@@ -114,31 +170,6 @@ class ChoreStyle(Style[ChoreState]):
         state = run.state
         body = {"name": state.definition.name, "round": state.round, "done": list(state.done), "chores": state.chores}
         return (Document(COLLECTION, run.id, body),)
-
-    def picture(self, run: Run[ChoreState]) -> Picture:
-        state = run.state
-        where = state.chores[len(state.done)] if len(state.done) < len(state.chores) else "is it clean?"
-        progress = f"{len(state.done)} of {len(state.chores)}, round {state.round}"
-        return Picture(where=where, whose_turn=state.definition.agent, progress=progress, document=state.report)
-
-    def gist(self, run: Run[ChoreState]) -> str:
-        return f"{len(run.state.done)} of {len(run.state.chores)} chores"
-
-    def parts(self, run: Run[ChoreState]) -> tuple[Part, ...]:
-        state = run.state
-        tasks = tuple(
-            Task(str(index), what, "done" if index < len(state.done) else "open")
-            for index, what in enumerate(state.chores)
-        )
-        return (Tasks(tasks, "Chores"), Facts((("round", state.round), ("wish", state.wish)), "Round"))
-
-    def explain(self, before: ChoreState, event: Event) -> Explanation:
-        match event:
-            case ChoreFinished(index=index):
-                return Explanation((Reason(f"{before.chores[index]!r} was reported", holds=True, taken=True),))
-            case RoundBegan(round=round) if round > 1:
-                return Explanation((Reason(f"the person was not content: {before.wish or 'no word'}", taken=True),))
-        return Explanation()
 
 
 def _go_on(step: Step[ChoreState]) -> None:

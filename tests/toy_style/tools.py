@@ -4,9 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ripstop import tool
-from ripstop.engine.performers import Kind, Performer, Refused, Request
-from ripstop.kernel.effects import Answer, Command, ToolReturned
+from ripstop import Refused, tool
+from ripstop.style_api import Answer, Command, Kind, Performer, Request, ToolReturned
 
 from .style import TOOL
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from ripstop.testing.journal_entries import command
+from ripstop.testing.commands import command
 from tests.walks import test_command_line as processes
 from tests.walks.test_command_line import HAIKU, SCRIPT
 

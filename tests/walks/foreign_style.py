@@ -11,6 +11,7 @@ from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.effects import Command
 from ripstop.kernel.registry import Registry
 from ripstop.testing import ERRANDS, Errands
+from tests.harness.own_journal import own
 
 PLUGIN = """\
 from ripstop.app.plugin import Plugin
@@ -42,5 +43,6 @@ def start(folder: Path, run: str, *commands: Command) -> None:
         definition = Errands(rounds=(commands,)).content()
         await Engine(journal, registry, now).start(run, "errands", definition)
         await journal.close()
+        await own(store)
 
     asyncio.run(write())

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ripstop.faces.cli.main import cli
-from tests.definitions.blackboard.boards import RULES, board, policy
+from tests.styles.blackboard.board_definitions import RULES, board, policy
 
 COOK = json.dumps({"next_agent": "COOK", "reason": "it is raw", "task": "Cook it."})
 FINISH = json.dumps({"next_agent": "FINISH", "reason": "it is eaten"})
@@ -166,10 +166,10 @@ def test_one_of_two_processes_works_on_a_board_and_the_other_says_so(tmp_path: P
         while not history.exists() or "## Iteration 1" not in history.read_text():
             assert first.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)
-        (holder,) = json.loads(succeed("--json", "runs"))
+        (worker_id,) = json.loads(succeed("--json", "runs"))
         code, second = run(slow)
         assert (code, second["outcome"]) == (1, "failed")
-        assert f"is being worked on by the run {holder['run']}" in second["because"]
+        assert f"is being worked on by the run {worker_id['run']}" in second["because"]
         assert history.read_text().count("## Iteration") == 1
     finally:
         first.kill()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.testing.journal_entries import command
+from ripstop.testing.commands import command
 from tests.walks.talking_bot import GREETING, decision, script, write_bot
 
 PATIENCE = 60.0

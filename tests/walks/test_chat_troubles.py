@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ripstop.testing.journal_entries import Done, command
+from ripstop.testing.commands import Done, command
 from tests.walks.talking_bot import BROKEN, GREETING, HANDOFF, decision, script, write_bot
 from tests.walks.test_chatting import as_desk, open_stdin, said, say
 
@@ -230,5 +230,6 @@ def test_a_doubt_names_the_tool_of_the_bot_and_what_it_was_given(here: Path) -> 
     assert done.code == 4 and done.out.startswith(GREETING), done
     (item,) = json.loads(command("desk", "--json").out)
     assert """The tool 'insurance' was called with {"order":"1002"} (""" in item["question"], item
+    assert "http_request" not in item["question"] and "{order}" not in item["question"]
     shown = command("desk", item["id"]).out
-    assert "http_request" not in shown and "{order}" not in shown
+    assert f"{server.url}/refunds" in shown and "POST" in shown, "all that would be done again"

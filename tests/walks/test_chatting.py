@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ripstop.styles.conversation.cli import sessions
-from ripstop.testing.journal_entries import Done, command
+from ripstop.testing.commands import Done, command
 from tests.walks.talking_bot import BROKEN, GREETING, HANDOFF, decision, script, write_bot
 
 TOOL = {"type": "TOOL", "target": "nothing"}

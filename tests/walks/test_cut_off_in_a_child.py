@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.settings.test_trust import ripstop
+from tests.app.test_trust import ripstop
 
 pytestmark = pytest.mark.long  # every story is a dozen processes, one after the other
 

@@ -15,7 +15,7 @@ from ripstop.faces.cli.main import cli
 from ripstop.kernel.effects import CallTool, Limits, SetTimer
 from ripstop.kernel.style import StyleKit
 from ripstop.tools.toolbox import Toolbox, tool
-from tests.runtime.world import a_world
+from tests.engine.world import a_world
 
 ENDLESS = """\
 name: endless

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.own_journal import own_journal
 from tests.walks.delivery import (
     IDEA,
     SCRIPT,
@@ -46,6 +47,7 @@ def delivery(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def delivered(delivery: Path, here: None) -> None:
     """A delivered project, in the current folder."""
     shutil.copytree(delivery, ".", dirs_exist_ok=True)
+    own_journal(Path(".ripstop/journal.db"))
 
 
 def files() -> set[str]:
@@ -220,6 +222,17 @@ def test_modify_ends_the_run_that_waits(tmp_path: Path) -> None:
     assert shown["outcome"] == "stopped" and "restarted at prd" in shown["because"]
 
 
+def test_modify_is_refused_before_the_run_that_waits_is_cancelled_if_an_input_is_missing(tmp_path: Path) -> None:
+    _, first = answer_of("--model", MODEL, "new", IDEA)
+    before = files()
+    done = ripstop("modify", "--from", "design", "--yes", "--model", MODEL)
+    assert done.exit_code == 2 and "'design' cannot begin without .cowork/data/requirements.json" in done.output
+    assert "Nothing was changed. Restart at 'prd', which makes" in done.output
+    assert (len(json.loads(ripstop("--json", "runs").stdout)), files()) == (1, before)
+    shown = json.loads(ripstop("--json", "show", first["run"]).stdout)
+    assert shown["outcome"] == "waiting", "it was not cancelled"
+
+
 # Going back
 
 
@@ -243,6 +256,57 @@ def test_a_check_that_goes_back_never_delivers_and_names_the_command(tmp_path: P
     assert meta()["restart_reason"] is None
 
 
+def saying(agent: str, *words: str) -> list[dict[str, Any]]:
+    """The script with other last words of an agent; several: one after the other, each with the coding before it."""
+    replies = lines()
+    last = max(index for index, one in enumerate(replies) if one["agent"] == agent)
+    again = [one for one in replies if one["agent"] in ("coding", "coding_critic")]
+    first, *others = words
+    replies[last] = {"agent": agent, "reply": first}
+    for more in others:
+        replies += [*again, {"agent": agent, "reply": more}]
+    return replies
+
+
+@pytest.mark.req("S3-7")
+def test_a_check_that_does_not_approve_ends_without_a_delivery(tmp_path: Path) -> None:
+    words = "NOT APPROVED. Do not deliver."
+    replies = [*saying("check", words), *({"agent": "check", "reply": words} for _ in range(2))]
+    code, result = deliver(write_script(tmp_path, replies))
+    assert code == 1 and "'check' gave no verdict" in result["because"], result
+    assert not Path(".cowork/artifacts/delivery_report.md").exists()
+
+
+@pytest.mark.req("S3-7")
+def test_a_check_that_fails_has_the_code_mended_and_then_delivers(tmp_path: Path) -> None:
+    fail = '{"verdict": "fail", "reasons": ["The list is lost when the tab is closed."]}'
+    code, result = deliver(write_script(tmp_path, saying("check", fail, '{"verdict": "pass"}')))
+    assert code == 0 and result["because"].startswith("Delivered."), result
+    assert result["path"].count("check") == 2
+    shown = " ".join(ripstop("show", result["run"]).output.split())
+    assert "pass of check" in shown and "every file of the plan exists" in shown, shown
+
+
+def test_a_check_that_fails_again_and_again_ends_the_run_with_its_list(tmp_path: Path) -> None:
+    fail = '{"verdict": "fail", "reasons": ["The list is lost."]}'
+    code, result = deliver(write_script(tmp_path, saying("check", fail, fail, fail)))
+    assert code == 1 and result["outcome"] == "failed"
+    assert result["because"].endswith("It was sent back 2 times. What keeps it back:\n- The list is lost."), result
+    assert "| pass of check | fail | **no** |" in artifact("check_report.md")
+    assert not Path(".cowork/artifacts/delivery_report.md").exists()
+
+
+@pytest.mark.req("S3-73", "S3-75")
+def test_half_a_product_is_not_delivered(tmp_path: Path) -> None:
+    replies = saying("check", *['{"verdict": "pass"}'] * 3)
+    for one in replies:
+        calls = one.get("calls", [])
+        one["calls"] = [call for call in calls if call.get("args", {}).get("path") != "app.js"]
+    code, result = deliver(write_script(tmp_path, replies))
+    assert code == 1 and "- app.js is in the plan, and there is no such file." in result["because"], result
+    assert "1 of 2 tasks completed" in artifact("check_report.md")
+
+
 @pytest.mark.req("S3-73", "S3-74", "S3-75")
 def test_without_code_there_is_no_report_however_many_tasks_are_completed(tmp_path: Path) -> None:
     replies = lines()
@@ -253,9 +317,10 @@ def test_without_code_there_is_no_report_however_many_tasks_are_completed(tmp_pa
     assert result["ways_on"] == ["ripstop modify --from coding", f"ripstop resume {result['run']}"]
     assert "artifacts/delivery_report.md" not in files()
     assert {one["status"] for one in data("implementation_plan.json")["tasks"]} == {"completed"}
-    Path("index.html").write_text("<p>by hand</p>")
+    for name in ("index.html", "style.css", "app.js"):
+        Path(name).write_text("<p>by hand</p>")
     code, result = answer_of("resume")
-    assert (code, result["outcome"]) == (0, "completed"), "somebody has written it since"
+    assert (code, result["outcome"]) == (0, "completed"), "somebody has written them since"
 
 
 # Resume by files
@@ -320,6 +385,8 @@ def test_a_project_that_was_moved_is_resumed_where_it_is(tmp_path: Path, monkeyp
     say("pass")
     before.rename(after)
     monkeypatch.chdir(after)
+    assert "moved" in ripstop("resume").stderr
+    assert ripstop("trust", "--yes").exit_code == 0
     code, result = answer_of("resume")
     assert code == 4, result
     assert pass_all(code, result)[0] == 0

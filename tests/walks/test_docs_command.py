@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ripstop.styles.handoff.publisher import key_of
-from ripstop.testing.journal_entries import command
+from ripstop.testing.commands import command
 from tests.walks.commands import ripstop, succeed
 from tests.walks.test_command_line import EXAMPLES
 
@@ -64,10 +64,11 @@ def test_a_document_goes_from_hand_to_hand(tmp_path: Path) -> None:
     assert json.loads(succeed("show", made["run"], "--json", cwd=tmp_path))["outcome"] == "completed"
 
 
-def test_a_document_that_only_listens_is_nothing_to_resume(tmp_path: Path) -> None:
-    new(tmp_path)
+def test_a_document_that_waits_for_its_owner_is_not_worked_on_by_resume(tmp_path: Path) -> None:
+    made = new(tmp_path)
     done = ripstop("resume", cwd=tmp_path)
-    assert (done.returncode, "Nothing is unfinished" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, made["run"] in done.stderr) == (4, True), done.stderr
+    assert docs("show", made["id"], cwd=tmp_path)["status"] == "pending"
 
 
 @pytest.mark.req("S0-26")
@@ -344,6 +345,7 @@ def test_documents_are_gone_on_with_where_their_folder_was_moved_to(tmp_path: Pa
     (tmp_path / "here").mkdir()
     made = new(tmp_path / "here")
     (tmp_path / "here").rename(tmp_path / "there")
+    succeed("trust", "--yes", cwd=tmp_path / "there")
     assert docs("accept", made["id"], cwd=tmp_path / "there")["status"] == "in_progress"
     assert "Status: in_progress" in file_of(made, tmp_path / "there").read_text(encoding="utf-8")
     assert not (tmp_path / "here").exists()

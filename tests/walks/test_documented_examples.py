@@ -56,3 +56,9 @@ def test_the_letter_of_the_graph_page_checks_clean(tmp_path: Path) -> None:
     path = tmp_path / "letter" / "workflow.yaml"
     path.write_text(text, encoding="utf-8")
     assert check_graph(path) == []
+
+
+def test_help_names_only_example_folders_that_exist() -> None:
+    sources = (path.read_text(encoding="utf-8") for path in (DOCS.parent / "src").rglob("*.py"))
+    named = {name for text in sources for name in re.findall(r"\bexamples/\w+", text)}
+    assert named and {name for name in named if not (DOCS.parent / name).exists()} == set()

@@ -56,9 +56,9 @@ def test_without_json_an_error_leaves_stdout_alone(tmp_path: Path) -> None:
 
 def test_a_bug_of_ours_is_a_document_too(tmp_path: Path) -> None:
     code = (
-        "import ripstop.opening, ripstop.faces.cli.main as main\n"
+        "import ripstop.app.stores, ripstop.faces.cli.main as main\n"
         "def broken(*_, **__): raise ZeroDivisionError('oops')\n"
-        "ripstop.opening.open_engine = broken\n"
+        "ripstop.app.stores.open_engine = broken\n"
         "main.cli(['runs', '--json'])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)

@@ -21,7 +21,7 @@ from ripstop.journals import hash_chain as chain
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.events import RunSettings
 from ripstop.styles.graph.definition import Agent, Graph, State
-from ripstop.testing.journal_entries import command
+from ripstop.testing.commands import command
 
 ASK = """\
 name: ask
@@ -44,6 +44,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.chdir(tmp_path / "here")
     return tmp_path / "here"
+
+
+def written(home: Path) -> list[Path]:
+    """What is in the user's home, but for what ripstop remembers there of a journal that the user names."""
+    remembered = home / ".local" / "state" / "ripstop" / "journals"
+    return [one for one in home.rglob("*") if not one.is_relative_to(remembered) and not remembered.is_relative_to(one)]
 
 
 def script(*replies: dict[str, Any]) -> str:
@@ -215,7 +221,7 @@ def test_a_link_in_the_place_of_a_run_s_own_folder_is_refused(here: Path, link: 
     own = here / ".ripstop" / "workspaces" / "evil-1"
     store = craft(graph(), {"model": script(writes("x")), "workspace": str(own)})
     assert command("--store", store, "resume", "evil-1").code == 2
-    assert list(target.iterdir()) == []
+    assert written(target) == []
 
 
 def test_the_workspace_of_a_child_is_looked_at_as_well(here: Path) -> None:
@@ -224,14 +230,14 @@ def test_the_workspace_of_a_child_is_looked_at_as_well(here: Path) -> None:
     write("evil-1.2", graph(), {"workspace": str(evil)}, "foreign.db", parent="evil-1")
     done = command("--store", store, "resume", "evil-1")
     assert (done.code, "evil-1.2" in done.err) == (2, True), done
-    assert list(evil.iterdir()) == []
+    assert written(evil) == []
 
 
 def test_documents_in_a_folder_that_only_the_journal_names_are_refused(here: Path) -> None:
     evil = here.parent / "home"
     store = craft(graph(), {"model": script(writes("x")), "folder": str(evil)})
     assert command("--store", store, "resume", "evil-1").code == 2
-    assert list(evil.iterdir()) == []
+    assert written(evil) == []
 
 
 def test_naming_the_workspace_is_consent_for_that_journal_alone(here: Path) -> None:
@@ -273,13 +279,17 @@ def test_trust_lists_and_revokes_a_named_workspace(here: Path) -> None:
     there, model = str(here.parent / "there"), script(writes("a.md"), DONE)
     run = command("run", "ask.yaml", "--workspace", there, "--model", model, "--max-calls", "1", "--json")
     journal = str(here / ".ripstop" / "journal.db")
-    agreed = [{"kind": "folder", "content": there, "project": str(here), "journal": journal}]
+    folder = {"kind": "folder", "content": there, "project": str(here), "journal": journal}
+    agreed = [folder, {"kind": "journal", "content": journal, "project": str(here)}]
     assert json.loads(command("trust", "--list", "--json").out)["agreed"] == agreed
     assert command("trust", "--list").out.split("\n")[0].split() == ["agreed", "folder", there, journal]
     assert json.loads(command("trust", "--revoke", "--json").out) == {"revoked": agreed}
     assert "not agreed to anything" in command("trust", "--list").out
     resume = [sys.executable, "-m", "ripstop", "resume", json.loads(run.out)["run"], "--raise", "calls=5"]
     refused = subprocess.run(resume, capture_output=True, text=True, check=False)  # another process: this one knows it
+    assert (refused.returncode, "neither made nor agreed to" in refused.stderr) == (2, True), refused
+    assert command("trust", "--yes").code == 0
+    refused = subprocess.run(resume, capture_output=True, text=True, check=False)
     assert (refused.returncode, there in refused.stderr) == (2, True), refused
 
 

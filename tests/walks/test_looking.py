@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ripstop.testing.journal_entries import command
+from ripstop.testing.commands import command
 from tests.walks.test_command_line import HAIKU, SCRIPT
 
 LOOKING = (

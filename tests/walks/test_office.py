@@ -15,11 +15,12 @@ from click.testing import CliRunner
 
 from ripstop.app.settings.settings_file import Settings
 from ripstop.app.stores import open_engine
-from ripstop.engine.failpoints import DOCUMENT_FAILPOINTS, FAILPOINTS
+from ripstop.engine.failpoints import FAILPOINTS
 from ripstop.faces.cli.main import cli
 from ripstop.kernel.effects import AgentReplied
 from ripstop.kernel.events import Answered, Ended
-from tests.plugins.installation import environment
+from ripstop.styles.handoff.plugin import PLUGIN
+from tests.app.plugins.installation import environment
 from tests.walks.commands import ripstop
 from tests.walks.test_command_line import EXAMPLES
 
@@ -162,7 +163,7 @@ def test_a_definition_cannot_name_a_folder_of_documents_elsewhere(folder: Path) 
 def live(folder: Path, kill: random.Random | None) -> int:
     armed, moment = {}, None
     if kill and kill.random() < 0.7:
-        name = kill.choice(FAILPOINTS + DOCUMENT_FAILPOINTS)
+        name = kill.choice(FAILPOINTS + PLUGIN.failpoints)
         armed = {"RIPSTOP_FAILPOINT": f"{name}:{1 + int(kill.expovariate(0.2))}"}
     elif kill:
         moment = kill.uniform(0.3, 1.5)

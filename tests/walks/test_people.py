@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ripstop.kernel.effects import AskPerson, Field
-from ripstop.testing.journal_entries import command
+from ripstop.testing.commands import command
 from tests.walks import foreign_style
 from tests.walks.commands import log_of, ripstop, succeed
 from tests.walks.test_command_line import HAIKU
@@ -40,6 +40,8 @@ def test_a_style_from_another_package_is_listed_and_worked_on(tmp_path: Path, en
     assert {*listed} == {"graph", "blackboard", "handoff", "conversation", "planning", "pipeline", "errands"}
     assert listed["errands"]["summary"] == "Asks for what its definition lists." and not listed["errands"]["init"]
     assert len({one["summary"] for one in listed.values()}) == len(listed), "each says what it is for"
+    assert listed["conversation"]["commands"] == ["chat", "sessions", "kb", "serve"]
+    assert "serve" not in listed["graph"]["commands"], "only some styles can be served"
     assert "ripstop init graph DIR" in ripstop("styles", cwd=tmp_path, env=env).stdout
 
 

@@ -6,24 +6,28 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import ripstop
 from ripstop.app.settings.settings_file import Models, Settings
 from ripstop.engine.ports import Question
+from ripstop.events import LiveEvent
+from ripstop.kernel.statuses import STATUSES
 from tests.walks.test_readme import ROOT
 
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
-NAMES = ["script", "app", "follow", "plug-in"]
+NAMES = ["script", "app", "resume and fork", "act", "follow", "plug-in", "agent and question"]
 HAIKU = "examples/haiku"
 MODEL = f"script:{HAIKU}/script.jsonl"
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(ROOT / HAIKU, tmp_path / HAIKU)
+    for example in (HAIKU, "examples/handoff"):
+        shutil.copytree(ROOT / example, tmp_path / example)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -38,16 +42,37 @@ def test_a_program_of_the_page_prints_what_it_shows(program: str, output: str, p
     assert done.stdout == output, done.stderr
 
 
+def test_the_programs_of_the_page_pass_a_strict_type_check(tmp_path: Path) -> None:
+    for number, (program, _) in enumerate(PROGRAMS):
+        (tmp_path / f"program_{number}.py").write_text(program, encoding="utf-8")
+    # with this project's settings, so that what it has checked of itself before need not be checked again
+    command = [sys.executable, "-m", "mypy", "--strict", *map(str, sorted(tmp_path.glob("*.py")))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_every_public_name_can_be_imported() -> None:
     for name in ripstop.__all__:
         assert getattr(ripstop, name) is not None
     used = set(re.findall(r"ripstop\.([A-Za-z_]+)", " ".join(program for program, _ in PROGRAMS)))
-    assert used - {"toml"} <= set(ripstop.__all__)
+    public_modules = {"events", "style_api", "store_api", "testing"}
+    assert used - {"toml"} <= set(ripstop.__all__) | public_modules
 
 
 def test_every_method_of_the_page_exists() -> None:
     methods = set(re.findall(r"app\.(\w+)\(", PAGE))
     assert {name for name in methods if not hasattr(ripstop.App, name)} == set()
+
+
+def test_the_page_names_every_status_of_a_run() -> None:
+    told = PAGE.partition("`RunQuery(statuses=…)`")[2].partition("\n\n")[0]
+    assert {status for status in STATUSES if f"`{status}`" not in told} == set()
+
+
+def test_the_page_names_every_live_event_that_a_follower_gets() -> None:
+    told = PAGE.partition("## Following a run")[2].partition("\n## ")[0]
+    names = {one.__name__ for one in get_args(LiveEvent)} - {"Appended"}  # its records come instead
+    assert {name for name in names if f"`{name}`" not in told} == set()
 
 
 def test_run_sync_works_inside_a_running_event_loop(project: Path) -> None:

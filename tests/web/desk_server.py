@@ -56,6 +56,7 @@ class DeskServer:
         self.address: str = told["address"]
         self.link: str = told["sign_in"]
         self.token_file: Path = folder / told["token"]
+        self.store: str = told["store"]
         self.port = urlsplit(self.address).port or 0
         self._people: dict[str, Person] = {}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ripstop.faces.demo.world import RUNS
-from ripstop.testing.journal_entries import command
+from ripstop.testing.commands import command
 from tests.web.desk_server import DeskServer
 from tests.web.filled_journals import add_turns, journal_of, line, start_runs, start_spoken, write_spoken
 from tests.web.page_checks import WHY
@@ -177,7 +177,7 @@ def cli_why(store: str, where: str) -> list[dict[str, Any]]:
 
 
 def test_w26_why_says_what_the_command_line_says_line_by_line(demo: DeskServer, visit, record_property: Any) -> None:
-    window, store = visit(demo), f"sqlite:{demo.token_file.with_suffix('')}"
+    window, store = visit(demo), demo.store
     compared = 0
     asked = [(RUNS["completed"], number) for number in (5, 9, 15, 26)]
     asked += [(RUNS[name], 0) for name in ("guard", "family", "limit", "failed", "stopped")]

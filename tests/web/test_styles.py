@@ -306,15 +306,15 @@ async def sent_back(desk: Desk) -> None:
     run = "sent-back"
     await desk.project(run, pipelines.said("# Draft"))
     await desk.engine.answer(run, (await desk.open_questions(run))[0], choice="pass", by="ann")
-    await desk.lead(run, pipelines.DONE, pipelines.DONE)
+    await desk.lead(run, pipelines.WRITTEN, pipelines.WRITTEN)
     await desk.lead(run, pipelines.calls("create_requirement", title="One"), ToolReturned(value="REQ-001"))
-    await desk.lead(run, pipelines.said("Done."), pipelines.found(), pipelines.said("Good."), pipelines.DONE)
-    await desk.lead(run, pipelines.begun(), pipelines.said("index.html"), pipelines.DONE)
+    await desk.lead(run, pipelines.said("Done."), pipelines.found(), pipelines.said("Good."), pipelines.FINISHED)
+    await desk.lead(run, pipelines.begun(), pipelines.said("index.html"), pipelines.WRITTEN)
     await desk.engine.answer(run, (await desk.open_questions(run))[0], choice="pass", by="ann")
-    await desk.lead(run, pipelines.DONE, pipelines.said("Written."), pipelines.DONE)
+    await desk.lead(run, pipelines.WRITTEN, pipelines.said("Written."), pipelines.FINISHED)
     await desk.lead(run, pipelines.begun(), pipelines.found())
     await desk.lead(run, pipelines.calls("goto_stage", stage="prd", reason="a requirement is missing"))
-    await desk.lead(run, pipelines.DONE, pipelines.said("Back."), pipelines.DONE, pipelines.DONE)
+    await desk.lead(run, pipelines.DONE, pipelines.said("Back."), pipelines.FINISHED, pipelines.CLOSED)
 
 
 def test_w38_the_rail_shows_which_stage_asked_for_the_restart(shop: Shop, visit) -> None:
@@ -372,7 +372,7 @@ class Document:
         """Another process reads the files."""
 
         async def read(app: App) -> None:
-            await (await open_documents(app, self._shop.world.folder, print)).take_stock()
+            await (await open_documents(app, self._shop.world.folder, print)).reconcile()
 
         self._shop.world.work(read)
 

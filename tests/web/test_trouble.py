@@ -56,7 +56,7 @@ def test_w47_a_journal_that_is_not_there_is_not_made_by_looking(tmp_path: Path) 
 
 AS_SOMEBODY_ELSE = """
 import asyncio, os, sys
-import jinja2, markdown_it, nh3, starlette, uvicorn, ripstop.serving.web, ripstop.faces.web.application
+import jinja2, markdown_it, nh3, starlette, uvicorn, ripstop.faces.serve_web, ripstop.faces.web.application
 from ripstop.__main__ import main
 from ripstop.app.application import App
 from ripstop.app.settings.settings_file import Settings
@@ -314,7 +314,7 @@ def _connect(people: list[Person], times: int) -> None:
     ids=["import", "names", "help", "help of web"],
 )
 def test_w49_nothing_of_the_web_is_imported_without_being_asked_for(code: str) -> None:
-    parts = ("starlette", "uvicorn", "jinja2", "nh3", "markdown_it", "ripstop.faces.web", "ripstop.http")
+    parts = ("starlette", "uvicorn", "jinja2", "nh3", "markdown_it", "ripstop.faces.web", "ripstop.faces.http")
     look = f"import sys; print('found', [name for name in sys.modules if name.startswith({parts!r})])"
     done = subprocess.run([sys.executable, "-c", f"{code}\n{look}"], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("found []"), done.stdout[-500:]

@@ -1,4 +1,1 @@
-"""What is checked before a run starts or continues."""
-
-
-# What an application does with a style, above engine and worker: one package per style.
+"""The application: `App`, what is checked before a run starts or continues, settings, plug-ins, stores, webhooks."""

@@ -1,265 +1,87 @@
-"""Puts the parts together. The only module that knows them all, and where time and ids enter.
+"""Puts the parts together. The only module that knows them all, and where time enters.
 
     async with App("ripstop.toml", tools=[send_mail]) as app:
         run = await app.start("examples/haiku", input="rain")
         result = await app.wait(run)
 
-An `App` is an open journal with an engine, and a worker on what its `scope` says.
+An `App` is an open journal with an engine, and a worker on what its `scope` says. It is the one door: whatever makes a
+run begin or continue is checked in here, once and in one order, so that no face has to. What its user has not allowed
+is a `NotTrusted` or an `UntrustedFolder`; a face asks, records the consent, and calls again.
 """
 
 import asyncio
-import hashlib
-import os
-import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Never
 
-from msgspec.structs import replace
-
-from ripstop.app.settings.default_limits import with_defaults
 from ripstop.app.settings.settings_file import Settings, read_settings
-from ripstop.app.webhooks.service import WebhookService, following
-from ripstop.definitions.loading import Workflow, find, locate, read
+from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.reader import Environment
-from ripstop.engine.children import ChildAnswers, Children
 from ripstop.engine.clock import ProcessClock, system_time
 from ripstop.engine.engine import Attachment, Engine, View
 from ripstop.engine.following import follow, until_settled
 from ripstop.engine.live import Live, LiveEvent
 from ripstop.engine.messages import Deliver, Messages
-from ripstop.engine.performers import Performer, Refused, TimerPerformer
-from ripstop.engine.pinned_definitions import digest_of
-from ripstop.engine.ports import ALL, DeskQuery, Question, Scope
-from ripstop.engine.rate_limit import RateLimit
+from ripstop.engine.ports import ALL, DeskQuery, Page, Question, RunInfo, RunQuery, Scope
 from ripstop.engine.sweeper import Admit
 from ripstop.engine.worker import Worker
-from ripstop.kernel.effects import AnswerChild, AskAgent, AskPerson, CallTool, Limits, Say, SetTimer, StartRun
-from ripstop.kernel.errors import DefinitionError, UntrustedFolder, UsageError
-from ripstop.kernel.events import OUTCOMES, Record, RunSettings
-from ripstop.kernel.run import Run, waits_for
-from ripstop.models.accounting import Prices, with_prices
+from ripstop.history.runs import shown_runs
+from ripstop.kernel.effects import Limits
+from ripstop.kernel.errors import RunAlreadyStarted, UsageError
+from ripstop.kernel.events import Record
+from ripstop.kernel.run import Run
+from ripstop.models.accounting import with_prices
 from ripstop.models.model_files import install_model as install_model
-from ripstop.models.router import Agents
-from ripstop.models.scripted import script_path
 from ripstop.security.consent import TrustedFolders
-from ripstop.tools.mcp.servers import ServerTools
-from ripstop.tools.toolbox import Tool, Toolbox
+from ripstop.tools.snapshots.run_files import FileChanges
+from ripstop.tools.toolbox import Tool
 from ripstop.tools.toolbox import load_tools as load_tools
 
 from . import arguments
+from .fork import fork_run, fork_with_key
 from .plugins import Plugins, installed
-from .relocation import Relocated, untrusted_folder
-from .start import (
-    Pinned,
-    check_model,
-    check_models,
-    check_roles,
-    check_start,
-    check_workspace,
-    inside,
-    is_local,
-    models_of,
-    pin_with_folders,
-    tools_of,
-    workspace_for,
+from .resume import (
+    ResumedRun,
+    ResumedRuns,
+    about_missing,
+    all_runs,
+    change_model,
+    change_workspace,
+    check_allowed,
+    check_family,
+    check_here,
+    check_usable,
+    put_back,
+    reread,
+    resume_run,
+    resume_runs,
+    retry_calls,
+    uses_known_folders,
+    wants_own_work,
 )
-from .stores import closing, folders_of, make_engine, open_journal
+from .run_files import file_changes, undo_files
+from .start import (
+    CheckedStart,
+    Pinned,
+    check_launch,
+    check_start,
+    prices_of,
+    remember_documents,
+    tools_of,
+)
+from .stores import OpenedJournal, closing, folders_of, noting, open_journal, trusted_engine
 from .toolbox import make_toolbox, server_tools
 from .trust import Trust
+from .workers import make_agents, make_worker
 
-# What is checked and changed before a run continues: its folders, models, addresses and tools.
-
-
-class Continuing:
-    """The half of an `App` that is about runs which another process began."""
-
-    settings: Settings
-    engine: Engine
-    trust: Trust
-    folders: TrustedFolders
-    toolbox: Toolbox
-    servers: ServerTools | None
-    places: dict[str, Path]
-
-    def with_prices(self, limits: Limits, models: Iterable[str]) -> Limits:
-        """Limits for a run of these models. Raises `UsageError` if money is limited and one of them has no price."""
-        return with_prices(limits, models, prices_of(self.settings))
-
-    def check_roles(self) -> None:
-        """Refuse models that the settings name for roles, used or not, if they cannot exist."""
-        check_roles(self.settings)
-
-    async def _family(self, run_id: str) -> list[str]:
-        """A run, and its descendants that have not ended."""
-        children = await self.engine.descendants(run_id)
-        return [run_id, *(info.run_id for info in children if info.status not in OUTCOMES)]
-
-    async def check_resumable(self, run_id: str) -> None:
-        """Raise unless a run, and all its children that have not ended, can be worked on here.
-
-        Raises:
-            RunDamaged: One of them is not what was written.
-            DefinitionError: Its pinned definition is wrong.
-            UntrustedFolder: It would put files where the user has not allowed it.
-        """
-        await self.engine.check(run_id)
-        for one in await self._family(run_id):
-            await self.engine.check(one)
-            run = (await self.engine.look(one)).run
-            if not run.ended or run.verdict is not None or self.engine.style(run).resumable(run.state):
-                await self._check_folders(run)
-        for one in await self._family(run_id):
-            await self.engine.journal.set_aside(one, "")  # whatever was wrong with it is not any more
-
-    async def _check_folders(self, run: Run[Any]) -> None:
-        if run.id.partition(".")[0] in self.places:
-            return  # documents that were moved here
-        folder = untrusted_folder(run.settings, self.folders)
-        if folder:
-            raise UntrustedFolder(run.id, folder)
-        for named in await self._document_folders(run):
-            if not self.folders.cover_documents(Path(named)):
-                raise UntrustedFolder(run.id, Path(named), is_workspace=False)
-
-    async def _document_folders(self, run: Run[Any]) -> list[str]:
-        """The folders that the definitions of a run and of what it can start name for documents."""
-        registry, journal = self.engine.registry, self.engine.journal
-        found = [*self.engine.style(run).folders(self.engine.definition(run))]
-        for pin in {pin for workflows in (await self.engine.pins(run)).values() for pin in workflows.values()}:
-            if pin.style in registry.kits:
-                definition = registry.load(pin.style, await journal.blob(pin.definition))
-                found += registry.kits[pin.style].style.folders(definition)
-        return found
-
-    async def check_allowed(self, run: Run[Any]) -> None:
-        """Raise `UntrustedFolder` or `NotTrusted` if a run would use a folder or an address that its user has neither
-        chosen nor agreed to."""
-        await self._check_folders(run)
-        style, definition = self.engine.style(run), self.engine.definition(run)
-        self.trust.check_models(models_of(style, definition, self._used(run)), run.settings.base_url, run.id)
-
-    async def use_workspace(self, run_id: str, workspace: Path) -> None:
-        """Have a run and its children put their files there from now on: its user has named the folder."""
-        folder = workspace.resolve()
-        check_workspace(folder)
-        await self.engine.check(run_id)
-        self.folders.remember(folder)
-        for one in await self._family(run_id):
-            settings = (await self.engine.look(one)).run.settings
-            if settings.workspace and Path(settings.workspace) != folder:
-                await self.engine.change_settings(one, replace(settings, workspace=str(folder)))
-
-    async def is_own_work(self, run: Run[Any]) -> bool:
-        """Whether all that a run wants to have done now is what its style does itself, such as writing its file.
-
-        False if nothing is to be done, or if its files are in a folder that the user has not named.
-        """
-        wanted = [opened.command for opened in run.open.values() if waits_for(opened.command) == "worker"]
-        if not wanted or not all(isinstance(command, CallTool) and not command.agent for command in wanted):
-            return False
-        try:
-            await self._check_folders(run)
-        except UntrustedFolder:
-            return False
-        return True
-
-    def missing_tools(self, run: Run[Any]) -> list[str]:
-        """The tools that a run's definition gives its agents and that this process does not have."""
-        used = tools_of(self.engine.style(run), self.engine.definition(run))
-        return [tool for tool in used if not self.toolbox.has(tool)]
-
-    def why_missing(self, tool: str) -> str:
-        """Why agents cannot call the tool of an MCP server; empty for other tools, and if there is nothing to say."""
-        return self.servers.why_missing(tool) if self.servers else ""
-
-    def check_tools(self, run: Run[Any]) -> None:
-        """Raise `UsageError` if a call is open that this process cannot perform: it waits for one that can."""
-        offers = self.toolbox.offers()
-        for number, opened in run.open.items():
-            command = opened.command
-            if isinstance(command, CallTool) and f"tool:{command.tool}" not in offers:
-                why = self.why_missing(command.tool)
-                ways = "Resume it with the program that brings the tool, or name its module: --tools MODULE."
-                raise UsageError(
-                    f"{run.id} waits for the tool {command.tool!r} ({run.id}/{number}), which this process does not "
-                    f"have. {why or ways}"
-                )
-
-    def check_usable(self, run: Run[Any], model: str = "", base_url: str = "") -> None:
-        """Check the models and the address that a run would use now, no matter who recorded them.
-
-        Raises `NotTrusted` for an address that the user has not chosen, and `UsageError` for a model that cannot be
-        used here: it is not installed, or its file, its script or its key is missing.
-
-        `model` and `base_url` are what the caller is about to give it, for all agents.
-        """
-        used = self._used(run, model, base_url)
-        style, definition = self.engine.style(run), self.engine.definition(run)
-        models = models_of(style, definition, used)
-        self.trust.check_models(models, base_url or run.settings.base_url, run.id)
-        check_models(style, definition, used, run.id)
-
-    def _used(self, run: Run[Any], model: str = "", base_url: str = "") -> Settings:
-        """The settings with which a run would continue."""
-        recorded = run.settings
-        return replace(
-            self.settings,
-            model_for_all=model or recorded.model_for_all,
-            models=replace(
-                self.settings.models,
-                default=recorded.model or self.settings.models.default,
-                base_url=base_url or recorded.base_url or self.settings.models.base_url,
-            ),
-        )
-
-    async def use_model(self, run_id: str, model: str, base_url: str) -> None:
-        """Have all agents of a run and of its children use another model from now on, in open calls, too."""
-        recorded = (await self.engine.look(run_id)).run.settings.base_url
-        if model:
-            check_model(model, base_url=base_url or recorded or self.settings.models.base_url)
-        for one in await self._family(run_id):
-            run = (await self.engine.look(one)).run
-            if model:
-                self.with_prices(run.limits, (model,))
-            settings = run.settings
-            if model and (settings.model_for_all or settings.model) != absolute_script(model):
-                small = is_local(model)
-                settings = replace(settings, model_for_all=absolute_script(model), small_model=small)
-            if base_url:
-                settings = replace(settings, base_url=base_url)
-            if settings != run.settings:
-                await self.engine.change_settings(one, settings)
-
-
-def prices_of(settings: Settings) -> Prices:
-    return {name: (price.input, price.output) for name, price in settings.prices.items()}
-
-
-def absolute_script(model: str) -> str:
-    """A script is found again when the run is resumed from another folder."""
-    kind, _, path = model.partition(":")
-    return f"{kind}:{os.path.realpath(script_path(path))}" if kind == "script" and path else model
-
-
-def run_settings(
-    settings: Settings, workspace: Path, read_only: tuple[str, ...], is_shared: bool, models: list[str]
-) -> RunSettings:
-    return RunSettings(
-        model=absolute_script(settings.models.default),
-        model_for_all=absolute_script(settings.model_for_all),
-        base_url=settings.models.base_url,
-        workspace=str(workspace),
-        shared_workspace=is_shared,
-        read_only=read_only,
-        small_model=all(map(is_local, models)),
-    )
-
+if TYPE_CHECKING:
+    from ripstop.app.webhooks.service import WebhookService
 
 CHECK_INTERVAL = 1.0
 """Seconds between two checks whether the worker has given up."""
-ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+NOT_OPEN = "This app is not open. Use it inside `async with App(…) as app:`."
 
 
 def now() -> int:
@@ -267,20 +89,8 @@ def now() -> int:
     return system_time()
 
 
-def new_id(name: str, seed: str = "") -> str:
-    """A run's id: the workflow's name and five characters that are hard to mix up; with a seed, always the same."""
-    if not seed:
-        return f"{name}-{''.join(secrets.choice(ALPHABET) for _ in range(5))}"
-    digest = hashlib.sha256(f"{name}\0{seed}".encode()).digest()
-    return f"{name}-{''.join(ALPHABET[byte % len(ALPHABET)] for byte in digest[:10])}"
-
-
-class App(Continuing):
-    """An open journal: runs are started, followed, answered and worked on through it."""
-
-    settings: Settings
-    engine: Engine
-    live: Live
+class App:
+    """An open journal: runs are started, followed, answered, resumed and worked on through it."""
 
     def __init__(
         self,
@@ -292,20 +102,25 @@ class App(Continuing):
         scope: Scope | None = ALL,
         create: bool = True,
         clock: ProcessClock | None = None,
+        look_only: bool = False,
     ) -> None:
         """Args:
         settings: Settings, or the path of a `ripstop.toml` or its folder; left out: of the current folder.
         tools: Functions that agents may call (`@ripstop.tool`).
         channels: How messages on a channel are delivered, by the channel's name.
         plugins: The styles to know; left out: all that are installed.
-        scope: What to work on: `ALL` runs of the journal, one `Tree(run)`, `NOTHING` but what this app starts; `None`
-            for no worker at all.
+        scope: What to work on: `ALL` runs of the journal, one `Tree(run)`, `NOTHING` but what this app starts or moves,
+            each run with its family; `None` for no worker at all.
         create: Make the journal if it is missing.
+        look_only: Nothing is to be changed, so a journal that the user has not agreed to can be looked at.
 
         Raises `UsageError` for an argument that is wrong; `NotTrusted`, which is one, if a project's settings name
-        modules of tools that the user has not agreed to.
+        modules of tools that the user has not agreed to. On a journal that the user has neither made nor agreed to,
+        opening the app with a scope and every method that changes something raise `ForeignJournal`, a `NotTrusted`.
         """
-        self.settings = settings if isinstance(settings, Settings) else read_settings(settings_folder(settings))
+        self.settings = (
+            settings if isinstance(settings, Settings) else read_settings(arguments.settings_folder(settings))
+        )
         if plugins is not None and not isinstance(plugins, Plugins):
             raise arguments.wrong("plugins", "ripstop.Plugins([…])", plugins)
         self.plugins = plugins or installed()
@@ -320,39 +135,71 @@ class App(Continuing):
         """The tools that this process has: of styles, of the settings' modules and servers, and those it was given."""
         self._channels = arguments.channels(channels)
         self._scope = arguments.scope(scope)
-        self._create = create
+        self._create = arguments.flag("create", create)
+        self._look_only = arguments.flag("look_only", look_only)
         self._clock = clock or ProcessClock()
         self._stack = AsyncExitStack()
+        self._was_opened = False
+        self._engine: Engine | None = None
+        self._folders: TrustedFolders | None = None
         self._worker: Worker | None = None
+        self._opened: OpenedJournal | None = None
+        self._forking = asyncio.Lock()
 
     # Life
 
-    def __getattr__(self, name: str) -> Any:
-        """Say what is missing if an app is used that is not open; other names are not there at all."""
-        if name in ("engine", "folders"):
-            raise UsageError("This app is not open. Use it inside `async with App(…) as app:`.")
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+    @property
+    def engine(self) -> Engine:
+        """What records facts and decides on them. Raises `UsageError` if the app is not open."""
+        if self._engine is None:
+            raise UsageError(NOT_OPEN)
+        return self._engine
+
+    @property
+    def folders(self) -> TrustedFolders:
+        """Where runs of this journal can put files. Raises `UsageError` if the app is not open."""
+        if self._folders is None:
+            raise UsageError(NOT_OPEN)
+        return self._folders
+
+    @folders.setter
+    def folders(self, folders: TrustedFolders) -> None:
+        self._folders = folders
 
     async def __aenter__(self) -> "App":
-        if "engine" in vars(self):
+        if self._was_opened:
             raise UsageError("This app is open already, or was closed. Make another one.")
         journal = open_journal(self.settings, self._create, codec=self.plugins.registry.codec)
+        self._was_opened = True
         await self._stack.__aenter__()
         try:
             await self._stack.enter_async_context(closing(journal))
-            self.folders = folders_of(journal)
-            """Where runs of this journal can put files."""
-            self.engine = await make_engine(journal, self.plugins, self._clock, self.live)
-            self.engine.reread = self._reread
+            self._folders = folders_of(journal)
+            self._opened = await trusted_engine(
+                journal, self.settings, self.plugins, self._clock, self.live, to_act=not self._look_only
+            )
+            if self._scope is not None:
+                self.check_journal()
+            self._stack.push_async_callback(self._opened.note)
+            self._engine = self._opened.engine
+            self._engine.reread = partial(reread, self)
             if self._scope is not None:
                 self._worker = await self._stack.enter_async_context(self.working(self._scope))
         except BaseException as error:
-            await self._stack.__aexit__(type(error), error, error.__traceback__)
+            await self.__aexit__(type(error), error, error.__traceback__)
             raise
         return self
 
     async def __aexit__(self, *error: Any) -> None:
-        await self._stack.__aexit__(*error)
+        try:
+            await self._stack.__aexit__(*error)
+        finally:
+            self._engine = self._folders = None
+
+    def check_journal(self) -> None:
+        """Raise `ForeignJournal` unless the user has made the journal, or agreed to it."""
+        if self._opened and self._opened.refusal:
+            raise self._opened.refusal
 
     @property
     def worker(self) -> Worker:
@@ -365,45 +212,16 @@ class App(Continuing):
     @asynccontextmanager
     async def working(self, scope: Scope, admit: Admit | None = None, patient: bool = False) -> AsyncIterator[Worker]:
         """Work on what the scope says. What `admit` refuses is set aside; a full disk ends it, unless `patient`."""
-        settings, engine = self.settings, self.engine
-        agents = Agents(
-            self.live,
-            self.toolbox.specs,
-            default_model=settings.models.default,
-            base_url=settings.models.base_url or None,
-            prices=prices_of(settings),
-            roles={"strong": settings.models.strong} if settings.models.strong else {},
-            timeout=settings.models.timeout,
-            check_address=self.trust.check,
-            key_origins=self.trust.key_origins,
-        )
-        messages = Messages(engine, self._channels)
-        performers: dict[type, Performer] = {
-            AskAgent: agents,
-            CallTool: Relocated(self.toolbox, self.places, self.folders),
-            AskPerson: messages,
-            Say: messages,
-            SetTimer: TimerPerformer(),
-            StartRun: Children(engine),
-            AnswerChild: ChildAnswers(engine),
-        }
-        worker = Worker(
-            engine,
-            performers,
-            self._clock,
-            settings.concurrency,
-            settings.attempts,
-            rate_limit=RateLimit(settings.rate_limits),
-            scope=scope,
-            admit=admit,
-            patient=patient,
-        )
+        self.check_journal()
+        agents, messages = make_agents(self), Messages(self.engine, self._channels)
+        worker = make_worker(self, agents, messages, self._clock, scope, admit, patient)
         before = self._worker
         try:
             await worker.start()
             self._worker = worker
             try:
-                yield worker
+                async with noting(self._opened):
+                    yield worker
             finally:
                 self._worker = before
                 await asyncio.shield(worker.stop())
@@ -412,16 +230,35 @@ class App(Continuing):
             if self.servers and before is None:
                 await asyncio.shield(self.servers.close())
 
-    def webhooks(self) -> AbstractAsyncContextManager[WebhookService]:
+    @asynccontextmanager
+    async def serving(self, admit: Admit | None = None) -> AsyncIterator[Worker]:
+        """Work on every run of the journal, as a service does: what its user has not allowed is set aside.
+
+        What was set aside before is tried once more: this process may know what another did not.
+
+        Args:
+            admit: As `working` takes it; left out: `App.admit`.
+        """
+        self.check_journal()
+        check_here(self)
+        for info in await all_runs(self.engine, RunQuery(statuses=("set_aside",))):
+            await self.engine.journal.set_aside(info.run_id, "")
+        async with self.working(ALL, admit or self.admit, patient=True) as worker:
+            yield worker
+
+    def webhooks(self) -> "AbstractAsyncContextManager[WebhookService]":
         """Tell the webhooks of the settings what happens, for as long as this is open. Raises `NotTrusted`."""
+        self.check_journal()
         self.trust.check_webhooks()
+        from ripstop.app.webhooks.service import following
+
         return following(self.engine, self.settings, self.trust.endpoints)
 
-    # Runs
+    # Starting and following
 
     async def start(
         self,
-        workflow: Workflow | str | Path,
+        workflow: Workflow | CheckedStart | str | Path,
         input: str = "",
         *,
         workspace: str | Path | None = None,
@@ -433,24 +270,33 @@ class App(Continuing):
         """Start a run of a workflow: a file, a folder, or a name found in `workflows/`.
 
         Args:
+            workflow: A `CheckedStart` is started as it was checked; it has all that the other arguments say, but input.
             values: KEY=VALUE pairs, as `ripstop run --set` takes them.
             key: With the same key, workflow and input it is the same run, however often it is started.
             model: For all its agents; empty: as settings and definition say.
 
-        Raises `UsageError` or `DefinitionError`, before anything is started.
+        Raises `NotTrusted`, `UsageError` or `DefinitionError`, before anything is started.
         """
-        goal, key = arguments.text("input", input), arguments.text("key", key)
-        chosen = self.settings.limits if limits is None else arguments.limits(limits)
-        named_values = arguments.pairs({} if values is None else values)
+        goal, engine = arguments.text("input", input), self.engine
+        if isinstance(workflow, CheckedStart):
+            if key or model or (workspace, values, limits) != (None, None, None):
+                raise UsageError("A CheckedStart has its workspace, values, limits, key and model. Leave them out.")
+            return await self._begin(engine, workflow, goal)
         if not isinstance(workflow, Workflow):
             named = arguments.a_path("workflow", workflow)
             workflow = find(self.plugins.readers, str(named), Environment(goal=goal))
-        style = self.plugins.registry.kits[workflow.style].style
-        definition = self.plugins.registry.load(workflow.style, workflow.content)
-        given = style.arguments_from(definition, named_values)
-        place = None if workspace is None else arguments.a_path("workspace", workspace)
-        named_model = arguments.text("model", model)
-        return await self.launch(workflow, new_id(workflow.name, key), goal, given, chosen, place, key, named_model)
+        checked = check_start(
+            self.settings,
+            self.plugins,
+            self.trust,
+            workflow,
+            workspace=workspace,
+            values=values,
+            limits=limits,
+            key=key,
+            model=model,
+        )
+        return await self._begin(engine, checked, goal)
 
     async def launch(
         self,
@@ -463,44 +309,60 @@ class App(Continuing):
         key: str = "",
         model: str = "",
         pinned: Pinned | None = None,
+        definition: Any = None,
     ) -> Run[Any]:
         """Start a run of a workflow under this id, with start arguments as its style has them.
 
-        `pinned`: its family, if it was read a moment ago: thousands of sessions start with one definition.
+        `pinned` and `definition`: its family and its own definition, if they were read a moment ago: thousands of
+        sessions start with one definition.
 
         Raises `UsageError` or `DefinitionError`, before anything is started.
         """
-        # a run that is resumed from another folder finds its files again
-        style = self.plugins.registry.kits[workflow.style].style
-        definition = self.plugins.registry.load(workflow.style, workflow.content)
-        folder = workspace_for(style, definition, run_id, workspace)
-        settings = replace(self.settings, model_for_all=model) if model else self.settings
-        models = check_start(settings, self.trust.check_models, style, definition, workflow, folder)
-        chosen = self.settings.limits if limits is None else limits
-        if self.settings.default_limits:
-            chosen = with_defaults(chosen, style.default_limits)
-        chosen = self.with_prices(chosen, models)
-        pinned = pinned or pin_with_folders(self.plugins, workflow, self.folders)
-        if self.servers and self._worker:
-            await self.servers.prepare(tools_of(style, definition))
-        self.folders.remember(folder)
-        is_shared = style.shares_workspace(definition)
-        run = await self.engine.start(
+        checked = check_launch(
+            self.settings,
+            self.plugins,
+            self.trust,
+            workflow,
             run_id,
-            workflow.style,
-            workflow.content,
-            input,
-            given,
-            chosen,
-            run_settings(settings, folder, inside(folder, workflow.path) if is_shared else (), is_shared, models),
-            guards=self.settings.guards,
-            pinned=pinned.content,
-            definitions=pinned.definitions,
+            workspace=workspace,
+            limits=limits,
             key=key,
+            model=model,
+            given=given,
+            definition=definition,
+            pinned=pinned,
         )
-        if any(one.startswith("openai:") for one in models):
+        return await self._begin(self.engine, checked, input)
+
+    async def _begin(self, engine: Engine, checked: CheckedStart, goal: str) -> Run[Any]:
+        self.check_journal()
+        if self.servers and self._worker:
+            await self.servers.prepare(tools_of(checked.style, checked.definition))
+        remember_documents(checked.pinned, self.folders)
+        self.folders.remember(checked.workspace)
+        run = await engine.start(
+            checked.run_id,
+            checked.workflow.style,
+            checked.workflow.content,
+            goal,
+            checked.arguments,
+            checked.limits,
+            checked.settings,
+            guards=checked.guards,
+            pinned=checked.pinned.content,
+            definitions=checked.pinned.definitions,
+            key=checked.key,
+            decoded=checked.definition,
+        )
+        if any(one.startswith("openai:") for one in checked.models):
             self.trust.remember_choice()
+        self._include(run.id)
         return run
+
+    def _include(self, run_id: str) -> None:
+        """Have the worker of this process, if there is one, work on the run's family, whatever its scope."""
+        if self._worker is not None:
+            self._worker.include(run_id)
 
     async def wait(self, run: Run[Any] | str) -> View:
         """The run, once it is settled: it has ended, or waits for a person or a timer.
@@ -518,13 +380,37 @@ class App(Continuing):
                     await never.wait()
         raise worker.failure
 
+    async def look(self, run: Run[Any] | str) -> View:
+        """The run as it is now, without waiting. Raises `RunNotFound`."""
+        return await self.engine.look(_id(run))
+
+    async def runs(self, query: RunQuery = RunQuery()) -> Page[RunInfo]:
+        """A page of the runs in the journal, the newest first; `page.next` is the cursor of the next page.
+
+        Statuses are those that people see: a run that has work to do, but no worker in any process, is `interrupted`.
+
+        Raises `UsageError` for a query that cannot be.
+        """
+        return await shown_runs(self.engine, arguments.run_query(query))
+
     async def result(self, run: Run[Any] | str) -> Any:
         """The result that a run ended with, or `None`."""
         return await self.engine.result(_id(run))
 
+    async def file_changes(self, run: Run[Any] | str) -> FileChanges:
+        """Which files that were there before a run it removed or changed."""
+        return await file_changes(self.engine, _id(run))
+
+    async def undo_files(self, run: Run[Any] | str, paths: Sequence[str]) -> dict[str, str]:
+        """Bring files back as they were before a run; what is there now is kept beside them, under the names returned.
+
+        Raises `UsageError` while the run is worked on, and `Refused` for a file that cannot be brought back.
+        """
+        return await undo_files(self.engine, _id(run), paths)
+
     def follow(self, run: Run[Any] | str, after: int = 0) -> AsyncIterator[Record | LiveEvent]:
         """What happens to a run: its records after number `after`, and its live events, until it ends."""
-        return follow(self.engine, _id(run), after)
+        return follow(self.engine, _id(run), arguments.whole("after", after))
 
     async def send(
         self,
@@ -548,54 +434,259 @@ class App(Continuing):
         return await self.engine.hear(_id(run), words, name, where, named, attached)
 
     async def desk(self, query: DeskQuery = DeskQuery()) -> list[Question]:
-        """What waits for a person."""
+        """What waits for a person. Raises `UsageError` for a query that cannot be."""
         return (await self.engine.desk(arguments.desk_query(query))).items
 
-    async def answer(self, question: Question | str, words: str = "", by: str = "", **answer: Any) -> Run[Any]:
-        """Answer a question: in words, or with `choice=`, `document=` and `fields=`."""
+    async def answer(
+        self,
+        question: Question | str,
+        words: str = "",
+        by: str = "",
+        *,
+        choice: str = "",
+        document: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        **other: Never,
+    ) -> Run[Any]:
+        """Answer a question: in words, or with what its choices, its document and its fields allow.
+
+        Raises `AlreadyAnswered`, or `UsageError` for an answer that the question does not take.
+        """
+        self.check_journal()
         run_id, number = arguments.question(question)
         said, name = arguments.text("words", words), arguments.text("by", by)
-        return await self.engine.answer(run_id, number, said, by=name, **arguments.answer_parts(answer))
+        for unknown in other:
+            raise UsageError(f"An answer has no {unknown!r}; it has words, by, choice, document and fields.")
+        return await self.engine.answer(
+            run_id,
+            number,
+            said,
+            choice=arguments.text("choice", choice),
+            document=None if document is None else arguments.text("document", document),
+            fields=arguments.fields(fields),
+            by=name,
+        )
+
+    # Steering: what changes the course of a run. Whatever makes it continue here is checked first.
 
     async def cancel(self, run: Run[Any] | str, by: str = "", because: str = "") -> Run[Any]:
+        """End a run and its children at once."""
+        self.check_journal()
         return await self.engine.cancel(_id(run), arguments.text("by", by), arguments.text("because", because))
 
-    async def _reread(self, run_id: str) -> bool:
-        """Read the definition of a run again from its folder. Raises `Refused` if it is wrong now."""
-        run = (await self.engine.look(run_id)).run
-        folders = self.engine.style(run).folders(self.engine.definition(run))
-        try:
-            found = locate(self.plugins.readers, folders[0]) if folders else None
-            if found is None or found.reader.style != run.started.style:
-                return False
-            workflow = read(found, Environment(goal=run.started.input, any_name=True))
-            if digest_of(workflow.content) == run.definition:
-                return False
-            pinned = pin_with_folders(self.plugins, workflow, self.folders)
-            await self.engine.redefine(run_id, workflow.content, pinned.content, pinned.definitions)
-        except (UsageError, DefinitionError) as error:
-            raise Refused(f"Its definition was changed and is wrong now: {error}", "definition") from error
-        return True
+    async def act(
+        self,
+        run: Run[Any] | str,
+        action: str,
+        fields: Mapping[str, Any] | None = None,
+        by: str = "",
+        *,
+        seen: int | None = None,
+    ) -> Run[Any]:
+        """Do what a run's style lets people do with it now, such as handing a document on.
+
+        Args:
+            fields: What the action needs to know, by the names that its style gives.
+            by: Who does it; empty: a person without a name, who cannot do what only one person may.
+            seen: The length of the run when the person saw it. If it has changed since, nothing is done.
+
+        Raises `UsageError`, which says what is possible now.
+        """
+        self.check_journal()
+        name, who, given = arguments.text("action", action), arguments.text("by", by), arguments.fields(fields)
+        known = None if seen is None else arguments.whole("seen", seen)
+        return await self.engine.act(_id(run), name, given, who, known)
+
+    async def fork(
+        self,
+        run: Run[Any] | str,
+        at: int | None = None,
+        *,
+        workflow: Workflow | str | Path | None = None,
+        workspace: str | Path | None = None,
+        key: str = "",
+        to_resume: bool = False,
+    ) -> Run[Any]:
+        """Start a new run from a record of another one, which stays as it is.
+
+        The fork has its own folder, which begins as a copy of the old run's files as they are now; a `workspace` that
+        has files in it is used as it is. Workers may begin at once, so what it would use is checked as `resume` does.
+
+        Args:
+            at: The number of the last record to keep; left out: the last one. Of a run that failed through its agent,
+                the last question to the agent.
+            workflow: Continue with this one instead of the definition that the run was started with.
+            key: With the same key, run, record and workflow it is the same fork, however often this is called. Without
+                `at` the record is the one that the first call chose.
+            to_resume: No worker is there to begin; `resume`, perhaps with another model, checks what it would use.
+
+        Raises `NotTrusted`, `UntrustedFolder`, `UsageError` or `DefinitionError`, before anything is copied; a key that
+        was used for something else is a `RunAlreadyStarted`.
+        """
+        run_id, named = _id(run), arguments.text("key", key)
+        place = None if workspace is None else arguments.a_path("workspace", workspace)
+        last = None if at is None else arguments.whole("at", at, 1)
+        arguments.flag("to_resume", to_resume)
+        self.check_journal()
+        async with self._forking:  # two calls with one key must not copy the same files at once
+            old = (await self.engine.look(run_id)).run
+            if workflow is not None and not isinstance(workflow, Workflow):
+                path = arguments.a_path("workflow", workflow)
+                workflow = find(self.plugins.readers, str(path), Environment(goal=old.started.input or run_id))
+            if named and (made := await fork_with_key(self.engine, run_id, last, workflow, named)):
+                return made
+            if not to_resume:
+                await self.admit(old)
+                check_usable(self, old)
+            try:
+                return await fork_run(self.engine, self.plugins, run_id, last, workflow, place, named, self.folders)
+            except RunAlreadyStarted:  # another process was asked the same, or something else, with this key
+                made = await fork_with_key(self.engine, run_id, last, workflow, named) if named else None
+                if made is None:
+                    raise
+                return made
+
+    async def resume(
+        self,
+        run: Run[Any] | str,
+        *,
+        raises: Mapping[str, float] | None = None,
+        accept_edits: bool = False,
+        workspace: str | Path | None = None,
+        model: str = "",
+        base_url: str = "",
+        by: str = "",
+    ) -> ResumedRun:
+        """Resume a run that was interrupted, saved, stopped by a guard, or set aside.
+
+        Args:
+            raises: By how much to raise limits, such as `{"turns": 5}`. Even an empty one is an answer where a guard
+                asks a person whether the run may continue; left out, that question stays open.
+            accept_edits: Files whose changes stopped the run are right as they are.
+            workspace: Where it and its children put their files from now on.
+            model: For all its agents from now on, in open calls, too.
+            base_url: The address of that model's server.
+
+        Raises:
+            UntrustedFolder, NotTrusted: It would use a folder or an address that its user has not allowed.
+            RunHasEnded: Limits are raised, but it has ended for good. Without `raises`, `ended_before` says so.
+            UsageError: It would stop again at once, or needs a model or a tool that this process does not have.
+            RunDamaged, DefinitionError: It is not what was written, or its pinned definition is wrong.
+        """
+        run_id, who = _id(run), arguments.text("by", by)
+        raised = None if raises is None else arguments.amounts(raises)
+        place = None if workspace is None else arguments.a_path("workspace", workspace)
+        spec, address = arguments.text("model", model), arguments.text("base_url", base_url)
+        arguments.flag("accept_edits", accept_edits)
+        self.check_journal()
+        check_here(self, spec)
+        if place is not None:
+            await self.use_workspace(run_id, place)
+        resumed = await resume_run(self, run_id, raised, accept_edits, spec, address, who)
+        self._include(run_id)
+        return resumed
+
+    async def retry(self, run: Run[Any] | str, *, model: str = "", base_url: str = "", by: str = "") -> Run[Any]:
+        """Make the refused calls of a run and of its children again now; of a run that failed through such a call, that
+        one. It keeps its id and its records, and nothing that happened is done again.
+
+        Args:
+            model: For all its agents from now on; likewise `base_url`.
+
+        Raises `RunHasEnded` if it ended otherwise, and what `resume` raises.
+        """
+        run_id, who = _id(run), arguments.text("by", by)
+        spec, address = arguments.text("model", model), arguments.text("base_url", base_url)
+        self.check_journal()
+        check_here(self, spec)
+        await check_family(self, run_id)
+        check_usable(self, (await self.engine.look(run_id)).run, spec, address)
+        await change_model(self, run_id, spec, address)
+        await put_back(self, run_id)
+        self._include(run_id)
+        return await retry_calls(self, run_id, who)
+
+    async def resume_all(self, *, model: str = "", base_url: str = "") -> ResumedRuns:
+        """Prepare every run that has work to do for the worker of this process; nothing changes before all are checked.
+
+        A run that waits for a tool which this process does not have is left to one that has. Raises as `resume` does.
+        """
+        spec, address = arguments.text("model", model), arguments.text("base_url", base_url)
+        self.check_journal()
+        check_here(self, spec)
+        return await resume_runs(self, spec, address)
+
+    async def take_up(self, run: Run[Any] | str, *, model: str = "", base_url: str = "") -> None:
+        """Prepare a run that another process began, and that this one is about to work on. One that has ended stays so.
+
+        Unlike `resume` it does not mind calls of tools that this process does not have: they wait. Raises as it does.
+        """
+        run_id = _id(run)
+        self.check_journal()
+        check_here(self)
+        await check_family(self, run_id)
+        found = (await self.engine.look(run_id)).run
+        if not found.ended:
+            await self.use_model(found, model, base_url)
+        await put_back(self, run_id)
+        self._include(run_id)
+
+    async def use_model(self, run: Run[Any] | str, model: str, base_url: str = "") -> None:
+        """Have all agents of a run and of its children use another model from now on, in open calls, too.
+
+        Raises `NotTrusted` or `UsageError` if it cannot be used here.
+        """
+        run_id = _id(run)
+        check_usable(self, (await self.engine.look(run_id)).run, model, base_url)
+        await change_model(self, run_id, model, base_url)
+
+    async def use_workspace(self, run: Run[Any] | str, workspace: Path) -> None:
+        """Have a run and its children put their files there from now on: its user has named the folder."""
+        self.check_journal()
+        await change_workspace(self, _id(run), workspace)
 
     def attach(self, folder: Path) -> None:
         """Work in a folder: files of styles in it that were moved are found again."""
         for service in self.plugins.services:
             service.attach(self, folder)
 
+    # What can be said of a run before it continues
+
+    def can_be_resumed(self, run: Run[Any]) -> bool:
+        """Whether a run that has ended can be resumed."""
+        return run.verdict is not None or self.engine.style(run).ending(run.state).is_resumable
+
+    async def admit(self, run: Run[Any]) -> None:
+        """Raise `UntrustedFolder` or `NotTrusted` if a run would use a folder or an address that its user has neither
+        chosen nor agreed to. A worker that is told so (`working`) sets such runs aside."""
+        await check_allowed(self, run)
+
+    async def is_own_work(self, run: Run[Any]) -> bool:
+        """Whether all that a run wants to have done now is what its style does itself, such as writing its file.
+
+        False if nothing is to be done, or if its files are in a folder that the user has not named.
+        """
+        return wants_own_work(run) and await uses_known_folders(self, run)
+
+    def missing_tools(self, run: Run[Any]) -> list[str]:
+        """The tools that a run's definition gives its agents and that this process does not have."""
+        used = tools_of(self.engine.style(run), self.engine.definition(run))
+        return [tool for tool in used if not self.toolbox.has(tool)]
+
+    def why_missing(self, tool: str) -> str:
+        """Why agents cannot call the tool of an MCP server; empty for other tools, and if there is nothing to say."""
+        return self.servers.why_missing(tool) if self.servers else ""
+
+    def about_missing(self, tools: Iterable[str]) -> tuple[str, ...]:
+        """Why tools are missing, or how to bring them."""
+        return about_missing({tool: self.why_missing(tool) for tool in tools})
+
+    def with_prices(self, limits: Limits, models: Iterable[str]) -> Limits:
+        """Limits for a run of these models. Raises `UsageError` if money is limited and one of them has no price."""
+        return with_prices(limits, models, prices_of(self.settings))
+
 
 def _id(run: Run[Any] | str) -> str:
     if not isinstance(run, str | Run):
         raise arguments.wrong("run", "a run, or its id (str)", run)
     return run if isinstance(run, str) else run.id
-
-
-def settings_folder(named: str | Path | None) -> Path:
-    """The folder whose settings apply: the one that is named, or that holds the file that is named."""
-    if named is None:
-        return Path.cwd()
-    path = arguments.a_path("settings", named)
-    if path.is_dir():
-        return path
-    if not path.is_file():
-        raise UsageError(f"There is no settings file {str(named)!r}.")
-    return path.parent

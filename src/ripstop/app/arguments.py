@@ -11,9 +11,11 @@ import msgspec
 
 from ripstop.app.settings.number_ranges import NUMBERS
 from ripstop.engine.engine import Attachment
-from ripstop.engine.ports import All, DeskQuery, Nothing, Prefixed, Question, Scope, Tree
+from ripstop.engine.ports import All, DeskQuery, Nothing, Prefixed, Question, RunQuery, Scope, Tree
 from ripstop.kernel.effects import Limits
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.run import Run
+from ripstop.kernel.statuses import STATUSES
 from ripstop.kernel.text_limits import shown
 from ripstop.tools.toolbox import Tool
 
@@ -104,16 +106,24 @@ def question(value: Any) -> tuple[str, int]:
     return run_id, int(number)
 
 
-def answer_parts(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """What an answer has besides words."""
-    for name, value in parts.items():
-        if name not in ("choice", "document", "fields"):
-            raise UsageError(f"An answer has no {name!r}; it has words, by, choice, document and fields.")
-        if name == "choice" or (name == "document" and value is not None):
-            text(name, value)
-        if name == "fields" and not (value is None or isinstance(value, Mapping)):
-            raise wrong("fields", "a dict from a field's name to its value", value)
-    return dict(parts)
+def fields(values: Any) -> dict[str, Any]:
+    """What an answer or an action has besides words."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise wrong("fields", "a dict from a field's name to its value", values)
+    return dict(values)
+
+
+def amounts(values: Any) -> dict[str, float]:
+    """By how much limits are raised; which of them exist, and how much is too much, the run knows."""
+    if not isinstance(values, Mapping):
+        raise wrong("raises", "a dict from a limit's name to a number", values)
+    for name, value in values.items():
+        text("raises: a name", name)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise wrong(f"raises[{name!r}]", "a number", value)
+    return dict(values)
 
 
 def attachments(values: Any) -> tuple[Attachment, ...]:
@@ -126,7 +136,72 @@ def attachments(values: Any) -> tuple[Attachment, ...]:
     return found
 
 
+def flag(argument: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise wrong(argument, "True or False", value)
+    return value
+
+
+def whole(argument: str, value: Any, least: int = 0) -> int:
+    """A whole number, which `True` and `3.0` are not."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise wrong(argument, f"a whole number (int) from {least}", value)
+    return value
+
+
+def run_query(value: Any) -> RunQuery:
+    """Which runs; statuses are those that people see."""
+    if not isinstance(value, RunQuery):
+        raise wrong("query", "ripstop.RunQuery(…)", value)
+    for status in _texts("query.statuses", value.statuses):
+        if status not in STATUSES:
+            raise UsageError(f"query.statuses: there is no status {shown(status)}; there are: {', '.join(STATUSES)}.")
+    _texts("query.styles", value.styles)
+    if value.parent is not None:
+        _run_id("query.parent", value.parent)
+    whole("query.since", value.since)
+    text("query.text", value.text)
+    _paged(value)
+    return value
+
+
 def desk_query(value: Any) -> DeskQuery:
     if not isinstance(value, DeskQuery):
         raise wrong("query", "ripstop.DeskQuery(…)", value)
+    if value.to is not None:
+        text("query.to", value.to)
+    text("query.purpose", value.purpose)
+    text("query.kind", value.kind)
+    _paged(value)
     return value
+
+
+def _paged(query: RunQuery | DeskQuery) -> None:
+    _run_id("query.root", query.root)
+    text("query.cursor", query.cursor)
+    whole("query.size", query.size, 1)
+
+
+def _run_id(argument: str, value: Any) -> None:
+    """In a query a run is named by its id: a query is data that a store gets as it is."""
+    if isinstance(value, Run):
+        raise UsageError(f"{argument} must be the id of a run (str), not the run: use run.id, here {value.id!r}.")
+    text(argument, value)
+
+
+def _texts(argument: str, values: Any) -> tuple[str, ...]:
+    if not isinstance(values, tuple | list):
+        raise wrong(argument, "a tuple of texts (str)", values)
+    return tuple(text(argument, one) for one in values)
+
+
+def settings_folder(named: str | Path | None) -> Path:
+    """The folder whose settings apply: the one that is named, or that holds the file that is named."""
+    if named is None:
+        return Path.cwd()
+    path = a_path("settings", named)
+    if path.is_dir():
+        return path
+    if not path.is_file():
+        raise UsageError(f"There is no settings file {str(named)!r}.")
+    return path.parent

@@ -8,15 +8,44 @@ from typing import Any
 
 from ripstop.definitions.loading import Workflow
 from ripstop.engine.engine import Engine
+from ripstop.engine.forking import last_shared
+from ripstop.engine.pinned_definitions import digest_of
 from ripstop.kernel.errors import RunAlreadyStarted, UntrustedFolder, UsageError
+from ripstop.kernel.events import Forked
 from ripstop.kernel.run import Run
 from ripstop.security.consent import TrustedFolders
 from ripstop.tools.workspace import copy_workspace
 
-from .application import new_id
 from .plugins import Plugins
-from .start import check_workspace, own_workspace, pin_with_folders
+from .start import check_workspace, new_id, own_workspace, pin_with_folders
 from .stores import folders_of
+
+
+def fork_id(run_id: str, key: str = "") -> str:
+    """The id of a fork; with a key, always the same, and another one for every run."""
+    return new_id(run_id.rpartition("-")[0] or run_id, f"{run_id}\0{key}" if key else "")
+
+
+async def fork_with_key(
+    engine: Engine, run_id: str, at: int | None, workflow: Workflow | None, key: str
+) -> Run[Any] | None:
+    """The fork that was made with this key; `None` if there is none yet.
+
+    Without `at` it is that fork wherever it begins: the run can have gone on since. Raises `RunAlreadyStarted` if the
+    key was used for another record or workflow.
+    """
+    name = fork_id(run_id, key)
+    info = await engine.journal.run(name)
+    if info is None:
+        return None
+    own = await engine.journal.read(name, after=info.fork_at)
+    forked = next((record.event for record in own if isinstance(record.event, Forked)), None)
+    definition = digest_of(workflow.content) if workflow else ""
+    if forked is None or (forked.run, forked.definition) != (run_id, definition):
+        raise RunAlreadyStarted(name, key)
+    if at is not None and last_shared(run_id, await engine.journal.read(run_id), at) != forked.at:
+        raise RunAlreadyStarted(name, key)
+    return (await engine.look(name)).run
 
 
 async def fork_run(
@@ -38,7 +67,7 @@ async def fork_run(
     Args:
         folders: Those that the user has named; left out: as they are kept for the journal.
     """
-    name = new_id(run_id.rpartition("-")[0] or run_id, key)
+    name = fork_id(run_id, key)
     run = (await engine.look(run_id)).run
     if engine.style(run).unforkable:  # said before anything is copied
         raise UsageError(engine.style(run).unforkable)

@@ -1,4 +1,4 @@
-"""What this machine has of what ripstop uses, and what to do about what is missing. Nothing is changed."""
+"""Check this machine for what ripstop needs, and say how to get what is missing. Nothing is changed."""
 
 import os
 import platform
@@ -12,6 +12,7 @@ from contextlib import closing
 from msgspec import Struct
 
 from ripstop.app.settings.settings_file import Settings, store_path
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.models.model_files import missing_parts
 from ripstop.tools.commands.landlock import LOWEST_ABI
 from ripstop.tools.commands.sandbox import Sandboxes, find_sandboxes
@@ -100,7 +101,7 @@ def _local_model() -> Finding:
         name="local model",
         found=f"not installed: {', '.join(missing)}" if missing else "installed",
         ok=not missing,
-        advice="Run `ripstop model install`, or use a server: --model openai:NAME.",
+        advice=Advice(NextStep("install_model", "Install it", "Run `{}`"), ", or use a server: --model openai:NAME."),
     )
 
 

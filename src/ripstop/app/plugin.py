@@ -25,22 +25,36 @@ class PluginCommand(NamedTuple):
 
 
 class Plugin(NamedTuple):
+    """What a style brings, as import strings.
+
+    `styles`, `files`, `tool_names` and `agent_tool_names` let a process import less. They are used where all plug-ins
+    are ripstop's own; beside others everything is imported at once, and checked.
+    """
+
     name: str
     kits: tuple[str, ...]
     """`module:NAME` of each `StyleKit`; several, where styles belong together."""
+    styles: tuple[str, ...] = ()
+    """The styles of the kits, in their order: a kit is imported when a run needs it."""
     summary: str = ""
     """What the style is for, in one line."""
     summaries: "Mapping[str, str]" = MappingProxyType({})
     """The same of its other styles, by their names; one that is not named has `summary`."""
     reader: str = ""
     """`module:NAME` of a `DefinitionReader`."""
+    files: tuple[str, ...] = ()
+    """Names of files that are always definitions of this style, so that no other reader has to be asked."""
     tools: str = ""
     """`module:NAME` of a function that makes the style's own performers, by the names of their tools.
 
-    One with a parameter `runner` gets what runs commands in their sandbox (`CommandRunner`).
+    One with a parameter `runner` gets what runs commands in their sandbox (`SandboxedPrograms`).
     """
+    tool_names: tuple[str, ...] = ()
+    """What `tools` makes: it is called when one of them is."""
     agent_tools: str = ""
     """`module:NAME` of a function that makes a list of `Tool`s, which agents of any workflow can be given."""
+    agent_tool_names: tuple[str, ...] = ()
+    """What `agent_tools` makes: it is called when an agent is given one of them."""
     service: str = ""
     """`module:NAME` of a `StyleService`."""
     projects: str = ""
@@ -48,6 +62,20 @@ class Plugin(NamedTuple):
     http: str = ""
     """`module:NAME` of an `OpenHttpFace`: what `ripstop serve` answers with."""
     commands: tuple[PluginCommand, ...] = ()
+    demo: str = ""
+    """`module:NAME` of the scenes that it plays in `ripstop web --demo`."""
+    steps: "Mapping[str, str]" = MappingProxyType({})
+    """The commands, without `ripstop`, for next steps that only this style's messages name (`NextStep`), by the action.
+
+    `{}` stands for the step's subject.
+    """
+    failpoints: tuple[str, ...] = ()
+    """Places in its own code where a test may kill the process (`ripstop.testing.failpoint`)."""
+    texts: str = ""
+    """`package:NAME` of translations of what the style says: `NAME.zh.json` in that package has those into Chinese.
+
+    Each is a JSON object of English sentences and their translations, as `ripstop.text.translation` reads them.
+    """
 
 
 class StyleService(Protocol):

@@ -1,19 +1,20 @@
-"""The styles that are plugged in, and all that belongs to each: the only module that knows styles by name.
+"""The styles that are plugged in: the only module that knows styles by name.
 
-A `Plugin` names things by import strings (`module:NAME`), imported when they are needed, so that `ripstop --help`
-imports no style. Others bring their own with an entry point of the group `ripstop.styles` that names a `Plugin`. What
-is wrong with one of theirs never keeps the others from working.
+A `Plugin` names things by import strings (`module:NAME`), imported when they are needed, so that a command imports the
+styles that it works with and no other. Others bring their own with an entry point of the group `ripstop.styles` that
+names a `Plugin`. What is wrong with one of theirs never keeps the others from working.
 
 For the same reason this module imports next to nothing, and its types are plain tuples: every command imports it.
 """
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from ripstop.engine.failpoints import check_armed
 from ripstop.kernel.errors import UsageError
 
 from .plugin import OpenHttpFace, Plugin, PluginCommand, StyleProjects, StyleService
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ripstop.definitions.loading import Workflow
-    from ripstop.definitions.reader import DefinitionReader
+    from ripstop.definitions.reader import DefinitionReader, Readers
     from ripstop.engine.performers import Performer
-    from ripstop.kernel.registry import Registry
+    from ripstop.kernel.registry import LazyKit, Registry
     from ripstop.kernel.style import StyleKit
-    from ripstop.tools.commands.runner import CommandRunner
+    from ripstop.text.translation import Translation
+    from ripstop.tools.commands.runner import SandboxedPrograms
     from ripstop.tools.toolbox import Tool
 
 GROUP = "ripstop.styles"
@@ -45,63 +47,45 @@ DEFINITION_READER = (
 )
 
 
-BUILT_IN = (
-    Plugin(
-        name="graph",
-        summary="Agents take turns along the edges of a state graph in YAML.",
-        kits=("ripstop.styles.graph.kit:KIT",),
-        reader="ripstop.styles.graph.reader:READER",
-    ),
-    Plugin(
-        name="blackboard",
-        summary="MAIN decides, specialists report, and a policy verifies; all of it is files in one folder.",
-        kits=("ripstop.styles.blackboard.kit:KIT",),
-        reader="ripstop.styles.blackboard.reader:READER",
-        tools="ripstop.styles.blackboard.tools:own_tools",
-        commands=(PluginCommand("board", "ripstop.styles.blackboard.cli:board", "Read reports by a policy."),),
-    ),
-    Plugin(
-        name="handoff",
-        summary="Markdown documents pass from owner to owner; people and programs work in the same folder.",
-        kits=("ripstop.styles.handoff.kit:KIT",),
-        reader="ripstop.styles.handoff.reader:READER",
-        tools="ripstop.styles.handoff.publisher:own_tools",
-        service="ripstop.styles.handoff.service:SERVICE",
-        commands=(PluginCommand("docs", "ripstop.styles.handoff.cli:docs", "Work with hand-off documents."),),
-    ),
-    Plugin(
-        name="conversation",
-        summary="A bot answers users in sessions: it plans, acts, waits, and hands over to a person.",
-        summaries={"planning": "Makes the plan of a bot, once for all of its sessions."},
-        kits=("ripstop.styles.conversation.kit:KIT", "ripstop.styles.conversation.kit:PLANNING"),
-        reader="ripstop.styles.conversation.reader:READER",
-        http="ripstop.styles.conversation.http.application:open_face",
-        commands=(
-            PluginCommand("chat", "ripstop.styles.conversation.cli.chat:chat", "Talk to a bot."),
-            PluginCommand("sessions", "ripstop.styles.conversation.cli.sessions:sessions", "Look at sessions."),
-            PluginCommand("serve", "ripstop.faces.serve:serve", "Serve bots over HTTP, and work on the journal."),
-            PluginCommand("kb", "ripstop.styles.conversation.cli.knowledge:kb", "Search knowledge bases."),
-        ),
-    ),
-    Plugin(
-        name="pipeline",
-        summary="From an idea to delivered files, stage by stage, with a person's review.",
-        kits=("ripstop.styles.pipeline.kit:KIT",),
-        reader="ripstop.styles.pipeline.reader:READER",
-        tools="ripstop.styles.pipeline.stages:own_tools",
-        agent_tools="ripstop.styles.pipeline.agent_tools:agent_tools",
-        projects="ripstop.styles.pipeline.project_runs:PROJECTS",
-        commands=(
-            PluginCommand("new", "ripstop.styles.pipeline.cli:new", "Start a delivery project in this folder."),
-            PluginCommand("modify", "ripstop.styles.pipeline.cli:modify", "Restart a project at a stage."),
-            PluginCommand("status", "ripstop.styles.pipeline.cli:status", "Show how far a project is."),
-        ),
-    ),
-)
+STYLES = ("graph", "blackboard", "handoff", "conversation", "pipeline")
+"""The styles that ripstop comes with. Each says in its `plugin.py` what it brings."""
 
 
-COMMANDS = (PluginCommand("web", "ripstop.faces.serve_web:web", "Open the web desk, and work on the journal."),)
-"""Commands that belong to no style, and are imported only when they are called."""
+def imported(target: str) -> Any:
+    """What an import string names."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+BUILT_IN: tuple[Plugin, ...] = tuple(imported(f"ripstop.styles.{style}.plugin:PLUGIN") for style in STYLES)
+
+T = TypeVar("T")
+
+
+class OnDemand(Mapping[str, T]):
+    """Things by name, each made when it is first looked up."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], T]]) -> None:
+        self.makers = makers
+        self._made: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._made:
+            self._made[name] = self.makers[name]()
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.makers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.makers)
+
+    def __len__(self) -> int:
+        return len(self.makers)
+
+
+KERNEL_TEXTS = "ripstop.kernel:texts"
+"""Translations of what the kernel asks people about runs of every style."""
 
 
 class PluginProblem(NamedTuple):
@@ -111,13 +95,9 @@ class PluginProblem(NamedTuple):
     reason: str
 
 
-def imported(target: str) -> Any:
-    """What an import string names."""
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
-
-
 class Plugins:
+    """The styles of a process, and all that they bring."""
+
     def __init__(
         self, plugins: Iterable[Plugin] = BUILT_IN, lenient: bool = False, problems: Iterable[PluginProblem] = ()
     ) -> None:
@@ -133,15 +113,22 @@ class Plugins:
     # What is plugged in
 
     @cached_property
-    def kits_of(self) -> "Mapping[str, tuple[StyleKit, ...]]":
-        """The kits of every plug-in that can be used, by the plug-in's name."""
-        from ripstop.kernel.registry import Registry
+    def _kits_by_plugin(self) -> "Mapping[str, tuple[StyleKit | LazyKit, ...]]":
+        """The kits of every plug-in that can be used, by the plug-in's name.
 
-        found: dict[str, tuple[StyleKit, ...]] = {}
+        Where there are others than ours, all are imported: they are checked against one another.
+        """
+        from ripstop.kernel.registry import LazyKit, Registry
+
+        found: dict[str, tuple[StyleKit | LazyKit, ...]] = {}
         for plugin in self.all:
             try:
                 if plugin.name in found:
                     raise ValueError(f"there is another plug-in named {plugin.name!r}")
+                if self._only_built_in:
+                    named = zip(plugin.styles, plugin.kits, strict=True)
+                    found[plugin.name] = tuple(LazyKit(style, partial(imported, kit)) for style, kit in named)
+                    continue
                 kits = tuple(imported(kit) for kit in plugin.kits)
                 if plugin not in BUILT_IN:
                     others = (kit for name in found for kit in found[name])
@@ -152,28 +139,51 @@ class Plugins:
                 found[plugin.name] = kits
         return found
 
+    @property
+    def _only_built_in(self) -> bool:
+        return all(plugin in BUILT_IN for plugin in self.all)
+
+    def styles_of(self, plugin: Plugin) -> tuple[str, ...]:
+        """The names of a plug-in's styles; none if it cannot be used."""
+        return tuple(kit.name for kit in self._kits_by_plugin.get(plugin.name, ()))
+
     @cached_property
     def kits(self) -> "tuple[StyleKit, ...]":
-        return tuple(kit for kits in self.kits_of.values() for kit in kits)
+        every = (kit for kits in self._kits_by_plugin.values() for kit in kits)
+        return tuple(self.registry.kits[kit.name] for kit in every)
 
     @cached_property
     def registry(self) -> "Registry":
         from ripstop.kernel.registry import Registry
 
-        return Registry(self.kits)
+        return Registry(kit for kits in self._kits_by_plugin.values() for kit in kits)
 
     @cached_property
-    def readers(self) -> "tuple[DefinitionReader, ...]":
-        found: tuple[DefinitionReader, ...] = self._imported("reader", DEFINITION_READER)
-        return found
+    def readers(self) -> "Readers":
+        if not self._only_built_in:
+            found: Readers = self._imported("reader", DEFINITION_READER)
+            return found
+        from ripstop.definitions.loading import WORKFLOW_FILES
+        from ripstop.definitions.reader import LazyReaders
+
+        by_name = {plugin.name: plugin for plugin in self.all if plugin.reader}
+        belongs = {file: plugin.name for plugin in by_name.values() for file in plugin.files}
+        ours = {file: belongs[file] for file in WORKFLOW_FILES if file in belongs}
+        return LazyReaders(lambda style: imported(by_name[style].reader), ours, tuple(by_name))
 
     def reader_of(self, style: str) -> "DefinitionReader":
         """Raises `UsageError` for a style that has none."""
-        for reader in self.readers:
-            if reader.style == style:
-                return reader
+        if reader := self._reader(style):
+            return reader
         known = ", ".join(reader.style for reader in self.readers)
         raise UsageError(f"There is no style {style!r} that is defined in files; there are: {known}.")
+
+    def _reader(self, style: str) -> "DefinitionReader | None":
+        from ripstop.definitions.reader import LazyReaders
+
+        if isinstance(self.readers, LazyReaders):
+            return self.readers.of(style)
+        return next((reader for reader in self.readers if reader.style == style), None)
 
     @cached_property
     def services(self) -> tuple[StyleService, ...]:
@@ -190,51 +200,76 @@ class Plugins:
     @property
     def open_http_face(self) -> OpenHttpFace | None:
         """What opens the HTTP face of the first style that has one. Its libraries are in the extra `web`."""
-        target = next((plugin.http for plugin in self.all if plugin.http and plugin.name in self.kits_of), "")
+        target = next((plugin.http for plugin in self.all if plugin.http and plugin.name in self._kits_by_plugin), "")
         found: OpenHttpFace | None = imported(target) if target else None
         return found
 
-    def own_tools(self, runner: "CommandRunner | None" = None) -> "dict[str, Performer]":
+    def own_tools(self, runner: "SandboxedPrograms | None" = None) -> "OnDemand[Performer]":
         """The performers that only styles call, by tool."""
-        found: dict[str, Performer] = {}
-        for plugin in self.all:
-            if not plugin.tools or plugin.name not in self.kits_of:
+
+        def make(plugin: Plugin) -> "Mapping[str, Performer]":
+            maker = imported(plugin.tools)
+            made: Mapping[str, Performer] = maker(runner=runner) if _takes_runner(maker) else maker()
+            return made
+
+        plugins = [plugin for plugin in self.all if plugin.tools]
+        return self._on_demand(plugins, "tool_names", make, "another style has a tool {name!r} of its own")
+
+    def agent_tools(self) -> "OnDemand[Tool]":
+        """The tools that agents of any workflow can be given, by name."""
+
+        def make(plugin: Plugin) -> "Mapping[str, Tool]":
+            tools: Iterable[Tool] = imported(plugin.agent_tools)()
+            return {tool.name: tool for tool in tools}
+
+        plugins = [plugin for plugin in self.all if plugin.agent_tools]
+        return self._on_demand(plugins, "agent_tool_names", make, "another style brings a tool {name!r}")
+
+    def _on_demand(
+        self, plugins: Iterable[Plugin], names: str, make: Callable[[Plugin], Mapping[str, T]], taken: str
+    ) -> OnDemand[T]:
+        """What plug-ins make, by name. Where there are others than ours, it is made now: they may promise too much.
+
+        `taken`: what is wrong with a name that another plug-in has.
+        """
+        found: dict[str, Callable[[], T]] = {}
+        for plugin in plugins:
+            if plugin.name not in self._kits_by_plugin:
                 continue
+            once = cache(partial(make, plugin))
             try:
-                make = imported(plugin.tools)
-                made: Mapping[str, Performer] = make(runner=runner) if _takes_runner(make) else make()
+                made = getattr(plugin, names) if self._only_built_in else tuple(once())
                 for name in made:
                     if name in found:
-                        raise ValueError(f"another style has a tool {name!r} of its own")
+                        raise ValueError(taken.format(name=name))
             except (Exception, SystemExit) as error:  # third-party code
                 self._refuse(plugin, error)
             else:
-                found |= made
-        return found
+                found |= {name: partial(_one_of, once, name) for name in made}
+        return OnDemand(found)
 
-    def agent_tools(self) -> "list[Tool]":
-        """The tools that agents of any workflow can be given."""
-        found: dict[str, Tool] = {}
+    def translation(self, language: str) -> "Translation":
+        """What the kernel and the styles say, in a language; of two translations of one sentence the first."""
+        from ripstop.text.translation import Translation
+
+        found = _texts(KERNEL_TEXTS, language)
         for plugin in self.all:
-            if not plugin.agent_tools or plugin.name not in self.kits_of:
+            if not plugin.texts or plugin.name not in self._kits_by_plugin:
                 continue
             try:
-                made: Iterable[Tool] = imported(plugin.agent_tools)()
-                named = {tool.name: tool for tool in made}
-                for name in named:
-                    if name in found:
-                        raise ValueError(f"another style brings a tool {name!r}")
+                texts = _texts(plugin.texts, language)
+                Translation(texts)  # raises for one that could not be used
             except (Exception, SystemExit) as error:  # third-party code
                 self._refuse(plugin, error)
             else:
-                found |= named
-        return list(found.values())
+                found = texts | found
+        return Translation(found)
 
     @property
     def commands(self) -> dict[str, PluginCommand]:
-        """The commands that styles bring, and a few more, by name; of two with one name the first."""
-        every = [*COMMANDS, *(command for plugin in self.all for command in plugin.commands)]
-        return {command.name: command for command in reversed(every)}
+        """The commands that styles bring, by name; of two with one name the first."""
+        every = [command for plugin in self.all for command in plugin.commands]
+        return {command.name: command for command in (*every, *reversed(every))}
 
     def command(self, name: str) -> Any:
         """The click command of that name that a style brings, or `None`. Raises `UsageError` if it is broken."""
@@ -244,16 +279,14 @@ class Plugins:
         try:
             return imported(target)
         except (Exception, SystemExit) as error:
-            built_in = (*COMMANDS, *(command for plugin in BUILT_IN for command in plugin.commands))
-            if any(target == command.target for command in built_in):
+            if any(target == command.target for plugin in BUILT_IN for command in plugin.commands):
                 raise
             raise UsageError(f"The command {name!r} ({target}) cannot be loaded: {_reason(error)}.") from error
 
     def check_pinned(self, style: str, definition: Any) -> None:
         """Check a definition from a journal as if its author had written it now. Raises `DefinitionError`."""
-        for reader in self.readers:
-            if reader.style == style:
-                reader.check_pinned(definition)
+        if reader := self._reader(style):
+            reader.check_pinned(definition)
 
     # What cannot be used
 
@@ -262,7 +295,7 @@ class Plugins:
         found = []
         for plugin in self.all:
             target = getattr(plugin, part)
-            if not target or plugin.name not in self.kits_of:
+            if not target or plugin.name not in self._kits_by_plugin:
                 continue
             try:
                 one = imported(target)
@@ -294,6 +327,21 @@ def _reason(error: BaseException) -> str:
     return text if isinstance(error, ValueError | UsageError) else f"{type(error).__name__}: {text}"
 
 
+def _one_of(made: Callable[[], Mapping[str, T]], name: str) -> T:
+    return made()[name]
+
+
+def _texts(target: str, language: str) -> dict[str, str]:
+    """The translations that a plug-in's `texts` names; none if there are none into that language."""
+    from importlib.resources import files
+
+    import msgspec
+
+    package, _, name = target.partition(":")
+    path = files(package) / f"{name}.{language}.json"
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, str]) if path.is_file() else {}
+
+
 def _takes_runner(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     return code is not None and "runner" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -320,8 +368,12 @@ def installed() -> Plugins:
 
     One that is broken is left out with a warning: the others, and runs of other styles, work as ever.
     """
-    if not _others_bring_styles():
-        return Plugins(BUILT_IN)
+    plugins = Plugins(BUILT_IN) if not _others_bring_styles() else _with_others()
+    check_armed(name for plugin in plugins.all for name in plugin.failpoints)
+    return plugins
+
+
+def _with_others() -> Plugins:
     from importlib.metadata import entry_points
 
     found, problems = list(BUILT_IN), list[PluginProblem]()

@@ -14,13 +14,16 @@ from ripstop.definitions.reader import Environment
 from ripstop.engine.engine import View
 from ripstop.engine.messages import Deliver
 from ripstop.engine.ports import NOTHING, DeskQuery, Question
+from ripstop.history.waits import waits_for
 from ripstop.kernel.effects import Limits
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.text_limits import shown
 from ripstop.tools.toolbox import Tool
 
 from . import arguments
-from .application import App, settings_folder
+from .application import App
 from .plugins import Plugins
+from .start import check_start
 
 T = TypeVar("T")
 
@@ -31,13 +34,23 @@ class RunResult(Struct, frozen=True):
     run: str
     """Its id."""
     status: str
-    """How it ended, or `waiting` for a person or a timer."""
+    """How it ended, or `waiting` for what `waits_for` says."""
     because: str = ""
     result: Any = None
     """The result that it ended with, if it has one."""
     questions: tuple[Question, ...] = ()
     """What it and its children ask people."""
     view: View | None = None
+    waits_for: tuple[str, ...] = ()
+    """For what it and its children wait, each in a few words: answers, timers, tools that this process lacks."""
+
+    def __repr__(self) -> str:
+        """In a line: what a notebook shows. The view alone would be thousands of characters."""
+        questions = f", questions={[f'{one.run_id}/{one.number}' for one in self.questions]}" if self.questions else ""
+        because = f", because={shown(self.because)}" if self.because else ""
+        waits = f", waits_for={shown(list(self.waits_for))}" if self.waits_for and not self.questions else ""
+        told = f"run={self.run!r}, status={self.status!r}{because}, result={shown(self.result)}"
+        return f"RunResult({told}{questions}{waits})"
 
 
 def run_sync(
@@ -73,40 +86,32 @@ def run_sync(
     if model:
         if isinstance(settings, Settings):
             raise UsageError("model: name the model in the settings, or leave them out.")
-        chosen = read_settings(settings_folder(settings), model=arguments.text("model", model))
+        chosen = read_settings(arguments.settings_folder(settings), model=arguments.text("model", model))
     if answer is not None and not callable(answer):
         raise arguments.wrong("answer", "a function that takes a question and returns words", answer)
-    _check_start(limits, values, workspace, key)
     named, goal = str(arguments.a_path("workflow", workflow)), arguments.text("input", input)
 
     async def go() -> RunResult:
         app = App(chosen, tools=tools, channels=channels, plugins=plugins, scope=NOTHING)
         # before there is a journal: a call that is wrong leaves nothing behind
         found = find(app.plugins.readers, named, Environment(goal=goal))
+        checked = check_start(
+            app.settings, app.plugins, app.trust, found, workspace=workspace, values=values, limits=limits, key=key
+        )
         async with app:
-            run = await app.start(found, goal, workspace=workspace, values=values, limits=limits, key=key)
+            run = await app.start(checked, goal)
             view = await app.wait(run)
             while not view.run.ended:
                 questions = await app.desk(DeskQuery(root=run.id))
                 if not questions or answer is None:
-                    return RunResult(run.id, view.status, questions=tuple(questions), view=view)
+                    waits = await waits_for(app.engine, view)
+                    return RunResult(run.id, view.status, questions=tuple(questions), view=view, waits_for=waits)
                 for question in questions:
                     await app.answer(question, answer(question))
                 view = await app.wait(run)
             return RunResult(run.id, view.status, view.run.ended.because, await app.result(run), view=view)
 
     return in_loop(go)
-
-
-def _check_start(limits: Any, values: Any, workspace: Any, key: Any) -> None:
-    """Refuse what `App.start` would refuse, before there is a journal: a call that is wrong leaves nothing behind."""
-    if limits is not None:
-        arguments.limits(limits)
-    if values is not None:
-        arguments.pairs(values)
-    if workspace is not None:
-        arguments.a_path("workspace", workspace)
-    arguments.text("key", key)
 
 
 def in_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -1,28 +1,38 @@
 """Opening a journal that the settings name, with an engine on it."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ripstop.app.settings.settings_file import DEFAULT_STORE, Settings, store_path
 from ripstop.engine.clock import ProcessClock
 from ripstop.engine.engine import Engine
 from ripstop.engine.live import Live
-from ripstop.engine.ports import Journal
+from ripstop.engine.ports import Journal, JournalIdentity
 from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.advice import VERIFY, Advice
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.errors import JournalError, JournalNotFound
+from ripstop.kernel.errors import JournalError, JournalNotFound, UsageError
 from ripstop.security.consent import TrustedFolders, trusted_folders
-from ripstop.security.files import OURS
+from ripstop.security.files import OURS, without_links
 
+from .journal_trust import ForeignJournal, JournalTrust, looked_at, open_work
 from .plugins import Plugins, installed
-from .start import without_links
+from .restoring import hold_runs, map_folders, moved_folders
+
+log = logging.getLogger("ripstop.trust")
+
+NOTE_INTERVAL = 10.0
+"""Seconds between two times at which it is remembered how far the journal has come."""
 
 
 def folders_of(journal: Journal) -> TrustedFolders:
     """The folders that the user has named for a journal."""
-    return trusted_folders(journal.path if isinstance(journal, SqliteJournal) else Path(OURS) / "in-memory")
+    return trusted_folders(journal.path or Path(OURS) / "in-memory")
 
 
 def open_journal(settings: Settings, create: bool, or_empty: bool = False, codec: Codec | None = None) -> Journal:
@@ -60,10 +70,11 @@ async def closing(journal: Journal) -> AsyncIterator[None]:
         if not damage:
             raise  # a bug in ripstop
         where = f"{damage[0].run_id or 'journal'}@{damage[0].number}"
-        raise JournalError(
+        said = (
             f"The journal is not what was written ({where}: {damage[0].text}), and cannot be used as it is "
-            f"({type(error).__name__}). `ripstop verify` shows more; restore it from a backup."
-        ) from error
+            f"({type(error).__name__}). "
+        )
+        raise JournalError(Advice(said, VERIFY, "; restore it from a backup.")) from error
     finally:
         await journal.close()
 
@@ -77,13 +88,91 @@ async def make_engine(journal: Journal, plugins: Plugins, clock: ProcessClock, l
 
 @asynccontextmanager
 async def open_engine(
-    settings: Settings, clock: ProcessClock | None = None, or_empty: bool = False, plugins: Plugins | None = None
+    settings: Settings,
+    clock: ProcessClock | None = None,
+    or_empty: bool = False,
+    plugins: Plugins | None = None,
+    to_act: bool = False,
 ) -> AsyncIterator[Engine]:
     """Look at and steer the runs of a journal; a worker performs what they ask for. Looking never makes a journal.
 
-    Raises `JournalNotFound`; see `open_journal` for `or_empty`.
+    A journal that its user has neither made nor agreed to, or that was restored, can only be looked at: what would
+    change it raises `ForeignJournal`.
+
+    Args:
+        to_act: Something is about to be changed: a journal that was restored has its runs held first.
+
+    Raises `ForeignJournal` with `to_act`, and `JournalNotFound`; see `open_journal` for `or_empty`.
     """
     known = plugins or installed()
     journal = open_journal(settings, create=False, or_empty=or_empty, codec=known.registry.codec)
     async with closing(journal):
-        yield await make_engine(journal, known, clock or ProcessClock())
+        opened = await trusted_engine(journal, settings, known, clock or ProcessClock(), to_act=to_act)
+        if to_act and opened.refusal:
+            raise opened.refusal
+        yield opened.engine
+        await opened.note()
+
+
+class OpenedJournal(NamedTuple):
+    engine: Engine
+    trust: JournalTrust | None
+    """What is remembered of the journal; `None`: it is in memory."""
+    refusal: ForeignJournal | None
+    """Why the journal can only be looked at; `None`: it can be worked on."""
+
+    async def note(self) -> None:
+        """Remember how far the journal has come, if it is the user's."""
+        if self.trust:
+            await self.trust.note()
+
+
+@asynccontextmanager
+async def noting(opened: OpenedJournal | None) -> AsyncIterator[None]:
+    """Remember again and again how far the journal has come: a copy that is put back later has not come so far."""
+
+    async def note_for_ever() -> None:
+        while opened:
+            try:
+                await opened.note()
+            except (JournalError, UsageError) as error:  # the worker meets it too, or it passes
+                log.warning("It cannot be remembered how far the journal has come: %s", error)
+            await asyncio.sleep(NOTE_INTERVAL)
+
+    task = asyncio.create_task(note_for_ever())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def trusted_engine(
+    journal: Journal,
+    settings: Settings,
+    plugins: Plugins,
+    clock: ProcessClock,
+    live: Live | None = None,
+    to_act: bool = False,
+) -> OpenedJournal:
+    """An engine on a journal. If its user has not agreed to it, it can only be looked at; if it was restored, its runs
+    are held."""
+    engine = await make_engine(journal, plugins, clock, live)
+    if not isinstance(journal, SqliteJournal):
+        return OpenedJournal(engine, None, None)
+    trust = JournalTrust(journal, journal.path, settings.store_is_named, plugins.registry.codec)
+    found = await trust.judge()
+    if found.foreign or (found.restored and not to_act):
+        refusal = trust.refusal(found, await open_work(engine))
+        return OpenedJournal(await make_engine(looked_at(journal, refusal), plugins, clock, live), None, refusal)
+
+    if not to_act:
+        return OpenedJournal(engine, None, None)
+
+    async def hold(identity: JournalIdentity, why: str) -> None:
+        await hold_runs(engine, identity, why)
+
+    await trust.settle(found, hold, engine.clock())
+    if found.moved_from:
+        await map_folders(engine, folders_of(journal), moved_folders(found.moved_from, journal.path))
+    return OpenedJournal(engine, trust, None)

@@ -1,6 +1,7 @@
 """Where the tools of a process come from: styles, modules, the program itself, MCP servers, and ripstop's own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -11,16 +12,13 @@ from ripstop.engine.performers import Kind, Performer
 from ripstop.kernel.errors import UsageError
 from ripstop.security.addresses import parse_address
 from ripstop.tools.commands.allow_list import ALLOWED, CommandRules
-from ripstop.tools.commands.runner import CommandRunner
-from ripstop.tools.http.tool import NAME as HTTP_REQUEST
-from ripstop.tools.http.tool import HttpEndpoints
-from ripstop.tools.knowledge.tools import own_tools as knowledge_tools
-from ripstop.tools.mcp.inspection import ToolCard
+from ripstop.tools.commands.runner import SandboxedPrograms
+from ripstop.tools.mcp.card import ToolCard
 from ripstop.tools.mcp.servers import NotConnected, Pins, ServerSpec, ServerTools, ToolListing, ToolRule, list_tools
 from ripstop.tools.toolbox import Tool, Toolbox, ToolSource, load_tools
 from ripstop.tools.workspace_tools import FileTools
 
-from .plugins import Plugins
+from .plugins import OnDemand, Plugins
 from .trust import Trust
 
 # The rules for commands of agents, from the settings.
@@ -66,7 +64,7 @@ def server_tools(settings: Settings, trust: Trust) -> ServerTools | None:
     """The tools of the servers that the user chose or has agreed to; none if the settings name no server."""
     if not settings.mcp:
         return None
-    refused = {name: str(refusal) for name, refusal in trust.unagreed_servers().items()}
+    refused = {name: refusal.message for name, refusal in trust.unagreed_servers().items()}
     specs = [spec_of(settings, trust, name) for name in settings.mcp if name not in refused]
     return ServerTools(specs, Pins(), refused)
 
@@ -116,9 +114,9 @@ async def look_at(settings: Settings, name: str) -> ServerView:
     refusal = trust.unagreed_servers().get(name)
     try:
         listing = None if refusal else await list_tools(spec)
-        problem = str(refusal) if refusal else ""
+        problem = refusal.message if refusal else ""
     except NotConnected as error:
-        listing, problem = None, str(error)
+        listing, problem = None, error.message
     if listing is None:
         known = tuple(_view(spec, card, card) for card in pinned.values())
         return ServerView(name=name, server=server, problem=problem, tools=known)
@@ -152,6 +150,16 @@ def _view(spec: ServerSpec, card: ToolCard, before: ToolCard | None, gone: bool 
     )
 
 
+HTTP_REQUEST = "http_request"
+"""The tool for endpoints that a definition names. Its module is imported when a style calls it."""
+
+
+def _http_request(trust: Trust) -> Performer:
+    from ripstop.tools.http.tool import HttpEndpoints
+
+    return HttpEndpoints(trust.endpoints)
+
+
 def make_toolbox(
     settings: Settings, plugins: Plugins, trust: Trust, given: Iterable[Tool], servers: ToolSource | None = None
 ) -> Toolbox:
@@ -159,19 +167,22 @@ def make_toolbox(
 
     Raises `NotTrusted` for a module that a project names.
     """
-    of_styles, runner = plugins.agent_tools(), CommandRunner(command_rules(settings))
-    tools = {tool.name: tool for tool in (*of_styles, *_tools_of_settings(settings, trust), *given)}
-    own: dict[str, Performer] = {
-        **plugins.own_tools(runner),
-        **knowledge_tools(),
-        HTTP_REQUEST: HttpEndpoints(trust.endpoints),
-    }
-    return Toolbox(tools.values(), files=FileTools(runner), own=own, servers=servers)
+    runner = SandboxedPrograms(command_rules(settings))
+    loaded = {tool.name: tool for tool in (*tools_of_modules(settings, trust), *given)}
+    tools: dict[str, Callable[[], Tool]] = {**plugins.agent_tools().makers}
+    tools |= {name: partial(loaded.__getitem__, name) for name in loaded}
+    own: dict[str, Callable[[], Performer]] = {**plugins.own_tools(runner).makers}
+    own[HTTP_REQUEST] = partial(_http_request, trust)
+    return Toolbox(OnDemand(tools), files=FileTools(runner), own=OnDemand(own), servers=servers)
 
 
-def _tools_of_settings(settings: Settings, trust: Trust) -> list[Tool]:
+def tools_of_modules(settings: Settings, trust: Trust, chosen: Sequence[str] = ()) -> list[Tool]:
+    """The tools of modules that the user names now, and of those that the settings name.
+
+    Raises `NotTrusted` for a module that only a project names.
+    """
     modules = settings.tools.modules
     if not settings.tools_from:
-        return load_tools(installed=modules)
-    trust.check_tools()
-    return load_tools(modules)
+        return load_tools(chosen, modules)
+    trust.check_tools(chosen)
+    return load_tools((*chosen, *modules))

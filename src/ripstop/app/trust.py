@@ -4,7 +4,7 @@
 - What a project's file or a journal names needs a consent, on loopback too: prompts are worth protecting as well.
 - An address that the user chose for a run of this project is remembered, so that `resume` need not be given it again.
 - Modules of tools that a project's file names are code of the project: they need a consent before they are imported.
-- URLs that a definition's tools call get requests and secrets as `security.endpoint_consents` says.
+- URLs that a definition's tools call get requests and secrets as `security.consent` says.
 - An MCP server that a project's file names is a program of the project, or gets what agents send: it needs a consent to
   its whole table before it is started or connected to.
 - A webhook that a project's file names is told what users and agents say, so it needs a consent.
@@ -17,9 +17,10 @@ from pathlib import Path
 
 from ripstop.app.settings.settings_file import Settings
 from ripstop.app.settings.tables import Webhook
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.style import EndpointUse
-from ripstop.models.openai_compatible import KEY_NAME, OPENAI
+from ripstop.models.api_key import KEY_NAME, OPENAI
 from ripstop.security.addresses import Address, names_private_address, parse_address
 from ripstop.security.consent import Consent, Consents, EndpointConsents
 from ripstop.security.endpoints import parse_endpoint, parse_origin, secret_names, split_url
@@ -63,10 +64,19 @@ class NotTrusted(UsageError):
     """Raised before an address gets anything, or a module runs, that the user has neither chosen nor agreed to."""
 
     def __init__(self, named: Consent, said: str, ways: str) -> None:
-        super().__init__(f"{said} {ways}")
+        super().__init__(Advice(said, " ", ways))
         self.named = named
         self.said = said
         """What would happen, without the ways to agree."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Lines that a person needs besides, to decide."""
+        return ()
+
+    def agree(self) -> None:
+        """Remember that the user agrees. Raises `ConsentsNotWritten`."""
+        Consents().remember([self.named])
 
 
 class Trust:
@@ -112,7 +122,7 @@ class Trust:
             raise NotTrusted(
                 self._named(address),
                 f"{address.url} is not encrypted: the key in {KEY_NAME} would be sent in clear text.",
-                f"Use https, unset {KEY_NAME}, or agree with `ripstop trust --base-url {address.url}`.",
+                Advice(f"Use https, unset {KEY_NAME}, or ", _agree("trust_address", address.url), "."),
             )
 
     def unagreed_tools(self, chosen: Sequence[str] = ()) -> "list[NotTrusted]":
@@ -192,7 +202,7 @@ class Trust:
             Consent("tools", name, self._project),
             f"{self._settings.tools_from} names the Python module {name!r} for its tools, which you have not agreed "
             "to. Its code would run with all your rights.",
-            f"Look at it and agree with `ripstop trust`, or name it yourself: --tools {name}.",
+            Advice("Look at it and ", _agree("trust"), f", or name it yourself: --tools {name}."),
         )
 
     def _untrusted_server(self, name: str) -> NotTrusted:
@@ -205,7 +215,7 @@ class Trust:
         return NotTrusted(
             Consent("server", content, self._project),
             f"This project's ripstop.toml names the MCP server {content}, which you have not agreed to. {effect}",
-            f"Look at it and agree with `ripstop tools trust {name}`.",
+            Advice("Look at it and ", _agree("trust_server", name), "."),
         )
 
     def _untrusted_webhook(self, name: str, hook: Webhook) -> NotTrusted:
@@ -214,18 +224,17 @@ class Trust:
             Consent("webhook", f"{hook.url} {hook.secret}", self._project),
             f"This project's settings name the webhook {name!r} ({hook.url}), which you have not agreed to. It would "
             f"be told{clear} what is said in conversations, signed with the secret in {hook.secret}.",
-            "Look at it and agree with `ripstop trust`, or name it in your own settings file.",
+            Advice("Look at it and ", _agree("trust"), ", or name it in your own settings file."),
         )
 
     def _unchosen(self, address: Address, run_id: str) -> NotTrusted:
         who = f"The journal of {run_id!r}" if run_id else self._settings.address_from or "This project"
         clear = " in clear text" if address.is_clear_text else ""
-        command = f"ripstop trust {run_id}".rstrip()
         return NotTrusted(
             self._named(address),
             f"{who} names the address {address.url}, which you have not agreed to. It would get all prompts and the "
             f"key in {KEY_NAME}{clear}.",
-            f"Look at it and agree with `{command}`, or choose an address: --base-url URL.",
+            Advice("Look at it and ", _agree("trust", run_id), ", or choose an address: --base-url URL."),
         )
 
 
@@ -243,13 +252,17 @@ def _unagreed_endpoint(
 
 
 def _ways_to_agree(origin: str, has_secrets: bool, is_allowed: bool) -> str:
-    agree = "Agree with `ripstop trust CONFIG`"
+    agree = NextStep("trust_workflow", "Agree", "Agree with `{}`")
     if is_allowed:
-        return f"{agree}: secrets need it even where you have allowed the address."
+        return Advice(agree, ": secrets need it even where you have allowed the address.")
     if names_private_address(origin):
         name = f"name it yourself, because it is a private address: --allow {origin}."
-        return f"{agree} to the secrets, and {name}" if has_secrets else f"To use it, {name}"
-    return f"{agree}{'' if has_secrets else f', or name it yourself: --allow {origin}'}."
+        return Advice(agree, f" to the secrets, and {name}") if has_secrets else f"To use it, {name}"
+    return Advice(agree, "." if has_secrets else f", or name it yourself: --allow {origin}.")
+
+
+def _agree(action: str, subject: str = "") -> NextStep:
+    return NextStep(action, "agree to it", "agree with `{}`", subject)
 
 
 def _with_variables(names: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from .reader import Environment, Readers
 
 Children = Callable[[Located], Sequence[str]]
 """The names of the workflows that a definition starts. Can raise `UsageError` or `DefinitionError`."""
-MOST = 200
+MAX_DEFINITIONS = 200
 """Definitions that are read to find out."""
 
 
@@ -42,7 +42,7 @@ def cycle_through(
         key = _key(found)
         if key in way:
             return (*names[way.index(key) :], name)
-        if key in seen or len(seen) >= MOST:
+        if key in seen or len(seen) >= MAX_DEFINITIONS:
             continue
         seen.add(key)
         way.append(key)

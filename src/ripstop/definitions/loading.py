@@ -9,7 +9,7 @@ from msgspec import Struct
 from ripstop.kernel.errors import UsageError
 
 from .problems import Position, Problem, WrongDefinition, nearest, with_stop
-from .reader import DefinitionReader, Environment, Readers
+from .reader import DefinitionReader, Environment, LazyReaders, Readers
 from .yaml_tree import MAX_BYTES, read_text
 
 # Definitions in folders: files that are searched for, and paths that have to stay inside.
@@ -144,6 +144,10 @@ def _others(readers: Readers, named: str, folder: Path) -> str:
 
 
 def _recognised(readers: Readers, path: Path) -> Located | None:
+    if isinstance(readers, LazyReaders):
+        own = readers.for_names(lambda name: path.name == name or os.path.lexists(path / name))
+        if own and (found := own.find(path)) is not None:
+            return Located(own, found)
     for reader in sorted(readers, key=lambda one: one.greedy):
         found = reader.find(path)
         if found is not None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from ripstop.kernel.effects import Guards, Limits
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.resuming import FRACTIONS
+from ripstop.kernel.limits import LIMITS
 from ripstop.text.courtesy import check_phrases
 
 from .fields import Reader
@@ -23,15 +23,11 @@ TEXT = {"type": "string", "minLength": 1, "pattern": r"\S"}
 _AMOUNT = {"type": ["integer", "null"], "minimum": 1, "maximum": MOST_LIMIT}
 _FRACTION = {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": MOST_LIMIT}
 
-LIMITS: dict[str, Any] = {
+LIMITS_SCHEMA: dict[str, Any] = {
     "type": ["object", "null"],
     "description": "What a workflow may spend at most, of what the run has left.",
     "properties": {
-        "tokens": {**_AMOUNT, "description": "Tokens of its prompts and replies."},
-        "money": {**_FRACTION, "description": "Money, in the currency of the prices."},
-        "calls": {**_AMOUNT, "description": "Calls of models."},
-        "seconds": {**_FRACTION, "description": "Seconds at work."},
-        "turns": {**_AMOUNT, "description": "Turns of its agents."},
+        limit.name: {**(_AMOUNT if limit.is_whole else _FRACTION), "description": limit.about} for limit in LIMITS
     },
     "additionalProperties": False,
 }
@@ -73,12 +69,9 @@ GUARDS: dict[str, Any] = {
 }
 
 
-def fields(schema: dict[str, Any]) -> tuple[str, ...]:
+def fields_of(schema: dict[str, Any]) -> tuple[str, ...]:
     """The fields that a mapping of this schema may have."""
     return tuple(schema["properties"])
-
-
-fields_of = fields
 
 
 class OptionReader(Reader):
@@ -128,12 +121,13 @@ class OptionReader(Reader):
     def limits(self, entry: YamlEntry | None) -> Limits | None:
         if entry is None or entry.value.value is None:
             return None
-        fields = self.mapping(entry.value, "'limits'", fields_of(LIMITS))
+        fields = self.mapping(entry.value, "'limits'", fields_of(LIMITS_SCHEMA))
+        by_name = {limit.name: limit for limit in LIMITS}
         read: dict[str, Any] = {}
         for name, field in fields.items():
-            if name not in LIMITS["properties"] or field.value.value is None:
+            if name not in by_name or field.value.value is None:
                 continue
-            wanted: type[int] | type[float] = float if name in FRACTIONS else int
+            wanted: type[int] | type[float] = int if by_name[name].is_whole else float
             amount = self.field(fields, name, wanted, wanted(1))
             if not 0 < amount <= MOST_LIMIT:
                 self.problem(field.value.place, f"{name!r} must be above 0 and at most {MOST_LIMIT}")

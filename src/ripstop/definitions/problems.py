@@ -29,10 +29,12 @@ class Position(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
+    """What is wrong or odd in a definition, where, and what to do about it."""
+
     place: Position
     text: str
     hint: str = ""
-    """What would be right, or what to do next."""
+    """What would be right, or what to do next; it can be an `Advice`."""
     severity: str = ERROR
     source: str = ""
     """The line of the file, where seeing it helps; then a caret points at the place."""
@@ -59,7 +61,7 @@ class Problem(Struct, frozen=True):
             "column": self.place.column,
             "severity": self.severity,
             "text": self.text,
-            "hint": self.hint,
+            "hint": str(self.hint),
         }
 
 

@@ -4,7 +4,7 @@ Every style that is defined in files has a reader. All that finds, loads and che
 readers and knows no style. The first reader that recognises a path gets it; greedy ones are asked after all others.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -39,6 +39,8 @@ class Environment(Struct, frozen=True):
 
 
 class DefinitionReader(Protocol):
+    """Recognises, reads and checks the definitions of one style."""
+
     @property
     def style(self) -> str: ...
 
@@ -97,6 +99,35 @@ def write_example(reader: DefinitionReader, folder: Path, scenario: str | None =
             with_stop(f"There is no scenario {scenario!r} of {reader.style!r}; {did_you_mean(scenario, known)}")
         )
     return reader.example(folder, scenario)
+
+
+class LazyReaders(Sequence[DefinitionReader]):
+    """Readers by their styles, each imported when it is needed. To go over all of them imports all of them."""
+
+    def __init__(
+        self, load: Callable[[str], DefinitionReader], files: Mapping[str, str], styles: Sequence[str]
+    ) -> None:
+        """`files`: the styles to which files of a name always belong, the first that a folder has before the others."""
+        self._load = load
+        self._files = files
+        self._styles = tuple(styles)
+
+    def for_names(self, names: Callable[[str], bool]) -> DefinitionReader | None:
+        """The reader of the first file for which `names` is true; `None` if there is no such file."""
+        style = next((style for file, style in self._files.items() if names(file)), None)
+        return None if style is None else self._load(style)
+
+    def of(self, style: str) -> DefinitionReader | None:
+        return self._load(style) if style in self._styles else None
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(map(self._load, self._styles))[index]
+
+    def __iter__(self) -> Iterator[DefinitionReader]:
+        return map(self._load, self._styles)
+
+    def __len__(self) -> int:
+        return len(self._styles)
 
 
 Readers = Sequence[DefinitionReader]

@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.prompt import permits
 
 from .problems import ERROR, WARNING, Position, Problem, nearest
@@ -40,10 +41,9 @@ def _model(named: Reference, environment: Environment) -> Iterator[Problem]:
 def _tool(named: Reference, environment: Environment) -> Iterator[Problem]:
     if environment.tools is not None and not _is_known(named.name, environment.tools):
         near = nearest(named.name, environment.tools, cutoff=A_SLIP)
-        bring = (
-            "agree to it with `ripstop tools trust SERVER`" if "__" in named.name else "bring it with --tools MODULE"
-        )
-        hint = f"did you mean {near!r}?" if near else f"{bring}, or from a program"
+        agree = NextStep("trust_server", "agree to it", "agree to it with `{}`", "SERVER")
+        bring = agree if "__" in named.name else "bring it with --tools MODULE"
+        hint = f"did you mean {near!r}?" if near else Advice(bring, ", or from a program")
         yield Problem(named.place, f"there is no tool {named.name!r} here", hint, WARNING)
 
 

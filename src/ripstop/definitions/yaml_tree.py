@@ -105,7 +105,7 @@ def line_at(text: str, index: int) -> str:
 # next line, so the line of the complaint and a few before it are searched, the nearest first.
 
 
-LONGEST = 1000
+MAX_SEARCHED = 1000
 """Characters of a line that are searched: the patterns take time that grows with the square of its length."""
 LINES_BACK = 3
 """Lines with text on them, before the one that YAML complains about."""
@@ -114,7 +114,7 @@ _NAMES = {"\u00a0": "a non-breaking space", "\u3000": "a full-width space"}
 _KEY = r"""["']?[A-Za-z_][\w-]{0,60}["']?"""
 _ITEM = r"[ ]*(?:-[ ]+)*"
 _COLON = r"[：﹕∶︰꞉]"
-_look_alikes_DOUBLE, _look_alikes_SINGLE = r"[“”„‟＂«»]", r"[‘’‚‛＇]"
+_CURLY_DOUBLE, _CURLY_SINGLE = r"[“”„‟＂«»]", r"[‘’‚‛＇]"
 _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'""")
 _BEFORE = (
     # a pattern whose group is the character, what it is not, what would be right
@@ -124,8 +124,8 @@ _BEFORE = (
     (re.compile(rf"[ ]*([–—－‐−﹣])\s*{_KEY}\s*(?::|{_COLON})"), "`-`", "begin an item with `- `"),
 )
 _HERE = (
-    (re.compile(rf"{_ITEM}{_KEY}:\s+({_look_alikes_DOUBLE})"), '`"`', "use straight quotes"),
-    (re.compile(rf"{_ITEM}{_KEY}:\s+({_look_alikes_SINGLE})"), "`'`", "use straight quotes"),
+    (re.compile(rf"{_ITEM}{_KEY}:\s+({_CURLY_DOUBLE})"), '`"`', "use straight quotes"),
+    (re.compile(rf"{_ITEM}{_KEY}:\s+({_CURLY_SINGLE})"), "`'`", "use straight quotes"),
     (re.compile(r"[^#]*[{\[][^}\]]*?([，、﹐])"), "`,`", "separate entries with `, `"),
     (re.compile(rf"[^#]*[{{\[,]\s*{_KEY}\s*({_COLON})"), "`:`", "write `key: value`"),
     (re.compile(rf"(?:{_ITEM}|[ ]*{_KEY}:\s+)([｛﹛])"), "`{`", "begin a mapping with `{`"),
@@ -135,8 +135,8 @@ _HERE = (
 )
 """Looked for only on the line of the complaint, because elsewhere they can be part of a text."""
 _UNCLOSED = (
-    (re.compile(rf'{_ITEM}{_KEY}:\s+"[^"]*({_look_alikes_DOUBLE})\s*$'), '`"`', "close the quotes with a straight one"),
-    (re.compile(rf"{_ITEM}{_KEY}:\s+'[^']*({_look_alikes_SINGLE})\s*$"), "`'`", "close the quotes with a straight one"),
+    (re.compile(rf'{_ITEM}{_KEY}:\s+"[^"]*({_CURLY_DOUBLE})\s*$'), '`"`', "close the quotes with a straight one"),
+    (re.compile(rf"{_ITEM}{_KEY}:\s+'[^']*({_CURLY_SINGLE})\s*$"), "`'`", "close the quotes with a straight one"),
 )
 """Looked for on every line before the complaint: quotes that are not closed swallow lines."""
 
@@ -172,7 +172,7 @@ def _first(
 ) -> tuple[int, str, str, str] | None:
     for start, line in lines:
         for pattern, meant, hint in patterns:
-            searched = line[:LONGEST] if patterns is _UNCLOSED else _QUOTED.sub(_blotted, line[:LONGEST])
+            searched = line[:MAX_SEARCHED] if patterns is _UNCLOSED else _QUOTED.sub(_blotted, line[:MAX_SEARCHED])
             if found := pattern.match(searched):
                 return start + found.start(1), line, meant, hint
     return None
@@ -306,20 +306,20 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _yaml_tree_first in (
+for _tag, _pattern, _initials in (
     ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
     ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
     ("float", r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", "-+.0123456789"),
     ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
 ):
-    _Loader.add_implicit_resolver(f"{_CORE}{_tag}", re.compile(_pattern), list(_yaml_tree_first))
+    _Loader.add_implicit_resolver(f"{_CORE}{_tag}", re.compile(_pattern), list(_initials))
 
 
-def read_text(path: Path, shown: str, at_most: int = MAX_BYTES) -> str:
+def read_text(path: Path, shown: str, at_most: int = MAX_BYTES, one_name: bool = False) -> str:
     """The text of a file of so many bytes. Raises `WrongDefinition` with the reason if it cannot be read."""
     place = Position(shown)
     try:
-        data = read_plain_file(path, at_most)
+        data = read_plain_file(path, at_most, one_name)
     except FileNotFoundError:
         raise WrongDefinition([Problem(place, "there is no such file")]) from None
     except OSError as error:

@@ -1,4 +1,1 @@
-"""What moves runs: the engine, the worker, and the ports they need."""
-
-
-# Those who carry commands out: agents, tools. They import kernel and runtime, and one another's types only.
+"""What moves runs: the engine, the worker, and the ports of journals and performers. It knows no style and no store."""

@@ -16,7 +16,7 @@ from .ports import Clock
 log = logging.getLogger("ripstop.clock")
 
 SECOND = 1_000_000
-WORTH_SAYING = 60 * SECOND
+LEAST_REPORTED = 60 * SECOND
 """Microseconds by which clocks must differ before a warning is logged."""
 LAST_YEAR = 253_370_764_800 * SECOND
 """The beginning of the year 9999. A later time in a journal is nonsense, and is not followed."""
@@ -47,7 +47,7 @@ class ProcessClock:
     def __call__(self) -> int:
         now = self._elapsed() + self._ahead
         difference = self._system() - now
-        if abs(difference - self._difference) > WORTH_SAYING:
+        if abs(difference - self._difference) > LEAST_REPORTED:
             jump = _seconds(difference - self._difference)
             log.warning("The system's clock was changed by %s s; this process continues with its own time.", jump)
             self._difference = difference
@@ -58,7 +58,7 @@ class ProcessClock:
         behind = latest - (self._elapsed() + self._ahead)
         if behind <= 0 or latest >= LAST_YEAR:
             return
-        if behind > WORTH_SAYING:
+        if behind > LEAST_REPORTED:
             log.warning(
                 "The clock is %s s behind the journal: it was set back, or it was ahead when the journal was written. "
                 "Times continue from the latest one in the journal, so that no timer is late.",

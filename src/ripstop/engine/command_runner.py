@@ -2,7 +2,9 @@
 
 - Commands that this process asks for start at once, without a poll. At most `concurrency` commands at a time; one rate
   limit per provider, shared by all runs.
-- Only what surely had no effect (`TryAgain`), or is keyed, is tried again, with growing pauses.
+- Only what surely had no effect (`TryAgain`), or is keyed, is tried again, with growing pauses. Each refusal is a fact
+  of the run, so that it is counted once, and only refusals use up the patience of a `RetryPolicy`, not processes that
+  end. Then a call of a tool has failed; a call of a model pauses its run.
 - A call that breaks in any way but `TryAgain` and `Refused` may have had its effect: a pure one has failed, a keyed
   one is tried again with its key, a probeable one is asked, and an unsafe one becomes a question to a person.
 - What another worker had begun and never finished: pure and keyed effects are repeated (the answer
@@ -24,6 +26,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ripstop.kernel.doubts import what_of
 from ripstop.kernel.effects import Answer, AskAgent, AskPerson, CallTool, Command, Failed, PersonAnswered, Say, StartRun
 from ripstop.kernel.errors import (
     JournalError,
@@ -36,18 +39,31 @@ from ripstop.kernel.errors import (
     RunUnreadable,
     Unwritable,
 )
-from ripstop.kernel.events import Answered, Doubted, Record
+from ripstop.kernel.events import Answered, CallRefused, Doubted, Record
+from ripstop.kernel.outages import RetryPolicy, pause_of_outage, refusals_of
 from ripstop.kernel.prompt import Prompt
-from ripstop.kernel.registry import NAME
+from ripstop.kernel.registry import QUESTION_STYLE
+from ripstop.kernel.restoring import may_have_happened
 from ripstop.kernel.run import Run
-from ripstop.kernel.style import CallPolicy, Child
+from ripstop.kernel.style import CallPolicy, Child, arguments_for
 
-from .doubts import call_broke, cancelled_by_us, describe, may_recur, not_needed, probe, unreadable_answer, worker_died
+from .doubts import (
+    call_broke,
+    cancelled_by_us,
+    describe,
+    made_before,
+    may_recur,
+    not_as_shown,
+    not_needed,
+    probe,
+    unreadable_answer,
+    worker_died,
+)
 from .engine import Engine
 from .entries import Job
 from .failpoints import failpoint
 from .live import Began, Retrying
-from .performers import CallProgress, InDoubt, Kind, Performer, Refused, Request, Retries, TryAgain
+from .performers import CallProgress, InDoubt, Kind, Performer, Refused, Request, TryAgain, Unavailable
 from .pinned_definitions import digest_of
 from .ports import MAX_PAGE, Clock, RunQuery, until_reachable, words_of
 from .rate_limit import RateLimit, pause_before_retry
@@ -55,8 +71,8 @@ from .soundness import UNUSABLE
 
 # Asking a person in the middle of a command: a child run of the style `question`, whose end makes the command due.
 #
-# A question is known by a key, so performing the command again does not ask again. The command's row awaits the question
-# before it is asked: however quickly the person answers, the wake-up is not lost.
+# A question is known by a key, so performing the command again does not ask again. The command's row awaits the
+# question before it is asked: however quickly the person answers, the wake-up is not lost.
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -68,7 +84,7 @@ async def withdraw_questions(engine: Engine, job: Job) -> None:
     while True:
         page = await engine.runs(query)
         for info in page.items:
-            if info.style == NAME and info.run_id.startswith(f"{job.run_id}.{job.number}."):
+            if info.style == QUESTION_STYLE and info.run_id.startswith(f"{job.run_id}.{job.number}."):
                 with suppress(RunHasEnded, RunNotFound):
                     await engine.cancel(info.run_id, because=f"{job.run_id} does not need the answer any more")
         if not page.next:
@@ -79,7 +95,7 @@ async def withdraw_questions(engine: Engine, job: Job) -> None:
 async def ask_person(engine: Engine, job: Job, key: str, question: AskPerson) -> PersonAnswered | None:
     """The answer, or `None` if there is none yet. Raises `Refused` if the question was withdrawn."""
     name = f"{job.run_id}.{job.number}.{hashlib.sha256(key.encode()).hexdigest()[:12]}"
-    await engine.journal.await_run(job.run_id, job.number, job.holder, name)
+    await engine.journal.await_run(job.run_id, job.number, job.worker_id, name)
     try:
         run = (await engine.look(name)).run
     except RunNotFound:
@@ -87,7 +103,7 @@ async def ask_person(engine: Engine, job: Job, key: str, question: AskPerson) ->
         try:
             run = await engine.start(
                 name,
-                NAME,
+                QUESTION_STYLE,
                 _encode(question),
                 parent=(job.run_id, job.number),
                 surface=asker.started.surface,
@@ -97,6 +113,8 @@ async def ask_person(engine: Engine, job: Job, key: str, question: AskPerson) ->
             run = (await engine.look(name)).run
     if run.ended is None:
         return None
+    if run.state.definition.shown != question.shown:
+        raise Refused("The person agreed to a call with other arguments.", fault="ours")
     if not run.ended.result:
         raise Refused(f"The question was not answered: {run.ended.because}.", fault="person")
     body = await engine.journal.blob(run.ended.result)
@@ -135,14 +153,14 @@ def request_for(engine: Engine, job: Job, run: Run[Any], progress: CallProgress)
     if type(command) is AskAgent:
         prompt = style.render(state, command)
     elif type(command) is CallTool:
-        arguments = style.arguments(state, command)
+        arguments = arguments_for(style, state, command)
     elif type(command) is StartRun and not job.superseded:  # one that is only undone was asked in a state not kept
         child = style.start_child(state, command)
     return Request(  # CPython calls with more than 15 arguments by name much more slowly
         run_id=job.run_id,
         number=job.number,
         command=command,
-        attempt=job.attempt,
+        attempt=job.attempt + opened.attempts,
         ordinal=opened.ordinal,
         settings=run.settings,
         prompt=prompt,
@@ -159,17 +177,23 @@ def request_for(engine: Engine, job: Job, run: Run[Any], progress: CallProgress)
 log = logging.getLogger("ripstop.worker")
 
 MICROS = 1_000_000
-WORTH_TELLING = 1_000_000
+LEAST_REPORTED = 1_000_000
 """Nanoseconds. How long a call took is recorded in milliseconds, and not at all if it is less than one."""
-KNOWN_RETRIES = 1000
-"""Commands whose failed attempts are remembered until they are answered."""
+LONGEST_REASON = 1000
+"""Characters of a refusal that are recorded."""
+
+Outcome = Answered | Doubted | CallRefused
+
+
+def _named(command: Command) -> str:
+    return f"{type(command).__name__} {what_of(command)}".rstrip()
 
 
 async def _raise(_: Job, error: Exception) -> None:
     raise error
 
 
-class Hands:
+class CommandRunner:
     def __init__(
         self,
         engine: Engine,
@@ -177,8 +201,8 @@ class Hands:
         clock: Clock,
         rate_limit: RateLimit,
         concurrency: int,
-        attempts: int,
-        backoff: float,
+        retry: RetryPolicy,
+        retries: Mapping[str, RetryPolicy],
         patient: bool = False,
     ) -> None:
         self._engine = engine
@@ -186,8 +210,8 @@ class Hands:
         self._performers = performers
         self._clock = clock
         self._concurrency = concurrency
-        self._attempts = attempts
-        self._backoff = backoff
+        self._retry = retry
+        self._retries = retries
         self._rate_limit = rate_limit
         self.waits_now: Callable[[], bool] = lambda: patient and not self.stopping
         self.began = 0
@@ -198,7 +222,6 @@ class Hands:
         """Of calls that are at work."""
         self._unneeded: set[tuple[str, int]] = set()
         """Commands that are cut off because they are no longer needed."""
-        self._retries: dict[tuple[str, int], Retries] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -209,7 +232,7 @@ class Hands:
         self.on_unusable: Callable[[Job, Exception], Awaitable[None]] = _raise
         """Called with a command whose run, or one that it has to do with, cannot be worked on."""
         self.on_retry: Callable[[float], None] = lambda _: None
-        """Called when a command is to be retried, with the seconds until then."""
+        """Called when a parked command may be due again, with the seconds until then."""
 
     @property
     def busy(self) -> bool:
@@ -300,6 +323,8 @@ class Hands:
                 fact = await until_reachable(self.waits_now, self._carry_out, job)
                 if fact is not None:  # in hand until it is recorded, so nothing is performed again
                     following = await until_reachable(self.waits_now, self._tell, job, fact)
+                    if type(fact) is CallRefused:
+                        failpoint("worker.after_retry")
             except (LeaseLost, RunForgotten) as lost:
                 log.warning("%s", lost)
                 return
@@ -324,8 +349,8 @@ class Hands:
         if job:
             self._waiting.append(job)
 
-    async def _tell(self, job: Job, fact: Answered | Doubted) -> list[Job]:
-        fence = (job.number, job.holder)
+    async def _tell(self, job: Job, fact: Outcome) -> list[Job]:
+        fence = (job.number, job.worker_id)
         try:
             _, following = await self._engine.tell(job.run_id, fact, fence)
         except Unwritable as error:
@@ -334,11 +359,11 @@ class Hands:
             _, following = await self._engine.tell(job.run_id, replace(fact, answer=answer), fence)
         return following
 
-    async def _carry_out(self, job: Job) -> Answered | Doubted | None:
+    async def _carry_out(self, job: Job) -> Outcome | None:
         """The fact for the run; `None` if the command stays open."""
         command = job.opened.command
         if job.superseded and type(command) is not StartRun:
-            return self._with_retries(job, await self._report_unneeded(job))
+            return await self._report_unneeded(job)
         run = self._engine.known(job.run_id) or await self._engine.current(job.run_id)
         progress = CallProgress()
         try:
@@ -350,7 +375,8 @@ class Hands:
             request = replace(request, text=await words_of(self._journal, job.run_id, command))
         kind = type(command)
         performer = self._performers[kind]
-        if job.doubtful and (settled := await self._after_death(job, performer, request)):
+        is_again = job.doubtful or job.attempt > 1 or run.held is not None
+        if is_again and (settled := await self._before_again(job, run, performer, request)):
             return settled
         if not job.begun and not await self._begin(job):
             return await self._report_unneeded(job)
@@ -374,21 +400,17 @@ class Hands:
             if self._unneeded:
                 self._unneeded.discard(key)
         elapsed = time.monotonic_ns() - began
-        if type(fact) is not Answered or (elapsed < WORTH_TELLING and not self._retries):
+        if type(fact) is not Answered or elapsed < LEAST_REPORTED:
             return fact
         first = int(progress.first_token * 1000) / 1000
-        return self._with_retries(job, replace(fact, took=elapsed // 1_000_000 / 1000, first_token=first))
-
-    def _with_retries(self, job: Job, fact: Answered) -> Answered:
-        before = self._retries.pop((job.run_id, job.number), None)
-        return replace(fact, retries=before.reasons, retried=before.usage) if before else fact
+        return replace(fact, took=elapsed // 1_000_000 / 1000, first_token=first)
 
     async def _begin(self, job: Job) -> bool:
         """Record that an attempt begins; false if it is no longer needed. A child is undone by its performer."""
         failpoint("worker.before_begin")
         repeatable = self.kind(job.opened.command).repeatable
         try:
-            await self._journal.begin(job.run_id, job.number, job.holder, job.attempt, repeatable)
+            await self._journal.begin(job.run_id, job.number, job.worker_id, job.attempt, repeatable)
         except NotNeeded:
             return type(job.opened.command) is StartRun
         failpoint("worker.after_begin")
@@ -396,7 +418,7 @@ class Hands:
 
     def _policy(self, run: Run[Any]) -> CallPolicy:
         """How the run's definition wants calls made."""
-        return self._engine.style(run).calls(self._engine.definition(run))
+        return self._engine.uses(run).calls
 
     async def _cut_off(self, job: Job, progress: CallProgress) -> Answered:
         """The call was in progress when it was withdrawn: what it cost is the answer."""
@@ -414,23 +436,21 @@ class Hands:
 
     async def _perform(
         self, job: Job, run: Run[Any], performer: Performer, request: Request, provider: str
-    ) -> Answered | Doubted | None:
+    ) -> Outcome | None:
         live = self._engine.live
         try:
             if live.watched:
                 live.show(Began(job.run_id, job.number, job.opened.command, job.attempt))
+            log.info("%s: performing %s, attempt %d", request.key, _named(job.opened.command), job.attempt)
             failpoint("worker.before_perform")
             answer = await performer.perform(request)
             failpoint("worker.after_perform")
         except TryAgain as trouble:
-            again = trouble.provider_wide or self._policy(run).retry == "all"
-            if again and job.attempt < self._attempts:
-                await self._later(job, provider, trouble, request)
-                return None
-            tried = f" (tried {job.attempt} times)" if job.attempt > 1 else ""
-            return self._answered(
-                job, Failed(reason=f"{trouble}{tried}", fault="agent", usage=request.progress.usage())
-            )
+            failpoint("worker.before_retry")
+            by_itself = trouble.provider_wide or self._policy(run).retry == "all"
+            return self._refused(job, run, provider, request, trouble, by_itself)
+        except Unavailable as trouble:
+            return self._refused(job, run, provider, request, TryAgain(str(trouble)), by_itself=False)
         except Refused as refusal:
             usage = request.progress.usage()
             return self._answered(job, Failed(reason=str(refusal), fault=refusal.fault, usage=usage))
@@ -446,19 +466,19 @@ class Hands:
             log.debug("%s failed", request.key, exc_info=True)  # the run says what went wrong; this says where
             return await self._after_break(job, performer, request, describe(error))
         if answer is None:
+            log.debug("%s: waits for something else", request.key)
             await self._park(job)
             return None
+        log.debug("%s: answered with %s", request.key, type(answer).__name__)
         return self._answered(job, answer)
 
     async def _park(self, job: Job) -> None:
         failpoint("worker.before_park")
-        await self._journal.park(job.claim, job.holder, self._clock())
+        await self._journal.park(job.claim, job.worker_id, self._clock())
         failpoint("worker.after_park")
         self.on_retry(0.0)  # what it awaits may have ended meanwhile, or it is not needed any more: then it is due
 
-    async def _after_break(
-        self, job: Job, performer: Performer, request: Request, reason: str
-    ) -> Answered | Doubted | None:
+    async def _after_break(self, job: Job, performer: Performer, request: Request, reason: str) -> Outcome | None:
         """The call broke off, perhaps after it took effect. `None`: it is tried again later."""
         command = job.opened.command
         kind = self.kind(command)
@@ -471,20 +491,33 @@ class Hands:
             return await self._clear_up(job, performer, request, doubted) or failed
         if kind is Kind.PURE or type(command) is not CallTool:
             return failed
-        if job.attempt < self._attempts:
-            await self._later(job, performer.provider(request), TryAgain(reason), request)
-            return None
-        return doubted
+        run = await self._engine.current(job.run_id)
+        refused = self._refused(job, run, performer.provider(request), request, TryAgain(reason), by_itself=True)
+        return refused if type(refused) is CallRefused else doubted
 
     def _answered(self, job: Job, answer: Answer) -> Answered:
         began = self.began if job.opened.at < self.began else 0
-        return Answered(to=job.number, answer=answer, attempt=job.attempt, began=began)
+        return Answered(to=job.number, answer=answer, attempt=job.attempt + job.opened.attempts, began=began)
 
-    async def _after_death(self, job: Job, performer: Performer, request: Request) -> Answered | Doubted | None:
-        """Another worker had begun the call, and died. `None`: it can be made again."""
+    async def _before_again(
+        self, job: Job, run: Run[Any], performer: Performer, request: Request
+    ) -> Answered | Doubted | None:
+        """What became of an earlier attempt, if that can be known now. `None`: another one can be made."""
+        settled = await self._of_before(job, run, performer, request) if job.doubtful or run.held else None
+        return settled or await not_as_shown(self._journal, job, request)
+
+    async def _of_before(
+        self, job: Job, run: Run[Any], performer: Performer, request: Request
+    ) -> Answered | Doubted | None:
+        """Another worker had begun the call, and died; or the journal was put back from a copy, and the call may have
+        been made since. `None`: it can be made."""
         if not job.unsafe and self.kind(job.opened.command).repeatable:
             return None
-        return await self._clear_up(job, performer, request, worker_died(job, request))
+        if job.doubtful:
+            return await self._clear_up(job, performer, request, worker_died(job, request))
+        if may_have_happened(run, job.number):
+            return await self._clear_up(job, performer, request, made_before(job, request))
+        return None
 
     async def _clear_up(
         self, job: Job, performer: Performer, request: Request, doubted: Doubted
@@ -499,17 +532,40 @@ class Hands:
         failpoint("worker.before_doubt")
         return doubted
 
-    async def _later(self, job: Job, provider: str, trouble: TryAgain, request: Request) -> None:
-        seconds = pause_before_retry(trouble.after, self._backoff, job.attempt)
+    def _refused(
+        self, job: Job, run: Run[Any], provider: str, request: Request, trouble: TryAgain, by_itself: bool
+    ) -> CallRefused | Answered:
+        """What becomes of a call that was refused.
+
+        Args:
+            by_itself: Whether it is tried again without a person's word.
+        """
+        run, now, usage = self._engine.known(job.run_id) or run, self._clock(), request.progress.usage()
+        if job.number in run.late:  # withdrawn meanwhile: only what it cost is of interest
+            return self._answered(job, not_needed(f"It was no longer needed, and refused: {trouble}", False, usage))
+        known = refusals_of(run, job.number)
+        tries, since = (known.tries + 1, known.since) if known and known.tries else (1, now)
+        policy = self._retries.get(provider, self._retry)
+        pause = pause_before_retry(trouble.after, policy.pause_after(tries))
+        is_used_up = not by_itself or policy.is_used_up(tries, (now - since) / MICROS, pause)
+        can_pause = type(job.opened.command) is AskAgent and self._policy(run).pauses
+        if is_used_up and not can_pause:
+            tried = f" (tried {tries} times)" if tries > 1 else ""
+            return self._answered(job, Failed(reason=f"{trouble}{tried}", fault="agent", usage=usage))
+        if is_used_up:
+            pause = max(pause, pause_of_outage(known.pauses + 1 if known else 1))
         if trouble.provider_wide:
-            self._rate_limit.pause(provider, seconds)
-        key = (job.run_id, job.number)
-        before = self._retries.pop(key, Retries())
-        self._retries[key] = before.plus(str(trouble), seconds, request.progress.usage())
-        if len(self._retries) > KNOWN_RETRIES:
-            del self._retries[next(iter(self._retries))]
-        failpoint("worker.before_retry")
-        await self._journal.retry(job.run_id, job.number, job.holder, self._clock() + round(seconds * MICROS))
-        failpoint("worker.after_retry")
-        self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), seconds))
-        self.on_retry(seconds)
+            self._rate_limit.pause(provider, pause)
+        then = "pausing the run" if is_used_up else f"retrying in {pause:g} s"
+        log.info("%s: refused (%d), %s: %s", request.key, tries, then, trouble)
+        if by_itself:
+            self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), pause))
+        return CallRefused(
+            to=job.number,
+            reason=str(trouble)[:LONGEST_REASON],
+            by=provider,
+            attempt=request.attempt,
+            again=now + round(pause * MICROS) if by_itself else 0,
+            pauses=is_used_up,
+            usage=usage,
+        )

@@ -12,12 +12,15 @@ from typing import Any
 
 import msgspec
 
-from ripstop.kernel.effects import Answer, CallTool, Command, Failed, ToolReturned, Usage
+from ripstop.kernel.effects import Answer, AskPerson, CallTool, Command, Failed, ToolReturned, Usage
 from ripstop.kernel.errors import JournalError, Unwritable
-from ripstop.kernel.events import Doubted
+from ripstop.kernel.events import Asked, Doubted
+from ripstop.kernel.run import DOUBT
+from ripstop.kernel.shown_calls import digest_of_arguments
 
 from .entries import Job
 from .performers import Kind, Performer, Request
+from .ports import Journal
 
 log = logging.getLogger("ripstop.worker")
 
@@ -32,9 +35,26 @@ def worker_died(job: Job, request: Request) -> Doubted:
     return _doubted(job, request, job.attempt - 1, "Its worker died, or was stopped, before it recorded an answer")
 
 
+def made_before(job: Job, request: Request) -> Doubted:
+    """The doubt about a call of a run whose journal was put back from a copy."""
+    return _doubted(job, request, job.attempt, "The run may have made it after the copy of its journal was made")
+
+
 def call_broke(job: Job, request: Request, reason: str) -> Doubted:
     """The doubt about a call of this worker that broke off; `reason` says how."""
     return _doubted(job, request, job.attempt, f"It broke off: {_bounded(reason, MAX_REASON)}")
+
+
+async def not_as_shown(journal: Journal, job: Job, request: Request) -> Doubted | None:
+    """The doubt about a call that a person wants made again, if it is not the call that the person was shown."""
+    if not isinstance(request.command, CallTool):
+        return None
+    events = [record.event for record in await journal.read(job.run_id, after=job.number)]
+    asked = [event.command for event in events if isinstance(event, Asked) and isinstance(event.command, AskPerson)]
+    shown = [ask.shown for ask in asked if ask.purpose == DOUBT and ask.about == (job.number,)]
+    if not shown or shown[-1] in ("", digest_of_arguments(request.arguments)):
+        return None
+    return _doubted(job, request, job.attempt - 1, "Its arguments are not those that were shown with the last question")
 
 
 def may_recur(command: Command, kind: Kind) -> bool:

@@ -1,7 +1,11 @@
-"""What callers can do with runs: start them, send them messages, answer their questions, fork them.
+"""The runs of a journal, folded in memory: everything that happens to one is a fact that comes through `tell`.
 
-Each of these is a fact that `Runs.tell` records; what it leads to is done by the worker of this process, if there is
-one. Once begun, it is done to its end, even if the caller goes away.
+- What a fact leads to is done by the worker of this process, if there is one. Once begun, it is done to its end, even
+  if the caller goes away.
+- A run that was used recently stays folded; only what is new is read. What is kept is bounded (`remember`), and
+  parked runs live on disk only.
+- Appending is optimistic: the loser of a race reads what is new and decides again.
+- A refusal is final only if the run was read just now: what is in memory may be older than the journal.
 """
 
 import asyncio
@@ -12,11 +16,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AskPerson, Content, Limits, PersonAnswered, RunFinished
+from ripstop.kernel.effects import AskPerson, Content, Limits, RunFinished
 from ripstop.kernel.errors import (
-    AlreadyAnswered,
     Conflict,
-    QuestionClosed,
     RunAlreadyStarted,
     RunDamaged,
     RunForgotten,
@@ -27,132 +29,34 @@ from ripstop.kernel.errors import (
 from ripstop.kernel.events import (
     FORMAT,
     Answered,
-    Asked,
     CancelRequested,
     Fact,
     Heard,
     Record,
     Redefined,
     ResumeRequested,
+    RetryRequested,
     RunSettings,
     SettingsChanged,
     Started,
 )
 from ripstop.kernel.folding import apply, replay
 from ripstop.kernel.outbox import plan
-from ripstop.kernel.questions import checked_name, read_answer, read_field
+from ripstop.kernel.questions import checked_name, read_answer
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.run import Contents, Open, Run, status
 from ripstop.kernel.step import Step, advance
-from ripstop.kernel.style import Picture, Style, StyleKit
+from ripstop.kernel.style import Picture, Style, StyleKit, Uses
 
 from .entries import Dispatcher, Job, after_append, entry_of
 from .failpoints import failpoint
 from .forking import ForkChanges, fork_run, last_shared
 from .live import Live
+from .people import action_fact, already_answered
 from .pinned_definitions import CheckDefinition, Definitions, Pins, digest_of
-from .ports import Clock, DeskQuery, Journal, Page, Question, RunInfo, RunQuery
+from .ports import MAX_PAGE, Clock, DeskQuery, Journal, Page, Question, RunInfo, RunQuery
 from .run_cache import CachedRun, RunCache
 from .soundness import check_run, reading
-
-# What a person may do with a run beyond answering its questions, as the fact that it becomes.
-
-
-def action_fact(
-    style: Style[Any], run: Run[Any], name: str, fields: Mapping[str, Any], by: str, seen: int | None
-) -> Fact:
-    """The fact of an action. Raises `UsageError` that says what is possible now.
-
-    Args:
-        seen: The length of the run when the person saw it; `None`: any.
-    """
-    if seen is not None and seen != run.length:
-        raise UsageError(f"{run.id} has changed since you looked at it (record {seen}). Look again, then decide.")
-    actions = {action.name: action for action in style.actions(run)}
-    if name not in actions:
-        can = f"possible now: {', '.join(actions)}" if actions else "nothing can be done with it now"
-        raise UsageError(f"{name!r} is not possible with {run.id}; {can}.")
-    known = actions[name].fields
-    for field in fields:
-        if field not in known:
-            raise UsageError(f"{name!r} has no field {field!r}; it takes: {', '.join(known) or 'nothing'}.")
-    for field, described in known.items():
-        if described.required and field not in fields:
-            raise UsageError(f"{name!r} needs the field {field!r}.")
-    given = {field: read_field(field, known[field], value) for field, value in fields.items()}
-    return style.act(run, name, given, by)
-
-
-# Why a question cannot be answered: it was answered already, or it is not an open question.
-
-
-def already_answered(run_id: str, number: int, records: Sequence[Record]) -> UsageError:
-    """The error to raise; with who answered what and when, if it was answered."""
-    asked = records[number - 1].event if 1 <= number <= len(records) else None
-    if not isinstance(asked, Asked) or not isinstance(asked.command, AskPerson):
-        return UsageError(f"{run_id}/{number} is not an open question.")
-    for record in records:
-        event = record.event
-        if isinstance(event, Answered) and event.to == number and isinstance(event.answer, PersonAnswered):
-            said = event.answer
-            return AlreadyAnswered(run_id, number, said.choice, said.text, said.by, record.at)
-    return QuestionClosed(f"{run_id}/{number} is not an open question any more: it was withdrawn.")
-
-
-# Lists of runs and of questions, as the journal keeps them: nothing is folded for them.
-
-
-class RunLists:
-    journal: Journal
-    clock: Clock
-
-    async def runs(self, query: RunQuery = RunQuery()) -> Page[RunInfo]:
-        return await self.journal.runs(query)
-
-    async def family_line(self, run_id: str) -> list[RunInfo]:
-        """A run, the one that started it, and so on up to the top."""
-        found: list[RunInfo] = []
-        at: str | None = run_id
-        while at and all(info.run_id != at for info in found):
-            info = await self.journal.run(at)
-            if info is None:
-                break
-            found.append(info)
-            at = info.parent
-        return found
-
-    async def descendants(self, run_id: str) -> list[RunInfo]:
-        """The children of a run that belong to it, and theirs; the oldest first."""
-        found: list[RunInfo] = []
-        info = await self.journal.run(run_id)
-        query = RunQuery(root=info.root if info else run_id, size=1000)
-        while True:
-            page = await self.journal.runs(query)
-            found += [one for one in page.items if one.run_id.startswith(f"{run_id}.")]
-            if not page.next:
-                return found[::-1]
-            query = replace(query, cursor=page.next)
-
-    async def has_workers(self) -> bool:
-        """Whether a worker of any process is at work on the journal. Without one, a run that is at work is not."""
-        return any(alive for _, alive in await self.journal.workers(self.clock()))
-
-    async def left_waiting(self) -> set[str]:
-        """The runs that wait, but only for a worker to go on; none while one is alive."""
-        return set() if await self.has_workers() else await self.journal.left_waiting(self.clock())
-
-    async def desk(self, query: DeskQuery = DeskQuery()) -> Page[Question]:
-        """What waits for a person, over all runs."""
-        return await self.journal.desk(query)
-
-
-# The runs of a journal, folded in memory: everything that happens to one comes through `tell`.
-#
-# - A run that was used recently stays folded; only what is new is read. What is kept is bounded (`remember`), and parked
-#   runs live on disk only.
-# - Appending is optimistic: the loser of a race reads what is new and decides again.
-# - A refusal is final only if the run was read just now: what is in memory may be older than the journal.
-
 
 MOST_VAIN_CONFLICTS = 10
 """Appends of one fact that fail although there is nothing new to read: the journal does not hold the run any more."""
@@ -168,7 +72,20 @@ class View(Struct, frozen=True):
     """What it waits for that no worker here offers: `tool:NAME`. Only known to `until_settled`."""
 
 
-class Runs(RunLists):
+NO_SETTINGS = RunSettings()
+
+
+class Attachment(Struct, frozen=True):
+    """Content that comes with a message."""
+
+    body: bytes
+    name: str = ""
+    media_type: str = ""
+
+
+class Engine:
+    """Starts, reads and steers the runs of a journal. It performs nothing; a worker does."""
+
     def __init__(
         self,
         journal: Journal,
@@ -191,6 +108,7 @@ class Runs(RunLists):
         """Reads the definition of a run again from its files (see `Request.reread`)."""
         self._follow = follow
         self._definitions = Definitions(registry.load, check_definition)
+        self._uses: dict[tuple[str, str], Uses] = {}
         self._cache = RunCache(remember)
         self._under_way: set[asyncio.Task[Run[Any]]] = set()
 
@@ -208,29 +126,29 @@ class Runs(RunLists):
         Safe to repeat: a fact that changes nothing any more is not recorded. Raises `RunForgotten`, `RunDamaged`, and
         the `UsageError` of a fact that the run does not take.
         """
-        cell = self._cache.use(run_id)
-        if cell.taken:
-            await cell.wait()
-        cell.taken = True  # as `async with cell` would, which costs two coroutines more with every step
+        cached = self._cache.use(run_id)
+        if cached.taken:
+            await cached.wait()
+        cached.taken = True  # as `async with cached` would, which costs two coroutines more with every step
         try:
-            fresh = cell.run is None
-            if not cell.checked and type(fact) is not Started:
-                await self._check(run_id, cell)
+            fresh = cached.run is None
+            if not cached.checked and type(fact) is not Started:
+                await self._check(run_id, cached)
             elif fresh:
-                await self._catch_up(run_id, cell)
-            if cell.run is None and not isinstance(fact, Started):
+                await self._catch_up(run_id, cached)
+            if cached.run is None and not isinstance(fact, Started):
                 self._cache.drop(run_id)
                 raise RunNotFound(run_id)
-            style = cell.style or self._style(run_id, Record(1, 0, fact))
+            style = cached.style or self._style(run_id, Record(1, 0, fact))
             contents = self._definitions.bare
             is_answer = type(fact) is Answered and type(fact.answer) is not RunFinished
             if not is_answer and type(fact) is not Heard:  # nearly every fact names no content
                 contents, used = await self._definitions.for_fact(self.journal, fact, style.name)
                 blobs = {**used, **(blobs or {})} if used else blobs
-            kit = self.registry.kits[style.name]
+            kit = self.registry.loaded[style.name]
             vain = 0
             while True:
-                before = cell.run
+                before = cached.run
                 step = self._advanced(style, contents, before, run_id, fact, fresh)
                 if step is not None:
                     changes = plan(before, step.run, step.records)
@@ -243,16 +161,16 @@ class Runs(RunLists):
                     else:
                         failpoint("engine.after_append")
                         run = step.run
-                        cell.style, cell.run, cell.checked = style, run, True
+                        cached.style, cached.run, cached.checked = style, run, True
                         break
                 elif fresh:
                     assert before is not None
                     return before, []
-                await self._catch_up(run_id, cell)
-                fresh, vain = True, self._counted(vain, run_id, is_new=cell.run is not before)
+                await self._catch_up(run_id, cached)
+                fresh, vain = True, self._counted(vain, run_id, is_new=cached.run is not before)
         finally:
-            cell.give_back()
-        after_append(self.live, self.dispatcher, style, step, changes)
+            cached.give_back()
+        after_append(self.live, self.dispatcher, cached, step, changes)
         return run, jobs
 
     # Looking at runs
@@ -266,15 +184,15 @@ class Runs(RunLists):
 
     async def look(self, run_id: str) -> View:
         """The run as it is in the journal now. Raises `RunNotFound`, or `RunForgotten`, which is one."""
-        cell = self._cache.use(run_id)
-        async with cell:
-            await self._catch_up(run_id, cell)
-            run, style = cell.run, cell.style
+        cached = self._cache.use(run_id)
+        async with cached:
+            await self._catch_up(run_id, cached)
+            run, style = cached.run, cached.style
         if run is None or style is None:
             self._cache.drop(run_id)
             raise RunNotFound(run_id)
         with reading(run_id):
-            return View(run, status(run, style.listens(run.state)), style.picture(run))
+            return View(run, status(run, style.listens(run.state)), cached.picture())
 
     async def not_found(self, run_id: str) -> RunNotFound:
         """The error for a run without records: it was forgotten, or never began."""
@@ -283,9 +201,9 @@ class Runs(RunLists):
 
     async def check(self, run_id: str) -> None:
         """Raise `RunDamaged` or `DefinitionError` unless this process can act on the run."""
-        cell = self._cache.use(run_id)
-        async with cell:
-            await (self._catch_up if cell.checked else self._check)(run_id, cell)
+        cached = self._cache.use(run_id)
+        async with cached:
+            await (self._catch_up if cached.checked else self._check)(run_id, cached)
 
     async def opened(self, run_id: str, number: int, superseded: bool = False) -> Open | None:
         """A command of a run that is to be performed now, if it is still open. Raises `RunDamaged`.
@@ -293,10 +211,10 @@ class Runs(RunLists):
         Args:
             superseded: It is no longer needed, and its cost is still to be reported.
         """
-        cell = self._cache.use(run_id)
-        if not cell.checked or cell.run is None or superseded or number not in cell.run.open:
+        cached = self._cache.use(run_id)
+        if not cached.checked or cached.run is None or superseded or number not in cached.run.open:
             await self.check(run_id)
-        run = cell.run
+        run = cached.run
         if run is None:
             return None
         if superseded and number in run.late:
@@ -305,15 +223,15 @@ class Runs(RunLists):
 
     async def take_in(self, run_id: str, records: list[Record]) -> None:
         """Fold records that came along with a claimed command, so that they need not be read."""
-        cell = self._cache.use(run_id)
-        async with cell:
-            have = cell.run.length if cell.run else 0
-            await self._fold(run_id, cell, [record for record in records if record.number > have])
+        cached = self._cache.use(run_id)
+        async with cached:
+            have = cached.run.length if cached.run else 0
+            await self._fold(run_id, cached, [record for record in records if record.number > have])
 
     def known(self, run_id: str) -> Run[Any] | None:
         """The run as this process knows it, if it does."""
-        cell = self._cache.get(run_id)
-        return cell.run if cell else None
+        cached = self._cache.get(run_id)
+        return cached.run if cached else None
 
     async def current(self, run_id: str) -> Run[Any]:
         """The run as this process knows it; read only if it does not, or knows that it has ended.
@@ -352,13 +270,20 @@ class Runs(RunLists):
         return msgspec.json.decode(await self.journal.blob(ended.result)) if ended and ended.result else None
 
     def kit(self, run: Run[Any]) -> StyleKit:
-        return self.registry.kits[run.started.style]
+        return self.registry.loaded[run.started.style]
 
     def style(self, run: Run[Any]) -> Style[Any]:
-        return self.registry.kits[run.started.style].style
+        return self.registry.loaded[run.started.style].style
 
     def definition(self, run: Run[Any]) -> Any:
         return self._definitions.known[run.definition]
+
+    def uses(self, run: Run[Any]) -> Uses:
+        """What a run depends on, as its style says of its definition."""
+        key = run.started.style, run.definition
+        if key not in self._uses:  # two styles may read one definition
+            self._uses[key] = self.style(run).uses(self.definition(run))
+        return self._uses[key]
 
     # Inside
 
@@ -409,63 +334,99 @@ class Runs(RunLists):
     def _unknown_style(self, run_id: str, style: str) -> UnknownStyle:
         return UnknownStyle(run_id, style, ", ".join(sorted(self.registry.kits)))
 
-    async def _catch_up(self, run_id: str, cell: CachedRun) -> None:
-        records = await self.journal.read(run_id, after=cell.run.length if cell.run else 0)
+    async def _catch_up(self, run_id: str, cached: CachedRun) -> None:
+        records = await self.journal.read(run_id, after=cached.run.length if cached.run else 0)
         if not records and isinstance(gone := await self.not_found(run_id), RunForgotten):
-            cell.style, cell.run, cell.checked = None, None, False
+            cached.style, cached.run, cached.checked = None, None, False
             self._cache.drop(run_id)
             raise gone
-        await self._fold(run_id, cell, records)
+        await self._fold(run_id, cached, records)
 
-    async def _fold(self, run_id: str, cell: CachedRun, records: list[Record]) -> None:
+    async def _fold(self, run_id: str, cached: CachedRun, records: list[Record]) -> None:
         if not records:
             return
-        style = cell.style or self._style(run_id, records[0])
+        style = cached.style or self._style(run_id, records[0])
         contents = await self._definitions.contents(self.journal, records, style.name)
         with reading(run_id):
-            cell.style, cell.run = style, replay(style, contents, run_id, records, cell.run)
+            cached.style, cached.run = style, replay(style, contents, run_id, records, cached.run)
         if self._follow:
             self._follow(records[-1].at)
 
-    async def _check(self, run_id: str, cell: CachedRun) -> None:
+    async def _check(self, run_id: str, cached: CachedRun) -> None:
         info = await self.journal.run(run_id)
         if info and info.style not in self.registry.kits:  # before its records are called damaged
             raise self._unknown_style(run_id, info.style)
         await check_run(self.journal, run_id)
-        await self._catch_up(run_id, cell)
-        if cell.run:
-            self._definitions.check(cell.run.started.style, cell.run.definition)
-        cell.checked = cell.run is not None
+        await self._catch_up(run_id, cached)
+        if cached.run:
+            self._definitions.check(cached.run.started.style, cached.run.definition)
+        cached.checked = cached.run is not None
 
+    # Lists, as the journal keeps them: nothing is folded for them
 
-def _folded(
-    style: Style[Any], contents: Contents, run_id: str, run: Run[Any] | None, records: Iterable[Record]
-) -> Iterator[tuple[Record, Run[Any]]]:
-    with reading(run_id):
-        for record in records:
-            run = apply(style, contents, run_id, run, record)
-            yield record, run
+    async def runs(self, query: RunQuery = RunQuery()) -> Page[RunInfo]:
+        return await self.journal.runs(query)
 
+    async def family_line(self, run_id: str) -> list[RunInfo]:
+        """A run, the one that started it, and so on up to the top."""
+        found: list[RunInfo] = []
+        at: str | None = run_id
+        while at and all(info.run_id != at for info in found):
+            info = await self.journal.run(at)
+            if info is None:
+                break
+            found.append(info)
+            at = info.parent
+        return found
 
-async def _has_no_files(_run_id: str) -> bool:
-    """For an engine that is not told where definitions come from."""
-    return False
+    async def descendants(self, run_id: str) -> list[RunInfo]:
+        """The children of a run that belong to it, and theirs; the oldest first."""
+        found: list[RunInfo] = []
+        info = await self.journal.run(run_id)
+        query = RunQuery(root=info.root if info else run_id, size=1000)
+        while True:
+            page = await self.journal.runs(query)
+            found += [one for one in page.items if one.run_id.startswith(f"{run_id}.")]
+            if not page.next:
+                return found[::-1]
+            query = replace(query, cursor=page.next)
 
+    async def has_workers(self) -> bool:
+        """Whether a worker of any process is at work on the journal. Without one, a run that is at work is not."""
+        return any(alive for _, alive in await self.journal.workers(self.clock()))
 
-__all__ = ["NO_SETTINGS", "Attachment", "Engine", "View"]
+    async def left_waiting(self) -> set[str]:
+        """The runs that wait, but only for a worker to go on, themselves or in a child; none while one is alive."""
+        if await self.has_workers():
+            return set()
+        found = await self.journal.left_waiting(self.clock())
+        above = [info.parent for name in found if (info := await self.journal.run(name))]
+        query = RunQuery(statuses=("working",), size=MAX_PAGE)
+        while True:
+            page = await self.journal.runs(query)
+            above += [info.parent for info in page.items]
+            if not page.next:
+                break
+            query = replace(query, cursor=page.next)
+        while above:
+            name = above.pop()
+            info = await self.journal.run(name) if name and name not in found else None
+            if info and info.status == "waiting":
+                found.add(info.run_id)
+                above.append(info.parent)
+        return found
 
-NO_SETTINGS = RunSettings()
+    async def root_of(self, run_id: str) -> str:
+        """The run that a run's family began with; the run itself if no other has started it."""
+        info = await self.journal.run(run_id)
+        return info.root if info else run_id
 
+    async def desk(self, query: DeskQuery = DeskQuery()) -> Page[Question]:
+        """What waits for a person, over all runs."""
+        return await self.journal.desk(query)
 
-class Attachment(Struct, frozen=True):
-    """Content that comes with a message."""
+    # Steering
 
-    body: bytes
-    name: str = ""
-    media_type: str = ""
-
-
-class Engine(Runs):
     async def start(
         self,
         run_id: str,
@@ -482,6 +443,7 @@ class Engine(Runs):
         surface: tuple[str, int] | None = None,
         depth: int = 0,
         key: str = "",
+        decoded: Any = None,
     ) -> Run[Any]:
         """Begin a run. Its definition is pinned by its content.
 
@@ -491,10 +453,11 @@ class Engine(Runs):
         Args:
             pinned: What it and its descendants can start, as JSON: `{definition: {workflow: Pin}}`.
             definitions: The content of what `pinned` names, by hash, unless the journal has it already.
+            decoded: The definition as its style decodes it, if that was done before.
         """
         if style not in self.registry.kits:
             raise UsageError(f"There is no style {style!r}; known are {', '.join(sorted(self.registry.kits))}.")
-        digest = self._definitions.pin(style, definition)
+        digest = self._definitions.pin(style, definition, decoded)
         blobs = await self._definitions.family(self.journal, definition, pinned, definitions or {})
         started = Started(
             style=style,
@@ -522,7 +485,7 @@ class Engine(Runs):
             )
             if key and run.started.key == key and same:
                 return run
-            raise
+            raise RunAlreadyStarted(run_id, key) from None
 
     async def hear(
         self,
@@ -571,6 +534,10 @@ class Engine(Runs):
         requested = ResumeRequested(raises=dict(raises or {}), by=checked_name(by), accept_edits=accept_edits)
         return await self._tell_and_dispatch(run_id, requested)
 
+    async def retry(self, run_id: str, by: str = "") -> Run[Any]:
+        """Make the refused calls of a run again now, or the one that ended it. Raises `RunHasEnded` if none did."""
+        return await self._tell_and_dispatch(run_id, RetryRequested(by=checked_name(by)))
+
     async def change_settings(self, run_id: str, settings: RunSettings, by: str = "") -> Run[Any]:
         """Change settings of a run, for its open commands and all later ones."""
         return await self._tell_and_dispatch(run_id, SettingsChanged(settings=settings, by=checked_name(by)))
@@ -601,7 +568,7 @@ class Engine(Runs):
         opened = before.open.get(number)
         if opened is None or not isinstance(opened.command, AskPerson):
             raise already_answered(run_id, number, await self.journal.read(run_id))
-        if objection := self.style(before).objection(before, number, checked_name(by)):
+        if objection := self.style(before).people.objection(before, number, checked_name(by)):
             raise UsageError(objection)
         said = read_answer(opened.command, words, choice=choice, document=document, fields=fields, by=by)
         run = await self._tell_and_dispatch(run_id, Answered(to=number, answer=said))
@@ -654,8 +621,8 @@ class Engine(Runs):
         blobs = await self._definitions.family(self.journal, definition, pinned, definitions or {})
 
         async def append() -> Run[Any]:
-            cell = self._cache.use(new_id)
-            async with cell:
+            cached = self._cache.use(new_id)
+            async with cached:
                 shared = run_id, fork.shared.length
                 kit = self.kit(used)
                 entry, jobs = entry_of(new_id, kit, None, step, fork.changes, self.dispatcher, blobs, fork=shared)
@@ -666,11 +633,25 @@ class Engine(Runs):
                         if isinstance(gone := await self.not_found(one), RunForgotten):
                             raise gone from error
                     raise RunAlreadyStarted(new_id) from error
-                cell.style, cell.run, cell.checked = style, used, True
-            after_append(self.live, self.dispatcher, style, step, fork.changes)
+                cached.style, cached.run, cached.checked = style, used, True
+            after_append(self.live, self.dispatcher, cached, step, fork.changes)
             if self.dispatcher and fork.asks_again:
                 self.dispatcher.wake()
             self._dispatch(jobs)
             return used
 
         return await self._see_through(append())
+
+
+def _folded(
+    style: Style[Any], contents: Contents, run_id: str, run: Run[Any] | None, records: Iterable[Record]
+) -> Iterator[tuple[Record, Run[Any]]]:
+    with reading(run_id):
+        for record in records:
+            run = apply(style, contents, run_id, run, record)
+            yield record, run
+
+
+async def _has_no_files(_run_id: str) -> bool:
+    """For an engine that is not told where definitions come from."""
+    return False

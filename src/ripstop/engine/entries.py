@@ -9,10 +9,11 @@ from ripstop.kernel.effects import SetTimer
 from ripstop.kernel.outbox import Change, Closed, Finished, Opened, Released, Superseded
 from ripstop.kernel.run import Open, Run, status
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import Document, Style, StyleKit
+from ripstop.kernel.style import Document, StyleKit
 
 from .live import Appended, Live
 from .ports import ClaimedCommand, Entry
+from .run_cache import CachedRun
 
 # Documents that a step changed: what a style projects from a run now, compared with what it did before.
 
@@ -41,7 +42,7 @@ class Job(Struct, frozen=True, gc=False):
     run_id: str
     number: int
     opened: Open
-    holder: int
+    worker_id: int
     """The worker's number when it took the command; it may have another one by now."""
     attempt: int = 1
     begun: bool = False
@@ -77,6 +78,9 @@ class Dispatcher(Protocol):
 
     def withdraw(self, run_id: str, number: int) -> None:
         """A command that it may have in hand is no longer needed."""
+
+    def include(self, run_id: str) -> None:
+        """Look for work in the run's family from now on, whatever the scope: this process has moved the run."""
 
     def wake(self) -> None:
         """Look at the outbox now."""
@@ -124,13 +128,13 @@ def entry_of(
         records=step.records,
         changes=changes,
         status=status(run, style.listens(run.state)),
-        gist=style.gist(run),
+        gist=style.view.gist(run),
         tokens=usage.input_tokens + usage.output_tokens,
         money=usage.money,
         documents=changed_documents(kit, before, run) if kit.collections else (),
         blobs={**(blobs or {}), **step.kept} if step.kept else blobs or NO_BLOBS,
         fork=fork,
-        holder=jobs[0].holder if jobs else None,
+        worker_id=jobs[0].worker_id if jobs else None,
         taken=taken,
         begun=begun,
         fence=fence,
@@ -139,14 +143,19 @@ def entry_of(
 
 
 def after_append(
-    live: Live, dispatcher: Dispatcher | None, style: Style[Any], step: Step[Any], changes: list[Change]
+    live: Live, dispatcher: Dispatcher | None, cached: CachedRun, step: Step[Any], changes: list[Change]
 ) -> None:
-    """Show the step, and have the worker of this process look at what it made due or superfluous."""
+    """Show the step, and have the worker of this process look at what it made due or superfluous.
+
+    Args:
+        cached: The run as it is right after the step.
+    """
     run = step.run
     if live.watched:
-        live.show(Appended(run.id, tuple(step.records), style.picture(run)))
+        live.show(Appended(run.id, tuple(step.records), cached.picture()))
     if dispatcher is None:
         return
+    dispatcher.include(run.id)
     for change in changes:
         if type(change) is Closed:
             continue

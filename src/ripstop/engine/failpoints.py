@@ -7,7 +7,7 @@ kills the process (SIGKILL, so nothing can clean up) the first time it gets ther
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 FAILPOINTS = (
     "engine.before_append",
@@ -46,51 +46,24 @@ FAILPOINTS = (
     "worker.before_leave",
     "worker.after_leave",
 )
-"""The fail-points of a journal and those who work on it."""
+"""The fail-points of a journal and those who work on it. A style lists its own in its plug-in."""
 
-DOCUMENT_FAILPOINTS = (
-    "documents.before_write",
-    "documents.before_link",
-    "documents.after_link",
-    "documents.before_rename",
-    "documents.after_exchange",
-    "documents.after_rename",
-    "documents.before_move",
-    "documents.after_move",
-    "documents.before_remove",
-    "documents.after_remove",
-    "documents.after_keep",
-    "documents.after_note",
-)
-"""Those of a folder of documents, which only a process that works in one gets to."""
-
-BOARD_FAILPOINTS = (
-    "board.before_pending",
-    "board.after_pending",
-    "board.between_files",
-    "board.before_rename",
-    "board.after_rename",
-    "board.after_write",
-)
-"""Those of a blackboard, which only a process that writes to one gets to."""
-
-COWORK_FAILPOINTS = (
-    "cowork.before_rename",
-    "cowork.after_rename",
-    "cowork.before_remove",
-    "cowork.after_remove",
-    "cowork.before_log",
-    "cowork.after_log",
-)
-"""Those of a delivery project, which only a process that writes to one gets to."""
-
-_KNOWN = FAILPOINTS + DOCUMENT_FAILPOINTS + BOARD_FAILPOINTS + COWORK_FAILPOINTS
+_AREAS = frozenset(name.partition(".")[0] for name in FAILPOINTS)
+"""Only these are known here, so a name of another area is checked where the plug-ins are known."""
 
 _name, _, _count = os.environ.get("RIPSTOP_FAILPOINT", "").partition(":")
 _left = int(_count or 1)
 
-if _name and _name not in _KNOWN:
-    raise ValueError(f"RIPSTOP_FAILPOINT names {_name!r}; known are {', '.join(_KNOWN)}.")
+
+def check_armed(of_styles: Iterable[str] = ()) -> None:
+    """Raise `ValueError` if the environment names a fail-point that does not exist."""
+    known = (*FAILPOINTS, *of_styles)
+    if _name and _name not in known:
+        raise ValueError(f"RIPSTOP_FAILPOINT names {_name!r}; known are {', '.join(known)}.")
+
+
+if _name.partition(".")[0] in _AREAS:
+    check_armed()
 
 
 def _reach(name: str) -> None:

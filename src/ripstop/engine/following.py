@@ -17,12 +17,12 @@ from ripstop.kernel.effects import Command, Say, StartRun
 from ripstop.kernel.errors import RunForgotten, RunNotFound
 from ripstop.kernel.events import Asked, CancelRequested, Doubted, Ended, Event, Record
 from ripstop.kernel.outbox import child_id, needs_of
-from ripstop.kernel.registry import NAME
+from ripstop.kernel.registry import QUESTION_STYLE
 from ripstop.kernel.run import is_shared, waits_for
 
 from .engine import Engine, View
 from .live import Appended, LiveEvent
-from .ports import Nothing, RunQuery
+from .ports import RunQuery
 from .worker import Worker
 
 POLL_INTERVAL = 1.0
@@ -39,8 +39,8 @@ async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
     """Return when the run has ended, is stuck, or waits for a person, a timer, or what no worker here offers.
 
     The last is in `View.needs`. Messages of a run that has ended get a moment to be delivered; the rest is delivered
-    later, by any worker that serves their channel. A worker that works on nothing only watches, so it waits for others
-    to offer it.
+    later, by any worker that serves their channel. A worker that does not work on the run only watches, so it waits for
+    others to offer it.
     """
     family = _Family(engine, worker, run_id)
     blind, stalled, ended = POLL_INTERVAL, False, 0.0
@@ -62,7 +62,7 @@ async def until_settled(engine: Engine, worker: Worker, run_id: str) -> View:
                 blind, stalled = POLL_INTERVAL, False
                 continue
             blind = min(blind * 2, LONGEST_BLIND)
-            if isinstance(worker.scope, Nothing) or await family.moves(await engine.look(run_id), look_closely=True):
+            if not worker.works_on(run_id) or await family.moves(await engine.look(run_id), look_closely=True):
                 stalled = False
             elif stalled:
                 return replace(view, needs=tuple(dict.fromkeys(family.needs)))
@@ -126,15 +126,16 @@ class _Family:
     async def _moves(self, view: View, look_closely: bool, seen: set[str]) -> bool:
         run = view.run
         offers = self._worker.offers
-        if any(isinstance(c, Say) and needs_of(c) in offers and c.channel for c in _open_commands(view)):
+        heard = run.started.surface is not None
+        if any(isinstance(c, Say) and needs_of(c) in offers and (c.channel or heard) for c in _open_commands(view)):
             return True
         if view.status == "working" and not (look_closely and await self._is_stalled(view)):
             return True
         started = {n: opened.command for n, opened in run.open.items() if isinstance(opened.command, StartRun)}
         late = {n: command for n, command in run.late.items() if isinstance(command, StartRun)}
         for number, command in (started | late).items():
-            name = child_id(run.id, number, command)
-            if name in seen:
+            name, shared = child_id(run.id, number, command), is_shared(run.id, command)
+            if name in seen or (shared and number in late):  # what it does without this run is for others
                 continue
             if not name.startswith(f"{self._run_id}."):
                 self._watch(name)
@@ -142,10 +143,11 @@ class _Family:
                 child = await self._engine.look(name)
             except RunNotFound:
                 return True  # it is starting just now
-            # settled: the parent learns of it in a moment
-            if child.run.is_settled or await self._moves(child, look_closely, seen | {name}):
+            # settled, or stopped although others share it: the parent learns of it in a moment
+            is_over = child.run.is_settled or (shared and child.run.asks_about_verdict)
+            if is_over or await self._moves(child, look_closely, seen | {name}):
                 return True
-            if number in late and not is_shared(run.id, command) and not await self._is_cancelled(name):
+            if number in late and not await self._is_cancelled(name):
                 return True  # a worker is to cancel it
         return False
 
@@ -174,7 +176,9 @@ class _Family:
 
     async def _asking(self, run_id: str) -> set[int]:
         """The commands of a run whose performers have asked a person and wait for the answer."""
-        page = await self._engine.runs(RunQuery(parent=run_id, styles=(NAME,), statuses=("waiting",), size=1000))
+        page = await self._engine.runs(
+            RunQuery(parent=run_id, styles=(QUESTION_STYLE,), statuses=("waiting",), size=1000)
+        )
         return {int(info.run_id.removeprefix(f"{run_id}.").partition(".")[0]) for info in page.items}
 
 

@@ -37,6 +37,8 @@ class Token(Struct, frozen=True):
 
 
 class Retrying(Struct, frozen=True):
+    """A command is tried again after a pause."""
+
     run_id: str
     number: int
     reason: str

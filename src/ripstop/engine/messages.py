@@ -22,6 +22,8 @@ LONGEST_SHOWN = 4_000
 
 
 class DeliveredMessage(Struct, frozen=True):
+    """A message of a run, as whoever delivers it gets it."""
+
     run_id: str
     key: str
     text: str
@@ -53,7 +55,7 @@ class Messages:
         text, blobs = request.text, dict[str, bytes]()
         if ask and ask.document:
             record = (await self._engine.journal.read(request.run_id, after=ask.document - 1, most=1))[0]
-            document = self._engine.style(run).document(record)
+            document = self._engine.style(run).view.document(record)
             text, body = _with_document(ask.question, document), document.encode()
             blobs[digest_of(body)] = body
         spoke = ChildSpoke(

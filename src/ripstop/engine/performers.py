@@ -1,4 +1,4 @@
-"""What the runtime needs from performers, as a small protocol.
+"""What the engine needs from performers, as a small protocol.
 
 All times are microseconds since 1970-01-01 UTC.
 """
@@ -131,17 +131,6 @@ class CallProgress:
         return priced(with_floor(self._reported, self._sent, max(0, self._received)), self._price).plus(self.lost)
 
 
-class Retries(Struct, frozen=True):
-    """The attempts at a command that failed and were followed by another."""
-
-    reasons: tuple[tuple[str, float], ...] = ()
-    """With the seconds until the next one."""
-    usage: Usage = Usage()
-
-    def plus(self, reason: str, seconds: float, usage: Usage) -> "Retries":
-        return Retries((*self.reasons, (reason[:200], round(seconds, 3))), self.usage.plus(usage))
-
-
 def with_floor(usage: Usage, sent: int, received: int) -> Usage:
     """The usage, raised to the least number of tokens that this many bytes can have."""
     return replace(
@@ -164,6 +153,8 @@ def priced(usage: Usage, price: Price | None) -> Usage:
 
 
 class Kind(Enum):
+    """What may be done with a call whose end is not known."""
+
     PURE = "pure"
     """Repeating it changes nothing."""
     KEYED = "keyed"
@@ -258,6 +249,11 @@ class Refused(RipstopError):
         self.fault = fault
 
 
+class Unavailable(Refused):
+    """Raised by a performer of model calls: it works once somebody has put something right, such as a key, a quota or
+    the name of a model. The run is paused until then."""
+
+
 class InDoubt(RipstopError):
     """Raised by a performer: it broke off after the request left, so the effect may have happened.
 
@@ -270,6 +266,8 @@ class InDoubt(RipstopError):
 
 
 class Performer(Protocol):
+    """Carries out commands of one type."""
+
     async def perform(self, request: Request) -> Answer | None:
         """Perform it. `None`: the answer will come later, from elsewhere."""
 

@@ -38,11 +38,11 @@ class Definitions:
         self._results: OrderedDict[str, Any] = OrderedDict()
         self._pins: dict[str, Pins] = {}
 
-    def pin(self, style: str, content: bytes) -> str:
-        """The hash of a definition, which is known from now on."""
+    def pin(self, style: str, content: bytes, decoded: Any = None) -> str:
+        """The hash of a definition, which is known from now on. `decoded`: what the content says, if that is known."""
         digest = digest_of(content)
         if digest not in self.known:
-            self.known[digest] = self._load(style, content)
+            self.known[digest] = self._load(style, content) if decoded is None else decoded
         return digest
 
     async def contents(self, journal: Journal, records: Iterable[Record], style: str) -> Contents:

@@ -1,15 +1,15 @@
-"""What the runtime needs from the outside, as small protocols.
+"""What the engine needs from the outside, as small protocols.
 
-Journals and performers implement these; the runtime knows nothing else about them. All times are
+Journals and performers implement these; the engine knows nothing else about them. All times are
 microseconds since 1970-01-01 UTC.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, ParamSpec, Protocol, TypeVar
+from typing import Annotated, Generic, ParamSpec, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ripstop.kernel.effects import AskPerson, Say, text_of
 from ripstop.kernel.errors import Unreachable
@@ -18,6 +18,13 @@ from ripstop.kernel.outbox import Change
 from ripstop.kernel.style import Document
 
 Clock = Callable[[], int]
+
+LATEST = 253_402_300_800_000_000
+"""The end of the year 9999, after which a time cannot be shown."""
+MOST_RECORDS = 2**53
+"""Of a run; every JSON reader can hold such a number."""
+Time = Annotated[int, Meta(ge=0, lt=LATEST)]
+Count = Annotated[int, Meta(ge=0, lt=MOST_RECORDS)]
 
 
 # Journals
@@ -40,13 +47,17 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """Content that the run uses, by hash; what is kept already is kept once."""
     fork: tuple[str, int] | None = None
     """With the first entry of a fork: (run, number of the last shared record)."""
-    holder: int | None = None
+    worker_id: int | None = None
     """The worker that takes the opened commands in `taken` at once, without a poll."""
     taken: tuple[int, ...] = ()
     begun: tuple[int, ...] = ()
     """Those of them that it begins at once, because repeating them would be harmless."""
     fence: tuple[int, int] | None = None
     """(command, holder): append only if this worker still holds this command."""
+
+
+LISTED = ("status", "gist", "tokens", "money")
+"""What an entry says of its run for the list of runs; fields of `Entry` and of `RunInfo`, and columns of stores."""
 
 
 class All(Struct, frozen=True):
@@ -100,21 +111,21 @@ class ClaimedCommand(Struct, frozen=True, kw_only=True):
 
 
 class RunInfo(Struct, frozen=True, kw_only=True):
-    """A line of the list of runs."""
+    """A line of the list of runs. A store checks what it reads against these types."""
 
     run_id: str
     style: str
     status: str
-    length: int
-    created: int
-    updated: int
+    length: Count
+    created: Time
+    updated: Time
     parent: str | None = None
     root: str = ""
     """The run at the top of its family."""
     fork_of: str | None = None
-    fork_at: int = 0
+    fork_at: Count = 0
     gist: str = ""
-    tokens: int = 0
+    tokens: Count = 0
     money: float = 0.0
     set_aside: str = ""
     """Why workers leave it alone: it cannot be read, or its style is not known; empty if they do not."""
@@ -129,13 +140,13 @@ class RunQuery(Struct, frozen=True, kw_only=True):
     statuses: tuple[str, ...] = ()
     styles: tuple[str, ...] = ()
     text: str = ""
-    """Part of an id or of a gist."""
+    """A part of the run's id or of its gist, the line that the list shows of it; upper and lower case differ."""
     parent: str | None = None
     """Only children of this run; empty: only runs without a parent."""
     root: str = ""
     """Only this run's family."""
     since: int = 0
-    """Only what has changed since then."""
+    """Only what has changed since then, in microseconds since 1970."""
     cursor: str = ""
     """Where the page before ended (`Page.next`)."""
     size: int = 50
@@ -169,6 +180,8 @@ T = TypeVar("T")
 
 
 class Page(Struct, Generic[T], frozen=True):
+    """Items of a list, and the cursor with which the next ones are asked for."""
+
     items: list[T]
     next: str = ""
     """The cursor of the next page; empty at the end. Where a filter leaves most out, a page before it may be short."""
@@ -192,6 +205,26 @@ class Tombstone(Struct, frozen=True, kw_only=True):
     length: int
 
 
+class JournalIdentity(Struct, frozen=True):
+    """Who a journal is. Its user's state folder knows it by this, wherever the journal lies."""
+
+    id: str = ""
+    """Random; empty until its user first works with it."""
+    copied: int = 0
+    """When this store was copied from the journal of that id, in microseconds; 0: it is that journal."""
+
+
+class JournalPlace(Struct, frozen=True):
+    """How far a journal has come. A copy that was made earlier has not come as far, or has gone another way."""
+
+    position: int = 0
+    """Of the last step, those of forgotten runs included."""
+    digest: str = ""
+    """The hash of that step; empty if its run was forgotten."""
+    workers: int = 0
+    """The highest number that a worker has had: one that begins a command appends nothing."""
+
+
 class Damage(Struct, frozen=True, kw_only=True):
     """One thing that is wrong with a journal."""
 
@@ -201,6 +234,8 @@ class Damage(Struct, frozen=True, kw_only=True):
 
 
 class Journal(Protocol):
+    """The port of a store: records, lists, outbox and workers."""
+
     # Records
 
     def append(self, entry: Entry) -> Awaitable[None]:
@@ -236,6 +271,16 @@ class Journal(Protocol):
         0 for an empty journal. Costs the same however long the journal is.
         """
 
+    # JournalIdentity
+
+    async def identity(self) -> JournalIdentity: ...
+
+    async def identify(self, new: JournalIdentity, instead_of: JournalIdentity) -> JournalIdentity:
+        """Give the journal another identity, if it still has the one that the caller knows. Returns what it has now."""
+
+    async def place(self, position: int | None = None) -> JournalPlace:
+        """How far the journal has come; or, of a step that it has at this position, the hash."""
+
     # Lists
 
     async def runs(self, query: RunQuery = RunQuery()) -> Page[RunInfo]: ...
@@ -260,41 +305,44 @@ class Journal(Protocol):
     async def enrol(self, now: int) -> int:
         """Register a worker; returns its fencing number, higher than all before."""
 
-    async def heartbeat(self, holder: int, now: int) -> bool:
+    async def heartbeat(self, worker_id: int, now: int) -> bool:
         """Renew the lease; false if it was lost and the worker must enrol again."""
 
-    async def leave(self, holder: int, now: int) -> None:
+    async def leave(self, worker_id: int, now: int) -> None:
         """Release everything. What was begun and not answered is in doubt from now on."""
 
     async def workers(self, now: int) -> list[tuple[int, bool]]:
         """The workers that are enrolled, and whether each can be alive."""
 
     async def claim(
-        self, holder: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
+        self, worker_id: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
     ) -> list[ClaimedCommand]:
         """Take up to `room` due commands that no living worker holds and that need one of `offers`."""
 
-    async def begin(self, run_id: str, number: int, holder: int, attempt: int, repeatable: bool) -> None:
+    async def begin(self, run_id: str, number: int, worker_id: int, attempt: int, repeatable: bool) -> None:
         """Record durably that an attempt begins. Idempotent. Raises `LeaseLost`."""
 
-    async def retry(self, run_id: str, number: int, holder: int, at: int) -> None:
+    async def retry(self, run_id: str, number: int, worker_id: int, at: int) -> None:
         """Release a command after a failed attempt, to be claimed again at a later time."""
 
-    async def give_back(self, run_id: str, number: int, holder: int) -> None:
+    async def give_back(self, run_id: str, number: int, worker_id: int) -> None:
         """Stop holding a command that was not begun."""
 
-    async def await_run(self, run_id: str, number: int, holder: int, awaited: str) -> None:
+    async def await_run(self, run_id: str, number: int, worker_id: int, awaited: str) -> None:
         """Have the end of another run make a command due that this worker holds."""
 
-    async def park(self, task: ClaimedCommand, holder: int, now: int) -> None:
+    async def park(self, task: ClaimedCommand, worker_id: int, now: int) -> None:
         """Stop holding a command until the run that it awaits ends; or `now`, if that happened since it was claimed,
         or if it is no longer needed since then."""
 
-    async def superseded(self, holder: int) -> list[tuple[str, int]]:
+    async def superseded(self, worker_id: int) -> list[tuple[str, int]]:
         """Commands that this worker holds and that are no longer needed."""
 
     async def held(self, run_id: str) -> set[int]:
         """The commands of a run that workers hold."""
+
+    async def begun(self, run_id: str) -> tuple[int, ...]:
+        """The commands of a run that a worker has begun and not answered."""
 
     async def left_waiting(self, now: int) -> set[str]:
         """The runs with the status `waiting` of which any worker could take a command now, if none that is alive has
@@ -308,6 +356,13 @@ class Journal(Protocol):
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` when other processes write, if the store can notify; returns a function that stops it."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file on this machine that holds it, next to which its locks are; `None`: it is in this process's memory.
+
+        What the user agrees to for a journal is kept by this path.
+        """
 
     @property
     def clock(self) -> Clock | None:
@@ -329,8 +384,8 @@ class Journal(Protocol):
     async def tombstone(self, run_id: str) -> Tombstone | None:
         """What is left of a run that was forgotten; `None`: it was not."""
 
-    async def backup(self, path: Path) -> None:
-        """Copy a consistent snapshot of the journal, while others work on it."""
+    async def backup(self, path: Path, now: int) -> None:
+        """Copy a consistent snapshot of the journal, while others work on it. The copy says that it is one."""
 
     async def verify(self, run_id: str | None = None) -> list[Damage]: ...
 

@@ -78,8 +78,8 @@ LONGEST_PAUSE = 600.0
 """Seconds between two attempts, whatever a server asks for. A run's own limit in seconds ends it earlier."""
 
 
-def pause_before_retry(wanted: float | None, backoff: float, attempt: int) -> float:
-    """Seconds until the next attempt: `wanted` if that is a time at all, else `backoff`, doubled for every attempt."""
+def pause_before_retry(wanted: float | None, usual: float) -> float:
+    """Seconds until the next attempt: `wanted` if that is a time at all, else what is usual."""
     if wanted is None or not 0 <= wanted < math.inf:
-        wanted = backoff * 2.0 ** min(attempt - 1, 30)
+        wanted = usual
     return min(wanted, LONGEST_PAUSE)

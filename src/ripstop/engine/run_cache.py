@@ -5,16 +5,16 @@ from collections import OrderedDict, deque
 from typing import Any
 
 from ripstop.kernel.run import Run
-from ripstop.kernel.style import Style
+from ripstop.kernel.style import Picture, Style
 
 
 class CachedRun:
-    """One run in memory. To advance it, lock it first (`async with cell`); other callers wait in line.
+    """One run in memory. To advance it, lock it first (`async with cached`); other callers wait in line.
 
     Its own lock, because asyncio's costs three coroutines even without a waiter.
     """
 
-    __slots__ = ("_line", "checked", "run", "style", "taken")
+    __slots__ = ("_line", "_picture", "_pictured", "checked", "run", "style", "taken")
 
     def __init__(self) -> None:
         self.style: Style[Any] | None = None
@@ -24,6 +24,16 @@ class CachedRun:
         self.taken = False
         self._line: deque[asyncio.Future[None]] | None = None
         """Made for the first waiter: it is larger than all the rest, and few cells ever need one."""
+        self._picture: Picture | None = None
+        self._pictured = 0
+        """How long the run was when the picture was made."""
+
+    def picture(self) -> Picture:
+        """The run as it is, as its style shows it; made once however many look at it."""
+        assert self.run is not None and self.style is not None
+        if self._picture is None or self._pictured != self.run.length:
+            self._picture, self._pictured = self.style.view.picture(self.run), self.run.length
+        return self._picture
 
     async def wait(self) -> None:
         """Wait in line until the one before gives the cell back. It is taken then."""
@@ -58,30 +68,30 @@ class CachedRun:
 class RunCache:
     def __init__(self, most: int) -> None:
         self._most = most
-        self._cells: OrderedDict[str, CachedRun] = OrderedDict()
-        self.get = self._cells.get
+        self._cache: OrderedDict[str, CachedRun] = OrderedDict()
+        self.get = self._cache.get
         """The cell of a run, if there is one; asked with every step, so without a detour."""
 
     def __len__(self) -> int:
-        return len(self._cells)
+        return len(self._cache)
 
     def use(self, run_id: str) -> CachedRun:
         """The cell of a run, which is now the one used last."""
-        cell = self._cells.get(run_id)
-        if cell is None:
-            cell = self._cells[run_id] = CachedRun()
-            if len(self._cells) > self._most:
+        cached = self._cache.get(run_id)
+        if cached is None:
+            cached = self._cache[run_id] = CachedRun()
+            if len(self._cache) > self._most:
                 self._forget()
         else:
-            self._cells.move_to_end(run_id)
-        return cell
+            self._cache.move_to_end(run_id)
+        return cached
 
     def drop(self, run_id: str) -> None:
-        self._cells.pop(run_id, None)
+        self._cache.pop(run_id, None)
 
     def _forget(self) -> None:
         """Drop the runs that were used longest ago, but none that is in use."""
-        for run_id in list(self._cells)[: len(self._cells) - self._most]:
-            cell = self._cells[run_id]
-            if not cell.taken:
-                del self._cells[run_id]
+        for run_id in list(self._cache)[: len(self._cache) - self._most]:
+            cached = self._cache[run_id]
+            if not cached.taken:
+                del self._cache[run_id]

@@ -8,20 +8,21 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec.structs import replace
 
-from ripstop.kernel.errors import Unreachable, UsageError
+from ripstop.kernel.errors import JournalError, Unreachable, UsageError
 from ripstop.kernel.events import Record
 from ripstop.kernel.run import Run
 
-from .command_runner import MICROS, Hands
+from .command_runner import MICROS, CommandRunner
 from .engine import Engine
 from .entries import Job
 from .failpoints import failpoint
-from .ports import STORE_PAUSE, ClaimedCommand, Clock, Scope, Tree
+from .ports import STORE_PAUSE, All, ClaimedCommand, Clock, Prefixed, Scope, Tree
 from .soundness import UNUSABLE
 
 log = logging.getLogger("ripstop.worker")
@@ -41,7 +42,7 @@ class Sweeper:
     def __init__(
         self,
         engine: Engine,
-        hands: Hands,
+        runner: CommandRunner,
         clock: Clock,
         scope: Scope,
         offers: Sequence[str],
@@ -49,13 +50,15 @@ class Sweeper:
     ) -> None:
         self._engine = engine
         self._journal = engine.journal
-        self._hands = hands
+        self._runner = runner
         self._clock = clock
         self._scope = scope
         self._offers = offers
         self._admit = admit
         self._admitted: set[str] = set()
-        self.holder = 0
+        self._included: dict[str, None] = {}
+        """Runs outside the scope whose families it works on, because this process has moved them."""
+        self.worker_id = 0
         """The worker's number in the journal."""
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
@@ -65,15 +68,62 @@ class Sweeper:
         """How often it has noticed that another process may have written."""
 
     def start(self) -> None:
-        self._hands.on_room = self._room_again
-        self._hands.on_retry = self.wake_by
-        self._hands.on_unusable = self._unusable
+        self._runner.on_room = self._room_again
+        self._runner.on_retry = self.wake_by
+        self._runner.on_unusable = self._unusable
         self._task = asyncio.create_task(self._sweep_for_ever(), name="ripstop-sweeper")
 
     async def stop(self) -> None:
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+
+    def include(self, run_id: str) -> None:
+        """Work on the family of a run, too, until the run is over."""
+        if not self.works_on(run_id):
+            self._included[run_id] = None
+            self.wake()
+
+    def works_on(self, run_id: str) -> bool:
+        """Whether what is due in the run is looked for here, as far as its id says which family it belongs to."""
+        scope, name = self._scope, run_id
+        if isinstance(scope, All):
+            return True
+        while name:
+            if name in self._included:
+                return True
+            name = name.rpartition(".")[0]
+        if isinstance(scope, Tree):
+            return f"{run_id}.".startswith(f"{scope.run_id}.") or scope.run_id.startswith(f"{run_id}.")
+        return isinstance(scope, Prefixed) and run_id.startswith(scope.bounds[0])
+
+    def _scopes(self) -> list[Scope]:
+        return [self._scope, *map(Tree, self._included)]
+
+    def _forget_ended(self) -> None:
+        """Forget the runs in which nothing can become due any more."""
+        for run_id in list(self._included):
+            run = self._engine.known(run_id)
+            if run and run.is_settled and not run.open and not run.late:
+                del self._included[run_id]
+
+    @asynccontextmanager
+    async def beating(self) -> AsyncIterator[None]:
+        """Give signs of life for as long as this is open. Nothing is claimed any more."""
+        task = asyncio.create_task(self._beat_for_ever(), name="ripstop-heartbeat")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _beat_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            try:
+                await self._journal.heartbeat(self.worker_id, self._clock())
+            except JournalError as error:  # its answers cannot be recorded either, and that is reported
+                log.debug("No sign of life: %s", error)
 
     def wake(self) -> None:
         self._wake.set()
@@ -83,22 +133,22 @@ class Sweeper:
             self._wake.set()
 
     def _room_again(self) -> None:
-        if self._full and self._hands.room > 0:
+        if self._full and self._runner.room > 0:
             self.wake()
 
     async def _sweep_for_ever(self) -> None:
         beat, told = self._clock(), ""
-        while not self._hands.stopping:
+        while not self._runner.stopping:
             try:
                 if self._clock() - beat >= HEARTBEAT * MICROS:
                     beat = self._clock()
-                    if not await self._journal.heartbeat(self.holder, beat):
-                        self.holder = await self._journal.enrol(beat)
+                    if not await self._journal.heartbeat(self.worker_id, beat):
+                        self.worker_id = await self._journal.enrol(beat)
                 await self._cut_off_unneeded()
                 await self._sweep()
                 await self._sleep(beat)
             except Unreachable as error:
-                if not self._hands.waits_now():
+                if not self._runner.waits_now():
                     return self._give_up(error)
                 if str(error) != told:
                     log.warning("%s It is tried again every %g s.", error, STORE_PAUSE)
@@ -110,29 +160,34 @@ class Sweeper:
                 told = ""
 
     def _give_up(self, error: Exception) -> None:
-        self._hands.give_up(error)
-        self._hands.abandon()
+        self._runner.give_up(error)
+        self._runner.abandon()
 
     async def _cut_off_unneeded(self) -> None:
-        if self._hands.busy:
-            for run_id, number in await self._journal.superseded(self.holder):
-                self._hands.withdraw(run_id, number)
+        if self._runner.busy:
+            for run_id, number in await self._journal.superseded(self.worker_id):
+                self._runner.withdraw(run_id, number)
 
     async def _sweep(self) -> None:
-        room = self._hands.room
+        room = self._runner.room
         if room <= 0:
             return
         failpoint("worker.before_claim")
-        holder = self.holder
+        worker_id = self.worker_id
         jobs = []
-        for task in await self._journal.claim(holder, self._clock(), room, self._scope, self._offers):
-            failpoint("worker.after_claim")
-            job = await self._job(task, holder)
-            if job:
-                jobs.append(job)
-        self._hands.dispatch(jobs)
+        for scope in self._scopes():
+            for task in await self._journal.claim(worker_id, self._clock(), room, scope, self._offers):
+                failpoint("worker.after_claim")
+                log.info("%s/%s: taken by worker %d", task.run_id, task.number, worker_id)
+                job = await self._job(task, worker_id)
+                if job:
+                    jobs.append(job)
+            if (room := self._runner.room - len(jobs)) <= 0:
+                break
+        self._runner.dispatch(jobs)
+        self._forget_ended()
 
-    async def _job(self, task: ClaimedCommand, holder: int) -> Job | None:
+    async def _job(self, task: ClaimedCommand, worker_id: int) -> Job | None:
         try:
             if task.records:
                 await self._engine.take_in(task.run_id, list[Record](task.records))
@@ -143,17 +198,17 @@ class Sweeper:
             if not task.superseded:  # what is only to be cleaned up changes nothing
                 await self._check_admitted(task.run_id)
         except (*UNUSABLE, UsageError) as error:
-            await self._set_aside(task.run_id, task.number, holder, error)
+            await self._set_aside(task.run_id, task.number, worker_id, error)
             return None
         if opened is None:
             # too old to be reported, or settled in the meantime; then the journal has dropped it from the outbox
-            await self._journal.park(task, holder, self._clock())
+            await self._journal.park(task, worker_id, self._clock())
             return None
         return Job(
             task.run_id,
             task.number,
             opened,
-            holder,
+            worker_id,
             attempt=task.attempt,
             doubtful=task.doubtful,
             unsafe=task.unsafe,
@@ -172,10 +227,10 @@ class Sweeper:
         self._admitted.add(run_id)
 
     async def _unusable(self, job: Job, error: Exception) -> None:
-        await self._set_aside(job.run_id, job.number, job.holder, error)
+        await self._set_aside(job.run_id, job.number, job.worker_id, error)
 
-    async def _set_aside(self, run_id: str, number: int, holder: int, error: Exception) -> None:
-        await self._journal.give_back(run_id, number, holder)
+    async def _set_aside(self, run_id: str, number: int, worker_id: int, error: Exception) -> None:
+        await self._journal.give_back(run_id, number, worker_id)
         if isinstance(self._scope, Tree):
             raise error  # its caller waits for this very run
         log.error("Setting %s aside: %s", run_id, error)
@@ -184,12 +239,13 @@ class Sweeper:
     async def _sleep(self, beat: int) -> None:
         """Wait until a timer is due, the sweeper is woken, or another process has written."""
         until = beat + round(HEARTBEAT * MICROS)
-        self._full = self._hands.room <= 0
+        self._full = self._runner.room <= 0
         if not self._full:
-            due = await self._journal.next_due(self._scope, self._offers)
-            if due is not None:
-                until = min(until, due)
-        while not self._hands.stopping:
+            for scope in self._scopes():
+                due = await self._journal.next_due(scope, self._offers)
+                if due is not None:
+                    until = min(until, due)
+        while not self._runner.stopping:
             left = (until - self._clock()) / MICROS
             if self._journal.changed():
                 self.foreign_writes += 1

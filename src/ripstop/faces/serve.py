@@ -11,30 +11,29 @@ from typing import TYPE_CHECKING
 import click
 
 from ripstop.faces.cli.options import Options, allow_option, shared_options
-from ripstop.faces.cli.signals import STOPPING, stop_requested
+from ripstop.faces.cli.signals import stop_requested
 from ripstop.faces.cli.terminal import keep_working_without_readers, say, say_json
 from ripstop.faces.cli.trust import with_consent
 from ripstop.faces.cli.words import GRACE
-from ripstop.faces.cli.work import working_on_everything
+from ripstop.faces.cli.work import drain_option, say_stopping, working_on_everything
 from ripstop.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Sequence
 
     from ripstop.app.settings.settings_file import Settings
+    from ripstop.engine.worker import Worker
     from ripstop.faces.http.asgi import AsgiApp, Receive, Scope, Send
     from ripstop.faces.http.door import AllowedHosts
     from ripstop.faces.http.tokens import FoundToken
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 # What both commands share: where a server listens, under which names, with which token, and until when.
 
 
 PORT = 8517
-LOOK = 1.0
+POLL_INTERVAL = 1.0
 """Seconds between two looks at whether the worker has given up."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 ANY_ADDRESS = ("", "0.0.0.0", "::", "[::]")  # noqa: S104  # these are compared with
@@ -60,12 +59,17 @@ def names_of(host: str, port: int, settings: "Settings", more: tuple[str, ...] =
 
 
 def token_of(settings: "Settings", token_file: Path | None) -> "FoundToken":
-    """The token of the environment, or of a file next to the journal, which is made if it is missing."""
+    """The token of the environment, or of a file in the user's state folder, which is made if it is missing."""
     from ripstop.app.settings.settings_file import store_path
-    from ripstop.faces.http.tokens import find_token
+    from ripstop.faces.http.tokens import VARIABLE, find_token, token_file_of
 
     journal = store_path(settings.store)
-    return find_token(token_file or journal.with_name(f"{journal.name}.token"), os.environ)
+    beside = journal.with_name(f"{journal.name}.token")
+    if not token_file and VARIABLE not in os.environ:
+        token_file = token_file_of(journal)
+        if os.path.lexists(beside):
+            say(f"{beside} is not used: it may have come with the folder. The token is in {token_file}.", err=True)
+    return find_token(token_file or beside, os.environ)
 
 
 def address_of(host: str, port: int) -> str:
@@ -100,13 +104,19 @@ async def answering(asgi: "AsgiApp", listener: "socket.socket") -> "AsyncIterato
 
 
 async def until_stopped(
-    interrupted: "asyncio.Future[int]", server: "asyncio.Task[None]", failure: Callable[[], BaseException | None]
+    interrupted: "asyncio.Future[int]",
+    server: "asyncio.Task[None]",
+    worker: "Worker | None",
+    failure: Callable[[], BaseException | None],
+    drain: float,
 ) -> None:
-    """Wait for a signal, or for what can only get worse. Raises what stopped the worker."""
+    """Wait for a signal, or for what can only get worse; then nothing new is taken. Raises what stopped the worker."""
     while not (interrupted.done() or failure() or server.done()):
-        await asyncio.wait([interrupted], timeout=LOOK)
+        await asyncio.wait([interrupted], timeout=POLL_INTERVAL)
+    if worker is not None:
+        worker.take_no_more()
     if interrupted.done():
-        say(STOPPING, err=True)
+        say_stopping(worker, drain)
     if found := failure():
         raise found
 
@@ -115,11 +125,14 @@ async def until_stopped(
 @click.argument("workflows", metavar="[WORKFLOW]…", nargs=-1)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="0: any that is free.")
-@click.option("--token-file", type=click.Path(path_type=Path), help="Holds the token. Default: next to the journal.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="Holds the token. Default: in your state folder.")
+@drain_option
 @allow_option
 @shared_options
 @click.pass_obj
-def serve(options: Options, workflows: tuple[str, ...], host: str, port: int, token_file: Path | None) -> None:
+def serve(
+    options: Options, workflows: tuple[str, ...], host: str, port: int, token_file: Path | None, drain: float
+) -> None:
     """Answer for bots over HTTP, and work on every run and timer of the journal, until Ctrl-C or SIGTERM.
 
     WORKFLOW is a bot: a file, a folder, or a name found in workflows/; [serve.workflows] in ripstop.toml names more. In
@@ -131,14 +144,16 @@ def serve(options: Options, workflows: tuple[str, ...], host: str, port: int, to
 
     \b
     Examples:
-      ripstop serve examples/shop
-      ripstop serve examples/shop --port 8000 --allow http://127.0.0.1:9000
+      ripstop init conversation shop && ripstop serve shop
+      ripstop serve shop --port 8000 --allow http://127.0.0.1:9000
     """
     check_extra("serve")
-    sys.exit(with_consent(options, lambda: asyncio.run(_serve(options, workflows, host, port, token_file))))
+    sys.exit(with_consent(options, lambda: asyncio.run(_serve(options, workflows, host, port, token_file, drain))))
 
 
-async def _serve(options: Options, workflows: tuple[str, ...], host: str, port: int, token_file: Path | None) -> int:
+async def _serve(
+    options: Options, workflows: tuple[str, ...], host: str, port: int, token_file: Path | None, drain: float
+) -> int:
     from ripstop.faces.http.door import Door, TokenAdmission
     from ripstop.faces.http.server import bind
 
@@ -158,10 +173,10 @@ async def _serve(options: Options, workflows: tuple[str, ...], host: str, port: 
                 _tell_where(options, face.served, address_of(host, port), found.where)
                 warn_of_others(host)
                 try:
-                    await until_stopped(interrupted, server, lambda: worker.failure or webhooks.failure)
+                    await until_stopped(interrupted, server, worker, lambda: worker.failure or webhooks.failure, drain)
                 finally:
                     face.stopping.set()
-            await worker.stop(GRACE)
+            await worker.stop(drain)
     return 128 + interrupted.result() if interrupted.done() else 0
 
 

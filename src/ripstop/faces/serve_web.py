@@ -16,8 +16,7 @@ from ripstop.faces.cli.options import Options, allow_option, shared_options, use
 from ripstop.faces.cli.signals import stop_requested
 from ripstop.faces.cli.terminal import keep_working_without_readers, say, say_json
 from ripstop.faces.cli.trust import with_consent
-from ripstop.faces.cli.words import GRACE
-from ripstop.faces.cli.work import working_on_everything
+from ripstop.faces.cli.work import drain_option, working_on_everything
 from ripstop.kernel.errors import UsageError
 
 from .serve import (
@@ -57,6 +56,7 @@ class WebOptions(NamedTuple):
     look_only: bool
     open: bool
     demo: bool
+    drain: float
 
 
 @click.command(short_help="Open the web desk, and work on the journal.")
@@ -68,7 +68,8 @@ class WebOptions(NamedTuple):
 @click.option("--open", "open_", is_flag=True, help="Open it in your browser, signed in.")
 @click.option("--demo", is_flag=True, help="A world to try it with: scripted agents at work in all five styles.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Answer under this name too; for --host; repeatable.")
-@click.option("--token-file", type=click.Path(path_type=Path), help="Holds the token. Default: next to the journal.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="Holds the token. Default: in your state folder.")
+@drain_option
 @allow_option
 @shared_options
 @click.pass_obj
@@ -83,6 +84,7 @@ def web(
     demo: bool,
     allow_host: tuple[str, ...],
     token_file: Path | None,
+    drain: float,
 ) -> None:
     """Open the web desk: what waits for a person, every run as it happens, and all that can be decided.
 
@@ -96,10 +98,10 @@ def web(
     Examples:
       ripstop web --open
       ripstop web --demo --open
-      ripstop web examples/shop --port 8000
+      ripstop init conversation shop && ripstop web shop --port 8000
     """
     check_extra("web")
-    wanted = WebOptions(workflows, host, port, by or user_name(), allow_host, token_file, look_only, open_, demo)
+    wanted = WebOptions(workflows, host, port, by or user_name(), allow_host, token_file, look_only, open_, demo, drain)
     _check(wanted)
     sys.exit(with_consent(options, lambda: asyncio.run(_web(options, wanted))))
 
@@ -136,6 +138,7 @@ class _Desk(NamedTuple):
     """Signs in once."""
     token: str
     """Where the token is, for people."""
+    store: str
 
     def end_streams(self) -> None:
         self.face.end_streams()
@@ -148,6 +151,7 @@ async def _web(options: Options, wanted: WebOptions) -> int:
 
     interrupted = stop_requested()
     keep_working_without_readers()
+    drain = 0 if wanted.demo else wanted.drain
     with contextlib.closing(bind(wanted.host, wanted.port)) as listener:
         address = address_of(wanted.host, listener.getsockname()[1])
         async with _opened(options, wanted) as opened:
@@ -155,11 +159,11 @@ async def _web(options: Options, wanted: WebOptions) -> int:
             async with desk.face.open(), answering(desk.asgi, listener) as server:
                 _tell_where(options, wanted, address, desk)
                 try:
-                    await until_stopped(interrupted, server, opened.failure)
+                    await until_stopped(interrupted, server, opened.worker, opened.failure, drain)
                 finally:
                     desk.end_streams()
             if opened.worker:
-                await opened.worker.stop(0 if wanted.demo else GRACE)
+                await opened.worker.stop(drain)
     return 128 + interrupted.result() if interrupted.done() else 0
 
 
@@ -170,7 +174,7 @@ async def _opened(options: Options, wanted: WebOptions) -> AsyncIterator[_Opened
         async with _demonstration() as app:
             yield _Opened(app, app.worker)
     elif wanted.look_only:
-        async with options.app(without_tools(options.settings()), scope=None, create=False) as app:
+        async with options.app(without_tools(options.settings()), scope=None, create=False, look_only=True) as app:
             yield _Opened(app, None)
     else:
         async with working_on_everything(options, options.settings()) as (app, worker), app.webhooks() as webhooks:
@@ -206,7 +210,7 @@ async def _desk(app: "App", wanted: WebOptions, port: int, address: str) -> _Des
     pages = Door(face.asgi, hosts, SessionAdmission(sessions), refuse=refuse_with_page(face))
     bots = await _bots(app, wanted)
     asgi = by_path({BOTS: Door(bots.asgi, hosts, TokenAdmission(found.token))}, pages) if bots else pages
-    return _Desk(asgi, face, bots, f"{address}/login?once={sessions.link_secret()}", found.where)
+    return _Desk(asgi, face, bots, f"{address}/login?once={sessions.link_secret()}", found.where, app.settings.store)
 
 
 async def _bots(app: "App", wanted: WebOptions) -> "StyleHttpFace | None":
@@ -230,7 +234,8 @@ def _tell_where(options: Options, wanted: WebOptions, address: str, desk: _Desk)
     """Say where the desk is, how to sign in, and what this process does; never the token itself."""
     served = list(desk.bots.served) if desk.bots else []
     if options.as_json:
-        say_json({"address": address, "sign_in": desk.link, "token": desk.token, "workflows": served})
+        told = {"address": address, "sign_in": desk.link, "token": desk.token, "store": desk.store}
+        say_json({**told, "workflows": served})
     else:
         say("The desk is open. This address signs you in, once, within two minutes:", err=True)
         say(f"  {desk.link}", err=True)

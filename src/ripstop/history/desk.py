@@ -12,13 +12,15 @@ from msgspec.structs import replace
 
 from ripstop.engine.engine import Engine
 from ripstop.engine.ports import MAX_PAGE, DeskQuery, Question, RunInfo, RunQuery, text_in
-from ripstop.kernel.desk_kinds import HALTED, HANDOFF, STUCK
-from ripstop.kernel.effects import AskPerson, Field
+from ripstop.kernel.desk_kinds import DOUBTED, HALTED, HANDOFF, STUCK
+from ripstop.kernel.effects import AskPerson, CallTool, Field
 from ripstop.kernel.errors import RunUnreadable, UnknownRecord
 from ripstop.kernel.events import Asked, Record
 from ripstop.kernel.parts import Line, Talk
 from ripstop.kernel.questions import kind_of
 from ripstop.kernel.resuming import Way
+from ripstop.kernel.run import Run
+from ripstop.kernel.style import arguments_for
 from ripstop.text.differences import Hunk, difference
 
 from .answers import MAX_TEXT, GivenAnswer, QuestionLog, given_answers
@@ -51,7 +53,13 @@ class KindCounts:
 # How a run can be continued, as data that a face turns into a command or a button.
 
 
-def way(one: Way) -> dict[str, Any]:
+def handed_over(run: Run[Any]) -> int:
+    """The open question with which a person has a conversation; 0 if none has it."""
+    questions = (number for number, opened in run.open.items() if getattr(opened.command, "purpose", "") == HANDOFF)
+    return next(questions, 0)
+
+
+def way_as_json(one: Way) -> dict[str, Any]:
     """A way to continue."""
     more = {"raise": one.raises, "at": one.at, "stage": one.stage, "accept_edits": one.accept_edits}
     return {"action": one.action, **{name: value for name, value in more.items() if value}}
@@ -59,7 +67,7 @@ def way(one: Way) -> dict[str, Any]:
 
 MAX_EVIDENCE = 20
 """Records behind a question whose texts are shown."""
-FAR = 500
+READ_GAP = 500
 """Records between two that are read one by one rather than with all between them."""
 
 
@@ -107,6 +115,8 @@ class DeskItem(Struct, frozen=True, kw_only=True):
     answers: list[GivenAnswer] = []
     """The answers to earlier questions of the same purpose, the oldest first."""
     evidence: list[ShownRecord] = []
+    arguments: dict[str, Any] | None = None
+    """Of the tool call that an answer allows, whole; `None`: it allows none."""
     talk: list[Line] = []
     """What was said until now, in a conversation that was handed over; then `answers` and `evidence` are empty."""
     ways: list[dict[str, Any]] = []
@@ -140,6 +150,7 @@ async def desk_item(
         about=list(ask.about),
         family=await _family(engine, run_id),
         draft=ask.document,
+        arguments=ask.arguments,
     )
     return await _with_texts(engine, question, item, log or QuestionLog(engine)) if with_texts else item
 
@@ -165,7 +176,7 @@ def halted_item(info: RunInfo, family: list[str]) -> DeskItem:
         fields={},
         about=[],
         family=family,
-        ways=[way(Way("fork"))] if is_stuck else [way(Way("resume"))],
+        ways=[way_as_json(Way("fork"))] if is_stuck else [way_as_json(Way("resume"))],
     )
 
 
@@ -191,6 +202,8 @@ async def _with_texts(engine: Engine, question: Question, item: DeskItem, log: Q
     try:
         if item.kind == HANDOFF:
             return replace(item, talk=await _talk(engine, item.run))
+        if item.kind == DOUBTED and item.arguments is None:  # asked by 0.2, or too long to be allowed
+            item = replace(item, arguments=await _arguments_in_doubt(engine, item))
         given = given_answers(await log.of(item.run))
         earlier = [(ask, one) for ask, one in given if ask.purpose == item.purpose and one.to < item.number]
         before = _draft_answered_last(earlier) if item.draft else 0
@@ -199,8 +212,8 @@ async def _with_texts(engine: Engine, question: Question, item: DeskItem, log: Q
     except (RunUnreadable, UnknownRecord):
         return item
     style = engine.registry.kits[question.style].style
-    document = style.document(records[item.draft]) if item.draft in records else None
-    previous = style.document(records[before]) if document is not None and before in records else None
+    document = style.view.document(records[item.draft]) if item.draft in records else None
+    previous = style.view.document(records[before]) if document is not None and before in records else None
     return replace(
         item,
         document=document,
@@ -209,6 +222,14 @@ async def _with_texts(engine: Engine, question: Question, item: DeskItem, log: Q
         answers=[one for _, one in earlier],
         evidence=[_evidence(records[number]) for number in about if number in records],
     )
+
+
+async def _arguments_in_doubt(engine: Engine, item: DeskItem) -> dict[str, Any] | None:
+    run = (await engine.look(item.run)).run
+    opened = run.open.get(run.doubts.get(item.number, 0))
+    if opened is None or not isinstance(opened.command, CallTool):
+        return None
+    return arguments_for(engine.style(run), opened.state, opened.command)
 
 
 def _draft_answered_last(earlier: list[tuple[AskPerson, GivenAnswer]]) -> int:
@@ -222,7 +243,7 @@ async def records_at(engine: Engine, run_id: str, numbers: Collection[int]) -> d
     found: dict[int, Record] = {}
     wanted = sorted(number for number in numbers if number > 0)
     while wanted:
-        near = next((at for at, (one, other) in enumerate(pairwise(wanted), 1) if other - one > FAR), len(wanted))
+        near = next((at for at, (one, other) in enumerate(pairwise(wanted), 1) if other - one > READ_GAP), len(wanted))
         group, wanted = set(wanted[:near]), wanted[near:]
         read = await engine.journal.read(run_id, after=min(group) - 1, before=max(group) + 1)
         found |= {record.number: record for record in read if record.number in group}
@@ -231,7 +252,7 @@ async def records_at(engine: Engine, run_id: str, numbers: Collection[int]) -> d
 
 async def _talk(engine: Engine, run_id: str) -> list[Line]:
     run = (await engine.look(run_id)).run
-    return [line for part in engine.style(run).parts(run) if isinstance(part, Talk) for line in part.lines]
+    return [line for part in engine.style(run).view.parts(run) if isinstance(part, Talk) for line in part.lines]
 
 
 def _evidence(record: Record) -> ShownRecord:

@@ -10,6 +10,7 @@ from ripstop.kernel.effects import AskAgent, CallTool, Command, StartRun
 from ripstop.kernel.events import Doubted, Record
 from ripstop.kernel.resuming import Way, raisable_by, ways_on
 from ripstop.kernel.run import Run
+from ripstop.kernel.style import arguments_for
 
 from .desk import records_at
 from .narration import sentence
@@ -81,7 +82,7 @@ async def doubted_call(engine: Engine, run: Run[Any], number: int) -> DoubtedCal
         key=f"{run.id}/{to}",
         command=command,
         what=_what(command),
-        arguments=engine.style(run).arguments(opened.state, command) if isinstance(command, CallTool) else None,
+        arguments=arguments_for(engine.style(run), opened.state, command) if isinstance(command, CallTool) else None,
         asked=opened.at,
         doubted=doubts[-1] if doubts else None,
         evidence=doubt.evidence if isinstance(doubt, Doubted) else "",

@@ -30,6 +30,7 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.events import (
     Answered,
     Asked,
+    CallRefused,
     CancelRequested,
     ChildSpoke,
     Doubted,
@@ -41,9 +42,12 @@ from ripstop.kernel.events import (
     Heard,
     Record,
     Redefined,
+    Reopened,
     Repeated,
+    Restored,
     Resumed,
     ResumeRequested,
+    RetryRequested,
     SettingsChanged,
     Started,
     TurnRestarted,
@@ -52,10 +56,11 @@ from ripstop.kernel.events import (
 )
 from ripstop.kernel.outbox import child_id
 from ripstop.kernel.run import Run
-from ripstop.kernel.style import Style
+from ripstop.kernel.style import Style, arguments_for
+from ripstop.text.markdown import blocks
 from ripstop.text.visible_text import count
 
-LONGEST = 300
+MAX_SENTENCE = 300
 """Characters of a sentence."""
 LONGEST_TROUBLE = 120
 LONGEST_VALUE, LONGEST_FIELD = 60, 200
@@ -65,7 +70,6 @@ MOST_READ = 20_000
 """Characters of a reply in which its first words are looked for."""
 PIECE, ROOM = 300, 40
 """How much of it is read at once, and how many spaces may be in the words that are enough."""
-FENCE = "```"
 UNTOLD = frozenset({"type", "digest", "at", "via", "index", "number", "reply", "report", "evidence", "answer"})
 """Fields of a style's event that tell a person nothing: hashes, times, and numbers of other records."""
 
@@ -92,7 +96,7 @@ def trouble(record: Record, before: Run[Any] | None) -> str:
     elif isinstance(event, GuardTripped):
         said = f"{event.guard}: {event.text}"
     elif isinstance(event, Warned):
-        said = event.text or "a warning"
+        said = event.text if event.text.strip() else "a warning"
     else:
         said = _told(record, before, None, None)
     return cut(said, LONGEST_TROUBLE)
@@ -100,18 +104,18 @@ def trouble(record: Record, before: Run[Any] | None) -> str:
 
 def sentence(style: Style[Any], record: Record, before: Run[Any] | None, run: Run[Any]) -> str:
     """What a record says. `before` and `run` are the run right before and right after it."""
-    return cut(_told(record, before, run, style), LONGEST)
+    return cut(_told(record, before, run, style), MAX_SENTENCE)
 
 
 def first_words(style: Style[Any], text: str, most: int) -> str:
     """The first words for people in a reply, on one line: without the JSON around them, thoughts, and whole files."""
     text = text[:MOST_READ]
-    said = _first_words(style, _without_files(text), most) if FENCE in text else ""
+    said = _first_words(style, _without_files(text), most) if "```" in text or "~~~" in text else ""
     return said or _first_words(style, text, most)
 
 
 def _first_words(style: Style[Any], text: str, most: int) -> str:
-    read, said = style.word_reader(), ""
+    read, said = style.view.word_reader(), ""
     for at in range(0, len(text), PIECE):
         said = f"{said}{read(text[at : at + PIECE])}".lstrip()
         if len(said) > most + ROOM:
@@ -121,20 +125,19 @@ def _first_words(style: Style[Any], text: str, most: int) -> str:
 
 def _without_files(text: str) -> str:
     """A reply without the files in it, each a fence below a line with its path. An object in a fence is the reply."""
+    lines = text.split("\n")
     kept: list[str] = []
-    fenced: list[str] = []
-    for line in text.split("\n"):
-        if not fenced and not line.startswith(FENCE):
-            kept.append(line)
-            continue
-        fenced.append(line)
-        if len(fenced) > 1 and line.strip() == FENCE:
-            if fenced[1].lstrip().startswith("{"):
-                kept += fenced
-            elif kept and kept[-1] and " " not in kept[-1]:
-                kept.pop()
-            fenced = []
-    return "\n".join(kept + fenced)
+    at = 0
+    for block in blocks(lines):
+        if not block.is_closed:
+            break
+        kept += lines[at : block.start]
+        at, inside = block.end, block.inside(lines)
+        if inside and inside[0].lstrip().startswith("{"):
+            kept += lines[block.start : block.end]
+        elif kept and kept[-1] and " " not in kept[-1]:
+            kept.pop()
+    return "\n".join(kept + lines[at:])
 
 
 def cut(text: str, most: int) -> str:
@@ -161,6 +164,22 @@ def shown_seconds(seconds: float) -> str:
 # Each kind of event
 
 
+def _told_of_trouble(event: Event, before: Run[Any] | None) -> str:
+    """A call that may have happened, or that was refused, and what became of it."""
+    match event:
+        case Doubted(to=to, evidence=evidence):
+            return f"{_asked_of(before, to)} may or may not have taken effect: {evidence}"
+        case DoubtResolved(to=to, answer=answer):
+            return f"a person said what became of {_asked_of(before, to)}{_after(text_of(answer))}"
+        case CallRefused(to=to, reason=reason, by=by, again=again, pauses=pauses):
+            then = "the run is paused" if pauses else "it is tried again"
+            waits = "" if again or not pauses else " until somebody has it retried"
+            return f"{by or 'the other side'} refused {_asked_of(before, to)}, {then}{waits}{_after(reason)}"
+        case Repeated(number=number) | Reopened(number=number):
+            return f"{_asked_of(before, number)} is performed again"
+    return ""
+
+
 def _told(record: Record, before: Run[Any] | None, run: Run[Any] | None, style: Style[Any] | None) -> str:
     """Without `run` and `style` only what the record itself and the run before it say."""
     event = record.event
@@ -169,12 +188,8 @@ def _told(record: Record, before: Run[Any] | None, run: Run[Any] | None, style: 
             return _answered(record, event, before, style)
         case Asked(command=command):
             return _asked(record.number, command, run, style)
-        case Doubted(to=to, evidence=evidence):
-            return f"{_asked_of(before, to)} may or may not have taken effect: {evidence}"
-        case DoubtResolved(to=to, answer=answer):
-            return f"a person said what became of {_asked_of(before, to)}{_after(text_of(answer))}"
-        case Repeated(number=number):
-            return f"{_asked_of(before, number)} is performed again"
+        case Doubted() | DoubtResolved() | CallRefused() | Repeated() | Reopened():
+            return _told_of_trouble(event, before)
         case Withdrawn(number=number, because=because):
             return f"{_asked_of(before, number)} is no longer needed: {because}"
         case TurnRestarted(number=number):
@@ -205,8 +220,12 @@ def _from_outside(event: Event) -> str:
             return f"{run} asks: {ask.question}" if ask else f"{run} said{_after(text)}"
         case CancelRequested(by=by, because=because):
             return f"{by or 'a person'} cancelled it{_after(because)}"
+        case RetryRequested(by=by):
+            return f"{by or 'a person'} had it retried"
         case ResumeRequested(raises=raises, by=by):
             return f"{by or 'a person'} resumed it{_raised(raises)}"
+        case Restored(evidence=evidence):
+            return f"its journal was restored: {evidence}"
         case SettingsChanged(settings=settings, by=by):
             model = settings.model_for_all or settings.model
             return f"{by or 'a person'} changed the settings{_after(f'model {model}' if model else '')}"
@@ -217,12 +236,12 @@ def _answered(record: Record, event: Answered, before: Run[Any] | None, style: S
     who, took = _asked_of(before, event.to), _took(record, event, before)
     match event.answer:
         case AgentReplied(text=text, calls=calls):
-            words = first_words(style, text, LONGEST) if style else text[:LONGEST]
+            words = first_words(style, text, MAX_SENTENCE) if style else text[:MAX_SENTENCE]
             tools = ", ".join(dict.fromkeys(call.tool for call in calls))
             wants = f" and calls {tools}" if tools else ""
             return f"{who} replied{took}{_tries(event)}{wants}{_after(words)}"
         case ToolReturned(value=value):
-            return f"{who} returned{took}{_tries(event)}{_after(_value(value, LONGEST))}"
+            return f"{who} returned{took}{_tries(event)}{_after(_value(value, MAX_SENTENCE))}"
         case PersonAnswered(choice=choice, text=text, by=by, document=document):
             edited = " with an edited document" if document is not None else ""
             return f"{by or 'a person'} answered{f' {choice}' if choice else ''}{edited}{_after(text)}"
@@ -243,7 +262,7 @@ def _asked(number: int, command: Command, run: Run[Any] | None, style: Style[Any
             return f"asked {agent}{again}{f' ({model})' if model else ''}"
         case CallTool(tool=tool):
             opened = run.open.get(number) if run else None
-            given = style.arguments(opened.state, command) if style and opened else command.arguments or {}
+            given = arguments_for(style, opened.state, command) if style and opened else command.arguments or {}
             return f"called tool {tool}{_fields(given)}"
         case AskPerson(question=question, to=to):
             return f"asked {to or 'a person'}: {question}"

@@ -66,7 +66,7 @@ from .turn_table import CallTable, TurnLine, TurnTable
 
 INTERVAL = 1000
 """Records between two snapshots."""
-MOST = 64
+MAX_SNAPSHOTS = 64
 """Snapshots of one run at regular intervals; when there are more, every second one is dropped."""
 MOST_RECENT = 8
 """Places where somebody looked last: what they look at next is near."""
@@ -86,7 +86,7 @@ class Snapshots:
         if run.length % self._interval:
             return
         self._regular.append(run)
-        if len(self._regular) > MOST:
+        if len(self._regular) > MAX_SNAPSHOTS:
             self._regular = self._regular[1::2]
             self._interval *= 2
 
@@ -164,7 +164,7 @@ class Outline(Sequence[TurnLine]):
         """When agents, tools and workflows were at work: what lanes are drawn from."""
         self.steps = StepStarts()
         self._table = TurnTable()
-        self._explains = type(style).explain is not Style.explain
+        self._explains = type(style).view.explain is not Style.view.explain
         self._has_opening = False
         """Whether the first line is what happened before the first turn."""
         self._began = 0
@@ -292,7 +292,7 @@ class Outline(Sequence[TurnLine]):
             self._name_actor(row, run)
 
     def _begin(self, number: int, at: int, agent: str, run: Run[Any]) -> int:
-        where, last = cut(self.style.picture(run).where, LONGEST_WAY), self._table.rows - 1
+        where, last = cut(self.style.view.picture(run).where, LONGEST_WAY), self._table.rows - 1
         # all records of a step have the same time: it has ended right now, or it is under way
         if last == self._message and not self._is_taken and self._table.ended[last] in (0, at):
             self._is_taken = True
@@ -305,7 +305,7 @@ class Outline(Sequence[TurnLine]):
         if self._working:
             return
         first = record.number if self._table.rows else 1
-        row = self._table.add(first, record.at, "", cut(self.style.picture(run).where, LONGEST_WAY))
+        row = self._table.add(first, record.at, "", cut(self.style.view.picture(run).where, LONGEST_WAY))
         self._table.ended[row] = record.at
         self._table.set_gist(row, cut(heard.text, LONGEST_GIST))
         self._message, self._is_taken = row, False
@@ -313,7 +313,7 @@ class Outline(Sequence[TurnLine]):
     def _name_actor(self, row: int, run: Run[Any]) -> None:
         """Of a turn that no agent has taken: whose it is, as the style says."""
         if row == self._message and not self._is_taken and not self._table.has_name(row):
-            picture = self.style.picture(run)
+            picture = self.style.view.picture(run)
             self._table.name(row, cut(picture.whose_turn, LONGEST_WAY), cut(picture.where, LONGEST_WAY))
 
     def _work(self, row: int, number: int, lane: str, at: int) -> None:
@@ -364,7 +364,7 @@ class Outline(Sequence[TurnLine]):
         self._table.ended[row] = at
 
     def _decided(self, number: int, event: Event, before: Run[Any]) -> None:
-        lead = self.style.led_to(before.state, event)
+        lead = self.style.view.transition(before.state, event)
         if lead is None:
             return
         row = self._table.rows - 1

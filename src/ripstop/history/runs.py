@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.engine.engine import Engine, View
-from ripstop.engine.ports import MAX_PAGE, DeskQuery, Question, RunInfo, RunQuery
+from ripstop.engine.ports import MAX_PAGE, Page, Question, RunInfo, RunQuery
 from ripstop.kernel.effects import CallTool, StartRun
 from ripstop.kernel.errors import RunNotFound
 from ripstop.kernel.events import Warned
@@ -17,8 +17,9 @@ from ripstop.kernel.resuming import ways_on
 from ripstop.kernel.run import Run, Spent
 
 from .answers import answers_in
-from .desk import way
-from .timeline import Why, iso, path, plain, timeline, ways_after_end
+from .desk import way_as_json
+from .timeline import Why, iso, path, record_as_json, timeline, ways_after_end
+from .waits import questions_of, waits_for
 
 # What a run and the runs below it have spent so far.
 #
@@ -45,7 +46,7 @@ async def family_spent(engine: Engine, run: Run[Any], above: frozenset[str] = fr
             continue
         below = await family_spent(engine, child, above)
         usage = spent.usage.plus(below.usage.minus(child.paid.usage))
-        spent = Spent(spent.turns, spent.calls + below.calls - child.paid.calls, usage)
+        spent = replace(spent, calls=spent.calls + below.calls - child.paid.calls, usage=usage)
     return spent
 
 
@@ -60,6 +61,27 @@ def shown_status(status: str, has_workers: bool, left_waiting: bool = False) -> 
     """
     is_due = status == "working" or (status == "waiting" and left_waiting)
     return "interrupted" if is_due and not has_workers else status
+
+
+MOST_PAGES = 20
+"""Pages of the journal that are looked through for one page, where what is shown differs from what is stored."""
+
+
+async def shown_runs(engine: Engine, query: RunQuery) -> Page[RunInfo]:
+    """A page of runs with their statuses as people see them, which are also those that the query names."""
+    has_workers, left = await engine.has_workers(), await engine.left_waiting()
+    stored = set(query.statuses)
+    if "interrupted" in stored:
+        stored |= {"working"} if has_workers else {"working", "waiting"}
+    looked = replace(query, statuses=tuple(sorted(stored)))
+    for _ in range(MOST_PAGES):
+        page = await engine.runs(looked)
+        shown = [replace(one, status=shown_status(one.status, has_workers, one.run_id in left)) for one in page.items]
+        wanted = [one for one in shown if not query.statuses or one.status in query.statuses]
+        if wanted or not page.next:
+            break
+        looked = replace(looked, cursor=page.next)
+    return Page(wanted, page.next)
 
 
 async def shown_counts(engine: Engine, query: RunQuery) -> dict[str, int]:
@@ -128,7 +150,7 @@ def _guard(run: Run[Any]) -> dict[str, Any]:
         "text": verdict.text,
         "evidence": list(verdict.evidence),
         "progress": verdict.progress or None,
-        "ways": [way(one) for one in ways_on(verdict)],
+        "ways": [way_as_json(one) for one in ways_on(verdict)],
     }
     return {"guard": shown}
 
@@ -136,40 +158,39 @@ def _guard(run: Run[Any]) -> dict[str, Any]:
 async def run_document(engine: Engine, view: View) -> dict[str, Any]:
     """How a run is or has ended."""
     run = view.run
-    story = await timeline(engine, run.id)
+    entries = await timeline(engine, run.id)
     spent = await family_spent(engine, run)
     usage = spent.usage
-    ways = ways_after_end(engine, story)
-    info = await engine.journal.run(run.id)
-    questions = (await engine.desk(DeskQuery(root=info.root if info else run.id, size=1000))).items
+    ways = ways_after_end(engine, entries)
     answers = [
         {"question": ask.question, **msgspec.to_builtins(given)}
-        for ask, given in answers_in(one.record for one in story)
+        for ask, given in answers_in(one.record for one in entries)
     ]
-    mine = [one for one in questions if one.run_id == run.id or one.run_id.startswith(f"{run.id}.")]
+    awaited = await waits_for(engine, view)
     return {
         "run": run.id,
         "style": run.started.style,
         "outcome": view.status,
         "because": run.ended.because if run.ended else "",
-        "turns": engine.style(run).turns(run),
-        "path": path(engine, story),
+        "turns": engine.style(run).view.turns(run),
+        "path": path(engine, entries),
         "usage": {
             "calls": spent.calls,
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
             "money": usage.money,
         },
-        "waiting": [waiting(one) for one in mine],
-        "warnings": [one.record.event.text for one in story if isinstance(one.record.event, Warned)],
+        "waiting": [question_row(one) for one in await questions_of(engine, run.id)],
+        **({"waits_for": list(awaited)} if awaited else {}),
+        "warnings": [one.record.event.text for one in entries if isinstance(one.record.event, Warned)],
         **({"result": await engine.result(run.id)} if run.ended and run.ended.result else {}),
         **({"answers": answers} if answers else {}),
         **_guard(run),
-        **({"ways": [way(one) for one in ways]} if ways else {}),
+        **({"ways": [way_as_json(one) for one in ways]} if ways else {}),
     }
 
 
-def waiting(question: Question) -> dict[str, Any]:
+def question_row(question: Question) -> dict[str, Any]:
     """A question that a run waits for, in short."""
     ask = question.command
     return {
@@ -178,6 +199,7 @@ def waiting(question: Question) -> dict[str, Any]:
         "choices": list(ask.choices),
         **({"title": ask.title} if ask.title else {}),
         **({"other": ask.other} if ask.other else {}),
+        **({"arguments": ask.arguments} if ask.arguments is not None else {}),
     }
 
 
@@ -185,10 +207,10 @@ def why_document(reasons: Iterable[tuple[Any, Why]]) -> list[dict[str, Any]]:
     """Why the records of a step came to be."""
     return [
         {
-            **plain(entry),
+            **record_as_json(entry),
             "reasons": msgspec.to_builtins(why.reasons),
             "evidence": [{"text": one.text, "records": list(one.numbers)} for one in why.evidence],
-            "ways": [way(one) for one in why.ways],
+            "ways": [way_as_json(one) for one in why.ways],
             **({"child": msgspec.to_builtins(why.child)} if why.child else {}),
         }
         for entry, why in reasons

@@ -17,7 +17,7 @@ from ripstop.kernel.outbox import child_id
 from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.resuming import Way, ways_on
 from ripstop.kernel.run import Run
-from ripstop.kernel.style import Reason, Style
+from ripstop.kernel.style import Reason, Style, arguments_for
 
 OWN_NAMES = {"number": "of", "at": "event_at"}
 """What an event's own field is called where a record has one of the same name."""
@@ -87,7 +87,7 @@ def _arguments(style: Style[Any], record: Record, run: Run[Any]) -> Mapping[str,
     if not isinstance(event, Asked) or not isinstance(event.command, CallTool) or event.command.arguments is not None:
         return None
     opened = run.open.get(record.number)
-    return style.arguments(opened.state, event.command) if opened else None
+    return arguments_for(style, opened.state, event.command) if opened else None
 
 
 def _prompt_of_open(style: Style[Any], run: Run[Any] | None, number: int) -> Prompt | None:
@@ -104,13 +104,13 @@ async def forked_at(engine: Engine, run_id: str) -> int:
     return next((event.at for event in reversed(events) if isinstance(event, Forked)), 0)
 
 
-def path(engine: Engine, story: list[TimelineEntry]) -> list[str]:
+def path(engine: Engine, entries: list[TimelineEntry]) -> list[str]:
     """Where an agent or a workflow took its turn, in order. A turn that was begun and then restarted counts once."""
-    events = [told.record.event for told in story]
+    events = [told.record.event for told in entries]
     restarted = {event.number for event in events if isinstance(event, TurnRestarted)}
     return [
-        engine.style(told.run).picture(told.run).where
-        for told in story
+        engine.style(told.run).view.picture(told.run).where
+        for told in entries
         if isinstance(told.record.event, Asked)
         and _begins_turn(told.record.event.command)
         and told.record.number not in restarted
@@ -121,20 +121,20 @@ def _begins_turn(command: Command) -> bool:
     return isinstance(command, StartRun) or (isinstance(command, AskAgent) and command.continues is None)
 
 
-def plain(told: TimelineEntry) -> dict[str, Any]:
+def record_as_json(entry: TimelineEntry) -> dict[str, Any]:
     """A record as one JSON object: number, time, type, and the event's own fields (see `OWN_NAMES`)."""
-    fields = msgspec.to_builtins(told.record.event)
-    if told.prompt is not None:
-        fields["command"]["prompt"] = told.prompt.text
-        if len(told.prompt.messages) > 1:
-            fields["command"]["messages"] = msgspec.to_builtins(told.prompt.messages)
-    if told.arguments is not None:
-        fields["command"]["arguments"] = dict(told.arguments)
-    if told.genuine is not None:
-        fields["prompt_is_genuine"] = told.genuine
+    fields = msgspec.to_builtins(entry.record.event)
+    if entry.prompt is not None:
+        fields["command"]["prompt"] = entry.prompt.text
+        if len(entry.prompt.messages) > 1:
+            fields["command"]["messages"] = msgspec.to_builtins(entry.prompt.messages)
+    if entry.arguments is not None:
+        fields["command"]["arguments"] = dict(entry.arguments)
+    if entry.genuine is not None:
+        fields["prompt_is_genuine"] = entry.genuine
     kind = fields.pop("type")
     own = {OWN_NAMES.get(name, name): value for name, value in fields.items()}
-    return {"number": told.record.number, "at": iso(told.record.at), "type": kind, **own}
+    return {"number": entry.record.number, "at": iso(entry.record.at), "type": kind, **own}
 
 
 def iso(at: int) -> str:
@@ -168,14 +168,14 @@ class Why(Struct, frozen=True):
     """The child that it started, or whose end it is."""
 
 
-def explain(engine: Engine, story: list[TimelineEntry], told: TimelineEntry) -> Why:
+def explain(engine: Engine, entries: list[TimelineEntry], told: TimelineEntry) -> Why:
     """Why a record came to be, where the whole story is at hand; `explain_step` needs only a step of it."""
 
     def event_at(number: int) -> Event:
-        return story[number - 1].record.event
+        return entries[number - 1].record.event
 
-    is_end = told is story[-1] and isinstance(told.record.event, Ended)
-    return _explain(engine, told, event_at, _last_fact(story) if is_end else None)
+    is_end = told is entries[-1] and isinstance(told.record.event, Ended)
+    return _explain(engine, told, event_at, _last_fact(entries) if is_end else None)
 
 
 async def explain_step(engine: Engine, step: Sequence[TimelineEntry]) -> list[Why]:
@@ -199,7 +199,7 @@ async def _events(engine: Engine, run_id: str, numbers: Collection[int]) -> dict
     events: dict[int, Event] = {}
     wanted = sorted(numbers)
     while wanted:
-        near = next((at for at, (one, other) in enumerate(pairwise(wanted), 1) if other - one > FAR), len(wanted))
+        near = next((at for at, (one, other) in enumerate(pairwise(wanted), 1) if other - one > READ_GAP), len(wanted))
         group, wanted = set(wanted[:near]), wanted[near:]
         found = await engine.journal.read(run_id, after=min(group) - 1, before=max(group) + 1)
         events |= {record.number: record.event for record in found if record.number in group}
@@ -226,35 +226,36 @@ def _explain(
     if isinstance(event, Answered) and isinstance(event.answer, RunFinished):
         ended = event.answer
         return Why(child=ChildEnd(ended.run, ended.outcome, ended.because))
-    return Why(reasons=engine.style(told.run).explain(told.before.state, event).reasons)
+    return Why(reasons=engine.style(told.run).view.explain(told.before.state, event).reasons)
 
 
-FAR = 500
+READ_GAP = 500
 """Records between two that are read one by one rather than with all between them."""
 RESTARTED = ("restart", "failed")
 """Outcomes after which a style can have an earlier place to begin at."""
 
 
-def ways_after_end(engine: Engine, story: list[TimelineEntry]) -> list[Way]:
+def ways_after_end(engine: Engine, entries: list[TimelineEntry]) -> list[Way]:
     """How a run that ended without a verdict can continue: it was parked, or failed through its agent."""
     asks_again = failed_by_agent(
-        story[-1].record.event, _last_fact(story), lambda number: story[number - 1].record.event
+        entries[-1].record.event, _last_fact(entries), lambda number: entries[number - 1].record.event
     )
-    return _ways_after_end(engine, story[-1].run, asks_again)
+    return _ways_after_end(engine, entries[-1].run, asks_again)
 
 
 def _ways_after_end(engine: Engine, run: Run[Any], asks_again: bool) -> list[Way]:
     style = engine.style(run)
-    parked = run.ended is not None and run.verdict is None and style.resumable(run.state)
-    restart = style.restart_at(run.state) if run.ended is not None and run.ended.outcome in RESTARTED else ""
+    ending = style.ending(run.state)
+    parked = run.ended is not None and run.verdict is None and ending.is_resumable
+    restart = ending.restart_at if run.ended is not None and run.ended.outcome in RESTARTED else ""
     if restart:
         return [Way("restart", stage=restart), *([Way("resume")] if parked else [])]
-    resume = Way("resume", accept_edits=parked and style.has_foreign_edits(run.state))
+    resume = Way("resume", accept_edits=parked and ending.has_foreign_edits)
     return [*([resume] if parked else []), *([Way("fork")] if asks_again and not style.unforkable else [])]
 
 
-def _last_fact(story: list[TimelineEntry]) -> Event:
-    return next(told.record.event for told in reversed(story) if told.record.event.is_fact)
+def _last_fact(entries: list[TimelineEntry]) -> Event:
+    return next(told.record.event for told in reversed(entries) if told.record.event.is_fact)
 
 
 def _evidence(verdict: GuardTripped, event_at: Callable[[int], Event]) -> Iterator[GuardEvidence]:
@@ -268,19 +269,19 @@ def _evidence(verdict: GuardTripped, event_at: Callable[[int], Event]) -> Iterat
     return (GuardEvidence(what, tuple(numbers)) for what, numbers in did.items())
 
 
-def last_word(story: list[TimelineEntry]) -> int:
+def last_word(entries: list[TimelineEntry]) -> int:
     """The record that says why the run is where it is: a guard's verdict, or the last one."""
-    for told in reversed(story if story[-1].run.verdict else []):
+    for told in reversed(entries if entries[-1].run.verdict else []):
         if isinstance(told.record.event, GuardTripped):
             return told.record.number
-    return len(story)
+    return len(entries)
 
 
-def step_of(story: list[TimelineEntry], number: int) -> list[TimelineEntry]:
+def step_of(entries: list[TimelineEntry], number: int) -> list[TimelineEntry]:
     """The records of the step that a record belongs to: its fact and all that was decided on it."""
     start = end = number - 1
-    while start > 0 and not story[start].record.event.is_fact:
+    while start > 0 and not entries[start].record.event.is_fact:
         start -= 1
-    while end + 1 < len(story) and not story[end + 1].record.event.is_fact:
+    while end + 1 < len(entries) and not entries[end + 1].record.event.is_fact:
         end += 1
-    return story[start : end + 1]
+    return entries[start : end + 1]

@@ -66,13 +66,16 @@ async def _entries(
     if isinstance(event, Heard) and event.channel != DESK:
         return [SpokenMessage(number, at, "user", event.by, event.text)]
     found: list[SpokenMessage | TalkEvent] = []
-    for notice in style.notices(record):
+    for notice in style.audience.public_events(record):
         if notice.kind == "message":
             found.append(await _message(engine, run_id, record, notice, texts))
         else:
             found.append(TalkEvent(number, at, notice.kind, notice.data))
-    found += [TalkEvent(number, at, notice.kind, notice.data, silent=True) for notice in style.remarks(record)]
-    if isinstance(event, Withdrawn) and (name := await _timer_name(engine, run_id, event.number)):
+    found += [
+        TalkEvent(number, at, notice.kind, notice.data, silent=True)
+        for notice in style.audience.operator_events(record)
+    ]
+    if isinstance(event, Withdrawn) and (name := await _timer_name(engine, run_id, style, event.number)):
         found.append(TalkEvent(number, at, "timer_cancelled", {"name": name, "because": event.because}))
     return found
 
@@ -96,8 +99,9 @@ def _speaker(record: Record) -> str:
     return ""
 
 
-async def _timer_name(engine: Engine, run_id: str, number: int) -> str:
-    """The name of the timer that a withdrawn command was; empty if it was another command."""
+async def _timer_name(engine: Engine, run_id: str, style: Style[Any], number: int) -> str:
+    """The name of the timer that a withdrawn command was; empty for another command, or one of the style's own."""
     found = await engine.journal.read(run_id, after=number - 1, most=1)
     command = found[0].event.command if found and isinstance(found[0].event, Asked) else None
-    return command.name if isinstance(command, SetTimer) else ""
+    is_public = isinstance(command, SetTimer) and bool(style.audience.public_events(found[0]))
+    return command.name if isinstance(command, SetTimer) and is_public else ""

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ripstop.kernel.advice import VERIFY, Advice
 from ripstop.kernel.effects import RunFinished
 from ripstop.kernel.errors import JournalError
 from ripstop.kernel.events import Answered, ChildSpoke, Ended, Event, Forked, Heard, Pin, Record, Redefined, Started
@@ -68,8 +69,6 @@ def genuine(body: Any, digest: str, journal: str) -> bytes:
     """The content, if it is what was kept."""
     content = as_bytes(body)
     if not is_genuine(content, digest):
-        raise JournalError(
-            f"{journal}: the content {digest[:12]}… was changed: it does not fit its hash. "
-            "`ripstop verify` shows more; restore the journal from a backup."
-        )
+        said = f"{journal}: the content {digest[:12]}… was changed: it does not fit its hash. "
+        raise JournalError(Advice(said, VERIFY, "; restore the journal from a backup."))
     return content

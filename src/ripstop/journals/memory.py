@@ -9,12 +9,15 @@ from msgspec import Struct
 
 from ripstop.engine.ports import (
     ALL,
+    LISTED,
     All,
     ClaimedCommand,
     Clock,
     Damage,
     DeskQuery,
     Entry,
+    JournalIdentity,
+    JournalPlace,
     Moved,
     Nothing,
     Page,
@@ -51,7 +54,7 @@ class Item(Struct):
     due: int | None
     asked: int
     """The position of the step that asks."""
-    holder: int | None = None
+    worker_id: int | None = None
     state: int = NOT_BEGUN
     attempt: int = 0
     needs: str = ""
@@ -72,7 +75,8 @@ class StoredRun(Struct):
     style: str
     created: int
     root: str
-    status: str = ""
+    last: Entry
+    """The entry that was appended last, which says what the list of runs has."""
     updated: int = 0
     parent: tuple[str, int] | None = None
     fork: tuple[str, int] | None = None
@@ -80,9 +84,6 @@ class StoredRun(Struct):
     head: bytes = b""
     length: int = 0
     outbox: dict[int, Item] = {}
-    gist: str = ""
-    tokens: int = 0
-    money: float = 0.0
     set_aside: str = ""
     blobs: set[str] = set()
 
@@ -104,6 +105,7 @@ class Store:
         self._workers: dict[int, int] = {}
         """Until when each worker counts as alive."""
         self._enrolled = 0
+        self._identity = JournalIdentity()
         self._listeners: list[Callable[[], None]] = []
 
     def _read(self, run_id: str) -> list[Record]:
@@ -132,7 +134,8 @@ class Store:
         return RunInfo(
             run_id=run_id,
             style=stored.style,
-            status="set_aside" if stored.set_aside else stored.status,
+            **{name: getattr(stored.last, name) for name in LISTED}
+            | ({"status": "set_aside"} if stored.set_aside else {}),
             length=stored.length,
             created=stored.created,
             updated=stored.updated,
@@ -140,9 +143,6 @@ class Store:
             root=stored.root,
             fork_of=fork_of,
             fork_at=fork_at,
-            gist=stored.gist,
-            tokens=stored.tokens,
-            money=stored.money,
             set_aside=stored.set_aside,
         )
 
@@ -150,7 +150,7 @@ class Store:
 # Care of a journal in memory: checking it, and forgetting runs that have ended.
 
 
-class Care(Store):
+class Maintenance(Store):
     async def verify(self, run_id: str | None = None) -> list[Damage]:
         damage = []
         for name, stored in self._runs.items():
@@ -177,8 +177,8 @@ class Care(Store):
             others = {name: other for name, other in self._runs.items() if name not in leaving}
             check_forgettable(
                 run_id,
-                stored.status if stored else None,
-                busy=any(item.holder or item.waits == "run" for item in items),
+                stored.last.status if stored else None,
+                busy=any(item.worker_id or item.waits == "run" for item in items),
                 forks=[name for name, other in others.items() if other.fork and other.fork[0] == run_id],
                 waiting=[
                     name
@@ -189,14 +189,14 @@ class Care(Store):
             )
         for run_id in () if dry_run else leaving:
             gone = self._runs.pop(run_id)
-            self._tombstones[run_id] = Tombstone(run_id=run_id, at=now, status=gone.status, length=gone.length)
+            self._tombstones[run_id] = Tombstone(run_id=run_id, at=now, status=gone.last.status, length=gone.length)
             used = {digest for stored in self._runs.values() for digest in stored.blobs}
             for digest in gone.blobs - used:
                 self._blobs.pop(digest, None)
             for place in [place for place, (_, owner) in self._documents.items() if owner == run_id]:
                 del self._documents[place]
 
-    async def backup(self, path: Path) -> None:
+    async def backup(self, path: Path, now: int) -> None:
         raise UsageError("A journal in memory cannot be copied to a file. Name a file as the store.")
 
 
@@ -310,17 +310,17 @@ class MemoryOutbox(Store):
                 outbox.pop(number, None)
             case Superseded(number=number, at=at, undo=undo) if number in outbox:
                 item = outbox[number]
-                if not undo and item.holder is None and not item.awaits:
+                if not undo and item.worker_id is None and not item.awaits:
                     del outbox[number]
                 item.attempt = 0 if item.state == NOT_BEGUN else item.attempt
                 item.state, item.needs = SUPERSEDED, ""
                 item.due = at if undo or item.awaits else None
             case Held(number=number) if number in outbox:
                 item = outbox[number]
-                item.due, item.holder, item.state = None, None, IN_DOUBT
+                item.due, item.worker_id, item.state = None, None, IN_DOUBT
             case Released(number=number, due=again) if number in outbox:
                 item = outbox[number]
-                item.due, item.holder, item.state = again, None, NOT_BEGUN
+                item.due, item.worker_id, item.state = again, None, NOT_BEGUN
             case Finished(run=run_id, at=at):
                 for other in self._runs.values():
                     for item in other.outbox.values():
@@ -330,13 +330,13 @@ class MemoryOutbox(Store):
 
     def _opened(self, entry: Entry, change: Opened) -> Item:
         # only a worker in the list can hold a command: who else would release it?
-        taken = change.number in entry.taken and entry.holder in self._workers
+        taken = change.number in entry.taken and entry.worker_id in self._workers
         begun = int(taken and change.number in entry.begun)
         return Item(
             waits=change.waits,
             due=change.due,
             asked=self._step_with(entry.run_id, change.number).position,
-            holder=entry.holder if taken else None,
+            worker_id=entry.worker_id if taken else None,
             state=begun,
             attempt=begun,
             needs=change.needs,
@@ -350,43 +350,43 @@ class MemoryOutbox(Store):
         self._workers[self._enrolled] = now + LEASE
         return self._enrolled
 
-    async def heartbeat(self, holder: int, now: int) -> bool:
-        if holder not in self._workers:
+    async def heartbeat(self, worker_id: int, now: int) -> bool:
+        if worker_id not in self._workers:
             return False
-        self._workers[holder] = now + LEASE
+        self._workers[worker_id] = now + LEASE
         return True
 
-    async def leave(self, holder: int, now: int) -> None:
-        self._workers.pop(holder, None)
+    async def leave(self, worker_id: int, now: int) -> None:
+        self._workers.pop(worker_id, None)
         for stored in self._runs.values():
             for item in stored.outbox.values():
-                if item.holder == holder:
-                    item.holder = None
+                if item.worker_id == worker_id:
+                    item.worker_id = None
                     item.due = now if item.state == SUPERSEDED else item.due
 
     async def workers(self, now: int) -> list[tuple[int, bool]]:
         return [(worker, until >= now) for worker, until in self._workers.items()]
 
     async def claim(
-        self, holder: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
+        self, worker_id: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
     ) -> list[ClaimedCommand]:
         if isinstance(scope, Nothing):
             return []
         for other, until in list(self._workers.items()):
-            if other != holder and until < now:
+            if other != worker_id and until < now:
                 await self.leave(other, now)
-        if holder not in self._workers:
+        if worker_id not in self._workers:
             return []
         due = sorted(
             (item.due, self._runs[run_id].key, number, run_id)
             for run_id, number, item in self._free(scope, offers)
             if item.due is not None and item.due <= now
         )
-        return [self._claimed(run_id, number, holder) for _, _, number, run_id in due[:room]]
+        return [self._claimed(run_id, number, worker_id) for _, _, number, run_id in due[:room]]
 
-    def _claimed(self, run_id: str, number: int, holder: int) -> ClaimedCommand:
+    def _claimed(self, run_id: str, number: int, worker_id: int) -> ClaimedCommand:
         item = self._runs[run_id].outbox[number]
-        item.holder = holder
+        item.worker_id = worker_id
         return ClaimedCommand(
             run_id=run_id,
             number=number,
@@ -406,7 +406,7 @@ class MemoryOutbox(Store):
             named = isinstance(scope, Prefixed) and belongs_to(run_id, scope.name)
             wanted = stored.root in families or ((named or isinstance(scope, All)) and not stored.set_aside)
             for number, item in stored.outbox.items() if wanted else ():
-                if item.holder is None and item.needs in offers:
+                if item.worker_id is None and item.needs in offers:
                     yield run_id, number, item
 
     def _families(self, run_id: str) -> set[str]:
@@ -421,13 +421,18 @@ class MemoryOutbox(Store):
 
     async def held(self, run_id: str) -> set[int]:
         stored = self._runs.get(run_id)
-        return {number for number, item in stored.outbox.items() if item.holder is not None} if stored else set()
+        return {number for number, item in stored.outbox.items() if item.worker_id is not None} if stored else set()
+
+    async def begun(self, run_id: str) -> tuple[int, ...]:
+        stored = self._runs.get(run_id)
+        items = sorted(stored.outbox.items()) if stored else []
+        return tuple(number for number, item in items if item.state in (BEGUN, BEGUN_UNSAFE))
 
     async def left_waiting(self, now: int) -> set[str]:
         return {
             run_id
             for run_id, stored in self._runs.items()
-            if stored.status == "waiting" and not stored.set_aside
+            if stored.last.status == "waiting" and not stored.set_aside
             for item in stored.outbox.values()
             if not item.needs and _can_be_taken(item, now)
         }
@@ -435,23 +440,23 @@ class MemoryOutbox(Store):
     async def next_due(self, scope: Scope = ALL, offers: Sequence[str] = ("",)) -> int | None:
         return min((item.due for _, _, item in self._free(scope, offers) if item.due is not None), default=None)
 
-    async def superseded(self, holder: int) -> list[tuple[str, int]]:
+    async def superseded(self, worker_id: int) -> list[tuple[str, int]]:
         return [
             (run_id, number)
             for run_id, stored in self._runs.items()
             for number, item in stored.outbox.items()
-            if item.holder == holder and item.state == SUPERSEDED
+            if item.worker_id == worker_id and item.state == SUPERSEDED
         ]
 
     # Commands in hand
 
-    def _held(self, run_id: str, number: int, holder: int) -> Item | None:
+    def _held(self, run_id: str, number: int, worker_id: int) -> Item | None:
         stored = self._runs.get(run_id)
         item = stored.outbox.get(number) if stored else None
-        return item if item and item.holder == holder else None
+        return item if item and item.worker_id == worker_id else None
 
-    async def begin(self, run_id: str, number: int, holder: int, attempt: int, repeatable: bool) -> None:
-        item = self._held(run_id, number, holder)
+    async def begin(self, run_id: str, number: int, worker_id: int, attempt: int, repeatable: bool) -> None:
+        item = self._held(run_id, number, worker_id)
         if item is None:
             raise LeaseLost(run_id, number)
         if item.state == SUPERSEDED:
@@ -459,32 +464,32 @@ class MemoryOutbox(Store):
         item.attempt = attempt
         item.state = BEGUN if repeatable else BEGUN_UNSAFE
 
-    async def retry(self, run_id: str, number: int, holder: int, at: int) -> None:
-        item = self._held(run_id, number, holder)
+    async def retry(self, run_id: str, number: int, worker_id: int, at: int) -> None:
+        item = self._held(run_id, number, worker_id)
         if item and item.state != SUPERSEDED:
-            item.due, item.holder, item.state = at, None, NOT_BEGUN
+            item.due, item.worker_id, item.state = at, None, NOT_BEGUN
 
-    async def give_back(self, run_id: str, number: int, holder: int) -> None:
-        item = self._held(run_id, number, holder)
+    async def give_back(self, run_id: str, number: int, worker_id: int) -> None:
+        item = self._held(run_id, number, worker_id)
         if item:
-            item.holder = None
+            item.worker_id = None
 
-    async def await_run(self, run_id: str, number: int, holder: int, awaited: str) -> None:
-        item = self._held(run_id, number, holder)
+    async def await_run(self, run_id: str, number: int, worker_id: int, awaited: str) -> None:
+        item = self._held(run_id, number, worker_id)
         if item:
             item.awaits = awaited
 
-    async def park(self, task: ClaimedCommand, holder: int, now: int) -> None:
-        item = self._held(task.run_id, task.number, holder)
+    async def park(self, task: ClaimedCommand, worker_id: int, now: int) -> None:
+        item = self._held(task.run_id, task.number, worker_id)
         if item:
             again = item.woken != task.woken or (item.state == SUPERSEDED and not task.superseded)
-            item.due, item.holder, item.attempt = now if again else None, None, 0
+            item.due, item.worker_id, item.attempt = now if again else None, None, 0
             item.state = item.state if item.state == SUPERSEDED else NOT_BEGUN
 
 
 def _can_be_taken(item: Item, now: int) -> bool:
     """Whether a worker may take a command, if none that is alive holds it."""
-    if item.state == SUPERSEDED and item.holder is not None:
+    if item.state == SUPERSEDED and item.worker_id is not None:
         return True
     return item.due is not None and item.due <= now
 
@@ -492,7 +497,11 @@ def _can_be_taken(item: Item, now: int) -> bool:
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class MemoryJournal(MemoryOutbox, MemoryLists, Care):
+class MemoryJournal(MemoryOutbox, MemoryLists, Maintenance):
+    @property
+    def path(self) -> Path | None:
+        return None
+
     @property
     def clock(self) -> Clock | None:
         return None
@@ -506,6 +515,21 @@ class MemoryJournal(MemoryOutbox, MemoryLists, Care):
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         self._listeners.append(wake)
         return lambda: self._listeners.remove(wake)
+
+    # JournalIdentity
+
+    async def identity(self) -> JournalIdentity:
+        return self._identity
+
+    async def identify(self, new: JournalIdentity, instead_of: JournalIdentity) -> JournalIdentity:
+        if self._identity == instead_of:
+            self._identity = new
+        return self._identity
+
+    async def place(self, position: int | None = None) -> JournalPlace:
+        at = self._steps if position is None else position
+        steps = (step for stored in self._runs.values() for step in stored.steps if step.position == at)
+        return JournalPlace(at, next((step.digest.hex() for step in steps), ""), self._enrolled)
 
     # Reading
 
@@ -544,8 +568,8 @@ class MemoryJournal(MemoryOutbox, MemoryLists, Care):
         body = self._codec.dump_step([record.event for record in entry.records])
         stored = self._stored(entry)
         if entry.fence:
-            number, holder = entry.fence
-            if number not in stored.outbox or stored.outbox[number].holder != holder:
+            number, worker_id = entry.fence
+            if number not in stored.outbox or stored.outbox[number].worker_id != worker_id:
                 raise LeaseLost(entry.run_id, number)
         self._runs[entry.run_id] = stored
         self._steps += 1
@@ -553,7 +577,7 @@ class MemoryJournal(MemoryOutbox, MemoryLists, Care):
         stored.head = hash_chain.link(stored.head, first.number, first.at, body)
         stored.steps.append(StoredStep(self._steps, first.number, first.at, body, stored.head))
         stored.length, stored.updated = last.number, last.at
-        stored.status, stored.gist, stored.tokens, stored.money = entry.status, entry.gist, entry.tokens, entry.money
+        stored.last = entry
         self._blobs.update(entry.blobs)
         stored.blobs |= entry.blobs.keys() | used_in(entry.records)
         for change in entry.changes:
@@ -584,14 +608,14 @@ class MemoryJournal(MemoryOutbox, MemoryLists, Care):
             self._started += 1
             head = hash_chain.first(run_id, self._step_with(source, at).digest)
             style = self._runs[source].style
-            return StoredRun(self._started, style, first.at, run_id, fork=entry.fork, head=head, length=at)
+            return StoredRun(self._started, style, first.at, run_id, entry, fork=entry.fork, head=head, length=at)
         assert isinstance(first.event, Started)
         self._started += 1
         parent, root = first.event.parent, run_id
         if parent and belongs_to(run_id, parent[0]) and parent[0] in self._runs:
             root = self._runs[parent[0]].root
         head = hash_chain.first(run_id)
-        return StoredRun(self._started, first.event.style, first.at, root, parent=parent, head=head)
+        return StoredRun(self._started, first.event.style, first.at, root, entry, parent=parent, head=head)
 
 
 # A journal for tests and demonstrations. It forgets everything when the process ends.

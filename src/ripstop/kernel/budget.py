@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from .effects import AskAgent, Limits, StartRun, Usage
 from .events import GuardTripped
+from .limits import LIMITS
 from .run import Run, Spent, WorkTime, is_shared
 
 MILLION = 1_000_000
-SHARED_WITH_CHILDREN = frozenset({"calls", "tokens", "money"})
-"""Limits of which a child gets a part; it is set aside until the child has reported."""
+SHARED_WITH_CHILDREN = tuple(limit.name for limit in LIMITS if limit.is_shared)
 SMALLEST_REPLY = 16
 """A reply of fewer tokens is useless, so a call that could only have so few is not made."""
 
@@ -80,8 +80,8 @@ def committed(run: Run[Any]) -> Spent:
     for command in (*(opened.command for opened in run.open.values()), *run.late.values()):
         if type(command) is StartRun and command.limits is not None and not is_shared(run.id, command):
             slice_ = command.limits
-            usage = spent.usage.plus(Usage(slice_.tokens or 0, 0, slice_.money or 0.0))
-            spent = Spent(spent.turns, spent.calls + (slice_.calls or 0), usage)
+            usage = spent.usage.plus(Usage(input_tokens=slice_.tokens or 0, money=slice_.money or 0.0))
+            spent = replace(spent, calls=spent.calls + (slice_.calls or 0), usage=usage)
     return spent
 
 
@@ -90,7 +90,7 @@ def explained(run: Run[Any], verdict: GuardTripped) -> GuardTripped:
     what = verdict.guard.removeprefix("budget.")
     said = []
     if what in SHARED_WITH_CHILDREN:
-        set_aside = _amount(committed(run), what) - _amount(run.spent, what)
+        set_aside = amount(committed(run), what) - amount(run.spent, what)
         if set_aside > 0:
             said.append(f"{set_aside:g} of it is set aside for workflows that have not reported yet.")
     given = getattr(run.started.limits, what, None)
@@ -99,19 +99,25 @@ def explained(run: Run[Any], verdict: GuardTripped) -> GuardTripped:
     return replace(verdict, text=" ".join((verdict.text, *said))) if said else verdict
 
 
-def _amount(spent: Spent, what: str) -> float:
-    if what == "calls":
-        return spent.calls
-    return spent.usage.counted_tokens if what == "tokens" else spent.usage.counted_money
+def amount(spent: Spent, what: str) -> float:
+    """How much was spent of what a limit counts; time at work is not among it."""
+    match what:
+        case "turns":
+            return spent.turns
+        case "calls":
+            return spent.calls
+        case "tokens":
+            return spent.usage.counted_tokens
+        case "money":
+            return spent.usage.counted_money
+    raise KeyError(what)
 
 
 def slice_for_child(run: Run[Any], command: StartRun) -> Limits | GuardTripped:
-    """What a child may spend: what is left, and at most what is asked for. Turns are counted by each run alone."""
+    """What a child may spend: what is left, and at most what is asked for; of what is not shared, what is asked for."""
     limits, spent, asked = run.limits, committed(run), command.limits or Limits(depth=run.limits.depth)
     left: dict[str, float | None] = {
-        "tokens": _left(limits.tokens, spent.usage.counted_tokens),
-        "money": _left(limits.money, spent.usage.counted_money),
-        "calls": _left(limits.calls, spent.calls),
+        **{name: _left(getattr(limits, name), amount(spent, name)) for name in SHARED_WITH_CHILDREN},
         "seconds": None if limits.seconds is None else run.work.left(limits.seconds),
     }
     slice_: dict[str, Any] = {}
@@ -120,9 +126,9 @@ def slice_for_child(run: Run[Any], command: StartRun) -> Limits | GuardTripped:
         if rest is not None and rest <= 0:
             return _nothing_left(run, command, name)
         slice_[name] = wanted if rest is None else rest if wanted is None else min(rest, wanted)
-    return Limits(
+    return replace(
+        asked,
         **slice_,
-        turns=asked.turns,
         depth=min(limits.depth, asked.depth),
         input_price=limits.input_price,
         output_price=limits.output_price,
@@ -131,7 +137,7 @@ def slice_for_child(run: Run[Any], command: StartRun) -> Limits | GuardTripped:
 
 def _nothing_left(run: Run[Any], command: StartRun, what: str) -> GuardTripped:
     limit: float = getattr(run.limits, what)
-    value = limit if what not in SHARED_WITH_CHILDREN else _amount(committed(run), what)
+    value = limit if what not in SHARED_WITH_CHILDREN else amount(committed(run), what)
     text = f"Nothing is left of the limit of {limit:g} {what} for the workflow {command.workflow!r}."
     return GuardTripped(guard=f"budget.{what}", limit=limit, value=value, text=text)
 

@@ -24,31 +24,88 @@ from .errors import UnknownRecord, Unwritable
 from .events import FORMAT, KERNEL_EVENTS, Answered, Event, Heard, Started
 from .text_limits import DEEPEST, is_plain
 
+SHARED = "turn"
+"""What the tags of events begin with that all styles with agents share."""
+
 
 class Codec:
-    """Knows the kernel's events and those that styles add."""
+    """Knows the kernel's events and those that styles add.
 
-    def __init__(self, events: Iterable[type[Event]] = ()) -> None:
-        events = tuple(events)
-        known: Any = functools.reduce(operator.or_, [*KERNEL_EVENTS, *events])
-        self._styles = {str(event.__struct_config__.tag).partition(".")[0] for event in (*KERNEL_EVENTS, *events)}
+    A style that is known by its name only (`lazy`) is loaded when one of its events, or the start of one of its runs,
+    is read; `load` must then call `learn`.
+    """
+
+    def __init__(
+        self,
+        events: Iterable[type[Event]] = (),
+        lazy: tuple[str, ...] = (),
+        load: Callable[[str], object] | None = None,
+    ) -> None:
+        self._lazy, self._load_style = set(lazy), load
         self._encode = msgspec.json.Encoder().encode
+        self.learn(events)
+
+    def learn(self, events: Iterable[type[Event]]) -> None:
+        """Know these events of styles, and no others."""
+        every = (*KERNEL_EVENTS, *events)
+        known: Any = functools.reduce(operator.or_, every)
+        self._tags = {str(event.__struct_config__.tag) for event in every}
+        self._styles = {tag.partition(".")[0] for tag in self._tags} | self._lazy
         self._decode = msgspec.json.Decoder(known).decode
         self._decode_step = msgspec.json.Decoder(list[known]).decode
 
     def dump(self, event: Event) -> bytes:
-        return _dumped(event, [event], self._encode, self._decode)
+        return _dumped(event, [event], self._encode, self._read_event)
 
     def dump_step(self, events: list[Event]) -> bytes:
-        return _dumped(events, events, self._encode, self._decode_step)
+        return _dumped(events, events, self._encode, self._read_step)
 
     def load(self, data: bytes | str) -> Event:
         try:
-            event: Event = self._decode(data)
+            event = self._read_event(data)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise _unknown(data, error) from error
         _check_format(event)
         return event
+
+    def _read_event(self, data: bytes | str) -> Event:
+        decode = self._decode
+        try:
+            event: Event = decode(data)
+        except msgspec.ValidationError:
+            self._load_styles_of(data)
+            if self._decode is decode:  # nothing new is known: it cannot be read
+                raise
+            event = self._decode(data)
+        return event
+
+    def _read_step(self, data: bytes | str) -> list[Event]:
+        decode = self._decode_step
+        try:
+            events: list[Event] = decode(data)
+        except msgspec.ValidationError:
+            self._load_styles_of(data)
+            if self._decode_step is decode:
+                raise
+            events = self._decode_step(data)
+        return events
+
+    def _load_styles_of(self, data: bytes | str) -> None:
+        """Load the styles whose events are in a text and not known yet. Another thread may have done so just now."""
+        if not self._lazy:
+            return
+        tagged = _decode_tagged(data)
+        tags = {one.type for one in (tagged if isinstance(tagged, list) else [tagged])}
+        prefixes = {tag.partition(".")[0] for tag in tags - self._tags}
+        # an event that several styles share does not say which of them it belongs to
+        wanted = set(self._lazy) if SHARED in prefixes else self._lazy & prefixes
+        for style in sorted(wanted):
+            self._load(style)
+
+    def _load(self, style: str) -> None:
+        assert self._load_style is not None
+        self._load_style(style)
+        self._lazy.discard(style)
 
     def foreign_events(self, data: str | bytes) -> int:
         """How many events a step has that cannot be read because one belongs to a style that is not known here.
@@ -65,11 +122,13 @@ class Codec:
     def load_step(self, data: str | bytes) -> list[Event]:
         """The events of a step."""
         try:
-            events: list[Event] = self._decode_step(data)
+            events = self._read_step(data)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise _unknown(data, error) from error
-        if events:
+        if events and type(events[0]) is Started:
             _check_format(events[0])
+            if events[0].style in self._lazy:
+                self._load(events[0].style)  # its other records will be read next
         return events
 
     def load_one(self, data: str | bytes, place: int) -> Event | None:
@@ -87,6 +146,7 @@ class _Tagged(msgspec.Struct):
 
 _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_tags = msgspec.json.Decoder(list[_Tagged]).decode
+_decode_tagged = msgspec.json.Decoder(list[_Tagged] | _Tagged).decode
 
 
 def _dumped(value: Any, events: list[Event], encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> bytes:

@@ -6,7 +6,7 @@
   of its descendants.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from .effects import (
 )
 from .events import GuardTripped
 from .run import DOUBT, Run, is_shared
+from .shown_calls import can_be_shown, digest_of_arguments, size_of_arguments
 
 HAPPENED, AGAIN, GIVE_UP = "happened", "again", "give up"
 """What a person may say about an effect in doubt."""
@@ -39,9 +40,25 @@ MOST_CUT_OFF = 20
 """Calls that were cut off and that a run remembers; the newest."""
 
 
-def question_about_doubt(to: int, evidence: str) -> AskPerson:
+def question_about_doubt(
+    to: int,
+    evidence: str,
+    arguments: Mapping[str, Any] | None = None,
+    more_choices: Mapping[str, str] | None = None,
+) -> AskPerson:
+    """Args:
+    arguments: Of a call of a tool. If they are too long to be shown, it cannot be made again.
+    """
     question = f"Did this call take effect? {evidence} Repeating it may not be safe."
-    return AskPerson(question=question, purpose=DOUBT, about=(to,), choices=DOUBT_CHOICES)
+    choices = {**DOUBT_CHOICES, **(more_choices or {})}
+    asked = AskPerson(question=question, purpose=DOUBT, about=(to,), choices=choices)
+    if arguments is None:
+        return asked
+    if can_be_shown(arguments):
+        return replace(asked, arguments=dict(arguments), shown=digest_of_arguments(arguments))
+    size = f"Its arguments have {size_of_arguments(arguments):,} bytes, too many to be shown, so it cannot be repeated."
+    choices = {choice: label for choice, label in DOUBT_CHOICES.items() if choice != AGAIN}
+    return replace(asked, question=f"{question} {size}", choices=choices)
 
 
 def testimony(command: Command, words: str) -> Answer:
@@ -64,7 +81,7 @@ def cut_off_by(run: Run[Any], to: int, answer: Answer) -> tuple[CutOff, ...]:
     if type(answer) is RunFinished:
         return answer.uncertain
     if type(answer) is Failed and answer.uncertain:
-        return (CutOff(number=to, what=_what(run.late.get(to))),)
+        return (CutOff(number=to, what=what_of(run.late.get(to))),)
     return ()
 
 
@@ -72,7 +89,7 @@ def given_up(run: Run[Any], numbers: Iterable[int]) -> tuple[CutOff, ...]:
     """The calls among the commands in doubt: they are not needed any more, so nobody says what became of them."""
     commands = {number: run.open[number].command for number in numbers if number in run.open}
     calls = {number: command for number, command in commands.items() if type(command) in (AskAgent, CallTool)}
-    return tuple(CutOff(number=number, what=_what(command)) for number, command in calls.items())
+    return tuple(CutOff(number=number, what=what_of(command)) for number, command in calls.items())
 
 
 def cut_off_in(child: Run[Any]) -> tuple[CutOff, ...]:
@@ -87,12 +104,12 @@ def verdict_on_cut_off(run_id: str, calls: tuple[CutOff, ...]) -> GuardTripped:
         guard=IN_DOUBT,
         limit=0,
         value=len(calls),
-        text=f"{said_of_cut_off(run_id, calls)} If the run continues, it may be made again.",
+        text=f"{describe_cut_off_calls(run_id, calls)} If the run continues, it may be made again.",
         evidence=tuple(call.number for call in calls if not call.run),
     )
 
 
-def said_of_cut_off(run_id: str, calls: Iterable[CutOff]) -> str:
+def describe_cut_off_calls(run_id: str, calls: Iterable[CutOff]) -> str:
     named = [f"{call.what} ({call.run or run_id}/{call.number})".lstrip() for call in calls]
     if len(named) == 1:
         return f"A call was cut off at work and may have taken effect: {named[0]}."
@@ -104,7 +121,8 @@ def is_stopping_children(run: Run[Any]) -> bool:
     return any(type(command) is StartRun and not is_shared(run.id, command) for command in run.late.values())
 
 
-def _what(command: Command | None) -> str:
+def what_of(command: Command | None) -> str:
+    """The tool or the agent that is called; empty for other commands."""
     if type(command) is CallTool:
         return command.tool
     return command.agent if type(command) is AskAgent else ""

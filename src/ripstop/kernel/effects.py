@@ -96,7 +96,10 @@ class Usage(Effect, frozen=True):
 
 
 class Limits(Effect, frozen=True):
-    """What a run may spend. `None`: not limited. Checked before the call that would exceed it."""
+    """What a run may spend. `None`: not limited. Checked before the call that would exceed it.
+
+    What each of them means to people is in `limits.LIMITS`; depth and prices have no row there.
+    """
 
     tokens: int | None = None
     money: float | None = None
@@ -162,6 +165,8 @@ class AskAgent(Effect, tag="ask_agent", frozen=True):
 
 
 class AgentReplied(Effect, tag="agent_replied", frozen=True):
+    """What a model said: its words, the tools it calls, and what that cost."""
+
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
@@ -189,6 +194,8 @@ class CallTool(Effect, tag="call_tool", frozen=True):
 
 
 class ToolReturned(Effect, tag="tool_returned", frozen=True):
+    """What a tool returned, as JSON can hold it."""
+
     value: Any = None
 
 
@@ -210,7 +217,7 @@ class AskPerson(Effect, tag="ask_person", frozen=True):
 
     question: str
     purpose: str = ""
-    """Who gets the answer: a word of the style, or the kernel's own (`run.GUARD`, `run.DOUBT`)."""
+    """Who gets the answer: a word of the style, or the kernel's own (`run.GUARD`, `run.DOUBT`, `run.RESTORED`)."""
     title: str = ""
     """What it is about, in a few words: a file, a session."""
     to: str = ""
@@ -229,9 +236,15 @@ class AskPerson(Effect, tag="ask_person", frozen=True):
     """The choice that brings an edited document with it."""
     fields: dict[str, Field] = {}
     """What else can be said, in a structured way."""
+    arguments: dict[str, Any] | None = None
+    """Of the tool call that the answer allows, whole; `None`: it allows none, or they are too long to be shown."""
+    shown: str = ""
+    """SHA-256 of those arguments (`shown_calls`): a call with others is not what the person agreed to."""
 
 
 class PersonAnswered(Effect, tag="person_answered", frozen=True):
+    """What a person chose, wrote and filled in."""
+
     choice: str = ""
     text: str = ""
     document: str | None = None
@@ -255,7 +268,7 @@ class SetTimer(Effect, tag="set_timer", frozen=True):
 
 
 class TimerFired(Effect, tag="timer_fired", frozen=True):
-    pass
+    """The time has come."""
 
 
 # Messages
@@ -278,7 +291,7 @@ class Say(Effect, tag="say", frozen=True):
 
 
 class Said(Effect, tag="said", frozen=True):
-    pass
+    """The message was delivered."""
 
 
 # Another run

@@ -64,6 +64,8 @@ class RunSettings(Effect, frozen=True):
 
 
 class Started(Fact, tag="started", frozen=True):
+    """A run began: its style, its definition and what it was given."""
+
     style: str
     definition: str
     """Hash of the definition's content; the content is kept once per journal."""
@@ -132,11 +134,15 @@ class ChildSpoke(Fact, tag="child_spoke", frozen=True):
 
 
 class CancelRequested(Fact, tag="cancel_requested", frozen=True):
+    """Somebody wants the run to end at once."""
+
     by: str = ""
     because: str = ""
 
 
 class ResumeRequested(Fact, tag="resume_requested", frozen=True):
+    """Somebody wants the run to continue, perhaps with limits raised."""
+
     raises: dict[str, float] = {}
     """By how much which limit is raised."""
     by: str = ""
@@ -153,6 +159,8 @@ class SettingsChanged(Fact, tag="settings_changed", frozen=True):
 
 
 class Answered(Fact, tag="answered", frozen=True):
+    """The answer to a command has come."""
+
     to: int
     answer: Answer
     attempt: int = 1
@@ -176,6 +184,40 @@ class Doubted(Fact, tag="doubted", frozen=True):
     is_trouble: ClassVar[bool] = True
     to: int
     evidence: str
+
+
+class CallRefused(Fact, tag="call_refused", frozen=True):
+    """The other side did not perform a call. It had no effect, or one that repeating it does not change."""
+
+    is_trouble: ClassVar[bool] = True
+    to: int
+    reason: str
+    by: str = ""
+    """The provider that refused it."""
+    attempt: int = 1
+    again: int = 0
+    """When it is tried again, in microseconds; 0: not before somebody says so."""
+    pauses: bool = False
+    """The patience with this provider is used up: the run is paused until the call succeeds."""
+    usage: Usage = Usage()
+    """What it cost all the same."""
+
+
+class RetryRequested(Fact, tag="retry_requested", frozen=True):
+    """Somebody wants the calls that were refused made again now."""
+
+    by: str = ""
+
+
+class Restored(Fact, tag="restored", frozen=True):
+    """The journal was put back from a copy: what the run did after the copy was made is not on record."""
+
+    is_trouble: ClassVar[bool] = True
+    copy: str
+    """Which copy; the same one is told once."""
+    evidence: str
+    begun: tuple[int, ...] = ()
+    """Commands that a worker had begun then and not answered."""
 
 
 # Decisions
@@ -212,7 +254,15 @@ class DoubtResolved(Event, tag="doubt_resolved", frozen=True):
 
 
 class Repeated(Event, tag="repeated", frozen=True):
-    """A command in doubt is to be performed again, because a person said so."""
+    """A command in doubt, or one that was refused, is to be performed again, because a person said so."""
+
+    number: int
+    goes_on: bool = False
+    """Nothing after it has happened either: a run of a restored journal has come to where it was."""
+
+
+class Reopened(Event, tag="reopened", frozen=True):
+    """A run that a refused call had ended continues with this call, as if it had not been answered."""
 
     number: int
 
@@ -285,11 +335,15 @@ KERNEL_EVENTS: tuple[type[Event], ...] = (
     SettingsChanged,
     Answered,
     Doubted,
+    CallRefused,
+    RetryRequested,
+    Restored,
     Asked,
     Withdrawn,
     TurnRestarted,
     DoubtResolved,
     Repeated,
+    Reopened,
     Resumed,
     GuardTripped,
     Warned,

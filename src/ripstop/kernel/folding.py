@@ -28,6 +28,7 @@ from .errors import RunNotFound
 from .events import (
     Answered,
     Asked,
+    CallRefused,
     CancelRequested,
     ChildSpoke,
     Doubted,
@@ -39,7 +40,9 @@ from .events import (
     Heard,
     Record,
     Redefined,
+    Reopened,
     Repeated,
+    Restored,
     Resumed,
     ResumeRequested,
     SettingsChanged,
@@ -49,12 +52,19 @@ from .events import (
     Withdrawn,
 )
 from .progress import follow
+from .restoring import CONTINUE, is_held
+from .restoring import after_answer as after_copy_answered
 from .resuming import raised
 from .run import (
     DOUBT,
     GUARD,
+    OUTAGE,
+    RESTORED,
     Contents,
+    FailedCall,
+    HeldRun,
     Open,
+    Refusals,
     Run,
     Spent,
     WorkTime,
@@ -112,9 +122,10 @@ def apply(style: Folding[S], contents: Contents, run_id: str, run: Run[S] | None
         if type(command) is not AskAgent:
             return _asked(run, number, command, state, record.at)
         spent, opened = run.spent, run.open.copy()  # by far the most frequent
-        spent = Spent(spent.turns + (command.continues is None), spent.calls + 1, spent.usage)
+        spent = replace(spent, turns=spent.turns + (command.continues is None), calls=spent.calls + 1)
         opened[number] = Open(command, state, record.at, spent.calls)
-        work = run.work if run.limits.seconds is None else after_asking(run.work, number, command, record.at)
+        timed = run.limits.seconds is not None and not is_held(run)
+        work = after_asking(run.work, number, command, record.at) if timed else run.work
         return replace(run, state=state, length=number, open=opened, spent=spent, work=work)
     if type(event) is Answered:
         return _answered(style, contents, run, event, record)
@@ -156,35 +167,40 @@ def _asked(run: Run[S], number: int, command: Command, state: S, at: int) -> Run
             run = replace(run, doubts={**run.doubts, number: command.about[0]})
         elif command.purpose == GUARD:
             run = replace(run, asks_about_verdict=number)
+        elif command.purpose == OUTAGE:
+            run = _with_refusals(run, command.about[0], question=number)
+        elif command.purpose == RESTORED and run.held:
+            run = replace(run, held=replace(run.held, question=number))
     elif type(command) is Say and is_transcript(run, command):
         return replace(run, state=state, length=number)  # it is sent, because it can be read
     opened = run.open.copy()
     opened[number] = Open(command, state, at, run.spent.calls)
-    work = run.work if run.limits.seconds is None else after_asking(run.work, number, command, at)
+    timed = run.limits.seconds is not None and not is_held(run)
+    work = after_asking(run.work, number, command, at) if timed else run.work
     return replace(run, state=state, length=number, open=opened, work=work)
 
 
 def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answered, record: Record) -> Run[S]:
     number, answer, spent = record.number, event.answer, run.spent
     if event.retries:
-        spent = Spent(spent.turns, spent.calls, spent.usage.plus(event.retried))
+        spent = replace(spent, usage=spent.usage.plus(event.retried))
     if type(answer) is AgentReplied:
-        spent = Spent(spent.turns, spent.calls, spent.usage.plus(answer.usage))
+        spent = replace(spent, usage=spent.usage.plus(answer.usage))
         if (found := gaps(run.limits, answer)) and event.to not in run.late:  # a late answer cannot say so
             run = replace(run, gaps=run.gaps.union(found))
     elif type(answer) is RunFinished:
         run = replace(run, descendants=run.descendants + max(1, answer.runs))
         run = _with_cut_off(run, answer.uncertain)
-        spent = Spent(spent.turns, spent.calls + max(0, answer.calls), spent.usage.plus(answer.usage))
+        spent = replace(spent, calls=spent.calls + max(0, answer.calls), usage=spent.usage.plus(answer.usage))
     elif type(answer) is Failed:
-        spent = Spent(spent.turns, spent.calls, spent.usage.plus(answer.usage))
+        spent = replace(spent, usage=spent.usage.plus(answer.usage))
     if event.to in run.late:
-        if type(answer) is Failed and answer.uncertain:
-            run = _with_cut_off(run, cut_off_by(run, event.to, answer))
-        return replace(run, length=number, late=_without(run.late, event.to), spent=spent)
+        return _answered_late(run, event, number, spent)
     opened = _without(run.open, event.to)
     if run.ended:  # a message that was delivered after the end
         return replace(run, length=number, open=opened, spent=spent)
+    if run.refused or run.failed_call or type(answer) is Failed:
+        run = _after_refusals(run, event)
     if type(answer) is RunFinished and answer.result:
         state = style.joined(run.state, number, event, contents.results[answer.result])
     else:
@@ -192,31 +208,51 @@ def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answere
     work = run.work if run.limits.seconds is None else _work_after(run, event, opened, record.at)
     if event.to in run.doubts:
         run = replace(run, doubts=_without(run.doubts, event.to))
+    if run.held and event.to == run.held.question:
+        held = after_copy_answered(run.held, answer)
+        run, work = replace(run, held=held), _work_again(run, opened, record.at)
     return replace(run, state=state, length=number, open=opened, spent=spent, work=work)
+
+
+def _answered_late(run: Run[S], event: Answered, number: int, spent: Spent) -> Run[S]:
+    if type(event.answer) is Failed and event.answer.uncertain:
+        run = _with_cut_off(run, cut_off_by(run, event.to, event.answer))
+    return replace(run, length=number, late=_without(run.late, event.to), spent=spent)
+
+
+def _work_again(run: Run[S], still_open: dict[int, Open], at: int) -> WorkTime:
+    """A run that was held goes on: time counts again if something is at work."""
+    if run.limits.seconds is None:
+        return run.work
+    return after_closing(WorkTime(run.work.counted, at, run.work.deadline), still_open, _not_at_work(run))
 
 
 def _work_after(run: Run[S], event: Answered, still_open: dict[int, Open], at: int) -> WorkTime:
     answered = run.open.get(event.to)
-    work, in_doubt = run.work, run.doubts.values()
+    work, in_doubt = run.work, _not_at_work(run)
     if answered:
         work = after_answer(work, event.to, answered.command, event.to in in_doubt, event.began, at)
     return after_closing(work, still_open, in_doubt)
 
 
 def _doubt_resolved(style: Folding[S], run: Run[S], event: DoubtResolved, number: int) -> Run[S]:
-    state = style.evolve(run.state, number, Answered(to=event.to, answer=event.answer))
+    resolved = Answered(to=event.to, answer=event.answer)
+    state = style.evolve(run.state, number, resolved)
+    run = _after_refusals(run, resolved)
     opened, doubts = _without(run.open, event.to), _no_doubt_about(run.doubts, event.to)
-    work = after_closing(run.work, opened, doubts.values())
-    return replace(run, state=state, length=number, open=opened, doubts=doubts, work=work)
+    run = replace(run, state=state, length=number, open=opened, doubts=doubts)
+    return replace(run, work=after_closing(run.work, opened, _not_at_work(run)))
 
 
 def _apply_rare(run: Run[S], record: Record) -> Run[S]:
     """What a run has in common with few others: `run` has the state and the length already."""
     event = record.event
+    if run.failed_call and event.is_fact and not run.ended:
+        run = replace(run, failed_call=None)  # the run went on in spite of it
     if type(event) is Withdrawn:
-        return _withdrawn(run, event)
+        return _withdrawn(run, event, record.at)
     if type(event) is TurnRestarted:
-        return replace(run, spent=Spent(run.spent.turns - 1, run.spent.calls, run.spent.usage))
+        return replace(run, spent=replace(run.spent, turns=run.spent.turns - 1))
     if type(event) is Ended:
         # it can no longer be asked what became of a message in doubt
         doubted = run.doubts.values()
@@ -224,23 +260,39 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
         run = _with_cut_off(run, given_up(run, doubted))
         late = _with_late(run.late, {number: opened.command for number, opened in run.open.items()})
         work = WorkTime(run.work.counted)
-        return replace(run, open=unsent, late=late, doubts={}, ended=event, work=work, resuming=False)
+        held = run.held and replace(run.held, question=0)
+        run = replace(run, open=unsent, late=late, doubts={}, refused=(), held=held)
+        return replace(run, ended=event, work=work, resuming=False)
     if type(event) is GuardTripped:
         return replace(run, verdict=event, uncertain=() if event.guard == IN_DOUBT else run.uncertain)
     if type(event) is Resumed:
         return _resumed(replace(run, began=record.at, resumed=record.number), event)
+    if type(event) is Heard:
+        return _with_message(run, heard_id(event), record.number) if event.id else run
+    if type(event) is ChildSpoke:
+        return _with_message(run, spoken_id(event), record.number)
+    if type(event) is Restored:  # the question about it comes next, so time stops here
+        held = HeldRun(event.copy, record.number, event.begun)
+        return replace(run, held=held, work=after_closing(run.work, run.open, run.open))
+    return _steered(_with_troubled_call(run, event, record.at), event)
+
+
+def _with_troubled_call(run: Run[S], event: Event, at: int) -> Run[S]:
+    """A call is in doubt, was refused, or is made again."""
     if type(event) is Repeated:
-        doubts, work = _no_doubt_about(run.doubts, event.number), run.work
-        if run.limits.seconds is not None and event.number in run.open:
-            work = after_asking(work, event.number, run.open[event.number].command, record.at)
-        return replace(run, doubts=doubts, work=after_closing(work, run.open, doubts.values()))
+        held = run.held and replace(
+            run.held, again=(*run.held.again, event.number), said=CONTINUE if event.goes_on else run.held.said
+        )
+        run = replace(run, doubts=_no_doubt_about(run.doubts, event.number), held=held)
+        run = _with_refusals(run, event.number, since=at, tries=0, again=at, pauses=0)
+        return _at_work_again(run, event.number, at)
     if type(event) is Doubted:  # the question about it comes next, so time stops here
         return replace(run, work=after_closing(run.work, run.open, (*run.doubts.values(), event.to)))
-    if type(event) is Heard:
-        return _with_message(run, heard_id(event)) if event.id else run
-    if type(event) is ChildSpoke:
-        return _with_message(run, spoken_id(event))
-    return _steered(run, event)
+    if type(event) is CallRefused:
+        return _refused(run, event, at)
+    if type(event) is Reopened:
+        return _reopened(run, event.number, at)
+    return run
 
 
 def _steered(run: Run[S], event: Event) -> Run[S]:
@@ -253,7 +305,7 @@ def _steered(run: Run[S], event: Event) -> Run[S]:
     return run
 
 
-def _withdrawn(run: Run[S], event: Withdrawn) -> Run[S]:
+def _withdrawn(run: Run[S], event: Withdrawn, at: int) -> Run[S]:
     was = run.open.get(event.number)
     if was is not None and type(was.command) is SetTimer and run.work == WorkTime(run.work.counted):
         return replace(run, open=_without(run.open, event.number))  # with every message, a session's timers go
@@ -261,13 +313,85 @@ def _withdrawn(run: Run[S], event: Withdrawn) -> Run[S]:
     if run.doubts and not event.unmade and event.number in run.doubts.values():
         run = _with_cut_off(run, given_up(run, (event.number,)))
     uncounted = event.unmade and was is not None and type(was.command) is AskAgent
-    spent = Spent(run.spent.turns, run.spent.calls - uncounted, run.spent.usage)
+    spent = replace(run.spent, calls=run.spent.calls - uncounted)
     opened = _without(run.open, event.number)
     doubts = _no_doubt_about(_without(run.doubts, event.number), event.number) if run.doubts else run.doubts
-    work = after_closing(run.work, opened, doubts.values())
-    run = replace(run, open=opened, late=late, spent=spent, doubts=doubts, work=work)
+    if run.refused:
+        run = _without_refusals(run, event.number)
+    run = replace(run, open=opened, late=late, spent=spent, doubts=doubts)
+    run = replace(run, work=after_closing(run.work, opened, _not_at_work(run)))
+    if run.held and event.number == run.held.question:
+        run = replace(run, held=after_copy_answered(run.held, None), work=_work_again(run, opened, at))
     asked = event.number == run.asks_about_verdict
     return replace(run, verdict=None, asks_about_verdict=0) if asked else run
+
+
+# Calls that were refused
+
+
+def _refused(run: Run[S], event: CallRefused, at: int) -> Run[S]:
+    before = next((one for one in run.refused if one.to == event.to), None)
+    known = before or Refusals(event.to, 0, at, 0, "")
+    pauses = known.pauses + 1 if event.pauses else known.pauses
+    now = Refusals(
+        event.to,
+        known.count + 1,
+        known.since if known.tries else at,
+        known.tries + 1,
+        event.reason,
+        event.by,
+        event.again,
+        pauses,
+        known.question,
+    )
+    others = tuple(one for one in run.refused if one.to != event.to)
+    spent = replace(run.spent, usage=run.spent.usage.plus(event.usage))
+    run = replace(run, refused=(*others, now), spent=spent)
+    return replace(run, work=after_closing(run.work, run.open, _not_at_work(run)))
+
+
+def _not_at_work(run: Run[S]) -> tuple[int, ...]:
+    """Open calls that nothing is done about: in doubt, or paused. Their time does not count."""
+    if not run.refused:
+        return tuple(run.doubts.values())
+    return (*run.doubts.values(), *(one.to for one in run.refused if one.paused))
+
+
+def _at_work_again(run: Run[S], number: int, at: int) -> Run[S]:
+    work = run.work
+    if run.limits.seconds is not None and number in run.open:
+        work = after_asking(work, number, run.open[number].command, at)
+    return replace(run, work=after_closing(work, run.open, _not_at_work(run)))
+
+
+def _with_refusals(run: Run[S], number: int, **changes: int) -> Run[S]:
+    if not run.refused:
+        return run
+    return replace(run, refused=tuple(replace(one, **changes) if one.to == number else one for one in run.refused))
+
+
+def _without_refusals(run: Run[S], number: int) -> Run[S]:
+    """The call, or the question about it, is closed."""
+    others = (one for one in run.refused if one.to != number)
+    return replace(run, refused=tuple(replace(one, question=0) if one.question == number else one for one in others))
+
+
+def _after_refusals(run: Run[S], event: Answered) -> Run[S]:
+    """What an answer leaves of it. A call that could not be made is remembered in case the run ends with it."""
+    opened, answer, failed = run.open.get(event.to), event.answer, None
+    if type(answer) is Failed and opened and type(opened.command) is AskAgent:
+        again = replace(opened, attempts=event.attempt)
+        failed = FailedCall(event.to, again, run.state)
+    return replace(_without_refusals(run, event.to), failed_call=failed)
+
+
+def _reopened(run: Run[S], number: int, at: int) -> Run[S]:
+    failed = run.failed_call
+    if failed is None or failed.number != number:
+        return run  # a crafted journal
+    opened = {**run.open, number: failed.opened}
+    run = replace(run, state=failed.state, open=opened, ended=None, failed_call=None, resumed=run.length)
+    return _at_work_again(run, number, at)
 
 
 def _with_late(late: dict[int, Command], gone: dict[int, Command]) -> dict[int, Command]:
@@ -339,13 +463,24 @@ def _resumed(run: Run[S], event: Resumed) -> Run[S]:
     )
 
 
-def _with_message(run: Run[S], message: str) -> Run[S]:
-    return replace(run, known_messages=(*run.known_messages[1 - KNOWN_MESSAGES :], message))
+def _with_message(run: Run[S], message: str, number: int) -> Run[S]:
+    known, records = run.known_messages[1 - KNOWN_MESSAGES :], run.message_records[1 - KNOWN_MESSAGES :]
+    return replace(run, known_messages=(*known, message), message_records=(*records, number))
+
+
+def heard_at(run: Run[Any], id: str) -> int:
+    """The record of the message with a sender's id; 0 if it is not among those that the run remembers."""
+    known = dict(zip(run.known_messages, run.message_records, strict=True))
+    return known.get(_heard(id), 0)
 
 
 def heard_id(heard: Heard) -> str:
     """What a run remembers a message by. Senders choose ids, so they must not look like those of descendants."""
-    return f"heard {heard.id}"
+    return _heard(heard.id)
+
+
+def _heard(id: str) -> str:
+    return f"heard {id}"
 
 
 def spoken_id(spoke: ChildSpoke) -> str:

@@ -8,14 +8,28 @@ from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .effects import AskAgent, AskPerson, CallTool, Command, Say, SetTimer, StartRun
-from .events import Answered, Asked, Doubted, DoubtResolved, Ended, Forked, Record, Repeated, Withdrawn
-from .run import DOUBT, GUARD, WAITS_FOR, Run, is_transcript
+from .events import (
+    Answered,
+    Asked,
+    CallRefused,
+    Doubted,
+    DoubtResolved,
+    Ended,
+    Forked,
+    Record,
+    Reopened,
+    Repeated,
+    Withdrawn,
+)
+from .restoring import is_held
+from .run import OWN_PURPOSES, WAITS_FOR, Run, is_transcript
 
 AT_ONCE = frozenset({"worker", "run"})
 """What waits for these can be done by a worker at once."""
-RARE = frozenset({Withdrawn, Ended, Doubted, Repeated})
+RARE = frozenset({Withdrawn, Ended, Doubted, CallRefused, Repeated, Reopened})
 """Events that change rows in few steps. Every step has events that change none, so these are looked up together."""
 NEVER = 2**63 - 1
 """Microseconds. The latest time that every store can hold; a timer beyond it never fires."""
@@ -55,7 +69,7 @@ class Superseded(Struct, frozen=True, gc=False):
 
 
 class Held(Struct, frozen=True, gc=False):
-    """It stays open, but no worker may take it: it is in doubt."""
+    """It stays open, but no worker may take it before a person has spoken: it is in doubt, or it was refused."""
 
     number: int
 
@@ -68,7 +82,7 @@ class Released(Struct, frozen=True, gc=False):
 
 
 class Finished(Struct, frozen=True, gc=False):
-    """The run has ended with all its children: every row that awaits it is due."""
+    """The run has ended with all its children, or a guard has it wait for a person: every row that awaits it is due."""
 
     run: str
     at: int
@@ -102,7 +116,31 @@ def plan(before: Run[Any] | None, after: Run[Any], records: Iterable[Record]) ->
             _plan_rare(before, after, found, record)
     if after.ended is not None or after.late or (before and before.late):
         _finish(before, after, found, record.at)
+    elif after.asks_about_verdict and not (before and before.asks_about_verdict == after.asks_about_verdict):
+        found.append(Finished(after.id, record.at))  # those that share it need not wait for a person
+    if after.held is not None:
+        found = _hold(before, after, found, record.at)
     return found
+
+
+def _hold(before: Run[Any] | None, after: Run[Any], found: list[Change], at: int) -> list[Change]:
+    """Whether a run is held, no worker takes anything of it; what waits for a person is not affected."""
+    was, kept = before is not None and is_held(before), before.open if before else {}
+    mine = [number for number in kept if number in after.open and type(kept[number].command) is not AskPerson]
+    if is_held(after):
+        still = [_not_due(change) for change in found if type(change) is not Released]
+        opened = [change.number for change in still if type(change) is Opened and change.waits != "person"]
+        return [*still, *(Held(number) for number in (*(() if was else mine), *opened))]
+    if was and not after.ended:
+        free = [number for number in mine if number not in after.doubts.values()]
+        rows = (_opened(after, Record(n, kept[n].at, Asked(command=kept[n].command)), kept[n].command) for n in free)
+        return [*found, *(Released(row.number, max(row.due, at)) for row in rows if row and row.due is not None)]
+    return found
+
+
+def _not_due(change: Change) -> Change:
+    is_for_workers = type(change) is Opened and change.waits != "person"
+    return replace(change, due=None) if is_for_workers else change
 
 
 def _finish(before: Run[Any] | None, after: Run[Any], found: list[Change], at: int) -> None:
@@ -120,8 +158,12 @@ def _plan_rare(before: Run[Any] | None, after: Run[Any], found: list[Change], re
         _release_next_message(before, after, event.number, record.at, found)
     elif type(event) is Doubted:
         found.append(Held(event.to))
+    elif type(event) is CallRefused:
+        found.append(Released(event.to, event.again) if event.again else Held(event.to))
     elif type(event) is Repeated:
         found.append(Released(event.number, record.at))
+    elif type(event) is Reopened and (opened := after.open.get(event.number)):
+        found.append(Opened(event.number, opened.command, record.at, "worker", needs_of(opened.command)))
 
 
 def inherited(fork: Run[Any], shared: int) -> list[Change]:
@@ -137,6 +179,9 @@ def inherited(fork: Run[Any], shared: int) -> list[Change]:
         if change:
             found.append(change)
     found.extend(Held(number) for number in fork.doubts.values() if number in fork.open and number <= shared)
+    if is_held(fork):
+        rows = [change.number for change in found if type(change) is Opened and change.waits != "person"]
+        found.extend(Held(number) for number in rows)
     for number, command in fork.late.items():
         if number <= shared and type(command) is StartRun:
             found.append(Opened(number, command, fork.began, "run", awaits=child_id(fork.id, number, command)))
@@ -173,8 +218,12 @@ def child_id(run_id: str, number: int, command: StartRun) -> str:
 
 
 def surfaces(run: Run[Any], ask: AskPerson) -> bool:
-    """Whether a question appears in an ancestor: one of the style's own that is meant for anyone."""
-    return run.started.surface is not None and not ask.to and ask.purpose not in (GUARD, DOUBT)
+    """Whether a question appears in an ancestor: one of the style's own that is meant for anyone.
+
+    One that allows a call does not: where it would appear, only its words are shown.
+    """
+    is_own = not ask.to and ask.purpose not in OWN_PURPOSES and ask.arguments is None
+    return run.started.surface is not None and is_own
 
 
 def _next_message(run: Run[Any], channel: str) -> int:

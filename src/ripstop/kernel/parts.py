@@ -10,6 +10,8 @@ from msgspec import Struct
 
 
 class Stage(Struct, frozen=True):
+    """One stage of a rail."""
+
     name: str
     state: Literal["done", "now", "next", "skipped", "failed"] = "next"
     note: str = ""
@@ -23,6 +25,8 @@ class Rail(Struct, frozen=True, tag="rail"):
 
 
 class Task(Struct, frozen=True):
+    """One task of a plan."""
+
     id: str
     title: str
     state: Literal["open", "doing", "done", "failed"] = "open"
@@ -31,11 +35,15 @@ class Task(Struct, frozen=True):
 
 
 class Tasks(Struct, frozen=True, tag="tasks"):
+    """A plan as a list of tasks."""
+
     tasks: tuple[Task, ...]
     title: str = ""
 
 
 class LedgerEntry(Struct, frozen=True):
+    """One line of a ledger."""
+
     number: int
     """The record that it is about."""
     by: str
@@ -62,11 +70,15 @@ class Claim(Struct, frozen=True):
 
 
 class Claims(Struct, frozen=True, tag="claims"):
+    """What was claimed and what was shown, side by side."""
+
     claims: tuple[Claim, ...]
     title: str = ""
 
 
 class Line(Struct, frozen=True):
+    """Something that one side of a conversation said."""
+
     number: int
     by: str
     text: str
@@ -77,6 +89,8 @@ class Line(Struct, frozen=True):
 
 
 class Talk(Struct, frozen=True, tag="talk"):
+    """A conversation."""
+
     lines: tuple[Line, ...]
     title: str = ""
     user: str = ""
@@ -101,12 +115,16 @@ class Facts(Struct, frozen=True, tag="facts"):
 
 
 class Timer(Struct, frozen=True):
+    """A timer that is set."""
+
     name: str
     due: int
     """Microseconds."""
 
 
 class Timers(Struct, frozen=True, tag="timers"):
+    """The timers that are set."""
+
     timers: tuple[Timer, ...]
     title: str = ""
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from .effects import Guards
 from .events import GuardTripped, TurnResult
 
-LONGEST_CIRCLE = 7
+LONGEST_CYCLE = 7
 TERMINATE = "terminate"
 TALK = "If the turns are meant to be talk only, such as a debate, set `patience: 0`."
 """What to do about turns that change nothing and are meant to."""
@@ -60,7 +60,7 @@ def follow(trail: tuple[TurnDigest, ...], number: int, result: TurnResult, guard
         return trail  # no agent took the turn
     turn = TurnDigest(result.agent, result.digest, number, result.courteous, result.end_marker)
     # without patience for circles too: courtesies are compared with what their agents did before them
-    longest = LONGEST_CIRCLE * _rounds(guards) + 2
+    longest = LONGEST_CYCLE * _rounds(guards) + 2
     return trail[1 - longest :] + (turn,)  # noqa: RUF005  (unpacking copies a whole trail once more, every turn)
 
 
@@ -81,9 +81,9 @@ def review(trail: Sequence[TurnDigest], guards: Guards) -> GuardTripped | None:
     if verdict:
         return verdict
     done = last.digest
-    for turn in trail[-1 - LONGEST_CIRCLE : -1]:
+    for turn in trail[-1 - LONGEST_CYCLE : -1]:
         if turn.digest == done:
-            return _circle(trail, guards)
+            return _cycle(trail, guards)
     return None  # by far the most frequent: none of the last turns did the same
 
 
@@ -116,11 +116,11 @@ def _changed_something(trail: Sequence[TurnDigest], place: int) -> bool:
     return turn.digest not in (NOTHING, before.digest if before else NOTHING)
 
 
-def _circle(trail: Sequence[TurnDigest], guards: Guards) -> GuardTripped | None:
+def _cycle(trail: Sequence[TurnDigest], guards: Guards) -> GuardTripped | None:
     if not guards.patience:
         return None
     done, length = trail[-1].digest, len(trail)
-    for period in range(1, min(LONGEST_CIRCLE, length - 1) + 1):
+    for period in range(1, min(LONGEST_CYCLE, length - 1) + 1):
         if trail[-1 - period].digest != done:
             continue
         turns = period * _rounds(guards)

@@ -11,10 +11,10 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from .desk_kinds import DOUBTED, GUARDED, HANDOFF, QUESTION, REVIEWED
+from .desk_kinds import DOUBTED, GUARDED, HANDOFF, PAUSED, QUESTION, REVIEWED
 from .effects import AskPerson, Field, PersonAnswered
 from .errors import UsageError
-from .run import DOUBT, GUARD
+from .run import DOUBT, GUARD, OUTAGE
 from .text_limits import shown, whole_characters
 
 # Names of people and agents, wherever one enters: who does something, and who is to do it.
@@ -49,9 +49,9 @@ def checked_name(name: str) -> str:
 
 MAX_TEXT = 1_000_000
 """Characters of an answer, or of an edited document."""
-MOST = 2**53
+MAX_WHOLE_NUMBER = 2**53
 """Beyond it, not every whole number is one for every reader of JSON."""
-_BY_PURPOSE = {GUARD: GUARDED, DOUBT: DOUBTED, HANDOFF: HANDOFF}
+_BY_PURPOSE = {GUARD: GUARDED, DOUBT: DOUBTED, OUTAGE: PAUSED, HANDOFF: HANDOFF}
 """What a question is by its purpose; another one is a review if a document can be edited, else a question."""
 _YES, _NO = ("true", "yes", "y", "1"), ("false", "no", "n", "0")
 
@@ -164,7 +164,7 @@ def _number(name: str, value: Any, whole: bool) -> float | int:
         number = int(str(value)) if whole else float(value)
     except (ValueError, OverflowError):
         raise UsageError(f"{name} must be {kind}, not {shown(value)}.") from None
-    if not -MOST <= number <= MOST:
+    if not -MAX_WHOLE_NUMBER <= number <= MAX_WHOLE_NUMBER:
         raise UsageError(f"{name} must be {kind} between -2**53 and 2**53.")
     return number
 

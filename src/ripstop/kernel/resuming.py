@@ -14,20 +14,21 @@ from msgspec.structs import asdict, replace
 from .effects import AskPerson, Field, Guards, Limits, PersonAnswered
 from .errors import UsageError
 from .events import GuardTripped
+from .limits import AMOUNTS, LIMITS, RAISABLE
 from .run import GUARD
 from .text_limits import shown
 
 CONTINUE, STOP = "continue", "stop"
 """What a person may say about a guard's verdict."""
 GUARD_CHOICES = {CONTINUE: "Continue", STOP: "Stop the run"}
-STOPPING = frozenset({"no_progress", "circle", "courtesy", "end_marker", "family", "in_doubt", "verdict_flips"})
+STOPPING = frozenset(
+    {"no_progress", "circle", "courtesy", "end_marker", "family", "in_doubt", "verdict_flips", "no_plan"}
+)
 """Guards that look at what was done. All others hold a limit."""
 CIRCLING = frozenset({"no_progress", "circle"})
 """Those of them that patience puts off."""
-AMOUNTS = ("turns", "calls", "tokens", "money", "seconds", "depth")
-FRACTIONS = ("money", "seconds")
-RAISABLE = (*AMOUNTS, "patience", "interactions", "iterations", "reviews")
-MOST = 2**53
+FRACTIONS = tuple(limit.name for limit in LIMITS if not limit.is_whole)
+MAX_RAISE = 2**53
 """A raise above it would not be exact, and two of them could be more than a journal can hold."""
 _LIMIT_OF = {"max_turns": "turns", "max_iterations": "iterations", "max_reviews": "reviews"}
 """Which limit a verdict is about, where the guard has another name."""
@@ -114,7 +115,7 @@ def check_raises(raises: Mapping[str, Any], verdict: GuardTripped | None = None)
     for name, amount in raises.items():
         if name not in RAISABLE:
             raise UsageError(f"There is no limit {name!r} to raise; there are: {', '.join(RAISABLE)}.")
-        if not isinstance(amount, (int, float)) or isinstance(amount, bool) or not 0 < amount <= MOST:
+        if not isinstance(amount, (int, float)) or isinstance(amount, bool) or not 0 < amount <= MAX_RAISE:
             raise UsageError(f"A limit is raised by a number above 0 and up to 2**53, not by {shown(amount)}.")
         if amount < 1 and name not in FRACTIONS:
             raise UsageError(f"{name} are counted in whole numbers; raise them by 1 at least, not by {amount!r}.")

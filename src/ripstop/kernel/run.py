@@ -145,7 +145,8 @@ def after_closing(time: WorkTime, still_open: Mapping[int, HasCommand], in_doubt
 
 S = TypeVar("S")
 
-GUARD, DOUBT = "ripstop:guard", "ripstop:doubt"
+GUARD, DOUBT, OUTAGE, RESTORED = "ripstop:guard", "ripstop:doubt", "ripstop:outage", "ripstop:restored"
+OWN_PURPOSES = (GUARD, DOUBT, OUTAGE, RESTORED)
 """Purposes of the kernel's own questions. A style never sees their answers."""
 LONGEST_END_LINE = 160
 """Characters."""
@@ -159,6 +160,41 @@ class Open(Struct, frozen=True, gc=False):
     at: int
     ordinal: int = 0
     """For a call of an agent: which one of the run's calls it is, counted from 1."""
+    attempts: int = 0
+    """Attempts that were made before it was reopened."""
+
+
+class Refusals(Struct, frozen=True, gc=False):
+    """What is known of an open call that was refused."""
+
+    to: int
+    count: int
+    """Since it was asked."""
+    since: int
+    """When it was refused first, in microseconds; since a person had it retried."""
+    tries: int
+    """Refusals since then."""
+    reason: str
+    by: str = ""
+    again: int = 0
+    """When it is tried again, in microseconds; 0: not before somebody says so."""
+    pauses: int = 0
+    """How often it has paused the run since then; 0: the run is not paused."""
+    question: int = 0
+    """The open question to a person about it; 0: none."""
+
+    @property
+    def paused(self) -> bool:
+        return self.pauses > 0
+
+
+class FailedCall(Struct, frozen=True, gc=False):
+    """A call of an agent that could not be made, with which a run may have ended; it can be made again."""
+
+    number: int
+    opened: Open
+    state: Any
+    """Of the style, before it learned of that."""
 
 
 class Spent(Struct, frozen=True, gc=False):
@@ -166,6 +202,24 @@ class Spent(Struct, frozen=True, gc=False):
     """Of agents; `Style.turns` counts what else is a turn in a style."""
     calls: int = 0
     usage: Usage = Usage()
+
+
+class HeldRun(Struct, frozen=True, gc=False):
+    """What is known of a run since its journal was put back from a copy (`restoring`)."""
+
+    copy: str
+    """Which copy it was."""
+    at: int
+    """The record that says so: what was asked before was open in the copy."""
+    begun: tuple[int, ...] = ()
+    """Calls that a worker had begun when the copy was made."""
+    question: int = 0
+    """The open question to a person, before whose answer nothing is performed; 0 once it is closed."""
+    said: str = ""
+    """What the person said: one of the question's choices."""
+    words: str = ""
+    again: tuple[int, ...] = ()
+    """Calls that a person wants to be made all the same."""
 
 
 class Contents(Struct, frozen=True):
@@ -176,6 +230,8 @@ class Contents(Struct, frozen=True):
 
 
 class Run(Struct, Generic[S], frozen=True, gc=False):
+    """A run as its records have made it."""
+
     id: str
     started: Started
     definition: str
@@ -217,21 +273,34 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     resuming: bool = False
     """It is to continue when the children that were stopped with it have reported."""
     known_messages: tuple[str, ...] = ()
+    """Ids of the last messages, so that each is heard once."""
+    message_records: tuple[int, ...] = ()
+    """The records of these messages, in the same order: tuples, because most runs have none, and some have many."""
     payer: str = ""
     """The command (`run/number`) that started it, or resumed it last; it pays for what is spent from then on."""
     paid: Spent = Spent()
     """What had been spent by then."""
+    refused: tuple[Refusals, ...] = ()
+    """Open calls that the other side has refused: a tuple, because most runs have none."""
+    failed_call: FailedCall | None = None
+    """The call that could not be made in the step that came last, or with which the run ended."""
+    held: HeldRun | None = None
+    """What is known since its journal was put back from a copy; `None`: it never was."""
 
     @property
     def is_settled(self) -> bool:
         """Whether it has ended, and so have all its children: what it cost is known.
 
-        Calls that were cut off are still to be reported; only a parent waits for them, because it pays.
+        Calls that were cut off are still to be reported; only a parent waits for them, because it pays. What it says in
+        the place of an ancestor is heard there before its end is: else its last words would be lost.
         """
         if self.ended is None:
             return False
         if self.started.parent is not None:
-            return not self.late
+            speaks = self.started.surface is not None and any(
+                type(opened.command) is Say and not opened.command.channel for opened in self.open.values()
+            )
+            return not self.late and not speaks
         return not any(type(command) is StartRun for command in self.late.values())
 
 
@@ -263,24 +332,27 @@ def waits_for(command: Command) -> str:
 
 
 def status(run: Run[Any], listening: bool) -> str:
-    """In one word: an outcome, or `working`, `waiting`, `listening`, or `stuck`.
+    """In one word: an outcome, or `working`, `paused`, `waiting`, `listening`, or `stuck`.
 
     Not ended, nothing open and not listening is a run that nothing can ever move again.
     """
     if run.ended:
         return run.ended.outcome
-    if run.resuming:
+    if run.resuming or (run.held and run.held.question):
         return "waiting"
     waits, idle = False, False
+    paused = [one.to for one in run.refused if one.paused] if run.refused else ()
     for number, opened in run.open.items():
         kind = type(opened.command)
         if kind is AskAgent or kind is CallTool or kind is AnswerChild:
-            if not run.doubts or number not in run.doubts.values():
+            if number not in paused and (not run.doubts or number not in run.doubts.values()):
                 return "working"
         elif kind is AskPerson or kind is StartRun:
             waits = True
         else:
             idle = idle or not is_deadline(opened.command)
+    if paused:
+        return "paused"
     if waits or (idle and not listening):
         return "waiting"
     return "listening" if listening else "stuck"

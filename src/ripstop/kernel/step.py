@@ -22,15 +22,16 @@ from .doubts import (
     HAPPENED,
     IN_DOUBT,
     cut_off_by,
+    describe_cut_off_calls,
     is_stopping_children,
     question_about_doubt,
-    said_of_cut_off,
     testimony,
     verdict_on_cut_off,
 )
 from .effects import (
     AgentReplied,
     Answer,
+    AskAgent,
     AskPerson,
     CallTool,
     Command,
@@ -46,6 +47,7 @@ from .events import (
     OUTCOMES,
     Answered,
     Asked,
+    CallRefused,
     CancelRequested,
     ChildSpoke,
     Doubted,
@@ -57,9 +59,12 @@ from .events import (
     GuardTripped,
     Heard,
     Record,
+    Reopened,
     Repeated,
+    Restored,
     Resumed,
     ResumeRequested,
+    RetryRequested,
     SettingsChanged,
     Started,
     TurnRestarted,
@@ -68,9 +73,12 @@ from .events import (
 )
 from .folding import apply, heard_id, spoken_id
 from .guards import review
+from .outages import RETRY, question_about_outage, refusals_of
+from .restoring import END, GO_ON, GO_ON_LABEL, has_happened, may_have_happened, question_about_copy
+from .result import Result
 from .resuming import CONTINUE, check_raises, outcome_of, question_about_verdict, raises_in_answer
-from .run import DEADLINE, DOUBT, GUARD, Contents, Run, about
-from .style import Settled, Style
+from .run import DEADLINE, DOUBT, GUARD, OUTAGE, OWN_PURPOSES, RESTORED, Contents, Open, Run, about
+from .style import Settled, Style, arguments_for
 
 S = TypeVar("S")
 
@@ -82,6 +90,8 @@ class _StepIsOver(Exception):
 
 
 class Step(Generic[S]):
+    """A fact and the decisions on it, while a style makes them."""
+
     __slots__ = ("_contents", "_id", "_style", "at", "kept", "number", "records", "run", "state")
 
     def __init__(
@@ -126,7 +136,10 @@ class Step(Generic[S]):
         return self.ask_unguarded(Say(text=text, about=about, channel=channel, to=to, purpose=purpose))
 
     def withdraw(self, number: int, because: str) -> None:
+        refused = refusals_of(self.run, number) if self.run.refused else None
         self.record(Withdrawn(number=number, because=because))
+        if refused and refused.question in self.run.open:
+            self.record(Withdrawn(number=refused.question, because=because))
 
     def cancel_timer(self, name: str, because: str = "cancelled") -> None:
         """Withdraw the open timer of that name, if there is one."""
@@ -150,7 +163,8 @@ class Step(Generic[S]):
         if self.run.guards.then == "ask" or verdict.guard == IN_DOUBT:
             for number, opened in list(self.run.open.items()):
                 # a question about a doubt goes with its command, which was withdrawn before it, and stays with it
-                if not _must_be_done(opened.command) and number not in self.run.doubts:
+                is_open = number in self.run.open
+                if is_open and not _must_be_done(opened.command) and number not in self.run.doubts:
                     self.withdraw(number, f"stopped by a guard: {verdict.guard}")
             self.ask_unguarded(question_about_verdict(verdict))
         else:
@@ -161,9 +175,10 @@ class Step(Generic[S]):
         self.end(outcome_of(verdict), verdict.text)
 
     def end(self, outcome: str, because: str, result: Any = None) -> None:
-        """End the run. `result` is a JSON value for those that wait for the run; `None` for no result."""
+        """End the run. `result`: a `Result`, or any JSON value, for those that wait for the run; `None` for none."""
         assert outcome in OUTCOMES, outcome
-        self.record(Ended(outcome=outcome, because=because, result="" if result is None else self.keep(result)))
+        found = result.as_json() if isinstance(result, Result) else result
+        self.record(Ended(outcome=outcome, because=because, result="" if found is None else self.keep(found)))
 
     def keep(self, value: Any) -> str:
         """Keep a JSON value with this step; returns its hash."""
@@ -196,7 +211,7 @@ def advance(
     elif _changes_nothing(run, fact):
         return None
     elif run.ended:
-        if type(fact) is not Forked:
+        if type(fact) is not Forked and type(fact) is not CallRefused:  # a message can be delivered after the end
             _check_resumable(style, run, fact)
     elif type(fact) is ResumeRequested:
         check_raises(fact.raises, run.verdict)
@@ -209,6 +224,12 @@ def _changes_nothing(run: Run[Any], fact: Fact) -> bool:
         if opened is None or run.ended or fact.to in run.doubts.values():
             return True
         return type(opened.command) is AskPerson or type(opened.command) is SetTimer  # they have no effect
+    if type(fact) is CallRefused:
+        return fact.to not in run.open
+    if type(fact) is RetryRequested:
+        return run.ended is None and not run.refused
+    if type(fact) is Restored:
+        return run.ended is not None or (run.held is not None and run.held.copy == fact.copy)
     if type(fact) is Heard:
         return bool(fact.id) and heard_id(fact) in run.known_messages
     if type(fact) is ChildSpoke:
@@ -233,7 +254,9 @@ def _check_resumable(style: Style[S], run: Run[S], fact: Fact) -> None:
 
     Its settings can be changed before that, because it begins at once when it is resumed.
     """
-    saved = style.resumable(run.state)
+    if type(fact) is RetryRequested and run.failed_call and run.ended and run.ended.outcome == "failed":
+        return
+    saved = style.ending(run.state).is_resumable
     if can_resume := saved or run.verdict is not None:
         if type(fact) is SettingsChanged:
             return
@@ -296,19 +319,62 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
             _resume(style, step, raises, accept_edits)
         case CancelRequested():
             by, because = f" by {fact.by}" if fact.by else "", f": {fact.because}" if fact.because else ""
+            _withdraw_question_about_copy(step)
             style.cancelled(step, f"cancelled{by}{because}")
         case SettingsChanged():
             pass  # what is open is performed with them, and so is what comes
         case Doubted(to=to, evidence=evidence):
-            step.ask_unguarded(question_about_doubt(to, evidence))
-            style.doubted(step, to)
+            _doubt(style, step, to, evidence)
+        case Restored():
+            _withdraw_question_about_copy(step)
+            step.ask_unguarded(question_about_copy(step.run, fact))
+        case CallRefused():
+            _pause(step, fact)
+        case RetryRequested():
+            _retry(step)
         case _:
             style.decide(step, fact)
 
 
+def _pause(step: Step[Any], refused: CallRefused) -> None:
+    """Ask a person about a call that pauses the run, unless one is asked already."""
+    known, opened = refusals_of(step.run, refused.to), step.run.open.get(refused.to)
+    if refused.pauses and known and not known.question and opened and type(opened.command) is AskAgent:
+        step.ask_unguarded(question_about_outage(refused, opened.command.agent))
+
+
+def _retry(step: Step[Any]) -> None:
+    """Make the calls again that were refused, or the one with which the run ended."""
+    if step.run.ended and step.run.failed_call:
+        return step.record(Reopened(number=step.run.failed_call.number))
+    for one in step.run.refused:
+        step.record(Repeated(number=one.to))
+        if one.question in step.run.open:
+            step.withdraw(one.question, "the call is made again")
+    return None
+
+
+def _doubt(style: Style[S], step: Step[S], to: int, evidence: str) -> None:
+    run = step.run
+    if run.held and has_happened(run, to):  # a person has said so of all that was open
+        command = run.open[to].command
+        answer = testimony(command, run.held.words)
+        step.record(DoubtResolved(to=to, answer=answer))
+        return style.decide(step, Settled(to, command, answer))
+    more = {GO_ON: GO_ON_LABEL} if may_have_happened(run, to) else None
+    step.ask_unguarded(question_about_doubt(to, evidence, _arguments_of(style, run.open[to]), more))
+    return style.audience.doubted(step, to)
+
+
+def _withdraw_question_about_copy(step: Step[Any]) -> None:
+    for number, opened in list(step.run.open.items()):
+        if type(opened.command) is AskPerson and opened.command.purpose == RESTORED:
+            step.withdraw(number, "another question, or the end of the run, takes its place")
+
+
 def _resume(style: Style[S], step: Step[S], raises: dict[str, float], accept_edits: bool = False) -> None:
     for number, opened in list(step.run.open.items()):
-        if type(opened.command) is not Say and number not in step.run.doubts:
+        if number in step.run.open and type(opened.command) is not Say and number not in step.run.doubts:
             step.withdraw(number, "the run was resumed")
     if is_stopping_children(step.run):
         step.record(Resumed(raises=raises, waits=True, accept_edits=accept_edits))
@@ -333,7 +399,7 @@ def _after_late(style: Style[S], step: Step[S], before: Run[S], to: int, answer:
     elif cut_off and not run.asks_about_verdict:
         if to < run.resumed:  # it was stopped with the run, which was resumed before this was known
             step.stop(verdict_on_cut_off(run.id, run.uncertain))
-        step.warn(said_of_cut_off(run.id, cut_off))
+        step.warn(describe_cut_off_calls(run.id, cut_off))
 
 
 def _keep_deadline(step: Step[Any], seconds: float) -> None:
@@ -355,21 +421,35 @@ def _settle(style: Style[S], step: Step[S], before: Run[S], to: int, answer: Ans
         # it may fire early: time between two processes is not time at work. Then it is set again at the end of the step
         if limit is not None and work.is_up(limit):
             step.stop(explained(step.run, time_is_up(limit, work, deadline=to)))
-    elif type(command) is AskPerson and command.purpose == GUARD:
-        if before.verdict is None:
-            return None  # the run was cancelled in the meantime, so the answer changes nothing
-        if type(answer) is not PersonAnswered or answer.choice != CONTINUE:
-            return _stop(style, step, before.verdict)
-        return _resume(style, step, raises_in_answer(before.verdict, answer))
-    elif type(command) is AskPerson and command.purpose == DOUBT:
-        _resolve_doubt(style, step, before, command.about[0], answer)
+    elif type(command) is AskPerson and command.purpose in OWN_PURPOSES:
+        _after_own_question(style, step, before, command, answer)
     else:
+        refused = refusals_of(before, to) if before.refused else None
+        if refused and refused.question in step.run.open:
+            step.withdraw(refused.question, "the call was answered")
         if type(answer) is AgentReplied and step.run.gaps is not before.gaps:
             for gap in sorted(step.run.gaps - before.gaps):
                 step.warn(about(gap, answer))
         elif type(answer) is RunFinished and answer.uncertain:
-            step.warn(said_of_cut_off(step.run.id, answer.uncertain))
+            step.warn(describe_cut_off_calls(step.run.id, answer.uncertain))
         style.decide(step, Settled(to, command, answer))
+
+
+def _after_own_question(style: Style[S], step: Step[S], before: Run[S], asked: AskPerson, answer: Answer) -> None:
+    """A person has answered a question of the kernel's own."""
+    said = answer if type(answer) is PersonAnswered else PersonAnswered()
+    if asked.purpose == GUARD:
+        if before.verdict is None:
+            return None  # the run was cancelled in the meantime, so the answer changes nothing
+        if said.choice != CONTINUE:
+            return _stop(style, step, before.verdict)
+        return _resume(style, step, raises_in_answer(before.verdict, said))
+    if asked.purpose == DOUBT:
+        return _resolve_doubt(style, step, before, asked.about[0], answer)
+    if asked.purpose == OUTAGE:
+        return _after_outage(style, step, before, asked.about[0], answer)
+    if said.choice == END:
+        style.cancelled(step, f"ended{f' by {said.by}' if said.by else ''}: its journal was restored")
     return None
 
 
@@ -379,12 +459,29 @@ def _stop(style: Style[S], step: Step[S], verdict: GuardTripped) -> None:
         step.end_by_guard(verdict)  # the style had not begun again, so it has nothing to end
 
 
+def _after_outage(style: Style[S], step: Step[S], before: Run[S], about: int, said: Answer) -> None:
+    refused = refusals_of(before, about)
+    if about not in before.open or refused is None:
+        return None  # answered or withdrawn in the meantime, so this changes nothing
+    if type(said) is PersonAnswered and said.choice == RETRY:
+        return step.record(Repeated(number=about))
+    given_up = Failed(reason=f"{refused.reason} A person gave it up.", fault="agent")
+    step.record(DoubtResolved(to=about, answer=given_up))
+    return style.decide(step, Settled(about, before.open[about].command, given_up))
+
+
+def _arguments_of(style: Style[Any], opened: Open) -> dict[str, Any] | None:
+    """What a tool was called with; `None` for other commands."""
+    command = opened.command
+    return arguments_for(style, opened.state, command) if type(command) is CallTool else None
+
+
 def _resolve_doubt(style: Style[S], step: Step[S], before: Run[S], about: int, said: Answer) -> None:
     if about not in before.open:
         return None  # withdrawn in the meantime, so the answer changes nothing
     choice = said.choice if type(said) is PersonAnswered else GIVE_UP
-    if choice == AGAIN:
-        return step.record(Repeated(number=about))
+    if choice in (AGAIN, GO_ON):
+        return step.record(Repeated(number=about, goes_on=choice == GO_ON))
     command = before.open[about].command
     answer = testimony(command, text_of(said))
     if choice != HAPPENED:

@@ -18,6 +18,7 @@ from .parts import Part
 from .prompt import Prompt
 from .resuming import override_guards
 from .run import Contents, Run, end_line
+from .text_limits import plain
 
 if TYPE_CHECKING:
     from .step import Step
@@ -158,6 +159,9 @@ class CallPolicy(Struct, frozen=True):
     """Which failures that may pass are tried again."""
     exempt: tuple[str, ...] = ()
     """Providers whose calls need not wait, such as `script`."""
+    pauses: bool = True
+    """Whether a call that is refused for good pauses the run. In a conversation it has failed: its user waits for an
+    answer, gets an apology and can write again."""
 
     def interval_for(self, provider: str) -> float:
         return 0.0 if provider in self.exempt else self.interval
@@ -186,11 +190,129 @@ class EndpointUse(Struct, frozen=True):
     """Templates too; `${NAME}` is a secret from the environment."""
 
 
+class Uses(Struct, frozen=True):
+    """What the runs of a definition depend on: checked, agreed to and pinned before one starts."""
+
+    agents: tuple[AgentUse, ...] = ()
+    """The agents that it names; none: they are not known beforehand."""
+    children: Mapping[str, str] = {}
+    """The workflows that its runs can start, pinned when the root starts.
+
+    Each with the style that reads the same definition, or with an empty text if it has to be looked up.
+    """
+    endpoints: tuple[EndpointUse, ...] = ()
+    """The URLs that its runs call as tools; the user has to agree to their origins."""
+    folders: tuple[str, ...] = ()
+    """The folders that its runs read or keep documents in besides their workspace, as absolute paths."""
+    workspace: str = ""
+    """Where its agents put their files; empty: in a folder of the run's own.
+
+    An absolute path: one with a symbolic link in it is refused, because a project can ship one.
+    """
+    shares_workspace: bool = False
+    """Whether all agents work in the workspace itself, such as a project's folder, not in folders of their own."""
+    calls: CallPolicy = NO_POLICY
+
+
+class Ending(Struct, frozen=True):
+    """How a run that has ended without a verdict can continue."""
+
+    is_resumable: bool = False
+    restart_at: str = ""
+    """Where a new run has to begin after the outcome `restart`; empty: it need not."""
+    has_foreign_edits: bool = False
+    """Whether files that changed stopped the run, so that a person has to accept them or put them back."""
+    resume_at: int = 0
+    """Before this time (microseconds) runs that share it do not resume it, unless they use another model."""
+
+
+NO_USES, FOR_GOOD = Uses(), Ending()
+
+
 class NoArguments(Struct, frozen=True, forbid_unknown_fields=True):
     pass
 
 
+class StyleView(Generic[S]):
+    """What people see of the runs of a style, in every face."""
+
+    def document(self, record: Record) -> str:
+        """The document that a record holds, for a review."""
+        answer = getattr(record.event, "answer", None)
+        if type(answer) is PersonAnswered and answer.document is not None:
+            return answer.document
+        return text_of(answer)
+
+    def word_reader(self) -> Callable[[str], str]:
+        """Reads an unfinished reply piece by piece: each call gives the words for people in the piece."""
+        return lambda piece: piece
+
+    def picture(self, run: Run[S]) -> Picture:
+        return Picture()
+
+    def turns(self, run: Run[S]) -> int:
+        """The turns that the run has taken: those of agents, unless the style has others as well."""
+        return run.spent.turns
+
+    def gist(self, run: Run[S]) -> str:
+        """One short line for a list of runs: where a run is, or why it has ended. Cheap, because every step asks."""
+        return end_line(run)
+
+    def parts(self, run: Run[S]) -> tuple[Part, ...]:
+        return ()
+
+    def explain(self, before: S, event: Event) -> Explanation:
+        """Why a decision of this style was made."""
+        return Explanation()
+
+    def transition(self, before: S, event: Event) -> Lead | None:
+        """Where a decision of this style led; `None` for one that cannot be explained.
+
+        A style with long runs does better than this default, which explains every decision.
+        """
+        reasons = self.explain(before, event).reasons
+        acted_on = next((reason.text for reason in reasons if reason.taken), "")
+        return Lead(acted_on, because=acted_on) if reasons else None
+
+
+class PersonHooks(Generic[S]):
+    """What people can do with the runs of a style, besides answering its questions."""
+
+    def actions(self, run: Run[S]) -> tuple[Action, ...]:
+        """What a person may do with the run now."""
+        return ()
+
+    def objection(self, run: Run[S], number: int, by: str) -> str:
+        """Why a person may not answer an open question now; empty: they may."""
+        return ""
+
+    def act(self, run: Run[S], name: str, fields: Mapping[str, Any], by: str) -> Fact:
+        """The fact that an action becomes. Raises `UsageError`."""
+        raise NotImplementedError
+
+
+class AudienceHooks(Generic[S]):
+    """What is told of the runs of a style to those who only see what they say, such as the users of a bot."""
+
+    def doubted(self, step: "Step[S]", number: int) -> None:
+        """It is not known whether a command took effect, and a person is asked: tell those who wait for it."""
+
+    def public_events(self, record: Record) -> tuple[Notice, ...]:
+        """What others are told of a record, with nothing in it that they must not know."""
+        return ()
+
+    def operator_events(self, record: Record) -> tuple[Notice, ...]:
+        """What besides only those are shown who operate it, such as actions that its users must not see."""
+        return ()
+
+
+NO_AUDIENCE: AudienceHooks[Any] = AudienceHooks()
+"""Others are told nothing."""
+
+
 class Style(Generic[S]):
+    """A way of working together: decides what comes of a fact. Pure; subclass it."""
+
     name: ClassVar[str]
     unforkable: ClassVar[str] = ""
     """Why its runs cannot be forked; empty if they can."""
@@ -199,6 +321,9 @@ class Style(Generic[S]):
     """For a run for which no limits are set."""
     arguments_type: ClassVar[type[Struct]] = NoArguments
     """The type of `Started.arguments`. A field without a default would keep other workflows from starting it."""
+    view: StyleView[Any] = StyleView()
+    people: PersonHooks[Any] = PersonHooks()
+    audience: AudienceHooks[Any] = NO_AUDIENCE
 
     # Folding
 
@@ -240,30 +365,17 @@ class Style(Generic[S]):
         """A guard stops the run: end it (`end_by_guard`), after whatever the style has to do before."""
         step.end_by_guard(verdict)
 
-    def doubted(self, step: "Step[S]", number: int) -> None:
-        """It is not known whether a command took effect, and a person is asked: tell those who wait for it."""
-
     # What commands say
 
     def render(self, state: S, command: AskAgent) -> Prompt:
         raise NotImplementedError
 
-    def arguments(self, state: S, command: CallTool) -> dict[str, Any]:
+    def arguments(self, state: S, command: CallTool) -> Struct | dict[str, Any]:
+        """What a tool is called with: for a tool of the style, a Struct that both know."""
         return command.arguments or {}
 
     def start_child(self, state: S, command: StartRun) -> Child:
         return Child()
-
-    def document(self, record: Record) -> str:
-        """The document that a record holds, for a review."""
-        answer = getattr(record.event, "answer", None)
-        if type(answer) is PersonAnswered and answer.document is not None:
-            return answer.document
-        return text_of(answer)
-
-    def word_reader(self) -> Callable[[str], str]:
-        """Reads an unfinished reply piece by piece: each call gives the words for people in the piece."""
-        return lambda piece: piece
 
     # What people do
 
@@ -276,35 +388,15 @@ class Style(Generic[S]):
         """Whether runs of this style can listen at all, now or later."""
         return type(self).listens is not Style.listens
 
-    def resumable(self, state: S) -> bool:
-        """Whether a run that ended without a verdict can be resumed."""
-        return False
-
-    def restart_at(self, state: S) -> str:
-        """Where a new run has to begin after the outcome `restart`; empty: it need not."""
-        return ""
-
-    def has_foreign_edits(self, state: S) -> bool:
-        """Whether files that changed stopped the run, so that a person has to accept them or put them back."""
-        return False
-
-    def actions(self, run: Run[S]) -> tuple[Action, ...]:
-        """What a person may do with the run now."""
-        return ()
-
-    def objection(self, run: Run[S], number: int, by: str) -> str:
-        """Why a person may not answer an open question now; empty: they may."""
-        return ""
-
-    def act(self, run: Run[S], name: str, fields: Mapping[str, Any], by: str) -> Fact:
-        """The fact that an action becomes. Raises `UsageError`."""
-        raise NotImplementedError
+    def ending(self, state: S) -> Ending:
+        """How a run in this state can continue, if it has ended without a verdict."""
+        return FOR_GOOD
 
     # What it depends on
 
-    def agents(self, definition: Any) -> tuple[AgentUse, ...]:
-        """The agents that a definition names; none: they are not known beforehand."""
-        return ()
+    def uses(self, definition: Any) -> Uses:
+        """What runs of a definition depend on. Asked once for each definition, and when one is checked."""
+        return NO_USES
 
     def arguments_from(self, definition: Any, pairs: Mapping[str, str]) -> dict[str, Any]:
         """Start arguments from the KEY=VALUE pairs that a person gives. Raises `UsageError`."""
@@ -318,80 +410,11 @@ class Style(Generic[S]):
         except msgspec.ValidationError as error:
             raise UsageError(f"The arguments are wrong: {error}.") from error
 
-    def calls(self, definition: Any) -> CallPolicy:
-        return NO_POLICY
-
-    def workspace(self, definition: Any) -> str:
-        """Where its agents put their files; empty: in a folder of the run's own.
-
-        An absolute path: one with a symbolic link in it is refused, because a project can ship one.
-        """
-        return ""
-
-    def shares_workspace(self, definition: Any) -> bool:
-        """Whether all agents work in the workspace itself, such as a project's folder, not in folders of their own."""
-        return False
-
-    def folders(self, definition: Any) -> Sequence[str]:
-        """The folders that its runs read or keep documents in besides their workspace, as absolute paths."""
-        return ()
-
-    def endpoints(self, definition: Any) -> Sequence[EndpointUse]:
-        """The URLs that its runs call as tools; the user has to agree to their origins."""
-        return ()
-
-    def children(self, definition: Any) -> Mapping[str, str]:
-        """The workflows that its runs can start, pinned when the root starts.
-
-        Each with the style that reads the same definition, or with an empty text if it has to be looked up.
-        """
-        return {}
-
     # Looking
 
     def documents(self, run: Run[S]) -> tuple[Document, ...]:
         """Its documents as they are now. Only called for kits with `collections`."""
         return ()
-
-    def picture(self, run: Run[S]) -> Picture:
-        return Picture()
-
-    def turns(self, run: Run[S]) -> int:
-        """The turns that the run has taken: those of agents, unless the style has others as well."""
-        return run.spent.turns
-
-    def gist(self, run: Run[S]) -> str:
-        """One short line for a list of runs: where a run is, or why it has ended. Cheap, because every step asks."""
-        return end_line(run)
-
-    def parts(self, run: Run[S]) -> tuple[Part, ...]:
-        return ()
-
-    def notices(self, record: Record) -> tuple[Notice, ...]:
-        """What others are told of a record, with nothing in it that they must not know."""
-        return ()
-
-    def remarks(self, record: Record) -> tuple[Notice, ...]:
-        """What besides only those are shown who operate it, such as actions that its users must not see."""
-        return ()
-
-    @property
-    def has_notices(self) -> bool:
-        """Whether others are told anything of runs of this style."""
-        return type(self).notices is not Style.notices
-
-    def explain(self, before: S, event: Event) -> Explanation:
-        """Why a decision of this style was made."""
-        return Explanation()
-
-    def led_to(self, before: S, event: Event) -> Lead | None:
-        """Where a decision of this style led; `None` for one that cannot be explained.
-
-        A style with long runs does better than this default, which explains every decision.
-        """
-        reasons = self.explain(before, event).reasons
-        acted_on = next((reason.text for reason in reasons if reason.taken), "")
-        return Lead(acted_on, because=acted_on) if reasons else None
 
 
 class Sample(Struct, frozen=True):
@@ -423,3 +446,15 @@ class StyleKit(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return self.style.name
+
+
+def arguments_for(style: Style[Any], state: Any, command: CallTool) -> dict[str, Any]:
+    """What a tool is called with, as its performer gets it and as people see it.
+
+    Only here a Struct of a style becomes builtins, as JSON has them: performers, questions, log and pages agree.
+    """
+    given = style.arguments(state, command)
+    if isinstance(given, Struct):
+        arguments: dict[str, Any] = plain(given)
+        return arguments
+    return given

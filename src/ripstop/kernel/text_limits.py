@@ -1,8 +1,9 @@
-"""Free-form values in a journal: the arguments of a tool call and what a tool returned.
+"""Free-form values in a journal: the arguments of a tool call, what a tool returned, and what people say.
 
 - `plain` makes a value what it will be when it is read back, so that a run in memory and a replayed one are the same.
 - `is_plain` is a cheap check whether a value is like that already.
 - `shown` is for messages about a value.
+- `is_message` says what can be said in a conversation.
 - No value is nested deeper than `DEEPEST`: reading it back must not depend on how deep the reader's stack is.
 """
 
@@ -17,12 +18,19 @@ from .errors import Unwritable
 DEEPEST = 100
 """Levels of lists and dictionaries in one value."""
 LONGEST_SHOWN = 80
+LONGEST_MESSAGE = 20_000
+"""Characters of what is said in a conversation at once."""
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def whole_characters(text: str) -> str:
     """The text with every lone surrogate, which UTF-8 has no form for, replaced by U+FFFD."""
     return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
+def is_message(text: str) -> bool:
+    """Whether a text can be said in a conversation: it is neither blank nor too long."""
+    return len(text) <= LONGEST_MESSAGE and bool(text.strip())
 
 
 def shown(value: object) -> str:

@@ -18,6 +18,8 @@ from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.errors import Unwritable
 from ripstop.kernel.text_limits import plain, whole_characters
 
+CALL_SECONDS = 900.0
+"""For one call from its beginning to its end, however alive the server is."""
 LONGEST_REPLY = 4 * 2**20
 """Bytes of one reply: its text, its thoughts and the arguments of its calls."""
 LONGEST_TEXT = 2 * 2**20

@@ -8,7 +8,6 @@
 """
 
 import asyncio
-import json
 import os
 import secrets
 import threading
@@ -20,47 +19,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from ripstop.engine.live import Live, Token
-from ripstop.engine.performers import Refused, Request, ToolSpec, ToolSpecs, no_tools
+from ripstop.engine.performers import Refused, Request, ToolSpecs, Unavailable, no_tools
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.errors import DefinitionError
-from ripstop.kernel.prompt import Message, Prompt
 
+from .chat_format import messages_of, tools_of
 from .chat_reply import Reply
 from .json_grammar import BYTES_A_CHARACTER, grammar
 from .model_files import carried_model, model_path, unusable
-
-# Requests in the OpenAI chat format, in which llama.cpp and most servers are spoken to.
-
-
-def messages_of(prompt: Prompt) -> list[dict[str, Any]]:
-    return [_message(message) for message in prompt.messages]
-
-
-def _message(message: Message) -> dict[str, Any]:
-    told: dict[str, Any] = {"role": message.role, "content": message.text}
-    if message.calls:
-        told["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.tool, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
-            }
-            for call in message.calls
-        ]
-    if message.call_id:
-        told["tool_call_id"] = message.call_id
-    return told
-
-
-def tools_of(specs: list[ToolSpec]) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "function",
-            "function": {"name": spec.name, "description": spec.description, "parameters": spec.parameters},
-        }
-        for spec in specs
-    ]
-
 
 CONTEXT = 8192
 """Tokens that prompt and reply may have together."""
@@ -142,22 +109,22 @@ def _held_to(schema: dict[str, Any], room: int, bytes_a_character: int) -> dict[
 # The models of this process
 
 _models: dict[Path, "_Model"] = {}
+INSTALL = NextStep("install_model", "Install it", "Run `{}`")
 
 
 def _model(path: Path | None) -> "_Model":
     """The one instance of a model file. Called in the event loop only, so two calls never race."""
     found = path or carried_model()
     if found is None:
-        raise Refused(
-            "The local model is not installed. Run `ripstop model install`, "
-            "or name a model file: `--model local:FILE.gguf`.",
+        raise Unavailable(
+            Advice("The local model is not installed. ", INSTALL, ", or name a model file: `--model local:FILE.gguf`."),
             fault="definition",
         )
     found = model_path(str(found))
     model = _models.get(found)
     if model is None:
         if problem := unusable(found):
-            raise Refused(problem, fault="definition")
+            raise Unavailable(problem, fault="definition")
         model = _models[found] = _Model(found)
     return model
 
@@ -207,8 +174,8 @@ class _Model:
             try:
                 import xllamacpp
             except ImportError as error:
-                raise Refused(
-                    f"The local model needs llama.cpp ({error}). Run `ripstop model install`.",
+                raise Unavailable(
+                    Advice(f"The local model needs llama.cpp ({error}). ", INSTALL, "."),
                     fault="definition",
                 ) from error
             params = xllamacpp.CommonParams()
@@ -224,7 +191,7 @@ class _Model:
             try:
                 self._server = xllamacpp.Server(params)
             except RuntimeError as error:
-                raise Refused(f"llama.cpp cannot load {str(self._path)!r}: {error}.", fault="definition") from error
+                raise Unavailable(f"llama.cpp cannot load {str(self._path)!r}: {error}.", fault="definition") from error
         return self._server
 
 

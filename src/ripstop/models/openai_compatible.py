@@ -1,6 +1,6 @@
 """Any server that speaks OpenAI's chat completions: tools, JSON schema, streaming.
 
-- What it says is typed in `chat_reply` and bounded in `bounded_response`; a call takes `timeout` seconds at most.
+- What it says is typed in `chat_reply`, and bounded below; a call takes `timeout` seconds at most.
 - Redirects are not followed, and cookies are not kept.
 - The key comes from the environment, is read for every call, goes only to the origins that may have it, and never
   appears in an error.
@@ -10,7 +10,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -20,60 +19,20 @@ import msgspec
 from msgspec.structs import replace
 
 from ripstop.engine.live import Live, Token
-from ripstop.engine.performers import Refused, Request, ToolSpecs, TryAgain, no_tools, with_floor
+from ripstop.engine.performers import Refused, Request, ToolSpecs, TryAgain, Unavailable, no_tools, with_floor
 from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.text_limits import whole_characters
-from ripstop.security.addresses import UNCOMPRESSED, Address, compression, parse_address, retry_after
+from ripstop.security.addresses import UNCOMPRESSED, compression, parse_address, retry_after
 from ripstop.security.redaction import redacted
 
-from .chat_reply import Reply, decoded
-from .local import messages_of, tools_of
+from .api_key import KEY_NAME, OPENAI, ApiKey
+from .chat_format import messages_of, tools_of
+from .chat_reply import CALL_SECONDS, Reply, decoded
 
 if TYPE_CHECKING:
     import httpx2
-
-if TYPE_CHECKING:
-    import httpx2
-
-
-# A provider's key: read from the environment, bound to the origins that may have it, never shown.
-
-
-class ApiKey:
-    def __init__(self, name: str, origins: frozenset[str]) -> None:
-        self._name = name
-        self._origins = origins
-
-    def value_for(self, address: Address) -> str:
-        """The key to send to an address; empty if none is set. Raises `Refused` if the key must not go there."""
-        value = read_key(self._name)
-        if value and address.origin not in self._origins:
-            raise Refused(
-                f"The key in {self._name} is not for {address.origin}: you have not chosen that address, or it is not "
-                f"encrypted. Agree to it with `ripstop trust`, or choose an address: --base-url URL.",
-                fault="definition",
-            )
-        return value
-
-    def __repr__(self) -> str:
-        return f"ApiKey({self._name!r})"
-
-
-def read_key(name: str, environment: Mapping[str, str] | None = None) -> str:
-    """The key in an environment variable, without surrounding white space. Raises `Refused`, which never quotes it.
-
-    A key with a line break or another odd character inside is a mistake in copying; as a header it would be refused by
-    the HTTP library, in a message that quotes it.
-    """
-    value = (os.environ if environment is None else environment).get(name, "").strip()
-    if not all("!" <= character <= "~" for character in value):
-        raise Refused(
-            f"The key in {name} has a space, a line break or another character in it that no key has. Set it again.",
-            fault="definition",
-        )
-    return value
 
 
 # Server-sent events, as far as chat servers use them: the data of each event, from bytes as they arrive.
@@ -159,8 +118,6 @@ LARGEST_DOCUMENT = 4 * MEBIBYTE
 MOST_EVENTS = 500_000
 LONGEST_ERROR = 8 * 1024
 """Bytes that are read of what a server says about an error."""
-CALL_SECONDS = 900.0
-"""For one call from its beginning to its end, however alive the server is."""
 
 
 async def error_body(response: "httpx2.Response") -> bytes:
@@ -217,18 +174,18 @@ def _too_large(limit: int) -> TryAgain:
     return TryAgain(f"The server sent more than {limit // MEBIBYTE} MiB in one reply, which is all that is read.")
 
 
-OPENAI = "https://api.openai.com/v1"
-KEY_NAME = "OPENAI_API_KEY"
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 120.0
 """Without a sign of life from the server."""
-LONGEST_COMPLAINT = 500
+LONGEST_SERVER_ERROR = 500
 HEADERS = {
     "Accept": "text/event-stream",
     "Cache-Control": "no-store",
     "Content-Type": "application/json",
     **UNCOMPRESSED,
 }
+NO_QUOTA = b"insufficient_quota"
+"""How servers say that waiting does not help."""
 PASSING = (408, 409, 425)
 """Statuses below 500 that may be gone next time, besides 429."""
 
@@ -281,7 +238,7 @@ class OpenAICompatibleAgent:
                 fault="definition",
             ) from error
         except httpx2.RequestError as error:
-            said = redacted(str(error), self._key())[:LONGEST_COMPLAINT]
+            said = redacted(str(error), self._key())[:LONGEST_SERVER_ERROR]
             raise TryAgain(f"{self._base_url} cannot be reached ({type(error).__name__}: {said}).") from error
 
     async def close(self) -> None:
@@ -329,7 +286,7 @@ class OpenAICompatibleAgent:
         content = msgspec.json.encode(body)
         async with connection.stream("POST", url, content=content, headers={**HEADERS, **headers}) as response:
             if response.status_code != 200:
-                raise self._complaint(response.status_code, response.headers, await error_body(response), key)
+                raise self._server_error(response.status_code, response.headers, await error_body(response), key)
             request.progress.receive(0)
             streamed = "text/event-stream" in response.headers.get("content-type", "").lower()
             async with aclosing(documents(response, streamed)) as found:
@@ -350,7 +307,7 @@ class OpenAICompatibleAgent:
         if isinstance(chunk, dict) and chunk.get("error"):
             code = chunk["error"].get("code") if isinstance(chunk["error"], dict) else None
             status = code if isinstance(code, int) and 400 <= code < 600 else 500
-            raise self._complaint(status, {}, _written(chunk["error"]).encode(), key)
+            raise self._server_error(status, {}, _written(chunk["error"]).encode(), key)
         before = reply.received
         try:
             new = reply.add(chunk)
@@ -374,17 +331,19 @@ class OpenAICompatibleAgent:
             )
         return self._client
 
-    def _complaint(self, status: int, headers: Mapping[str, str], body: bytes, key: str) -> TryAgain | Refused:
-        said = redacted(_message(body), key)[:LONGEST_COMPLAINT]  # in this order, so that no part of the key is left
+    def _server_error(self, status: int, headers: Mapping[str, str], body: bytes, key: str) -> TryAgain | Refused:
+        said = redacted(_message(body), key)[:LONGEST_SERVER_ERROR]  # in this order, so that no part of the key is left
         told = f"{self._base_url} answered {status}: {said}"
         if 300 <= status < 400:
             where = headers.get("location", "")
-            where = f" to {where[:LONGEST_COMPLAINT]}" if where else ""
-            return Refused(
+            where = f" to {where[:LONGEST_SERVER_ERROR]}" if where else ""
+            return Unavailable(
                 f"{self._base_url} answered {status}, a redirect{where}. Redirects are not followed, because the key "
                 "would follow. Give the address itself as the base URL.",
                 fault="definition",
             )
+        if status == 402 or (status == 429 and NO_QUOTA in body):
+            return Unavailable(f"{told}. The account has used up what it may spend.", fault="definition")
         if status == 429:
             return TryAgain(told, after=retry_after(headers), provider_wide=True)
         if status >= 500 or status in PASSING:
@@ -392,9 +351,9 @@ class OpenAICompatibleAgent:
         match status:
             case 401 | 403:
                 state = "is set, but not accepted" if key else "is not set"
-                return Refused(f"{told}. The environment variable {self._key_name} {state}.", fault="definition")
+                return Unavailable(f"{told}. The environment variable {self._key_name} {state}.", fault="definition")
             case 404:
-                return Refused(
+                return Unavailable(
                     f"{told}. Check the model's name ({self._model!r}) and the base URL; it usually ends in /v1.",
                     fault="definition",
                 )

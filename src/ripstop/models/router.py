@@ -20,14 +20,14 @@ from ripstop.kernel.errors import DefinitionError, UsageError
 from ripstop.kernel.prompt import seal
 
 from .accounting import Prices, is_free
-from .openai_compatible import CALL_SECONDS
-from .providers import extra_for
+from .chat_reply import CALL_SECONDS
+from .provider_models import extra_for
 
 # A model's SPEC: its forms, and what can be known to be wrong with one before anybody is asked.
 #
 # Only what is certain is called wrong: an invalid form, an unknown provider. Whether a model of that
 # name exists is the provider's to say; whether its file, its script or its key is there depends on where and when it is
-# used, so `start_checks` looks at that.
+# used, so `app/start.py` checks that.
 
 
 FORMS = (
@@ -195,7 +195,8 @@ class Agents:
 
                     return ScriptedAgent(script_path(name), self._live)
                 case "openai", name:
-                    from .openai_compatible import OPENAI, OpenAICompatibleAgent
+                    from .api_key import OPENAI
+                    from .openai_compatible import OpenAICompatibleAgent
 
                     if self._check_address and base_url:
                         self._check_address(base_url)

@@ -28,7 +28,7 @@ from ripstop.engine.live import Live, Token
 from ripstop.engine.performers import Refused, Request, TryAgain
 from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall, Usage
 from ripstop.kernel.errors import DefinitionError, Unwritable
-from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
+from ripstop.kernel.events import Answered, Asked, Forked, Record, Reopened, Withdrawn
 from ripstop.kernel.text_limits import plain
 from ripstop.security.files import read_plain_file
 
@@ -260,6 +260,8 @@ class ScriptedAgent:
             raise Refused(self._script.ran_out(command.agent), fault="agent")
         if line.error:
             await asyncio.sleep(line.delay)
+            if not line.passing:
+                self._runs.pop(request.run_id, None)  # the run may be retried; then its journal says what comes next
             raise _trouble(line, command.agent)
         await self._say(request, line)
         if not line.calls:
@@ -376,16 +378,20 @@ class _ScriptPosition:
     def _replay(self, records: Iterable[Record]) -> None:
         """Use up what earlier commands used up."""
         asked: dict[int, str] = {}
-        calls: set[int] = set()
+        calls: dict[int, str] = {}
         for record in records:
             match record.event:
                 case Asked(command=AskAgent(agent=agent)):
                     asked[record.number] = agent
-                    calls.add(record.number)
+                    calls[record.number] = agent
                     self.line_for(record.number, agent, 1)
                 case Answered(to=to, attempt=attempt) if to in asked:
                     self.line_for(to, asked.pop(to), attempt)
                     self._unsettled.discard(to)
+                case Reopened(number=number) if number in calls:
+                    asked[number] = calls[number]
+                    if (index := self._take(calls[number])) is not None:
+                        self._taken.setdefault(number, []).append(index)
                 case Forked():
                     self._give_back(asked)
                     asked.clear()

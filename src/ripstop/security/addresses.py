@@ -48,7 +48,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return min(max(0.0, seconds), LONGEST_WAIT)
 
 
-LONGEST = 2_000
+MAX_ADDRESS = 2_000
 EXAMPLE = "http://127.0.0.1:8080/v1"
 _ADDRESS = re.compile(
     r"(?P<scheme>https?)://"
@@ -85,8 +85,8 @@ def parse_address(text: str, where: str = "The base URL") -> Address:
         raise UsageError(
             f"{where} has a query or fragment in it. Leave it out; keys belong in the environment (OPENAI_API_KEY)."
         )
-    if len(text) > LONGEST:
-        raise UsageError(f"{where} has {len(text)} characters; at most {LONGEST} are possible.")
+    if len(text) > MAX_ADDRESS:
+        raise UsageError(f"{where} has {len(text)} characters; at most {MAX_ADDRESS} are possible.")
     scheme, separator, rest = text.partition("://")
     host, slash, path = rest.partition("/")
     found = _ADDRESS.fullmatch(f"{scheme.lower()}{separator}{host.lower()}{slash}{path}")
@@ -122,8 +122,8 @@ def _is_loopback(host: str) -> bool:
 # Which IP addresses are on the public internet, and which address a host that looks like a number means.
 #
 # - What is not known to be public is not public: a network that is left out here is refused, not reached.
-# - An IPv6 address that carries an IPv4 address (mapped, compatible, 6to4, Teredo, NAT64, ISATAP) is not public, whatever
-#   it carries: who reads it decides where it leads.
+# - An IPv6 address that carries an IPv4 address (mapped, compatible, 6to4, Teredo, NAT64, ISATAP) is not public,
+#   whatever it carries: who reads it decides where it leads.
 
 
 NOT_PUBLIC_4 = tuple(

@@ -9,6 +9,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.errors import UsageError
 
 from .endpoints import parse_origin
@@ -35,8 +37,8 @@ Kept = TypeVar("Kept", bound=msgspec.Struct)
 
 
 class UserFile:
-    def __init__(self, path: Path, again: str) -> None:
-        """`again`: the command that makes the file again, for one that cannot be used."""
+    def __init__(self, path: Path, again: NextStep) -> None:
+        """`again`: what makes the file again, for one that cannot be used."""
         self.path = path
         self._again = again
 
@@ -45,16 +47,14 @@ class UserFile:
         try:
             found = os.stat(self.path)
             if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & _OTHERS_CAN_WRITE:
-                raise UsageError(
-                    f"{self.path} can be written by other users; remove it, and agree again: {self._again}"
-                )
+                raise UsageError(Advice(f"{self.path} can be written by other users; remove it, and ", self._again))
             return msgspec.json.decode(read_plain_file(self.path, MAX_BYTES), type=kind)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise UsageError(f"{self.path} cannot be read: {error.strerror}.") from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UsageError(f"{self.path} is damaged ({error}). Remove it, and agree again: {self._again}") from error
+            raise UsageError(Advice(f"{self.path} is damaged ({error}). Remove it, and ", self._again)) from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -96,11 +96,11 @@ class ConsentsNotWritten(UsageError):
 class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the user agrees to, and where."""
 
-    kind: Literal["address", "endpoint", "webhook", "tools", "server", "command", "folder"]
+    kind: Literal["address", "endpoint", "webhook", "tools", "server", "command", "folder", "journal"]
     content: str
     """The address, the Python module, the command with its arguments as JSON, the absolute folder of files, for an
     endpoint its origin and the names of the secrets that it gets, for a webhook its URL and the name of its secret, or
-    for an MCP server its name and whole table."""
+    for an MCP server its name and whole table. A journal is named so too, but kept in `security.known_journals`."""
     project: str
     """The project's folder, absolute."""
     journal: str = ""
@@ -128,7 +128,9 @@ class Consents:
     def __init__(self, folder: Path | None = None) -> None:
         """`folder`: where the file is, if not in the user's own state folder."""
         self._folder = folder or state_folder()
-        self._file = UserFile(self._folder / FILE, "ripstop trust") if self._folder else None
+        self._file = (
+            UserFile(self._folder / FILE, NextStep("trust", "agree again", "agree again: {}")) if self._folder else None
+        )
 
     def all(self) -> tuple[Consent, ...]:
         """Every consent, in the order in which they were given. Raises `UsageError` if the file cannot be trusted."""
@@ -177,8 +179,8 @@ class Consents:
 
 # Which origins tools may send requests to, with which secrets, and which of them may be private addresses.
 #
-# - An origin gets requests if the user named it (`[http] allow`, `RIPSTOP_HTTP_ALLOW`, `--allow`), or has agreed to it in
-#   this project.
+# - An origin gets requests if the user named it (`[http] allow`, `RIPSTOP_HTTP_ALLOW`, `--allow`), or has agreed to it
+#   in this project.
 # - An origin that the user named may also be on a private address. One that was only agreed to may not.
 # - A secret goes only to an origin for which the user has agreed to it by name, no matter who named the origin.
 
@@ -230,7 +232,8 @@ class EndpointConsents:
 #
 # A journal records where a run puts its files, and it can come from somebody else. So a recorded folder is used only if
 #
-# - it is the run's own, `.ripstop/workspaces/RUN`, in the current folder or next to the journal, with no link on the way;
+# - it is the run's own, `.ripstop/workspaces/RUN`, in the current folder or next to the journal, with no link on the
+#   way;
 # - it is the folder of hand-off documents that the command works in, or its `workspace`; or
 # - the user has named it for this journal on this machine (`run --workspace`, `resume --workspace`, or by saying yes).
 #   That is one of the user's consents (`security.consent`). Where they cannot be written, or the folder's name is not
@@ -238,6 +241,11 @@ class EndpointConsents:
 
 
 WORKSPACES, OF_DOCUMENTS = "workspaces", "workspace"
+
+
+_OF_CHILD = re.compile(r"[^./][^/]*-[0-9]+")
+"""The folder, below its parent's workspace, of a run that keeps a project of its own. No other name is covered there: a
+journal could call `.git` or `workflows` a workspace."""
 
 
 class TrustedFolders:
@@ -253,7 +261,9 @@ class TrustedFolders:
         if self._is_own(folder):
             return True
         meant = folder.resolve()
-        return any(self._was_named(one) for one in (meant, *_collection(meant)))
+        if any(self._was_named(one) for one in (meant, *_collection(meant))):
+            return True
+        return bool(_OF_CHILD.fullmatch(folder.name)) and meant == folder and self.cover(folder.parent)
 
     def cover_documents(self, folder: Path) -> bool:
         """Whether runs of this journal can keep hand-off documents there."""

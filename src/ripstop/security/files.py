@@ -13,30 +13,39 @@ from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 
+from ripstop.kernel.errors import UsageError
+
 # Reads a file that a user named: a regular one, and not more of it than is wanted.
 #
 # A pipe would keep us waiting for ever, and a device has no end. So its type and size are checked first.
 # Every failure is an `OSError` whose `strerror` is meant for people.
 
 
-_OTHERS = {
+_FILE_KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+HARD_LINK = "it is a hard link: the same file has another name, perhaps elsewhere; copy it"
 # a pipe without a writer would block the opening itself
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
-def read_plain_file(path: Path, at_most: int) -> bytes:
-    """The bytes of a file. Raises `OSError`, also if there are more than `at_most`."""
+def read_plain_file(path: Path, at_most: int, one_name: bool = False) -> bytes:
+    """The bytes of a file. Raises `OSError`, also if there are more than `at_most`.
+
+    Args:
+        one_name: Refuse a file with another name elsewhere: a hard link leads out of a folder as a symbolic one does.
+    """
     _plain(path, os.stat(path).st_mode)
     handle = os.open(path, _FLAGS)
     try:
         found = os.fstat(handle)
         _plain(path, found.st_mode)  # another one may have taken its place
+        if one_name and found.st_nlink > 1:
+            raise OSError(errno.EMLINK, HARD_LINK, str(path))
         if found.st_size > at_most:
             raise OSError(errno.EFBIG, f"it has {found.st_size} bytes; at most {at_most} are read", str(path))
         with os.fdopen(handle, "rb", closefd=False) as file:
@@ -50,13 +59,15 @@ def read_plain_file(path: Path, at_most: int) -> bytes:
 
 def _plain(path: Path, mode: int) -> None:
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, f"it is {_OTHERS.get(stat.S_IFMT(mode), 'something else')}, not a file", str(path))
+        raise OSError(
+            errno.EINVAL, f"it is {_FILE_KINDS.get(stat.S_IFMT(mode), 'something else')}, not a file", str(path)
+        )
 
 
 OURS = ".ripstop"
 """The folder of the journal and of all workspaces."""
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-_private_files_OTHERS = 0o077
+_GROUP_AND_OTHERS = 0o077
 
 
 def make_folder(path: Path) -> None:
@@ -81,6 +92,22 @@ def link_on_the_way(path: Path) -> Path | None:
     return next((part for part in (*reversed(path.parents), path) if part.is_symlink()), None)
 
 
+def without_links(path: Path, option: str) -> Path:
+    """A path that the user has not chosen. Raises `UsageError` if a link on the way leads elsewhere."""
+    try:
+        link = link_on_the_way(path)
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be looked at: {error.strerror}. Change its permissions, or use {option}."
+        ) from error
+    if link:
+        raise UsageError(
+            f"{link} is a symbolic link to {os.readlink(link)}, and ripstop writes nothing behind a link that a "
+            f"project can ship. If that place is meant, name it: {option}. Otherwise remove the link."
+        )
+    return path
+
+
 def create_file(path: Path, content: bytes = b"") -> None:
     """Create a private file, unless there is one already. Raises `OSError`."""
     try:
@@ -99,8 +126,8 @@ def close_to_others(path: Path) -> None:
         found = os.lstat(path)
         mode = stat.S_IMODE(found.st_mode)
         # by its name, not by a descriptor: closing one would drop SQLite's locks on the file in this process
-        if mode & _private_files_OTHERS and not stat.S_ISLNK(found.st_mode) and found.st_uid == os.geteuid():
-            os.chmod(path, mode & ~_private_files_OTHERS)
+        if mode & _GROUP_AND_OTHERS and not stat.S_ISLNK(found.st_mode) and found.st_uid == os.geteuid():
+            os.chmod(path, mode & ~_GROUP_AND_OTHERS)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Ways of working together: pure deciders on one kernel."""
+"""Ways of working together: one room per style, and the turn, replies and files that several of them share."""

@@ -5,7 +5,8 @@ before the object, and the text of "content", or of another field, as it grows, 
 fence around it and `<think>` blocks are left out.
 
 Everything is one pass: each piece is read once, and only what cannot be decided yet is held back (half an escape,
-`<thi`, an opening brace), so that a reply costs time in proportion to its length.
+`<thi`, an opening brace), so that a reply costs time in proportion to its length. Of fences only backticks are held
+back, anywhere in a line: many replies end with a tilde, which would then never be shown.
 """
 
 import re

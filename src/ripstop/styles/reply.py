@@ -1,9 +1,9 @@
 """Reading JSON out of agents' text. Nothing is ever evaluated.
 
 Three modes: `strict` (the whole text is the object), `last` (the last complete object in the text
-that has the wanted key) and `fenced` (the last fenced block is the object). All know strings and
+that has the wanted key) and `fenced` (the last fenced block that is closed is the object). All know strings and
 escapes, leave `<think…>` blocks out, and tolerate `//` comments and trailing commas outside strings,
-because the prompts that agents see are written in that style.
+because the prompts that agents see are written in that style. `why_not_json` is for those who want JSON to the letter.
 
 A reply may be long, broken or hostile, so reading takes time in proportion to its length: no text is scanned
 twice for the same thing (`_Objects`), and what is parsed in vain is bounded (`MOST_PARSED`).
@@ -16,8 +16,9 @@ from typing import Any
 
 import msgspec
 
+from ripstop.text.markdown import blocks, fence_of, split_lines
+
 _THOUGHT = re.compile(r"<(/?)(think[\w-]*)>", re.IGNORECASE)
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|,(?=\s*(?://[^\n]*\n\s*)*[}\]])')
 """An unclosed string also counts as one: what holds it is not JSON, with or without its comments."""
 MAX_CANDIDATES = 2000
@@ -59,11 +60,37 @@ def strict(text: str) -> dict[str, Any]:
     return _object(without_thinking(text).strip())
 
 
+def why_not_json(text: str) -> str:
+    """Why a text that `strict` reads is not JSON to the letter; empty if it is, or cannot be read at all."""
+    clean = without_thinking(text).strip()
+    try:
+        json.loads(clean, object_pairs_hook=_each_once, parse_constant=_no_constant)
+    except NoReply as error:
+        return str(error)
+    except (ValueError, RecursionError):
+        return "" if _read(clean) is None else "it has a comment, or a comma before a closing bracket"
+    return ""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise NoReply(f"the key {name[:60]!r} is in it twice")
+        found[name] = value
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise NoReply(f"{name} is no number")
+
+
 def fenced(text: str) -> dict[str, Any]:
-    blocks = _FENCE.findall(without_thinking(text))
-    if not blocks:
+    lines = split_lines(without_thinking(text))
+    closed = [block for block in blocks(lines, any_indent=True) if block.is_closed]
+    if not closed:
         raise NoReply("there is no fenced block")
-    return _object(blocks[-1][1].strip())
+    return _object("\n".join(closed[-1].inside(lines)).strip())
 
 
 def last(text: str, key: str) -> tuple[dict[str, Any], str]:
@@ -72,7 +99,19 @@ def last(text: str, key: str) -> tuple[dict[str, Any], str]:
     return (whole, "") if whole is not None and key in whole else _last_of_several(text, key)
 
 
+def last_part(text: str, key: str) -> tuple[dict[str, Any], str, str]:
+    """The last object that has `key`, as it is and as it is written, and the text without it."""
+    found, clean, start, end = _last_object(text, key)
+    return found, clean[start:end], _around(clean, start, end)
+
+
 def _last_of_several(text: str, key: str) -> tuple[dict[str, Any], str]:
+    found, clean, start, end = _last_object(text, key)
+    return found, _around(clean, start, end)
+
+
+def _last_object(text: str, key: str) -> tuple[dict[str, Any], str, int, int]:
+    """The object, and where it is in the text without thoughts."""
     clean = without_thinking(text)
     objects = _Objects(clean, key)
     nearest, left = "", MOST_PARSED * len(clean)
@@ -91,7 +130,7 @@ def _last_of_several(text: str, key: str) -> tuple[dict[str, Any], str]:
             found = (value, start, end)  # unless another object that has the key is around it
         nearest = nearest or ", ".join(repr(name) for name in list(value)[:8]) or "nothing"
     if found:
-        return found[0], _around(clean, found[1], found[2])
+        return found[0], clean, found[1], found[2]
     if nearest:
         raise NoReply(f"the last JSON object has {nearest}, but no {key!r}")
     raise NoReply("there is no complete JSON object in it" if "{" in clean else "there is no JSON object in it")
@@ -242,8 +281,10 @@ def _object(text: str) -> dict[str, Any]:
 def _around(text: str, start: int, end: int) -> str:
     """The text without the object, and without the fence that held only it."""
     before, after = text[:start].rstrip(), text[end:].lstrip()
-    if re.search(r"(?m)^[ \t]*`{3,}\w*\s*\Z", before) and after.startswith("```"):
-        before, after = before[: before.rfind("```")].rstrip("`").rstrip(), after.lstrip("`")
+    head, _, line = before.rpartition("\n")
+    opening = fence_of(line)
+    if opening and after.startswith(opening.mark):  # models write on behind it, so more than a closing fence counts
+        before, after = head.rstrip(), after.lstrip(opening.kind)
     return (before + "\n" + after).strip()
 
 

@@ -1,7 +1,7 @@
 """The files that the text of a reply delivers, for agents that cannot call tools.
 
 - A path on a line of its own, directly above a fenced block, makes the block a whole file. If the line is marked
-  as a path (bold, backticks, `File:`), empty lines may be between. What counts as a path: `naming.py`.
+  as a path (bold, backticks, `File:`), empty lines may be between. What counts as a path: `file_naming.py`.
 - Without one, the path may be in the fence's info string, or in a comment with which the block begins (a `#!` line
   may come before it). Such a comment only names the file, as a line above the block does, so it is not in the file.
 - A block next to which a path is only mentioned is `Unclear`: it is not delivered, and not passed over in silence.
@@ -23,14 +23,14 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Generator, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
 
 from msgspec import Struct
+
+from ripstop.text.markdown import Fence, fence_of, unindented
 
 from .file_naming import MAX_LENGTH, mentioned_path, named_path, path_in_comment, path_in_info
 from .reply import NoReply, strict
 
-_FENCE = re.compile(r"([ \t]*)(`{3,}(?=[^`]*$)|~{3,})(.*)", re.DOTALL)
 _SEARCH = re.compile(r"[ \t]*<{5,9} SEARCH>?\s*")
 _DIVIDER = re.compile(r"[ \t]*={5,9}\s*")
 _REPLACE = re.compile(r"[ \t]*>{5,9} REPLACE\s*")
@@ -115,18 +115,13 @@ def _may_begin(line: str) -> bool:
     return "```" in line or "~~~" in line or ("<" in line and ("<<<<<" in line or bool(_THINKING.search(line))))
 
 
-class _Fence(NamedTuple):
-    indent: int
-    kind: str
-    length: int
-    info: str
+def _concerns(fence: Fence, opening: Fence) -> bool:
+    """Whether it is of the same level as a file's own fence, or above."""
+    return fence.matches(opening) and fence.indent <= opening.indent
 
-    def may_close(self, opening: "_Fence") -> bool:
-        return not self.info and self.concerns(opening)
 
-    def concerns(self, opening: "_Fence") -> bool:
-        """Whether it is of the same level as a file's own fence, or above."""
-        return self.kind == opening.kind and self.length >= opening.length and self.indent <= opening.indent
+def _may_close(fence: Fence, opening: Fence) -> bool:
+    return not fence.info and _concerns(fence, opening)
 
 
 class _ReplyReading:
@@ -135,7 +130,7 @@ class _ReplyReading:
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
         self._marks = [number for number, line in enumerate(self._lines) if _may_begin(line)]
-        self._fences = {number: fence for number in self._marks if (fence := _fence(self._lines[number]))}
+        self._fences = {number: fence for number in self._marks if (fence := fence_of(self._lines[number]))}
         self._fence_lines = sorted(self._fences)
         self._searches = [number for number in self._marks if _SEARCH.fullmatch(self._lines[number])]
         self._taken = 0
@@ -170,7 +165,7 @@ class _ReplyReading:
         for number in range(at, len(self._lines)):
             if end := closing.search(self._lines[number], rest):
                 self._lines[number] = self._lines[number][end.end() :]
-                if fence := _fence(self._lines[number]):
+                if fence := fence_of(self._lines[number]):
                     self._fences[number] = fence
                     insort(self._fence_lines, number)
                     insort(self._marks, number)
@@ -181,7 +176,7 @@ class _ReplyReading:
 
     # Blocks
 
-    def _block(self, at: int, opening: _Fence) -> Generator[Delivery, None, int]:
+    def _block(self, at: int, opening: Fence) -> Generator[Delivery, None, int]:
         """Yields what the block delivers; returns the line after it."""
         path = self._path_above(at)
         if self._holds_edits(at, opening):
@@ -222,7 +217,7 @@ class _ReplyReading:
             above -= 1
         return above if above >= self._taken else None
 
-    def _path_inside(self, at: int, opening: _Fence) -> tuple[str, int, str]:
+    def _path_inside(self, at: int, opening: Fence) -> tuple[str, int, str]:
         """The path in the block's own first lines, the number of the line with it, and one that is only mentioned."""
         if path := path_in_info(opening.info):
             return path, -1, ""
@@ -233,41 +228,40 @@ class _ReplyReading:
         above = self._line_above(at)
         return "", -1, path or (mentioned_path(self._lines[above]) if above is not None else "")
 
-    def _is_control_block(self, at: int, opening: _Fence) -> bool:
+    def _is_control_block(self, at: int, opening: Fence) -> bool:
         return _is_control(self._content(at + 1, self._end_of_nameless(at, opening), opening))
 
-    def _content(self, start: int, end: int, opening: _Fence, without: int = -1) -> str:
+    def _content(self, start: int, end: int, opening: Fence, without: int = -1) -> str:
         """The lines, but for one, without the indentation that the block itself has."""
         lines = self._lines[start:end]
         if start <= without < end:
             del lines[without - start]
         if opening.indent:
-            blank = re.compile(f"[ \t]{{0,{opening.indent}}}")
-            lines = [blank.sub("", line, count=1) for line in lines]
+            lines = [unindented(line, opening.indent) for line in lines]
         return "".join([line + "\n" for line in lines])
 
     # The end of a file
 
-    def _end_of_file(self, at: int, opening: _Fence, path: str) -> int | None:
+    def _end_of_file(self, at: int, opening: Fence, path: str) -> int | None:
         limit = self._next_file(at) if self._broken else len(self._lines)
         end = None
         if path.lower().endswith(_DOCUMENTS):
             end = self._closing(islice(self._fences_after(at, limit), MAX_INNER), opening, nested=True)
         return self._closing(self._fences_after(at, limit), opening, nested=False) if end is None else end
 
-    def _end_of_nameless(self, at: int, opening: _Fence) -> int:
+    def _end_of_nameless(self, at: int, opening: Fence) -> int:
         fences = list(islice(self._fences_after(at, len(self._lines)), MAX_INNER))
         end = self._closing(fences, opening, nested=False)
         if end is None:
-            end = next((number for number in fences if self._fences[number].may_close(opening)), at)
+            end = next((number for number in fences if _may_close(self._fences[number], opening)), at)
         return end
 
-    def _closing(self, fences: Iterable[int], opening: _Fence, nested: bool) -> int | None:
+    def _closing(self, fences: Iterable[int], opening: Fence, nested: bool) -> int | None:
         """Which of the fences closes what `opening` opens; `nested`: bare ones may open blocks in it."""
         inside = ""
         for number in fences:
             fence = self._fences[number]
-            if not fence.concerns(opening):
+            if not _concerns(fence, opening):
                 continue
             if not inside:
                 if not fence.info and not (nested and self._opens(number)):
@@ -332,24 +326,24 @@ class _ReplyReading:
 
     # Edits
 
-    def _holds_edits(self, at: int, opening: _Fence) -> bool:
+    def _holds_edits(self, at: int, opening: Fence) -> bool:
         """Whether an edit begins before anything that could close the block."""
         following = bisect_right(self._searches, at)
         if following == len(self._searches):
             return False
         between = list(islice(self._fences_after(at, self._searches[following]), MAX_INNER))
-        return len(between) < MAX_INNER and not any(self._fences[number].concerns(opening) for number in between)
+        return len(between) < MAX_INNER and not any(_concerns(self._fences[number], opening) for number in between)
 
-    def _edits(self, at: int, opening: _Fence | None, path: str | None) -> Generator[Delivery, None, int]:
+    def _edits(self, at: int, opening: Fence | None, path: str | None) -> Generator[Delivery, None, int]:
         path = path if path is not None else self._path
         while at < len(self._lines):
             line = self._lines[at]
             if _SEARCH.fullmatch(line):
-                edit, at = self._edit(at, opening or _Fence(0, "`", 3, ""), path)
+                edit, at = self._edit(at, opening or Fence(0, "`", 3, ""), path)
                 self._path = path
                 yield edit
                 continue
-            if opening and at in self._fences and self._fences[at].may_close(opening):
+            if opening and at in self._fences and _may_close(self._fences[at], opening):
                 return self._take(at + 1)
             if _SEARCH.fullmatch(self._line(at + 1)) and (named := named_path(line)):
                 path = named.path
@@ -358,7 +352,7 @@ class _ReplyReading:
             at += 1
         return self._take(at)
 
-    def _edit(self, at: int, opening: _Fence, path: str) -> tuple[Edit, int]:
+    def _edit(self, at: int, opening: Fence, path: str) -> tuple[Edit, int]:
         divider = self._marker(_DIVIDER, at + 1)
         if divider is None:
             end = self._end_of_edit(at + 1)
@@ -384,13 +378,6 @@ class _ReplyReading:
             if _SEARCH.fullmatch(self._lines[number]) or number in self._fences:
                 return number
         return len(self._lines)
-
-
-def _fence(line: str) -> _Fence | None:
-    match = _FENCE.fullmatch(line)
-    if match is None:
-        return None
-    return _Fence(len(match[1]), match[2][0], len(match[2]), match[3].strip())
 
 
 def _is_control(content: str) -> bool:

@@ -3,8 +3,8 @@
 Every model call and every tool call is a separate command, so each is durable. A style begins a
 turn, hands every event and every settled command to it, and sees only the finished turn.
 
-The operations of a reply (`exchange.py`) take effect in their order: the next one is asked for when the one before is
-answered, however that went. Only adjacent calls of tools that change nothing are open side by side.
+The operations of a reply (`reply_operations.py`) take effect in their order: the next one is asked for when the one
+before is answered, however that went. Only adjacent calls of tools that change nothing are open side by side.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, Fai
 from ripstop.kernel.events import Answered, Asked, Event
 from ripstop.kernel.prompt import Message, Prompt, permits
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import Settled, Style
+from ripstop.kernel.style import Settled, Style, StyleView
 from ripstop.text.courtesy import check_phrases
 
 from .partial_reply import UnfinishedReply
@@ -291,7 +291,7 @@ def correct(step: Step[S], turn: Turn, finished: FinishedTurn, problem: str) -> 
     ask_on(step, turn)
 
 
-def deeds(turn: Turn) -> list[tuple[str, Any]]:
+def effects_of(turn: Turn) -> list[tuple[str, Any]]:
     """What a turn did: which tools it called with what. Calls that only read, or went wrong, are left out."""
     done: list[tuple[str, Any]] = []
     for exchange in turn.exchanges:
@@ -357,14 +357,20 @@ class HasTurn(Protocol):
 W = TypeVar("W", bound=HasTurn)
 
 
+class TurnView(StyleView[W]):
+    """What people see of a style whose agents take turns: their replies as words."""
+
+    def word_reader(self) -> Callable[[str], str]:
+        return UnfinishedReply().add
+
+
 class TurnStyle(Style[W]):
     """A style whose agents take turns: what it needs of them, whatever else it does."""
+
+    view: StyleView[Any] = TurnView()
 
     def guards(self, definition: Any, wishes: Mapping[str, Any]) -> Guards:
         return check_phrases(super().guards(definition, wishes))
 
-    def arguments(self, state: W, command: CallTool) -> dict[str, Any]:
+    def arguments(self, state: W, command: CallTool) -> Struct | dict[str, Any]:
         return arguments(state.turn, command)
-
-    def word_reader(self) -> Callable[[str], str]:
-        return UnfinishedReply().add

@@ -4,11 +4,10 @@
 - `Errands`, `ErrandStyle`: a style that gives the commands its definition lists, and nothing else
 - `JournalConformance`: what every store must do; subclass it
 - `FakeClock`: time that passes when the test says so
-- `FAILPOINTS`, `DOCUMENT_FAILPOINTS`, `BOARD_FAILPOINTS`, `COWORK_FAILPOINTS`, `failpoint`: named places where a test
-  may kill the process
+- `FAILPOINTS`, `failpoint`: named places where a test may kill the process; those of a style are in its `Plugin`
 """
 
-from ripstop.engine.failpoints import BOARD_FAILPOINTS, COWORK_FAILPOINTS, DOCUMENT_FAILPOINTS, FAILPOINTS, failpoint
+from ripstop.engine.failpoints import FAILPOINTS, failpoint
 
 from .clock import FakeClock
 from .conformance import JournalConformance
@@ -16,9 +15,6 @@ from .scenarios import Given, ScenarioOutcome, given
 from .stub_style import ERRANDS, Errands, ErrandStyle
 
 __all__ = [
-    "BOARD_FAILPOINTS",
-    "COWORK_FAILPOINTS",
-    "DOCUMENT_FAILPOINTS",
     "ERRANDS",
     "FAILPOINTS",
     "ErrandStyle",

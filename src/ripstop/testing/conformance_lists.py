@@ -138,14 +138,14 @@ class ListConformance(JournalStories):
     @story
     async def test_shows_open_questions_and_gives_them_to_no_worker(self, journal: Journal, scribe: Scribe) -> None:
         ask = AskPerson(question="Shall we?", choices={"yes": "", "no": "Nope"})
-        holder = await journal.enrol(NOW)
-        await journal.append(scribe.start("a", ask, holder=holder))
+        worker_id = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", ask, worker_id=worker_id))
         await journal.append(scribe.start("b", AskPerson(question="And?"), at=NOW - 5))
         first, second = (await journal.desk()).items
         assert (first.run_id, first.number, first.at, first.command, first.style) == ("a", 2, NOW, ask, "errands")
         assert (second.run_id, second.number, second.at) == ("b", 2, NOW - 5)
         assert await journal.desk_count() == 2
-        assert await claim(journal, holder, LATER) == []
+        assert await claim(journal, worker_id, LATER) == []
         await journal.append(scribe.entry("a", Answered(to=2, answer=PersonAnswered(choice="yes")), after=2))
         await journal.append(scribe.entry("b", Heard(text="x"), Ended(outcome="stopped", because="y"), after=2))
         assert (await journal.desk()).items == []
@@ -194,10 +194,10 @@ class ListConformance(JournalStories):
 
     @story
     async def test_takes_a_withdrawn_question_off_the_desk_though_held(self, journal: Journal, scribe: Scribe) -> None:
-        holder = await journal.enrol(NOW)
+        worker_id = await journal.enrol(NOW)
         await journal.append(scribe.start("top"))
         await journal.append(scribe.start("top.9", AskPerson(question="?"), parent=("top", 9), surface=("top", 9)))
-        assert [task.number for task in await claim(journal, holder)] == [2], "a worker shows it to the ancestor"
+        assert [task.number for task in await claim(journal, worker_id)] == [2], "a worker shows it to the ancestor"
         assert await desk(journal) == [("top.9", 2)]
         withdrawn = Withdrawn(number=2, because="late")
         await journal.append(scribe.entry("top.9", Heard(text="x"), withdrawn, Asked(command=TOOL), after=2))

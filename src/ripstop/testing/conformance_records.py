@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 
-from ripstop.engine.ports import Journal, RunQuery, Tombstone
+from ripstop.engine.ports import Journal, JournalIdentity, JournalPlace, RunQuery, Tombstone
 from ripstop.kernel.effects import AskPerson, Content, RunFinished, Said, Say, StartRun
 from ripstop.kernel.errors import Conflict, JournalError, Unwritable, UsageError
 from ripstop.kernel.events import Answered, Asked, Ended, Forked, Heard
@@ -26,10 +26,58 @@ from .journal_entries import (
     task,
 )
 
+# What every journal must know of itself: who it is, and how far it has come.
+
+
+class IdentityConformance(JournalStories):
+    @story
+    async def test_has_no_identity_until_it_is_given_one(self, journal: Journal, scribe: Scribe) -> None:
+        assert await journal.identity() == JournalIdentity()
+        assert await journal.identify(JournalIdentity("a"), JournalIdentity()) == JournalIdentity("a")
+        assert await journal.identity() == JournalIdentity("a")
+
+    @story
+    async def test_keeps_its_identity_from_one_who_does_not_know_it(self, journal: Journal, scribe: Scribe) -> None:
+        await journal.identify(JournalIdentity("a"), JournalIdentity())
+        assert await journal.identify(JournalIdentity("b"), JournalIdentity()) == JournalIdentity("a")
+        assert await journal.identify(JournalIdentity("b", 5), JournalIdentity("a")) == JournalIdentity("b", 5)
+        assert await journal.identity() == JournalIdentity("b", 5)
+
+    @story
+    async def test_says_how_far_it_has_come(self, journal: Journal, scribe: Scribe) -> None:
+        assert await journal.place() == JournalPlace()
+        await journal.append(scribe.start("a", TOOL))
+        first = await journal.place()
+        assert first.position and first.digest
+        await journal.append(scribe.entry("a", answer(2), after=2))
+        second = await journal.place()
+        assert second.position > first.position and second.digest != first.digest
+        assert (await journal.place(first.position)).digest == first.digest
+        assert (await journal.place(second.position + 1)).digest == ""
+        await journal.enrol(NOW)
+        assert (await journal.place()).workers > second.workers
+
+    @story
+    async def test_knows_what_was_begun_and_not_answered(self, journal: Journal, scribe: Scribe) -> None:
+        worker_id = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", TOOL, worker_id=worker_id))
+        assert await journal.begun("a") == ()
+        await journal.begin("a", 2, worker_id, 1, repeatable=False)
+        assert await journal.begun("a") == (2,)
+        await journal.leave(worker_id, NOW)
+        assert await journal.begun("a") == (2,)
+        assert await journal.begun("nobody") == ()
+
+
 # What every journal must do when runs are forgotten: keep all that others need, and say what is gone.
 
 
-class CareConformance(JournalStories):
+class MaintenanceConformance(JournalStories):
+    @story
+    async def test_is_in_a_file_that_exists_or_in_none(self, journal: Journal, scribe: Scribe) -> None:
+        await journal.append(scribe.start("a"))
+        assert journal.path is None or journal.path.is_file()
+
     @story
     async def test_forgets_an_ended_run_and_nothing_of_others(self, journal: Journal, scribe: Scribe) -> None:
         note, other = Document("notes", "n", 1), Document("notes", "m", 2)
@@ -100,38 +148,38 @@ class CareConformance(JournalStories):
 
     @story
     async def test_does_not_forget_a_run_that_another_awaits(self, journal: Journal, scribe: Scribe) -> None:
-        holder = await journal.enrol(NOW)
-        await journal.append(scribe.start("a", StartRun(workflow="w"), holder=holder))
+        worker_id = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", StartRun(workflow="w"), worker_id=worker_id))
         await journal.append(scribe.start("a.2", parent=("a", 2)))
         await journal.append(scribe.end("a.2"))
         await refuses(UsageError, journal.forget(["a.2"], NOW))
         end = Answered(to=2, answer=RunFinished(run="a.2", outcome="completed"))
-        await journal.append(scribe.entry("a", end, after=2, fence=(2, holder)))
+        await journal.append(scribe.entry("a", end, after=2, fence=(2, worker_id)))
         await journal.forget(["a.2"], NOW)
         await journal.append(scribe.entry("a", Heard(text="x"), Ended(outcome="completed", because="y"), after=3))
         await journal.forget(["a"], NOW)
 
     @story
     async def test_does_not_forget_a_run_whose_child_is_to_be_cancelled(self, journal: Journal, scribe: Scribe) -> None:
-        holder = await journal.enrol(NOW)
-        await journal.append(scribe.start("a", StartRun(workflow="w"), holder=holder))
+        worker_id = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", StartRun(workflow="w"), worker_id=worker_id))
         await journal.append(scribe.start("a.2", parent=("a", 2)))
-        await journal.park(task("a", 2), holder, NOW)
+        await journal.park(task("a", 2), worker_id, NOW)
         await journal.append(scribe.end("a", "stopped", after=2))
         await refuses(UsageError, journal.forget(["a"], NOW))
-        assert [command.superseded for command in await claim(journal, holder, LATER)] == [True]
+        assert [command.superseded for command in await claim(journal, worker_id, LATER)] == [True]
         await journal.append(scribe.end("a.2", "stopped"))
         end = Answered(to=2, answer=RunFinished(run="a.2", outcome="stopped"))
-        await journal.append(scribe.entry("a", end, after=4, fence=(2, holder)))
+        await journal.append(scribe.entry("a", end, after=4, fence=(2, worker_id)))
         await journal.forget(["a", "a.2"], NOW)
 
     @story
     async def test_does_not_forget_a_run_while_a_call_is_being_stopped(self, journal: Journal, scribe: Scribe) -> None:
-        holder = await journal.enrol(NOW)
-        await journal.append(scribe.start("a", TOOL, holder=holder, begun=(2,)))
+        worker_id = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", TOOL, worker_id=worker_id, begun=(2,)))
         await journal.append(scribe.end("a", "stopped", after=2))
         await refuses(UsageError, journal.forget(["a"], NOW))
-        await journal.append(scribe.entry("a", answer(2), after=4, fence=(2, holder)))
+        await journal.append(scribe.entry("a", answer(2), after=4, fence=(2, worker_id)))
         await journal.forget(["a"], NOW)
 
     @story
@@ -142,11 +190,11 @@ class CareConformance(JournalStories):
             refusal = await refuses(UsageError, journal.forget(["a"], NOW))
             await refuses(UsageError, journal.forget(["a"], NOW, dry_run=True))
             assert f"{4 - number} of its messages" in str(refusal) and "'channel:mail'" in str(refusal)
-            holder = await journal.enrol(NOW)
-            (message,) = await claim(journal, holder, LATER, offers=("channel:mail",))
+            worker_id = await journal.enrol(NOW)
+            (message,) = await claim(journal, worker_id, LATER, offers=("channel:mail",))
             assert message.number == number
             said = Answered(to=number, answer=Said())
-            await journal.append(scribe.entry("a", said, after=number + 3, fence=(number, holder)))
+            await journal.append(scribe.entry("a", said, after=number + 3, fence=(number, worker_id)))
         await journal.forget(["a"], NOW, dry_run=True)
         assert (len(await journal.tombstones()), len((await journal.runs()).items)) == (0, 1)
         await journal.forget(["a"], NOW)
@@ -154,14 +202,14 @@ class CareConformance(JournalStories):
 
     @story
     async def test_keeps_the_result_of_a_forgotten_child_for_its_parent(self, journal: Journal, scribe: Scribe) -> None:
-        holder, result = await journal.enrol(NOW), b'{"plan": 1}'
+        worker_id, result = await journal.enrol(NOW), b'{"plan": 1}'
         digest = hashlib.sha256(result).hexdigest()
-        await journal.append(scribe.start("a", StartRun(workflow="w"), holder=holder))
+        await journal.append(scribe.start("a", StartRun(workflow="w"), worker_id=worker_id))
         await journal.append(scribe.start("a.2", parent=("a", 2)))
         end = Ended(outcome="completed", because="x", result=digest)
         await journal.append(scribe.entry("a.2", Heard(text="x"), end, after=1, blobs={digest: result}))
         told = Answered(to=2, answer=RunFinished(run="a.2", outcome="completed", result=digest))
-        await journal.append(scribe.entry("a", told, after=2, fence=(2, holder)))
+        await journal.append(scribe.entry("a", told, after=2, fence=(2, worker_id)))
         await journal.forget(["a.2"], NOW)
         assert await journal.blob(digest) == result
         await journal.append(scribe.entry("a", Heard(text="x"), Ended(outcome="completed", because="y"), after=3))
@@ -267,12 +315,12 @@ class RecordConformance(JournalStories):
         assert await journal.latest() == 0
         await journal.append(scribe.start("a"))
         assert await journal.latest() == NOW
-        holder = await journal.enrol(NOW + SECOND)
+        worker_id = await journal.enrol(NOW + SECOND)
         assert await journal.latest() == NOW + SECOND
-        assert await journal.heartbeat(holder, LATER)
+        assert await journal.heartbeat(worker_id, LATER)
         assert await journal.latest() == LATER
         await journal.append(scribe.entry("a", Heard(text="x"), after=1, at=LATER + SECOND))
-        await journal.leave(holder, LATER)
+        await journal.leave(worker_id, LATER)
         assert await journal.latest() == LATER + SECOND
 
     @story

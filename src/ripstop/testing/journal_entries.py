@@ -6,14 +6,11 @@ outbox.
 
 import asyncio
 import hashlib
-import io
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ripstop.engine.ports import ALL, ClaimedCommand, Entry, Journal, RunQuery, Scope
-from ripstop.faces.cli.main import cli
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import CallTool, Command, ToolReturned
 from ripstop.kernel.errors import RipstopError
@@ -22,37 +19,6 @@ from ripstop.kernel.folding import replay
 from ripstop.kernel.outbox import AT_ONCE, Opened, inherited, plan
 from ripstop.kernel.run import Run, status, waits_for
 from ripstop.kernel.style import BARE, NO_CONTENTS, Document
-
-# Runs commands of the command line in this process, which is much quicker than starting one for each.
-
-
-class Done(NamedTuple):
-    """What came of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-def command(*args: str) -> Done:
-    """Run a command in the current folder. Raises `AssertionError` where a person would see a traceback."""
-    code = 0
-    with _caught() as (out, err):
-        try:
-            cli.main(list(args), prog_name="ripstop")
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 1
-    if "Traceback (most recent call last)" in err.getvalue():
-        raise AssertionError(err.getvalue())
-    return Done(code, out.getvalue(), err.getvalue())
-
-
-@contextmanager
-def _caught() -> Iterator[tuple[io.StringIO, io.StringIO]]:
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        yield out, err
-
 
 SECOND = 1_000_000
 NOW = 1_800_000_000 * SECOND
@@ -78,7 +44,7 @@ class Scribe:
         after: int = 0,
         at: int = NOW,
         fork: tuple[str, int] | None = None,
-        holder: int | None = None,
+        worker_id: int | None = None,
         begun: tuple[int, ...] = (),
         fence: tuple[int, int] | None = None,
         gist: str = "",
@@ -101,7 +67,7 @@ class Scribe:
         taken = tuple(
             record.number
             for record in records
-            if holder is not None
+            if worker_id is not None
             and isinstance(record.event, Asked)
             and record.number in run.open
             and record.number in due
@@ -118,7 +84,7 @@ class Scribe:
             documents=documents,
             blobs={DIGEST: CONTENT, **blobs} if any(isinstance(event, Started) for event in events) else blobs,
             fork=fork,
-            holder=holder,
+            worker_id=worker_id,
             taken=taken,
             begun=begun,
             fence=fence,
@@ -142,7 +108,7 @@ class Scribe:
         run_id: str,
         *commands: Command,
         at: int = NOW,
-        holder: int | None = None,
+        worker_id: int | None = None,
         begun: tuple[int, ...] = (),
         parent: tuple[str, int] | None = None,
         surface: tuple[str, int] | None = None,
@@ -153,7 +119,9 @@ class Scribe:
         """A run that starts and asks for something. Its commands are the records 2, 3, …"""
         started = Started(style=style, definition=DIGEST, format=FORMAT, parent=parent, surface=surface)
         asked = (Asked(command=command) for command in commands)
-        return self.entry(run_id, started, *asked, at=at, holder=holder, begun=begun, gist=gist, documents=documents)
+        return self.entry(
+            run_id, started, *asked, at=at, worker_id=worker_id, begun=begun, gist=gist, documents=documents
+        )
 
     def end(self, run_id: str, outcome: str = "completed", after: int = 1, at: int = NOW) -> Entry:
         """A run that hears something and ends."""
@@ -212,11 +180,11 @@ def story(told: Told) -> Callable[[Any, Path], None]:
 
 
 async def claim(
-    journal: Journal, holder: int, now: int = NOW, room: int = 10, scope: Scope = ALL, offers: Sequence[str] = OFFERS
+    journal: Journal, worker_id: int, now: int = NOW, room: int = 10, scope: Scope = ALL, offers: Sequence[str] = OFFERS
 ) -> list[ClaimedCommand]:
-    return await journal.claim(holder, now, room, scope, offers)
+    return await journal.claim(worker_id, now, room, scope, offers)
 
 
-async def claimed(journal: Journal, holder: int, now: int = NOW, scope: Scope = ALL) -> list[tuple[str, int]]:
+async def claimed(journal: Journal, worker_id: int, now: int = NOW, scope: Scope = ALL) -> list[tuple[str, int]]:
     """Which commands a worker gets."""
-    return [(task.run_id, task.number) for task in await claim(journal, holder, now, scope=scope)]
+    return [(task.run_id, task.number) for task in await claim(journal, worker_id, now, scope=scope)]

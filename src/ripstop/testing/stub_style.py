@@ -4,8 +4,6 @@ For tests of engines, workers, journals and performers, which need a run that as
 and do not care why. A round begins when all of the one before is settled; after the last the run ends.
 """
 
-from collections.abc import Mapping
-
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +13,7 @@ from ripstop.kernel.events import Answered, Event, Forked, Heard, Resumed, Start
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.run import DEADLINE, Run
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import Child, Explanation, News, Picture, Reason, Settled, Style, StyleKit
+from ripstop.kernel.style import Child, Explanation, News, Picture, Reason, Settled, Style, StyleKit, StyleView, Uses
 
 
 class Errands(Struct, frozen=True, omit_defaults=True):
@@ -46,8 +44,22 @@ class StubState(Struct, frozen=True):
     failures: int = 0
 
 
+class ErrandView(StyleView[StubState]):
+    def picture(self, run: Run[StubState]) -> Picture:
+        rounds = len(run.state.definition.rounds)
+        return Picture(where=f"round {run.state.round}", progress=f"round {run.state.round + 1} of {rounds}")
+
+    def explain(self, before: StubState, event: Event) -> Explanation:
+        if not isinstance(event, RoundBegan):
+            return Explanation()
+        return Explanation((Reason(f"round {event.index} was next"),))
+
+
 class ErrandStyle(Style[StubState]):
+    """Gives the commands that its definition lists, one after the other."""
+
     name = "errands"
+    view = ErrandView()
 
     @staticmethod
     def load(style: str, content: bytes) -> Errands:
@@ -102,18 +114,9 @@ class ErrandStyle(Style[StubState]):
     def listens(self, state: StubState) -> bool:
         return state.definition.listens
 
-    def picture(self, run: Run[StubState]) -> Picture:
-        rounds = len(run.state.definition.rounds)
-        return Picture(where=f"round {run.state.round}", progress=f"round {run.state.round + 1} of {rounds}")
-
-    def explain(self, before: StubState, event: Event) -> Explanation:
-        if not isinstance(event, RoundBegan):
-            return Explanation()
-        return Explanation((Reason(f"round {event.index} was next"),))
-
-    def children(self, definition: Errands) -> Mapping[str, str]:
+    def uses(self, definition: Errands) -> Uses:
         asked = (command for commands in definition.rounds for command in commands)
-        return {command.workflow: "" for command in asked if isinstance(command, StartRun)}
+        return Uses(children={command.workflow: "" for command in asked if isinstance(command, StartRun)})
 
     def start_child(self, state: StubState, command: StartRun) -> Child:
         return Child(input=state.definition.child_input)
@@ -121,8 +124,9 @@ class ErrandStyle(Style[StubState]):
 
 def _pending(run: Run[StubState]) -> bool:
     """Whether a command of the style is still open; the kernel's own timer and questions do not count."""
+    asked = run.held.question if run.held else 0
     return any(
-        getattr(opened.command, "name", "") != DEADLINE and number not in run.doubts
+        getattr(opened.command, "name", "") != DEADLINE and number not in run.doubts and number != asked
         for number, opened in run.open.items()
     )
 

@@ -1,6 +1,1 @@
-"""Drawings of workflows and runs. Pure: from a diagram to text; what is the same is drawn the same.
-
-`diagram.py` says what is to be seen, and each format (`mermaid.py`, `dot.py`, `svg.py`) writes it down. Each style
-makes the diagrams of its definitions, and those of its runs from their chapters (`styles/<x>/drawing.py`). Only SVG
-needs a layout, and `layout.py` is ours.
-"""
+"""Text for people: differences, visible characters, courtesy, diagrams. Pure: the same input gives the same text."""

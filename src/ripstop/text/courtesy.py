@@ -16,7 +16,7 @@ work, which is worse than one reply too many; so in doubt it is not a courtesy:
 import re
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 from unicodedata import normalize
 
 import msgspec
@@ -25,24 +25,19 @@ from msgspec import Struct
 from ripstop.kernel.effects import Guards
 from ripstop.kernel.errors import UsageError
 
-if TYPE_CHECKING:
-    pass  # merged
-
-
 # Courtesy, as styles ask for it: whether a message says nothing else, and whether a user's own phrases can match.
 #
-# The recogniser and its tables are imported when first needed, because most runs never say anything so short.
+# The words are read when they are first needed, because most runs never say anything so short.
 
 
-LONGEST, LONGEST_DECOMPOSED = 240, 960
+MAX_COURTESY, MAX_DECOMPOSED = 240, 960
 """Characters of the longest courtesy; and in any Unicode form, since a composed character has at most four parts."""
 
 
 def courteous(text: str, guards: Guards) -> bool:
     """Whether a text says nothing but courtesies, the guards' own phrases included."""
-    if len(text) > (LONGEST if text.isascii() else LONGEST_DECOMPOSED):
+    if len(text) > (MAX_COURTESY if text.isascii() else MAX_DECOMPOSED):
         return False
-    pass  # merged
 
     return is_courtesy(text, _manners(guards.phrases))
 
@@ -56,20 +51,18 @@ def check_phrases(guards: Guards) -> Guards:
 
 @lru_cache(maxsize=16)
 def _manners(phrases: tuple[str, ...]) -> "Manners":
-    pass  # merged
-
     return MANNERS.with_phrases(phrases) if phrases else MANNERS
 
 
-# The words of courtesy, by language, from `phrases.json`; `recognition.py` says how they may be put together.
+# The words of courtesy, by language, from `phrases.json`; the top of this file says how they may be put together.
 #
 # - Case, accents, apostrophes and hyphens do not matter. A word of the list holds no other punctuation.
 # - A word is listed only if it is nothing but polite. What may also report, ask, promise or decide is left out,
 #   however often it is meant kindly: done, yes, sure, approved, with pleasure, 嗯, 可以, はい, perfecto, fertig.
 # - `SPOKEN` kinds say it by themselves: `thanks`; `receipt` (what was received may be named); `hearing` (only "your …"
 #   may follow); `plain` (welcome, acknowledgement, farewell); `lone` (polite only with nothing else beside it).
-# - `BESIDE` kinds never say it by themselves: `title` (whom it is said to); `before` (only before thanks); `after` (only
-#   after thanks); `particle` (after anything said); `join`; `for`, `owner`, `adjective`, `object` ("for", "your",
+# - `BESIDE` kinds never say it by themselves: `title` (whom it is said to); `before` (only before thanks); `after`
+#   (only after thanks); `particle` (after anything said); `join`; `for`, `owner`, `adjective`, `object` ("for", "your",
 #   "quick", "reply"); `favour` (a whole "for letting me know").
 # - `work` is what could be put together from polite words and yet says something else ("ok了": it is done).
 # - `telling` are emoji that refuse, warn, ask, report or count (keycaps): with one of them nothing is courtesy.
@@ -209,10 +202,10 @@ MANNERS = Manners()
 def is_courtesy(text: str, manners: Manners = MANNERS) -> bool:
     """Whether the text is courtesy and nothing else. Never fails, whatever the text."""
     text = text.strip()
-    if len(text) > LONGEST_DECOMPOSED:
+    if len(text) > MAX_DECOMPOSED:
         return False
     text = normalize("NFC", text)
-    if len(text) > LONGEST:
+    if len(text) > MAX_COURTESY:
         return False
     heard = _hear(text)
     if heard.asks or not _telling().isdisjoint(heard.emoji):

@@ -1,1 +1,1 @@
-"""Tools: typed functions that agents may call."""
+"""Tools that agents and styles call: files, commands, HTTP, MCP, knowledge; and the folders that they work in."""

@@ -1,6 +1,6 @@
 """An agent's files: read, write, edit, list and search text, in its two roots and nowhere else.
 
-- Every call walks from the root's descriptor (`roots.py`) and decides by what it has opened, never by what a name
+- Every call walks from the root's descriptor (`workspace.py`) and decides by what it has opened, never by what a name
   meant a moment ago. Only regular files with one name are read: no links of any kind, devices, pipes.
 - A file is replaced as a whole: temporary file in the same folder → fsync → rename → fsync of the folder. The
   writer holds a lock on the folder, so that two edits of one file do not undo each other; what a killed process
@@ -10,9 +10,7 @@
 
 import difflib
 import errno
-import fcntl
 import os
-import secrets
 import stat
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -26,6 +24,7 @@ from msgspec import Struct
 from ripstop.engine.failpoints import failpoint
 from ripstop.engine.performers import Refused
 
+from .shared_folder import READING, complete_file, sweep, wait_for_lock
 from .workspace import MAX_PARTS, RESERVED, Project, RootedPath, Roots, SharedWorkspace, enter
 
 # Replacing a piece of a text that occurs in it exactly once. Pure.
@@ -35,7 +34,8 @@ from .workspace import MAX_PARTS, RESERVED, Project, RootedPath, Roots, SharedWo
 # of account: whole lines then. Nothing else is guessed.
 #
 # Text and piece come from agents, so the work is linear in their length. All searching is left to `str.find`, which is
-# linear for long pieces; it is called at most once per piece's length of text, because each call costs a piece's length.
+# linear for long pieces; it is called at most once per piece's length of text, because each call costs a piece's
+# length.
 
 
 NEAREST = 0.5
@@ -197,9 +197,6 @@ MAX_SEARCHED = 50_000_000
 MAX_LINE = 300
 """Characters of a line that a search shows."""
 
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_CREATING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 class _Entry(Struct, frozen=True):
     """A file or folder met on a walk, and the open folder that it is in."""
@@ -294,8 +291,8 @@ class Files:
                 return {"hits": hits, "more": True}
         return {"hits": hits, "more": False}
 
-    def command_folders(self, path: str) -> tuple[tuple[Path, ...], Path]:
-        """The folders that a command of the agent can write, the agent's own first, and the one where it begins."""
+    def command_folders(self, path: str) -> tuple[Path, tuple[Path, ...], Path]:
+        """The workspace, the folders that a command can write (the agent's own first), and the one where it begins."""
         place, workspace = self._roots.locate(path), Path(os.path.realpath(self._workspace))
         with self._told(place):
             for root in self._roots.names:
@@ -303,7 +300,18 @@ class Files:
                     pass
             with self._roots.folder(place.root, place.parts):
                 pass
-        return tuple(workspace / root for root in self._roots.names), workspace.joinpath(place.root, *place.parts)
+        writable = tuple(workspace / root for root in self._roots.names)
+        return workspace, writable, workspace.joinpath(place.root, *place.parts)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders of the workspace that the agent can write; empty for the workspace itself."""
+        return self._roots.names
+
+    def below_workspace(self, path: str) -> str:
+        """A path of the agent as one below the workspace. Raises `Refused`."""
+        place = self._roots.locate(path)
+        return "/".join(filter(None, (place.root, *place.parts)))
 
     # Paths
 
@@ -340,11 +348,8 @@ class Files:
     @contextmanager
     def _writing(self, place: RootedPath) -> Iterator[int]:
         with self._roots.folder(place.root, place.parts[:-1], create=True) as above:
-            fcntl.flock(above, fcntl.LOCK_EX)
-            for name in os.listdir(above):
-                if name.startswith(RESERVED):  # we have the lock, so no live process is writing it
-                    with suppress(FileNotFoundError):
-                        os.unlink(name, dir_fd=above)
+            wait_for_lock(above)
+            sweep(above, RESERVED)
             yield above
 
     # Walking
@@ -392,7 +397,7 @@ class Files:
 
 @contextmanager
 def _opened(above: int, place: RootedPath) -> Iterator[tuple[int, os.stat_result]]:
-    descriptor = os.open(place.parts[-1], _READING, dir_fd=above)
+    descriptor = os.open(place.parts[-1], READING, dir_fd=above)
     try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
@@ -426,24 +431,10 @@ def _mode(above: int, place: RootedPath) -> int | None:
 
 
 def _replace(above: int, place: RootedPath, data: bytes, mode: int | None) -> dict[str, Any]:
-    temporary = RESERVED + secrets.token_hex(8)
-    descriptor = os.open(temporary, _CREATING, 0o666, dir_fd=above)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            if mode is not None:
-                os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
+    with complete_file(above, data, RESERVED, mode) as new:
         failpoint("files.before_rename")
-        # a link that was put here in the meantime is replaced, not followed
-        os.rename(temporary, place.parts[-1], src_dir_fd=above, dst_dir_fd=above)
+        new.replace(above, place.parts[-1])
         failpoint("files.after_rename")
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=above)
-        raise
-    os.fsync(above)
     return _written(place, data)
 
 

@@ -1,19 +1,32 @@
-"""Folders opened one from the other, below a root that a user chose. Paths are relative, and no link is followed.
+"""A folder that runs, people and editors share: opened, read, written and locked, with no link followed below its root.
 
-The root itself may be behind a link. Below it, nothing that is swapped while we walk can lead out.
+- Folders are opened one from the other, below a root that a user chose; the root itself may be behind a link. Nothing
+  that is swapped while we walk can lead out.
+- A file is opened first and checked then, so a pipe or a device in its place cannot make us wait. It is read with a
+  bound.
+- A file is written under a temporary name, made durable, and only then gets its own: by a rename, which replaces what
+  is there, or by a link, which fails if something is. So a reader sees the old file or the new one. `sweep` removes
+  the temporary files of processes that were killed.
+- A lock is `flock` on a file: the kernel frees it when its holder dies, however it dies. Lock files are never deleted:
+  a process that waits for a deleted one would hold a lock of its own. The one exception is a lock whose takers check
+  with `is_there` that it is still the file of that name.
 """
 
+import ctypes
 import errno
 import fcntl
 import os
+import secrets
 import stat
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from ripstop.engine.performers import Refused, Request, TryAgain, start_thread
+from ripstop.security.files import PRIVATE_FILE
 
 from .workspace import MAX_PARTS, MAX_PATH, enter, is_name
 
@@ -87,6 +100,96 @@ def parts_of(path: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
+# What is below an open folder, whatever is swapped there meanwhile
+
+
+HOLDING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Hold what has a name, without opening it for anything; of a link, the link itself."""
+LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Open a folder, and no link to one."""
+_OPENAT2 = 437
+"""The same on every machine."""
+_STAYS_BENEATH = 0x08 | 0x04 | 0x02
+"""`RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS`, `RESOLVE_NO_MAGICLINKS`."""
+_RETRIED = 100
+_UNKNOWN = (errno.ENOSYS, errno.EPERM, errno.E2BIG)
+"""What kernels and containers without `openat2` say."""
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = [("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64)]
+
+
+def open_beneath(folder: int, parts: tuple[str, ...], flags: int = HOLDING) -> int:
+    """A descriptor of something below an open folder; no link on the way is followed. Raises `OSError`.
+
+    With the kernel's own call (`openat2`) where there is one, otherwise step by step.
+    """
+    if not parts:
+        return os.open(".", flags, dir_fd=folder)
+    if sys.platform == "linux":
+        how = _OpenHow(flags, 0, _STAYS_BENEATH)
+        path = "/".join(parts).encode(errors="surrogateescape")
+        for _ in range(_RETRIED):  # the kernel gives up, rather than guess, while others rename folders
+            found = int(_libc.syscall(ctypes.c_long(_OPENAT2), folder, path, ctypes.byref(how), ctypes.sizeof(how)))
+            if found >= 0:
+                return found
+            if ctypes.get_errno() != errno.EAGAIN:
+                break
+        if ctypes.get_errno() not in _UNKNOWN:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "/".join(parts))
+    return _open_in_steps(folder, parts, flags)
+
+
+def _open_in_steps(folder: int, parts: tuple[str, ...], flags: int) -> int:
+    current = folder
+    try:
+        for part in parts[:-1]:
+            deeper = os.open(part, HOLDING | os.O_DIRECTORY, dir_fd=current)
+            if current != folder:
+                os.close(current)
+            current = deeper
+        return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=current)
+    finally:
+        if current != folder:
+            os.close(current)
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+# Locks
+
+
+def open_lock(path: str | Path, mode: int, above: int | None = None) -> int:
+    """A descriptor of a lock file, which is made if there is none. Raises `OSError`.
+
+    Args:
+        mode: The permissions of a new one.
+        above: The open folder that `path` is in; `None`: a path as usual.
+    """
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode, dir_fd=above)
+
+
+def try_lock(descriptor: int, shared: bool = False) -> bool:
+    """Take a lock if it is free. Raises `OSError` where there are no locks."""
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def wait_for_lock(descriptor: int) -> None:
+    """Take a lock when it is free, however long that takes. Raises `OSError` where there are no locks."""
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def unlock(descriptor: int) -> None:
+    """Give up a lock. Closing the file would not do if a forked child has it open as well."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 # Who works in a folder, such as a board: one run at a time, and one call of it at a time.
 #
 # - A run holds `lock` from its first call until it releases the folder or its process ends. The file has the run's
@@ -94,31 +197,29 @@ def parts_of(path: str) -> tuple[str, ...]:
 # - Another run is refused at once, unless the run that holds it is over: then the id in the file is replaced. A process
 #   that holds the lock for a run whose id is not in the file any more has lost it. Without an id in the file the folder
 #   is free, because the run has released it in another process.
-# - The same run in another process continues: leases see to it that only one process performs a command, and the one that
-#   holds the lock may be about to notice that it has lost its lease.
+# - The same run in another process continues: leases see to it that only one process performs a command, and the one
+#   that holds the lock may be about to notice that it has lost its lease.
 # - `mutex` is held for the time of one call. So a call that was thought lost does not write into the middle of another,
 #   and the id in the file always belongs to the run that holds it.
-# - Both files are `flock`ed and never deleted: whoever waits for a deleted file would hold a lock of its own.
 
 
 Result = TypeVar("Result")
 
 LOCK, MUTEX = "lock", "mutex"
-LONGEST_WAIT, PAUSE = 20.0, 0.01
+LONGEST_WAIT, RETRY_INTERVAL = 20.0, 0.01
 """Seconds until a call gives up waiting for another, and between two looks."""
 MAX_ID = 1_000
-_OPENING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FolderTaken(Refused):
     """Another run works in the folder."""
 
-    def __init__(self, what: str, root: Path, holder: str) -> None:
-        who = f"the run {holder}" if holder else "another run"
+    def __init__(self, what: str, root: Path, worker_id: str) -> None:
+        who = f"the run {worker_id}" if worker_id else "another run"
         super().__init__(
             f"The {what} {str(root)!r} is being worked on by {who}; wait until it has ended, or cancel it.", "tool"
         )
-        self.holder = holder
+        self.worker_id = worker_id
 
 
 class FolderLocks:
@@ -152,7 +253,7 @@ class FolderLocks:
         """Give up the lock of a folder; the caller is `working` in it."""
         descriptor = self._held.pop(root)
         os.ftruncate(descriptor, 0)
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing would not do if a forked child has it open as well
+        unlock(descriptor)
         os.close(descriptor)
 
     @contextmanager
@@ -162,29 +263,29 @@ class FolderLocks:
             descriptor = self._opened_lock(root, ours, MUTEX)
             try:
                 end = time.monotonic() + LONGEST_WAIT
-                while not _lock(descriptor):
+                while not try_lock(descriptor):
                     if time.monotonic() > end:
                         raise TryAgain(f"The {self._what} {str(root)!r} is in use by another process all the time.")
-                    time.sleep(PAUSE)
+                    time.sleep(RETRY_INTERVAL)
                 try:
                     yield
                 finally:
-                    fcntl.flock(descriptor, fcntl.LOCK_UN)
+                    unlock(descriptor)
             finally:
                 os.close(descriptor)
 
     def _claim(self, root: Path, run_id: str, over: frozenset[str]) -> None:
         with opened(root, self._kept) as ours:
             descriptor = self._held.get(root, -1)
-            is_new = descriptor < 0 or not _is_there(descriptor, ours)
+            is_new = descriptor < 0 or not is_there(descriptor, ours, LOCK)
             if is_new:
                 descriptor = self._opened_lock(root, ours, LOCK)
             try:
-                is_free = _lock(descriptor) and is_new
-                holder = os.pread(descriptor, MAX_ID, 0).decode(errors="replace")
-                if holder != run_id:
-                    if holder and not is_free and holder not in over:
-                        raise FolderTaken(self._what, root, holder)
+                is_free = try_lock(descriptor) and is_new
+                worker_id = os.pread(descriptor, MAX_ID, 0).decode(errors="replace")
+                if worker_id != run_id:
+                    if worker_id and not is_free and worker_id not in over:
+                        raise FolderTaken(self._what, root, worker_id)
                     os.ftruncate(descriptor, 0)
                     os.pwrite(descriptor, run_id.encode(), 0)
             except BaseException:
@@ -198,7 +299,7 @@ class FolderLocks:
     def _opened_lock(self, root: Path, ours: int, name: str) -> int:
         place = root.joinpath(*self._kept, name)
         try:
-            descriptor = os.open(name, _OPENING, 0o600, dir_fd=ours)
+            descriptor = open_lock(name, PRIVATE_FILE, ours)
         except OSError as error:
             raise in_words(place, error) from error
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -221,34 +322,25 @@ async def work_in_turn(request: Request, work: Callable[[frozenset[str]], Result
             done: Result = await start_thread(work, over=over)
             return done
         except FolderTaken as taken:
-            if taken.holder in over or not await request.is_over(taken.holder):
+            if taken.worker_id in over or not await request.is_over(taken.worker_id):
                 raise
-            over |= {taken.holder}
+            over |= {taken.worker_id}
 
 
-def _is_there(descriptor: int, folder: int) -> bool:
-    """Whether an open lock file still is the one in the folder: a person may have deleted ours."""
+def is_there(descriptor: int, folder: int, name: str) -> bool:
+    """Whether an open lock file still is the one of that name in the folder: another may have deleted it."""
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(LOCK, dir_fd=folder, follow_symlinks=False))
+        return os.path.samestat(os.fstat(descriptor), os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
         return False
 
 
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-# A regular file in an open folder: read with a bound, or written so that it is safely on disk. Links are not followed.
-#
-# A pipe or a device that takes the file's place cannot make us wait: the file is opened first, and checked then.
+# Files in an open folder
 
 
 READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 CREATING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @contextmanager
@@ -273,20 +365,46 @@ def read_file(above: int, name: str, most: int) -> tuple[bytes, os.stat_result]:
             return file.read(most + 1), status
 
 
+class CompleteFile:
+    """A new file that is written, and has a temporary name."""
+
+    def __init__(self, above: int, name: str) -> None:
+        self._above = above
+        self._name = name
+
+    def replace(self, above: int, name: str) -> None:
+        """Give it a name, and replace the file that has it. A link there is replaced, not followed."""
+        os.rename(self._name, name, src_dir_fd=self._above, dst_dir_fd=above)
+
+    def create(self, above: int, name: str) -> bool:
+        """Give it a name that is free; returns whether it was."""
+        try:
+            os.link(self._name, name, src_dir_fd=self._above, dst_dir_fd=above, follow_symlinks=False)
+        except FileExistsError:
+            return False
+        return True
+
+
 @contextmanager
 def complete_file(
     above: int,
-    name: str,
     data: bytes,
+    prefix: str,
     mode: int | None = None,
-    when_open: Callable[[], object] = bool,
+    into: int | None = None,
     sync: bool = True,
-) -> Iterator[None]:
-    """A complete new file, safely on disk unless `sync` is false, under a name that goes away again.
+    when_open: Callable[[], object] = bool,
+) -> Iterator[CompleteFile]:
+    """A new file with this data. Its temporary name goes away again, and then its folder is made durable.
 
     Args:
+        prefix: How temporary names begin in that folder.
+        mode: Its permissions; `None`: those of any new file.
+        into: The folder where it gets its name, if that is another one.
+        sync: Whether file and folder are made durable.
         when_open: Called before anything is written.
     """
+    name = prefix + secrets.token_hex(8)
     descriptor = os.open(name, CREATING, 0o666, dir_fd=above)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -297,10 +415,43 @@ def complete_file(
                 os.fchmod(descriptor, mode)
             if sync:
                 os.fsync(descriptor)
-        yield
+        yield CompleteFile(above, name)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=above)
+    if sync:
+        os.fsync(above if into is None else into)
+
+
+def put(above: int, name: str, data: bytes, prefix: str, mode: int | None = None, sync: bool = True) -> None:
+    """Write a file as a whole, and replace the one that is there."""
+    with complete_file(above, data, prefix, mode, sync=sync) as new:
+        new.replace(above, name)
+
+
+def sweep(above: int, prefix: str) -> None:
+    """Remove the temporary files of processes that were killed; the caller has the lock that their writers need."""
+    remove_files(above, [name for name in os.listdir(above) if name.startswith(prefix)])
+
+
+def remove_files(above: int, names: Iterable[str]) -> None:
+    """Remove files that may be gone already. A folder is not ours, and stays."""
+    for name in names:
+        with suppress(FileNotFoundError, IsADirectoryError, PermissionError):  # Macs say the last of a folder
+            os.unlink(name, dir_fd=above)
+
+
+def rename_aside(above: int, name: str, wanted: str) -> str:
+    """Give something in an open folder another name, `wanted-1` or with the next number that is free; returns it."""
+    taken = set(os.listdir(above))
+    other = next(one for number in range(1, len(taken) + 2) if (one := f"{wanted}-{number}") not in taken)
+    move(above, name, above, other)
+    return other
+
+
+def move(above: int, name: str, into: int, other: str) -> None:
+    """Move something from one open folder to another. A link there is replaced, not followed."""
+    os.rename(name, other, src_dir_fd=above, dst_dir_fd=into)
 
 
 def mode_of(above: int, name: str) -> int | None:

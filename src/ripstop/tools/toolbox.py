@@ -6,7 +6,7 @@
         return a + b
 
 The signature is the schema: a call with wrong arguments is answered with what is wrong, so that the
-agent can mend it. `kind` says what a crash in the middle means (see `runtime.ports.Kind`); a tool
+agent can mend it. `kind` says what a crash in the middle means (see `engine.performers.Kind`); a tool
 that does not say is `unsafe`. An exception of an unsafe tool leaves its effect in doubt, and a person
 is asked; with `Refused` and `TryAgain` the tool says that nothing happened, with `InDoubt` what is known.
 
@@ -33,6 +33,7 @@ from ripstop.engine.doubts import done_but_unreadable
 from ripstop.engine.performers import InDoubt, Kind, Performer, Refused, Request, ToolSpec, start_thread
 from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
 from ripstop.kernel.errors import DefinitionError, UsageError
+from ripstop.kernel.events import RunSettings
 from ripstop.kernel.text_limits import plain
 from ripstop.security.files import OURS
 
@@ -131,10 +132,14 @@ def context_of(request: Request) -> ToolContext:
 
 
 def workspace_of(request: Request) -> Path:
+    """The workspace of the run whose request it is."""
+    return run_workspace(request.run_id, request.settings)
+
+
+def run_workspace(run_id: str, settings: RunSettings) -> Path:
     """The run's setting `workspace`, or a folder of its own below the current one."""
-    chosen = request.settings.workspace
     # a run is named after its workflow, whose name may have a slash
-    return Path(chosen) if chosen else Path.cwd() / OURS / "workspaces" / request.run_id.replace("/", "-")
+    return Path(settings.workspace or Path.cwd() / OURS / "workspaces" / run_id.replace("/", "-"))
 
 
 # A tool's signature: the parameters that agents give, and those that the engine fills in.
@@ -321,12 +326,12 @@ class Toolbox:
 
     def __init__(
         self,
-        tools: Iterable[Tool] = (),
+        tools: Iterable[Tool] | Mapping[str, Tool] = (),
         files: ToolSource | None = None,
         own: Mapping[str, Performer] | None = None,
         servers: ToolSource | None = None,
     ) -> None:
-        self._tools = {one.name: one for one in tools}
+        self._tools = tools if isinstance(tools, Mapping) else {one.name: one for one in tools}
         self._sources = tuple(source for source in (files, servers) if source)
         self._own = own or {}
         self._unfinished: set[str] = set()

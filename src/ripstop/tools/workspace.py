@@ -28,13 +28,13 @@ from ripstop.security.files import OURS, make_folder
 
 # What belongs to a project, so that no agent's folder may be or hold it: its definitions, settings, journal, history.
 #
-# With `--workspace .` an agent that is called like a folder of the project would have that folder as its own. So a folder
-# is refused if it is one of the things below, or has one of them in it. Files are compared by what they are (device and
-# inode), not by name: upper and lower case, links and other spellings make no difference.
+# With `--workspace .` an agent that is called like a folder of the project would have that folder as its own. So a
+# folder is refused if it is one of the things below, or has one of them in it. Files are compared by what they are
+# (device and inode), not by name: upper and lower case, links and other spellings make no difference.
 #
-# A folder that has a definition (`workflow.yaml`) in it, or one level below, is also not for an agent. A definition that
-# the agent wrote itself looks the same. So this is checked when a run starts and, where the workspace is a project, when
-# a process first opens the folder; never for the shared folder.
+# A folder that has a definition (`workflow.yaml`) in it, or one level below, is also not for an agent. A definition
+# that the agent wrote itself looks the same. So this is checked when a run starts and, where the workspace is a
+# project, when a process first opens the folder; never for the shared folder.
 
 
 PROJECT = ("ripstop.toml", "workflows", "roles", ".workflows", ".inbox", ".git", OURS)
@@ -55,6 +55,8 @@ Identity = tuple[int, int]
 
 def plain_name(name: str) -> str:
     """A name as any file system would read it: without case, invisible letters and dots or spaces at its end."""
+    if name.isascii():  # most names, and much faster
+        return name.casefold().rstrip(" .")
     shown = "".join(letter for letter in unicodedata.normalize("NFKC", name) if unicodedata.category(letter) != "Cf")
     return shown.casefold().rstrip(" .")
 
@@ -314,7 +316,7 @@ def _wrong_part(part: str) -> str:
 
 # A workspace that all agents work in themselves, such as a project's folder: what is not for them there.
 #
-# - The root is the workspace; there are neither folders of agents nor `collab/`. Paths are judged as in `roots.py`.
+# - The root is the workspace; there are neither folders of agents nor `collab/`. Paths are judged as above.
 # - What others run, or what the project is run by, is not written: git's folder, ripstop's own, definitions, settings.
 #   `.cowork` has the project's records: agents read them, and write them with the tools for data only.
 # - Secrets are not read: git's folder, ripstop's own, and `.env` files. The last are not written either, because they

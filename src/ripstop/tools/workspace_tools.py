@@ -1,32 +1,41 @@
 """The file tools as agents call them: `Files` of the run's workspace and the agent that calls.
 
 The workspace is the run's setting `workspace`, or `.ripstop/workspaces/<run>` below the current folder. A write may be
-repeated after a crash, because it changes nothing the second time; an edit is asked whether it happened.
+repeated after a crash, because it changes nothing the second time; an edit is asked whether it happened. Before the
+first call of a run that can change files, a snapshot is taken of those that are there (`snapshots/`).
 """
 
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ripstop.engine.performers import Kind, Request, ToolSpec
+from ripstop.engine.performers import Kind, Refused, Request, ToolSpec, TryAgain
 from ripstop.kernel.effects import Answer, CallTool, Command
 from ripstop.tools.commands.allow_list import as_list
 from ripstop.tools.commands.mounts import CommandFolders
-from ripstop.tools.commands.runner import CommandResult, CommandRunner
+from ripstop.tools.commands.runner import CommandResult, SandboxedPrograms
 
 from .files import Files
+from .snapshots.listing import Stamps
+from .snapshots.run_files import BegunChange, RunFiles
 from .toolbox import Tool, Toolbox, tool, workspace_of
 from .workspace import SharedWorkspace
+
+logger = logging.getLogger(__name__)
 
 # `run_command` as agents call it: a command in the agent's own folder, or in the workspace that all share.
 
 
-NAME = "run_command"
+COMMAND = "run_command"
 
 
-def command_tool(files: Files, runner: CommandRunner) -> Tool:
+def command_tool(files: Files, runner: SandboxedPrograms) -> Tool:
     """The tool for the agent whose files these are."""
 
     @tool("unsafe")
@@ -40,9 +49,9 @@ def command_tool(files: Files, runner: CommandRunner) -> Tool:
 
 def folders_of(files: Files, folder: str = ".") -> CommandFolders:
     """Where a command of an agent works. Raises `Refused`."""
-    writable, begin = files.command_folders(folder)
+    workspace, writable, begin = files.command_folders(folder)
     shared = SharedWorkspace(writable[0], files.shared.read_only) if files.shared else None
-    return CommandFolders(folder=begin, writable=writable, shared=shared)
+    return CommandFolders(workspace=workspace, folder=begin, writable=writable, shared=shared)
 
 
 def shown(result: CommandResult) -> dict[str, Any]:
@@ -51,10 +60,10 @@ def shown(result: CommandResult) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value not in ("", ()) or name == "output"}
 
 
-COMMAND = NAME
-
 READING = ("read_file", "list_files", "search_files")
 WRITING = ("write_file", "edit_file")
+MOST_HISTORIES = 64
+"""Runs whose files are known in a process at a time."""
 
 
 class FileTools:
@@ -62,9 +71,11 @@ class FileTools:
 
     names: tuple[str, ...] = (*READING, *WRITING, COMMAND)
 
-    def __init__(self, runner: CommandRunner | None = None) -> None:
+    def __init__(self, runner: SandboxedPrograms | None = None) -> None:
         """`runner`: runs commands; left out: by the default rules."""
-        self._runner = runner or CommandRunner()
+        self._runner = runner or SandboxedPrograms()
+        self._histories: dict[tuple[str, Path], RunFiles] = {}
+        """Of runs that have changed files here, by run and workspace."""
         # says what the tools are like; it is never used to carry one out
         self._pattern = Toolbox(_tools(Files(Path(), "agent"), self._runner))
 
@@ -81,24 +92,102 @@ class FileTools:
         assert isinstance(request.command, CallTool)
         if request.command.tool == COMMAND and (problem := as_list(request.arguments.get("command"))):
             raise problem
-        return await self._toolbox(request).perform(request)
+        toolbox = self._toolbox(request)
+        if request.command.tool in READING:
+            return await toolbox.perform(request)
+        async with self._noted(request):
+            return await toolbox.perform(request)
 
     async def probe(self, request: Request) -> Answer | None:
         return await self._toolbox(request).probe(request)
 
     def _toolbox(self, request: Request) -> Toolbox:
         assert isinstance(request.command, CallTool)
-        settings = request.settings
-        shared = SharedWorkspace(workspace_of(request), settings.read_only) if settings.shared_workspace else None
-        return _toolbox_of(workspace_of(request), request.command.agent, shared, self._runner)
+        return _toolbox_of(workspace_of(request), request.command.agent, _shared(request), self._runner)
+
+    @asynccontextmanager
+    async def _noted(self, request: Request) -> AsyncIterator[None]:
+        """Have a snapshot of the user's files before a call changes them, and note what it left.
+
+        Without a place for snapshots the call is made all the same; what it did is then not known.
+        """
+        assert isinstance(request.command, CallTool)
+        files = Files(workspace_of(request), request.command.agent, _shared(request))
+        noting = _NotedCall(await self._history(request), files, request.command.tool == COMMAND)
+        try:
+            await asyncio.to_thread(noting.begin)
+        except (Refused, TryAgain, OSError) as error:
+            logger.warning("Cannot take a snapshot for %s: %s", request.run_id, error)
+            yield
+            return
+        try:
+            yield
+        finally:
+            await asyncio.shield(asyncio.to_thread(noting.end, request.arguments.get("path")))
+
+    async def _history(self, request: Request) -> RunFiles:
+        key = request.run_id, workspace_of(request)
+        if key not in self._histories:
+            found = await run_files(request)
+            while len(self._histories) >= MOST_HISTORIES:
+                del self._histories[next(iter(self._histories))]
+            self._histories[key] = found
+        return self._histories[key]
+
+
+async def run_files(request: Request) -> RunFiles:
+    """What the run of a request did to files that were there before it."""
+    records = await request.history()
+    return RunFiles(workspace_of(request), request.run_id, records[0].at if records else 0)
+
+
+class _NotedCall:
+    """One call that can change files, with what was there before it."""
+
+    def __init__(self, history: RunFiles, files: Files, is_command: bool) -> None:
+        self._history = history
+        self._files = files
+        self._is_command = is_command
+        self._begun: BegunChange | None = None
+        self._before: Stamps | None = None
+
+    def begin(self) -> None:
+        self._begun = self._history.begin(self._files.roots)
+        self._before = self._history.stamps(self._files.roots) if self._is_command else None
+
+    def end(self, path: object) -> None:
+        """`path`: the argument of the call, if it has one."""
+        if self._begun is None:
+            return
+        try:
+            self._history.note(self._begun, self._changed() if self._is_command else self._written(path))
+        except (Refused, TryAgain, OSError) as error:
+            logger.warning("Cannot note what a call changed: %s", error)
+
+    def _written(self, path: object) -> list[str]:
+        try:
+            return [self._files.below_workspace(path)] if isinstance(path, str) else []
+        except Refused:
+            return []  # the call was refused as well
+
+    def _changed(self) -> list[str]:
+        before, after = self._before, self._history.stamps(self._files.roots)
+        if before is None or after is None:
+            return []
+        return [path for path in before if before[path] != after.get(path)]
+
+
+def _shared(request: Request) -> SharedWorkspace | None:
+    settings = request.settings
+    return SharedWorkspace(workspace_of(request), settings.read_only) if settings.shared_workspace else None
 
 
 @lru_cache(maxsize=256)
-def _toolbox_of(workspace: Path, agent: str, shared: SharedWorkspace | None, runner: CommandRunner) -> Toolbox:
+def _toolbox_of(workspace: Path, agent: str, shared: SharedWorkspace | None, runner: SandboxedPrograms) -> Toolbox:
     return Toolbox(_tools(Files(workspace, agent, shared), runner))
 
 
-def _tools(files: Files, runner: CommandRunner) -> list[Tool]:
+def _tools(files: Files, runner: SandboxedPrograms) -> list[Tool]:
     @tool("pure")
     def read_file(path: str) -> str:
         """Read a text file: one of yours, or a shared one (collab/…, unless all of you work in one folder)."""

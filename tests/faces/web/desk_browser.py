@@ -22,15 +22,15 @@ from ripstop.engine.engine import Engine
 from ripstop.faces.http.door import BY
 from ripstop.faces.web.application import WebFace
 from ripstop.faces.web.sessions import SESSION, WebSession, WebSessions
-from ripstop.kernel.effects import AgentReplied, Answer, AskPerson, CallTool, Command, Limits
-from ripstop.kernel.events import Answered, Doubted
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, CallTool, Command, Limits
+from ripstop.kernel.events import Answered, CallRefused, Doubted
 from ripstop.styles.conversation.chats import Chats
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from ripstop.testing import Errands
-from tests.door.requests_to import request
-from tests.faces import review_style
-from tests.faces.http_face.served_bot import write_bot
-from tests.faces.review_style import Drafts
+from tests.faces.cli import review_style
+from tests.faces.cli.review_style import Drafts
+from tests.faces.http.requests_to import request
+from tests.styles.conversation.http.served_bot import write_bot
 from tests.styles.loops import says
 from tests.styles.pipeline import pipelines
 
@@ -112,18 +112,23 @@ class Desk:
         await self.ask(run, CallTool(tool=tool, arguments=arguments))
         await self.engine.tell_fact(run, Doubted(to=3, evidence=evidence))
 
+    async def refused(self, run: str, reason: str = "No answer.") -> None:
+        """Start a run with a call that is refused: `run/3`, and the question about it `run/5`."""
+        await self.ask(run, AskAgent(agent="ada"))
+        await self.engine.tell_fact(run, CallRefused(to=3, reason=reason, by="acme", pauses=True))
+
     async def project(self, run: str, *drafts: AgentReplied) -> None:
         """Start a pipeline whose requirements are reviewed, draft after draft; each but the last gets feedback."""
         definition = msgspec.json.encode(pipelines.FLOW)
         await self.engine.start(run, "pipeline", definition, input="a to-do list in the browser")
-        await self.lead(run, pipelines.OPENED, pipelines.begun(), pipelines.said("# Idea"), pipelines.DONE)
-        await self.lead(run, pipelines.DONE, pipelines.begun(idea="# Idea"))
+        await self.lead(run, pipelines.OPENED, pipelines.begun(), pipelines.said("# Idea"), pipelines.WRITTEN)
+        await self.lead(run, pipelines.FINISHED, pipelines.begun(idea="# Idea"))
         for place, draft in enumerate(drafts, 1):
-            await self.lead(run, draft, pipelines.DONE)
+            await self.lead(run, draft, pipelines.WRITTEN)
             if place < len(drafts):
                 (number,) = await self.open_questions(run)
                 await self.engine.answer(run, number, "Too big.", fields={"severity": "major"}, by="ann")
-                await self.lead(run, pipelines.DONE)
+                await self.lead(run, pipelines.WRITTEN)
 
     async def cycle(self, run: str) -> None:
         """Start a graph of two agents who make progress once and then go round, until the guard asks a person."""

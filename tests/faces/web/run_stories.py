@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ripstop.kernel.events import Answered
+from ripstop.kernel.events import Answered, RunSettings
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from tests.faces.web.desk_browser import Desk, Page, a_desk
 from tests.styles.loops import says
@@ -100,9 +100,9 @@ async def review(desk: Desk, run: str, *scores: int, **options: Any) -> None:
         await desk.lead(run, says("Here is the draft.", drafted=True), says("Not yet.", score=score, blocking=False))
 
 
-async def long_run(desk: Desk, run: str, turns: int) -> None:
+async def long_run(desk: Desk, run: str, turns: int, settings: RunSettings = RunSettings()) -> None:
     """A run of so many turns, three records each."""
-    told = await desk.engine.start(run, "graph", msgspec.json.encode(GRAPH), "a note")
+    told = await desk.engine.start(run, "graph", msgspec.json.encode(GRAPH), "a note", settings=settings)
     for turn in range(1, turns + 1):
         said = says(f"This is turn {turn}.", drafted=True) if turn % 2 else says(f"This is turn {turn}.", score=1)
         told, _ = await desk.engine.tell(run, Answered(to=max(told.open), answer=said))

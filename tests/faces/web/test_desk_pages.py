@@ -79,14 +79,15 @@ def test_the_desk_lists_every_kind_with_its_number(tmp_path: Path) -> None:
         await desk.ask("board", AskPerson(question="Salt or pepper?", choices={"salt": "", "pepper": "Black"}))
         await desk.doubt("pay")
         await stopped(desk, "loop")
+        await desk.refused("poem")
         chat = await desk.handed_over(tmp_path, "tom", "hello")
         await halted(desk)
         page = await desk.ann.get("/desk")
         (talk,) = await desk.open_questions(chat)
-        ids = ["shop/3", "board/3", "pay/5", "loop/10", f"{chat}/{talk}", "nowhere", "odd"]
+        ids = ["shop/3", "board/3", "pay/5", "loop/10", "poem/5", f"{chat}/{talk}", "nowhere", "odd"]
         assert items(page) == [f"/desk/{one}" for one in ids]
-        assert "<title>(7) Desk · ripstop</title>" in page.html and "7 wait for a person" in page.text
-        assert "All 7Reviews 1Questions 1In doubt 1Guards 1Chats 1Stuck 1Set aside 1" in page.text
+        assert "<title>(8) Desk · ripstop</title>" in page.html and "8 wait for a person" in page.text
+        assert "All 8Reviews 1Questions 1In doubt 1Guards 1Outages 1Chats 1Stuck 1Set aside 1" in page.text
         assert "Salt or pepper?" in page.text and "salt / Black" in page.text
         assert current(page) == ["/desk/shop/3"], "wide screens show the first one beside the list"
         assert page.html.count("<h1") == 1 and 'class="split"' in page.html
@@ -230,11 +231,26 @@ def test_a_doubt_shows_what_is_on_record_and_chooses_nothing(tmp_path: Path) -> 
         assert "Did this call take effect? deploy" in page.text and "It must not be repeated blindly." in page.text
         assert "in doubt: Its worker died, or was stopped." in page.text
         assert "Called deploy unsafe" in page.text.replace("Calleddeploy", "Called deploy") and "deploy/3" in page.text
-        assert '"release": 4' in page.text and '"to": "production"' in page.text
+        assert "<dt" in page.html and "release4" in page.text and 'to"production"' in page.text
         for record in (3, 4):
             assert f'href="/runs/deploy/{record}"' in page.html
         assert page.values("choice") == ["happened", "again", "give up"] and " checked" not in page.html
         assert page.html.count('type="radio" name="choice"') == page.html.count(" required>")
+
+    tell(tmp_path, story)
+
+
+def test_a_call_that_is_to_be_allowed_is_shown_key_by_key_and_whole(tmp_path: Path) -> None:
+    async def story(desk: Desk) -> None:
+        memo, lines = "x" * 30_000, "one\ntwo  spaces <b>\u202e"
+        arguments = {"memo": memo, "lines": lines, "to": "eve  @", "more": {"deep": [1]}}
+        ask = AskPerson(question="May it?", choices={"approve": "", "reject": ""}, arguments=arguments)
+        await desk.ask("pay", ask)
+        page = await desk.ann.get("/desk/pay/3")
+        assert page.html.count("<details><summary>") == 3
+        assert memo in page.html and "30,000 characters" in page.text
+        assert "one\ntwo  spaces &lt;b&gt;" in page.html and "\u202e" not in page.html
+        assert "&#34;eve  @&#34;" in page.html
 
     tell(tmp_path, story)
 

@@ -1,20 +1,23 @@
 """The words of the pages: every key that a page uses exists, no other does, and both languages say the same."""
 
 import ast
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
 from typing import NamedTuple
 
+import pytest
 from jinja2 import Environment, nodes
 
 from ripstop.faces import web
-from ripstop.faces.web.words import LANGUAGES, all_words
+from ripstop.faces.web.words import LANGUAGES, words
+from ripstop.kernel.limits import LIMITS, RAISABLE
 
 ROOT = Path(web.__file__).parent
-MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent.name != "words"]
+MODULES = sorted(ROOT.rglob("*.py"))
 TEMPLATES = sorted((ROOT / "templates").glob("*.html"))
-WORDS = all_words()
+WORDS = words("en")
 AREAS = {key.partition(".")[0] for key in WORDS}
 FILES = (".html", ".css", ".js", ".svg")
 
@@ -88,11 +91,25 @@ def test_a_page_fills_in_what_the_words_need() -> None:
     wrong = [
         f"{use.place}: {use.key} gets {sorted(use.values)}"
         for use in USES
-        if use.values is not None and use.key in WORDS and use.values != placeholders(WORDS[use.key][0])
+        if use.values is not None and use.key in WORDS and use.values != placeholders(WORDS[use.key])
     ]
     assert wrong == []
 
 
-def test_both_languages_say_something_with_the_same_placeholders() -> None:
-    assert [key for key, texts in WORDS.items() if len(texts) != len(LANGUAGES) or not all(map(str.strip, texts))] == []
-    assert [key for key, (english, chinese) in WORDS.items() if placeholders(english) != placeholders(chinese)] == []
+def test_every_limit_has_words() -> None:
+    needed = (*(f"spent.{limit.name}" for limit in LIMITS), *(f"limit.{name}" for name in RAISABLE))
+    assert [key for key in needed if key not in WORDS] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_says_the_same_with_the_same_placeholders(language: str) -> None:
+    texts = words(language)
+    assert list(texts) == list(WORDS), "the same keys, in the same order, so that two files can be read side by side"
+    assert [key for key, text in texts.items() if not text.strip()] == []
+    assert [key for key, text in texts.items() if placeholders(text) != placeholders(WORDS[key])] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_key_is_written_twice(language: str) -> None:
+    pairs = json.loads((ROOT / "words" / f"{language}.json").read_bytes(), object_pairs_hook=list)
+    assert len({key for key, _ in pairs}) == len(pairs)

@@ -169,7 +169,7 @@ def test_an_idle_feed_does_not_look_at_the_journal(tmp_path: Path, monkeypatch) 
                 return await since(*given)
 
             monkeypatch.setattr(app.engine.journal, "since", counted)
-            monkeypatch.setattr(feed_module, "LOOK", 0.12)
+            monkeypatch.setattr(feed_module, "POLL_INTERVAL", 0.12)
             feed = Feed(app.engine)
             async with feed.following():
                 await asyncio.sleep(0.3)

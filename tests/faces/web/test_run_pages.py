@@ -13,9 +13,10 @@ from ripstop.history import outline as snapshots
 from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, Limits, Usage
 from ripstop.kernel.events import Record, RunSettings
 from ripstop.kernel.parts import Claim, Claims, Facts, Ledger, LedgerEntry, Line, Paper, Rail, Stage, Talk, Task, Tasks
+from ripstop.tools.snapshots.run_files import RunFiles
+from tests.engine.looked_at import PLUGINS, every_run
 from tests.faces.web.desk_browser import Desk
 from tests.faces.web.run_stories import long_run, neighbour, nodes, open_tab, records, review, tabs, tell, turns
-from tests.runtime.looked_at import PLUGINS, every_run
 from tests.styles.pipeline import pipelines
 
 ADA, BOB = AskAgent(agent="ada"), AskAgent(agent="bob")
@@ -133,6 +134,26 @@ def test_the_page_of_a_long_run_is_a_window_from_its_end(tmp_path: Path, monkeyp
         assert 209 in records(page) and len(records(page)) == 300
         assert f"{length - records(page)[-1]} later records" in page.text
         assert min(reads) > 0, "no page reads the run from its beginning"
+
+    tell(tmp_path, story)
+
+
+def test_a_page_says_which_files_of_the_user_its_run_changed(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "a.py").write_text("old")
+
+    async def story(desk: Desk) -> None:
+        await long_run(desk, "changer", 2, settings=RunSettings(workspace=str(workspace)))
+        assert "Your files" not in (await desk.ann.get("/runs/changer")).text
+        began = (await desk.engine.journal.read("changer", most=1))[0].at
+        files = RunFiles(workspace, "changer", began)
+        begun = files.begin(("",))
+        assert begun is not None
+        (workspace / "a.py").unlink()
+        files.note(begun, ["a.py"])
+        page = (await desk.ann.get("/runs/changer")).text
+        assert "Your files" in page and "a.py" in page and "ripstop undo-files changer" in page
 
     tell(tmp_path, story)
 

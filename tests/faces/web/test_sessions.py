@@ -56,6 +56,49 @@ def test_a_session_outlives_the_server_but_not_its_token() -> None:
     assert sessions(clock, TOKEN + "x").read(cookie) is None
 
 
+@pytest.mark.parametrize(
+    "others",
+    [
+        "a[b]=1; {}",
+        'theme="x; {}',
+        "=; {}",
+        "b:c={{}}; {}; d",
+        "; ;{};",
+        "né=1; {}",
+        '{}; x="',
+        "a=b=c;{}",
+        "ripstop_1=x; {}",
+    ],
+)
+def test_odd_cookies_of_other_servers_do_not_sign_anybody_out(others: str) -> None:
+    made = sessions(Clock())
+    found = made.read(others.format(cookie_of(made, "ann")))
+    assert found is not None and found.by == "ann"
+
+
+def test_a_cookie_that_another_server_sets_in_the_same_name_does_not_sign_anybody_out() -> None:
+    made = sessions(Clock())
+    good = cookie_of(made, "ann")
+    for cookies in (f"{made.cookie}=x.y; {good}", f"{good}; {made.cookie}=x.y"):
+        found = made.read(cookies)
+        assert found is not None and found.by == "ann"
+
+
+def test_a_notice_that_this_server_has_not_signed_is_not_shown() -> None:
+    made = sessions(Clock())
+    signed = made.sign_notice("Answered.")
+    assert made.read_notice(signed) == "Answered."
+    for forged in (
+        "Answered.",
+        "x.Answered.",
+        signed + "x",
+        "",
+        "é.é",
+        sessions(Clock(), TOKEN + "x").sign_notice("a"),
+    ):
+        assert made.read_notice(forged) == ""
+
+
 def test_a_session_ends_after_twelve_hours_and_when_its_owner_signs_out() -> None:
     clock = Clock()
     made = sessions(clock)

@@ -54,7 +54,7 @@ def test_a_review_is_passed_or_gets_feedback_with_its_fields(tmp_path: Path) -> 
         done = await desk.ann.post(f"/desk/cowork/{number}", fields)
         assert (done.status, done.to) == (303, "/desk")
         assert "You sent feedback on cowork/" in done.headers["set-cookie"]
-        await desk.lead("cowork", pipelines.DONE, pipelines.said("# Two"), pipelines.DONE)
+        await desk.lead("cowork", pipelines.WRITTEN, pipelines.said("# Two"), pipelines.WRITTEN)
         (number,) = await desk.open_questions("cowork")
         await desk.bob.post(f"/desk/cowork/{number}", {"choice": "pass", "text": "", "field.severity": ""})
         said = {"type": "quality_issue", "severity": "major"}

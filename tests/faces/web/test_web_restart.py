@@ -77,6 +77,24 @@ def test_a_stage_that_cannot_be_restarted_is_refused(sent_back: tuple[Path, str]
     tell(folder, story)
 
 
+def test_a_stage_whose_input_is_missing_is_refused(sent_back: tuple[Path, str]) -> None:
+    folder, run = sent_back
+    needed = folder / ".cowork/data/requirements.json"
+    kept = needed.read_bytes()
+
+    async def story(desk: Desk) -> None:
+        before = await runs(desk)
+        page = await desk.ann.post(f"/runs/{run}/restart", {"stage": "design", "intent": "m" * 22})
+        assert page.status == 422 and "cannot begin without .cowork/data/requirements.json" in page.text
+        assert await runs(desk) == before
+
+    needed.unlink()
+    try:
+        tell(folder, story)
+    finally:
+        needed.write_bytes(kept)
+
+
 def test_a_desk_that_only_looks_restarts_nothing(sent_back: tuple[Path, str]) -> None:
     folder, run = sent_back
 

@@ -287,7 +287,7 @@ def test_an_action_of_a_style_is_done_by_who_is_signed_in(tmp_path: Path) -> Non
     async def story(desk: Desk) -> None:
         run = await desk.handed_over(tmp_path, "4711", "I want a person", by="bob")
         page = await desk.ann.get(f"/runs/{run}")
-        action = desk.engine.style((view := await desk.engine.look(run)).run).actions(view.run)[0]
+        action = desk.engine.style((view := await desk.engine.look(run)).run).people.actions(view.run)[0]
         assert f"/runs/{run}/act/{action.name}" in page.html
         seen = await length(desk, run)
         assert (await desk.ann.get(f"/runs/{run}/act/{action.name}")).status == 200

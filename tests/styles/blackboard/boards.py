@@ -5,8 +5,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, Answer, ToolReturned
-from ripstop.kernel.events import Event
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, ToolReturned
+from ripstop.kernel.events import Asked, Ended, Event
+from ripstop.kernel.style import arguments_for
+from ripstop.kernel.text_limits import plain
+from ripstop.styles.blackboard.calls import ChangedFile, CheckedBoard, ClaimResult, OpenedBoard, WrittenBoard
 from ripstop.styles.blackboard.definition import Board, ReportRules, Specialist, VerificationPolicy
 from ripstop.styles.blackboard.kit import KIT
 from ripstop.testing import Given, given
@@ -20,6 +23,8 @@ RULES = ReportRules(
     blocker_clear_value="无",
 )
 PLAN = "# Plan\n\n### M1-T1: Write it\n- status: TODO\n- note: test_required\n\n### M1-T2: Mend it\n- status: TODO\n"
+
+GOOD = "iteration: {}\n结论：PASS\n阻塞：无\n"
 
 
 def board(policy: VerificationPolicy | None = None, **changes: Any) -> Board:
@@ -37,20 +42,29 @@ def said(text: str) -> AgentReplied:
 
 
 def opened(iteration: int = 0, plan: str = PLAN, history: str = "", left_out: int = 0) -> ToolReturned:
-    value = {"digest": "d0", "plan": plan, "history": history, "left_out": left_out, "iteration": iteration}
-    return ToolReturned(value=value)
+    return _returned(OpenedBoard("d0", plan, history, left_out, iteration))
 
 
-def written(digest: str = "d", **more: Any) -> ToolReturned:
-    return ToolReturned(value={"digest": digest, "edited": [], "plan": None, "history": None, **more})
+def written(digest: str = "d") -> ToolReturned:
+    return _returned(WrittenBoard(digest=digest))
 
 
-def checked(digest: str = "d", **more: Any) -> ToolReturned:
-    return ToolReturned(value={"changed": [], "report": None, "evidence": [], "digest": digest, **more})
+def checked(*evidence: ClaimResult, report: str | None = None) -> ToolReturned:
+    return _returned(CheckedBoard(report=report, digest="d", evidence=evidence))
 
 
-def edited(path: str, **more: Any) -> ToolReturned:
-    return written(edited=[{"path": path, "what": "changed", "diff": f"--- {path}"}], **more)
+def meddled(path: str, diff: str) -> ToolReturned:
+    """A check that finds a file which somebody has changed."""
+    return _returned(CheckedBoard(changed=(ChangedFile(path, "changed", diff),)))
+
+
+def edited(path: str, plan: str | None = None) -> ToolReturned:
+    return _returned(WrittenBoard((ChangedFile(path, "changed", f"--- {path}"),), "d", plan))
+
+
+def _returned(answer: OpenedBoard | CheckedBoard | WrittenBoard) -> ToolReturned:
+    """As a tool returns it (`typed_tool`)."""
+    return ToolReturned(value=plain(answer))
 
 
 def begun(definition: Board | None = None, **opening: Any) -> Given:
@@ -71,3 +85,28 @@ def tell(story: Given, *answers: Answer) -> list[Event]:
 def iteration(story: Given, report: str, agent: str = "MAKER", **decision: Any) -> list[Event]:
     """A whole iteration: MAIN calls an agent, which reports."""
     return tell(story, decided(agent, **decision), written(), said(report), checked(), written())
+
+
+def asked(events: list[Any]) -> Any:
+    """The last command."""
+    return [event.command for event in events if isinstance(event, Asked)][-1]
+
+
+def ended(story: Given) -> Ended:
+    assert story.run is not None and story.run.ended is not None
+    return story.run.ended
+
+
+def arguments(story: Given) -> dict[str, Any]:
+    """The arguments of the board tool that is open."""
+    assert story.run is not None
+    command = story.run.open[story.opened(CallTool)]
+    return arguments_for(KIT.style, command.state, command.command)  # type: ignore[arg-type]
+
+
+def prompt(story: Given) -> str:
+    assert story.run is not None
+    command = story.run.open[story.opened(AskAgent)]
+    asking = command.command
+    assert isinstance(asking, AskAgent)
+    return "\n".join(message.text for message in KIT.style.render(command.state, asking).messages)

@@ -7,8 +7,19 @@ from ripstop.kernel.events import ResumeRequested, TurnRestarted
 from ripstop.styles.blackboard.definition import Specialist
 from ripstop.styles.blackboard.state import ReportVerified
 from ripstop.testing import Given
-from tests.styles.blackboard.boards import begun, board, checked, decided, said, tell, written
-from tests.styles.blackboard.test_flow import GOOD, asked, ended, prompt
+from tests.styles.blackboard.boards import (
+    GOOD,
+    asked,
+    begun,
+    board,
+    checked,
+    decided,
+    ended,
+    prompt,
+    said,
+    tell,
+    written,
+)
 
 PAYS = AgentReplied(calls=(ToolCall(id="1", tool="pay", arguments={"euros": 7}),))
 

@@ -19,61 +19,39 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.events import (
     FORMAT,
-    Asked,
     CancelRequested,
-    Ended,
     GuardTripped,
     Redefined,
     ResumeRequested,
     Started,
     Warned,
 )
+from ripstop.styles.blackboard.calls import ClaimResult
 from ripstop.styles.blackboard.decision import KNOWN
-from ripstop.styles.blackboard.definition import Evidence, Gate, Specialist, VerificationPolicy
+from ripstop.styles.blackboard.definition import Evidence, EvidenceKind, Gate, Specialist, VerificationPolicy
 from ripstop.styles.blackboard.kit import KIT
 from ripstop.styles.blackboard.state import BoardEdited, MainDecided, ReportVerified, UserDecided
 from ripstop.testing import Given, given
 from tests.styles.blackboard.boards import (
+    GOOD,
     PLAN,
     RULES,
+    arguments,
+    asked,
     begun,
     board,
     checked,
     decided,
     edited,
+    ended,
     iteration,
+    meddled,
     opened,
+    prompt,
     said,
     tell,
     written,
 )
-
-GOOD = "iteration: {}\n结论：PASS\n阻塞：无\n"
-
-
-def asked(events: list[Any]) -> Any:
-    """The last command."""
-    return [event.command for event in events if isinstance(event, Asked)][-1]
-
-
-def ended(story: Given) -> Ended:
-    assert story.run is not None and story.run.ended is not None
-    return story.run.ended
-
-
-def arguments(story: Given) -> dict[str, Any]:
-    """The arguments of the board tool that is open."""
-    assert story.run is not None
-    command = story.run.open[story.opened(CallTool)]
-    return KIT.style.arguments(command.state, command.command)  # type: ignore[arg-type]
-
-
-def prompt(story: Given) -> str:
-    assert story.run is not None
-    command = story.run.open[story.opened(AskAgent)]
-    asking = command.command
-    assert isinstance(asking, AskAgent)
-    return "\n".join(message.text for message in KIT.style.render(command.state, asking).messages)
 
 
 def again(story: Given, **request: Any) -> list[Any]:
@@ -174,7 +152,7 @@ def test_what_was_said_last_is_shown_as_said() -> None:
 
     def last() -> str:
         assert story.run is not None
-        return KIT.style.picture(story.run).document
+        return KIT.style.view.picture(story.run).document
 
     iteration(story, "iteration: 1\nMade.")
     assert last() == "iteration: 1\nMade."
@@ -265,10 +243,10 @@ def test_a_failed_decision_can_be_made_again_after_resume() -> None:
 def test_a_cancelled_run_and_a_completed_one_are_not_resumed() -> None:
     story = begun()
     story.tell(CancelRequested())
-    assert story.run is not None and not KIT.style.resumable(story.run.state)
+    assert story.run is not None and not KIT.style.ending(story.run.state).is_resumable
     story = begun()
     tell(story, decided("FINISH"), written())
-    assert story.run is not None and not KIT.style.resumable(story.run.state)
+    assert story.run is not None and not KIT.style.ending(story.run.state).is_resumable
 
 
 @pytest.mark.req("S4-44")
@@ -349,9 +327,9 @@ def test_a_heading_in_history_append_keeps_its_words_but_not_its_number() -> Non
 
 
 def test_evidence_that_does_not_hold_is_a_warning() -> None:
-    story = begun(board(VerificationPolicy(RULES, evidence=(Evidence("file", path="x"),))))
+    story = begun(board(VerificationPolicy(RULES, evidence=(Evidence(EvidenceKind.FILE, path="x"),))))
     tell(story, decided("CHECKER"), written(), said(GOOD.format(1)))
-    events = story.tell(checked(evidence=[{"holds": False, "shown": "there is no file 'x'"}]))
+    events = story.tell(checked(ClaimResult(False, "there is no file 'x'")))
     told = [event.text for event in events if isinstance(event, Warned)]
     assert told == ["CHECKER claims PASS: x exists, and that does not hold: there is no file 'x'"]
 
@@ -426,20 +404,20 @@ def test_a_report_that_the_agent_wrote_itself_counts_instead_of_its_words() -> N
 
 def test_a_board_that_changed_during_an_agents_turn_stops_the_run() -> None:
     story = begun()
-    change = [{"path": "memory/dev_plan.md", "what": "changed", "diff": "-status: TODO\n+status: DONE"}]
-    tell(story, decided(), written(), said("iteration: 1"), checked(changed=change))
+    found = meddled("memory/dev_plan.md", "-status: TODO\n+status: DONE")
+    tell(story, decided(), written(), said("iteration: 1"), found)
     because = ended(story).because
     assert "memory/dev_plan.md (changed)" in because and "MAKER" in because and "+status: DONE" in because
     assert "--accept-edits" in because
     assert asked(again(story)) == CallTool(tool="board_check")
-    story.tell(checked(changed=change))
+    story.tell(found)
     assert ended(story).outcome == "failed"
 
 
 def test_a_board_that_was_put_back_lets_the_run_continue_with_the_same_report() -> None:
     story = begun()
-    change = [{"path": "memory/dev_plan.md", "what": "changed", "diff": ""}]
-    tell(story, decided(), written(), said("iteration: 1\nMade."), checked(changed=change))
+    found = meddled("memory/dev_plan.md", "")
+    tell(story, decided(), written(), said("iteration: 1\nMade."), found)
     again(story)
     assert any(isinstance(event, ReportVerified) for event in story.tell(checked()))
     assert "Made." in arguments(story)["reports"]["reports/report_maker.md"]
@@ -447,8 +425,8 @@ def test_a_board_that_was_put_back_lets_the_run_continue_with_the_same_report() 
 
 def test_accepted_edits_count_and_the_run_continues_with_the_same_report() -> None:
     story = begun()
-    change = [{"path": "memory/dev_plan.md", "what": "changed", "diff": ""}]
-    tell(story, decided(), written(), said("iteration: 1\nMade."), checked(changed=change))
+    found = meddled("memory/dev_plan.md", "")
+    tell(story, decided(), written(), said("iteration: 1\nMade."), found)
     assert asked(again(story, accept_edits=True)) == CallTool(tool="board_write")
     events = story.tell(edited("memory/dev_plan.md", plan="# Theirs\n"))
     assert BoardEdited(paths=("memory/dev_plan.md",)) in events
@@ -571,24 +549,28 @@ def test_a_number_below_the_minimum_is_refused(line: str, accepted: bool) -> Non
 
 
 def test_main_sees_what_was_claimed_beside_what_was_shown() -> None:
-    evidence = (Evidence("file", "code", path="collab/a.py"), Evidence("quote", "source", path="n.md", line="quote:"))
+    evidence = (
+        Evidence(EvidenceKind.FILE, "code", path="collab/a.py"),
+        Evidence(EvidenceKind.QUOTE, "source", path="n.md", line="quote:"),
+    )
     story = begun(board(VerificationPolicy(RULES, evidence=evidence)))
     tell(story, decided("CHECKER"), written(), said(f"{GOOD.format(1)}quote: “so it is”\n"))
     assert [look["path"] for look in arguments(story)["evidence"]] == ["collab/a.py", "n.md"]
     assert arguments(story)["evidence"][1]["text"] == "so it is"
-    found = [{"holds": True, "shown": "12 bytes"}, {"holds": False, "shown": "not in the file"}]
-    tell(story, checked(evidence=found), written())
+    tell(story, checked(ClaimResult(True, "12 bytes"), ClaimResult(False, "not in the file")), written())
     assert "claimed: PASS: collab/a.py exists; shown: 12 bytes (holds)" in prompt(story)
     assert "shown: not in the file (DOES NOT HOLD)" in prompt(story)
     assert story.run is not None
-    claims = KIT.style.parts(story.run)[-1]
+    claims = KIT.style.view.parts(story.run)[-1]
     assert [claim.holds for claim in claims.claims] == [True, False]  # type: ignore[union-attr]
 
 
 def test_evidence_that_must_hold_stops_the_run() -> None:
-    story = begun(board(VerificationPolicy(RULES, evidence=(Evidence("file", path="x", on_failure="stop"),))))
+    story = begun(
+        board(VerificationPolicy(RULES, evidence=(Evidence(EvidenceKind.FILE, path="x", on_failure="stop"),)))
+    )
     tell(story, decided("CHECKER"), written(), said(GOOD.format(1)))
-    tell(story, checked(evidence=[{"holds": False, "shown": "there is no such file"}]), written())
+    tell(story, checked(ClaimResult(False, "there is no such file")), written())
     assert "claimed PASS: x exists, shown there is no such file" in ended(story).because
 
 
@@ -622,7 +604,7 @@ def test_verdicts_that_flip_back_and_forth_stop_the_run() -> None:
 def test_the_result_of_a_workflow_is_its_report() -> None:
     agents = (Specialist("CHECKER", "Check it.", "checker", workflow="reviewers"),)
     definition = board(agents=agents)
-    assert KIT.style.children(definition) == {"reviewers": ""}
+    assert KIT.style.uses(definition).children == {"reviewers": ""}
     story = begun(definition)
     command = asked(tell(story, decided("CHECKER", task="Check."), written()))
     assert isinstance(command, StartRun) and command.workflow == "reviewers"

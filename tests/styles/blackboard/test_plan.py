@@ -49,6 +49,25 @@ def test_an_update_changes_the_status_and_nothing_else(plan: str, after: str) ->
     assert updated(plan) == after.replace("|  |", "| DONE |")
 
 
+@pytest.mark.req("S4-44")
+@pytest.mark.parametrize(
+    "example",
+    [
+        "````markdown\n```\n- T9: x\n```\n- T8: x\n````",
+        "~~~\n```\n- T9: x\n~~~",
+        "- T1: a\n      ```\n      - T9: x (status: TODO)\n      ```",
+        "```\n- T9: x\n``` not closed\n- T8: x\n```",
+        "```\n- T9: x\n`````",
+    ],
+)
+def test_an_example_in_a_fence_is_not_a_task(example: str) -> None:
+    assert [task.id for task in tasks_of(f"{example}\n- T1: real")] == ["T1"]
+
+
+def test_code_in_a_line_opens_no_fence() -> None:
+    assert [task.id for task in tasks_of("```inline``` code\n- T1: a\n#tag\n- T2: b")] == ["T1", "T2"]
+
+
 @pytest.mark.parametrize(
     "plan",
     [
@@ -94,6 +113,12 @@ def test_tasks_are_listed_once_with_title_and_status() -> None:
     [
         ("update M1-T1 status to DONE, then rest", [("M1-T1", "DONE")]),
         ("update `M1-T1` status to 'IN PROGRESS'.", [("M1-T1", "IN PROGRESS")]),
+        ("update M1-T1 status to IN PROGRESS", [("M1-T1", "IN PROGRESS")]),
+        ("update M1-T1 status to in progress, then rest", [("M1-T1", "in progress")]),
+        ("update M1-T1 status to NEEDS REVIEW; ask DEV", [("M1-T1", "NEEDS REVIEW")]),
+        ("update M1-T1 status to DONE and go on", [("M1-T1", "DONE")]),
+        ("UPDATE T1 STATUS TO DONE UPDATE T2 STATUS TO TODO", [("T1", "DONE"), ("T2", "TODO")]),
+        ("update M1-T1 status to DOING Next: TEST", [("M1-T1", "DOING")]),
         ("update M1-T1 status to DONE并派发DEV", [("M1-T1", "DONE")]),
         ("Update 第1章 status to 完成", [("第1章", "完成")]),
         ("do not update M1-T1 status to DONE yet", []),

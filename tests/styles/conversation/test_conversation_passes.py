@@ -4,10 +4,21 @@ import json
 
 import pytest
 
-from ripstop.kernel.effects import AskAgent, CallTool, Failed, Limits, RunFinished, SetTimer, StartRun, ToolReturned
+from ripstop.kernel.effects import (
+    AskAgent,
+    CallTool,
+    Failed,
+    Limits,
+    RunFinished,
+    SetTimer,
+    StartRun,
+    TimerFired,
+    ToolReturned,
+)
 from ripstop.kernel.events import Asked, Warned, Withdrawn
-from ripstop.styles.conversation.definition import APOLOGY
-from ripstop.styles.conversation.events import PassSuperseded, ProfileUpdated, SessionClosed
+from ripstop.kernel.style import arguments_for
+from ripstop.styles.conversation.definition import APOLOGY, CHECKING
+from ripstop.styles.conversation.events import PassSuperseded, PlanMissing, ProfileUpdated, SessionClosed
 from tests.styles.conversation.chat_story import CONFIG, Story, action, bot, decision
 
 
@@ -18,6 +29,7 @@ def test_the_first_message_of_a_new_configuration_plans_and_is_acknowledged() ->
     story.hear("Hello")
     assert story.asked == [
         StartRun(workflow=":plan", name=f"plan:shop:{story.bot.hash}", limits=Limits(calls=3)),
+        SetTimer(name="plan", after=60.0),
     ]
     story.planned(decision("typing", "Hi."))
     assert story.statuses == ["acknowledged", "processing", "typing", "ready"]
@@ -81,13 +93,49 @@ def test_a_new_plan_for_the_same_configuration_keeps_greeting_and_status() -> No
     assert story.planned(decision("typing", "Hi.")).said == ["Hi."]
 
 
-def test_a_plan_that_cannot_be_made_ends_in_an_apology_and_is_asked_for_again() -> None:
-    story = Story().hear("Hello")
-    story.tell(RunFinished(run="plan", outcome="failed", because="no model"))
-    assert story.said == [APOLOGY]
-    assert story.statuses == ["cancelled"]
+FAILED_PLAN = RunFinished(run="plan", outcome="failed", because="no JSON object")
+CHANGED = {**CONFIG, "sop": "Help more."}
+
+
+def test_without_a_plan_the_procedure_as_it_is_written_serves() -> None:
+    story = Story().hear("Hello").tell(FAILED_PLAN)
+    assert story.said == ["Welcome!"] and isinstance(story.asked[0], AskAgent)
+    assert "<plan>\nHelp.\n</plan>" in story.prompt()
+    assert story.decides("typing", "Hi.").said == ["Hi."]
     story.hear("Hello?")
-    assert isinstance(story.asked[0], StartRun)
+    assert isinstance(story.asked[0], StartRun), "the next message asks for the plan again"
+    assert story.planned(decision("typing", "Yes?")).said == ["Yes?"], "the user was greeted already"
+
+
+def test_without_a_new_plan_the_old_one_serves() -> None:
+    story = Story().ready().redefine(bot(config=CHANGED)).hear("Hello").tell(FAILED_PLAN)
+    assert "<plan>\n1. Help.\n</plan>" in story.prompt()
+    assert PlanMissing("the configuration could not be planned: no JSON object") in story.events
+    assert story.said == ["Welcome!"], "a changed configuration greets again"
+
+
+def test_without_plan_and_procedure_there_is_an_apology_and_the_plan_is_asked_for_again() -> None:
+    bare = {key: value for key, value in CONFIG.items() if key != "sop"}
+    story = Story(bot(config=bare)).hear("Hello").tell(FAILED_PLAN)
+    assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
+    assert isinstance(story.hear("Hello?").asked[0], StartRun)
+
+
+def test_who_waits_too_long_for_a_plan_is_told_and_answered_without_it() -> None:
+    story = Story().hear("Hello").tell(TimerFired(), after=60)
+    assert story.said[0] == CHECKING and isinstance(story.asked[-1], AskAgent)
+    assert story.decides("typing", "Hi.").said == ["Hi."]
+    story.hear("And now?").planned()
+    assert story.statuses == ["acknowledged", "processing"] and "<plan>\n1. Help.\n</plan>" in story.prompt()
+
+
+def test_a_message_while_a_plan_is_made_cancels_nothing() -> None:
+    story = Story().hear("Hello").hear("Anyone?")
+    assert story.statuses == []
+    story.planned(decision("typing", "Hi."))
+    assert story.statuses == ["acknowledged", "processing"]
+    message = story.prompt().split("<user_message>")[1]
+    assert "Hello" in message and "Anyone?" in message
 
 
 # Actions
@@ -135,7 +183,7 @@ def test_an_endpoint_is_called_with_what_the_configuration_says_and_the_model_ga
     story = Story().ready().hear("Refund!").decides("processing", None, action("TOOL", "refund", id="A1"))
     assert story.asked == [CallTool(tool="http_request", effect="unsafe")]
     opened = story.given.run.open[story.given.opened(CallTool)]  # type: ignore[union-attr]
-    arguments = story.given.style.arguments(opened.state, opened.command)  # type: ignore[arg-type]
+    arguments = arguments_for(story.given.style, opened.state, opened.command)  # type: ignore[arg-type]
     assert arguments["url"] == "https://api.shop.example/refund"
     assert arguments["params"] == {"id": "A1"} and arguments["variables"]["conversationId"] == "s1"
 
@@ -153,8 +201,8 @@ def test_an_unknown_target_is_told_to_the_model_as_a_result(kind: str) -> None:
 
 def test_a_failing_tool_is_told_to_the_model_and_bounded() -> None:
     story = Story(bot(max_iterations=3)).ready().hear("Order?")
-    for _ in range(3):
-        story.decides("processing", None, action("TOOL", "order_status"))
+    for number in range(3):
+        story.decides("processing", None, action("TOOL", "order_status", id=number))
         story.answer(Failed(reason="The service is down."))
         assert story.statuses or "The service is down." in story.prompt()
     assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
@@ -173,11 +221,59 @@ def test_processing_may_say_something_on_the_way() -> None:
     assert story.said == ["One moment."]
 
 
-def test_an_answer_that_comes_with_an_action_waits_for_its_result() -> None:
-    story = Story().ready().hear("Refund me").decides("typing", "It is paid back.", action("TOOL", "refund", id="1"))
-    assert story.said == []
-    assert story.asked == [CallTool(tool="http_request", effect="unsafe")]
-    assert isinstance(story.answer(Failed(reason="no such order")).asked[0], AskAgent)
+REFUND = action("TOOL", "refund", id="1")
+
+
+@pytest.mark.req("S2-52")
+def test_an_action_beside_an_answer_is_done_once_and_then_the_answer_is_said() -> None:
+    story = Story().ready().hear("Refund me").decides("typing", "It is paid back.", REFUND)
+    assert (story.said, story.asked, story.statuses) == ([], [CallTool(tool="http_request", effect="unsafe")], [])
+    story.answer(ToolReturned(value="paid"))
+    assert (story.said, story.statuses) == (["It is paid back."], ["typing", "ready"])
+    assert story.asked == [] and story.calls == 1
+
+
+def test_an_answer_is_not_said_if_the_action_beside_it_fails() -> None:
+    story = Story().ready().hear("Refund me").decides("typing", "It is paid back.", REFUND)
+    story.answer(Failed(reason="no such order"))
+    assert story.said == [] and isinstance(story.asked[0], AskAgent) and "no such order" in story.prompt()
+    assert story.decides("typing", "I cannot find it.").said == ["I cannot find it."]
+
+
+def test_the_decision_with_the_plan_can_have_an_action_beside_its_answer() -> None:
+    story = Story().hear("Refund me").planned(decision("typing", "It is paid back.", REFUND))
+    assert story.said == ["Welcome!"]
+    assert story.answer(ToolReturned(value="paid")).said == ["It is paid back."]
+
+
+def test_the_same_call_is_made_once_in_a_pass() -> None:
+    story = Story().ready().hear("Refund me").decides("processing", None, REFUND)
+    story.answer(ToolReturned(value="paid"))
+    story.decides("processing", "One moment.", REFUND)
+    assert not any(isinstance(one, CallTool) for one in story.asked) and story.said == []
+    assert "refund was not called again" in story.prompt() and story.prompt().count("refund returned: paid") == 2
+    story.decides("processing", None, REFUND)
+    assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
+    calls = [one.event for one in story.given.records if isinstance(one.event, Asked)]
+    assert sum(isinstance(one.command, CallTool) for one in calls) == 1
+
+
+def test_the_same_call_as_a_skill_and_with_other_params() -> None:
+    story = Story().ready().hear("Order?").decides("processing", None, action("TOOL", "order_status", id="1"))
+    story.answer(ToolReturned(value="sent")).decides("processing", None, action("SKILL", "order", id="1"))
+    assert not any(isinstance(one, CallTool) for one in story.asked)
+    story.decides("processing", None, action("SKILL", "order", id="2"))
+    assert story.asked == [CallTool(tool="order_status", agent="assistant")]
+    story.answer(ToolReturned(value="lost")).decides("typing", "Sent, and lost.")
+    story.hear("Again?").decides("processing", None, action("TOOL", "order_status", id="1"))
+    assert story.asked == [CallTool(tool="order_status", agent="assistant")], "in another pass it can be made again"
+
+
+def test_an_answer_that_repeats_a_call_is_said_unless_the_call_has_failed() -> None:
+    story = Story().ready().hear("Refund me").decides("processing", None, REFUND).answer(ToolReturned(value="paid"))
+    assert story.decides("typing", "It is paid back.", REFUND).said == ["It is paid back."]
+    story = Story().ready().hear("Refund me").decides("processing", None, REFUND).answer(Failed(reason="no"))
+    assert story.decides("typing", "It is paid back.", REFUND).said == []
 
 
 # Bounds and contract
@@ -205,7 +301,6 @@ def test_a_pass_is_bounded_by_its_number_of_decisions() -> None:
     ("reply", "problem"),
     [
         (decision("typing"), "needs a 'response'"),
-        (decision("transferred", ""), "needs a 'response'"),
         (decision("ready", "Bye"), "must be null"),
         (decision("sleeping"), "must be one of"),
         ({"action": None}, "no JSON object"),
@@ -246,21 +341,26 @@ def test_ready_ends_the_pass_without_a_word() -> None:
 
 
 @pytest.mark.req("S2-30", "S2-33", "S2-35", "S2-64", "S2-9")
-def test_a_silent_action_is_in_the_journal_and_in_no_prompt() -> None:
+def test_a_silent_action_is_in_the_journal_and_its_effect_is_known_at_once() -> None:
     story = Story().ready().hear("My new number is 555 and where is my order?")
-    story.decides("processing", None, action("SYSTEM", "update_profile", number="0555-secret"))
-    assert ProfileUpdated(values={"number": "0555-secret"}) in story.events
+    story.decides("processing", None, action("SYSTEM", "update_profile", number="0555"))
+    assert ProfileUpdated(values={"number": "0555"}) in story.events
     assert story.decided[0].visible is False
-    conversation = story.prompt().split("<conversation>", 1)[1]
-    assert "update_profile" not in conversation and "0555-secret" not in story.prompt()
+    known, conversation = story.prompt().split("<conversation>", 1)
+    assert "update_profile" not in conversation and "0555" not in conversation
+    assert "<known>\nWhat is known of this user:\nnumber: 0555\n</known>" in known
     assert story.decides("typing", "Done.").said == ["Done."]
 
 
-def test_a_silent_endpoint_leaves_no_trace_even_if_it_fails() -> None:
+def test_a_silent_endpoint_leaves_no_trace_unless_it_fails() -> None:
     story = Story().ready().hear("Hello").decides("processing", None, action("TOOL", "add_tag", tag="vip"))
     assert story.decided[0].action == "SYSTEM" and not story.decided[0].visible
+    story.answer(ToolReturned(value={"tags": ["vip"]}))
+    assert "vip" not in story.prompt()
+    story = Story().ready().hear("Hello").decides("typing", "Updated.", action("TOOL", "add_tag", tag="vip"))
     story.answer(Failed(reason="the tag service is down"))
-    assert "the tag service is down" not in story.prompt() and "vip" not in story.prompt()
+    assert story.said == [] and "the tag service is down" in story.prompt()
+    assert story.decides("typing", "I could not do that.").said == ["I could not do that."]
 
 
 @pytest.mark.req("S2-31")

@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, Usage
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, Failed, PersonAnswered, RunFinished, Usage
+from ripstop.kernel.events import ResumeRequested, Withdrawn
+from ripstop.styles.conversation.actions import variables_of
 from ripstop.styles.conversation.decision import BrokenContract, read_decision
-from ripstop.styles.conversation.definition import FIELDS_OF_PLAN, config_hash
+from ripstop.styles.conversation.definition import TimerRule, config_hash
+from ripstop.styles.conversation.events import PlanRefused
 from ripstop.styles.conversation.plan import WrongPlan, read_plan, seconds_of
 from ripstop.styles.conversation.planning import PlanningStyle
 from ripstop.styles.conversation.prompts import planning_prompt
+from ripstop.styles.conversation.style import ConversationStyle
 from ripstop.testing import Given, given
 from tests.styles.conversation.chat_story import CONFIG, Story, action, bot, decision
 
@@ -93,7 +97,8 @@ def test_planning_ends_with_plan_and_decision_and_is_kept_with_exactly_its_field
     assert result["decision"]["response"] == "Hi." and result["asker"] == "s1/2"
     (document,) = story.style.documents(run)
     assert document.collection == "plan_cache"
-    assert set(document.body) == {"workflow_id", "hash", *FIELDS_OF_PLAN}
+    fields = ("name", "tone", "greeting", "sop", "tools", "skills", "timers", "constraints")
+    assert set(document.body) == {"workflow_id", "hash", *fields}
 
 
 def test_a_reply_without_a_plan_is_asked_for_once_more_and_then_fails() -> None:
@@ -101,6 +106,109 @@ def test_a_reply_without_a_plan_is_asked_for_once_more_and_then_fails() -> None:
     assert isinstance(story.when(AgentReplied(text="no")).commands[0], AskAgent)
     story.when(AgentReplied(text="no")).then_ends("failed", "did not give a plan")
     assert story.run is not None and story.style.documents(story.run) == ()
+
+
+def test_a_plan_without_a_procedure_is_asked_for_again_and_then_refused() -> None:
+    story = planning()
+    empty = reply(plan={}, decision=decision("typing", "Hi."))
+    assert isinstance(story.when(empty).commands[0], AskAgent)
+    story.when(empty).then_ends("failed", '"sop" of the plan is empty')
+    assert planning(asker="").when(reply(plan={"sop": ["Ask.", "Answer."]})).then_ends("completed")
+    bare = given(PlanningStyle(), bot(config={"name": "Shop"}), arguments={})
+    assert bare.when(reply(plan={"sop": ""})).then_ends("completed"), "there is no procedure to leave out"
+
+
+def test_the_schema_says_what_a_plan_is() -> None:
+    sent = planning_prompt(bot(), "Hello", []).schema
+    assert sent is not None
+    schema = sent["properties"]["plan"]
+    assert schema["required"] == ["name", "tone", "greeting", "sop", "timers", "constraints"]
+    assert schema["properties"]["sop"] == {"type": "string", "minLength": 1}
+
+
+def test_each_failed_plan_makes_the_pause_before_the_next_one_longer() -> None:
+    story, pauses = planning(), []
+    for failures in (1, 2):
+        outcome = story.when(AgentReplied(text="no", recorded=True))
+        (refused,) = [one for one in outcome.events if isinstance(one, PlanRefused)]
+        assert refused.failures == failures and story.run is not None
+        assert story.style.ending(story.run.state).resume_at == refused.resume_at
+        pauses.append((refused.resume_at - story.records[-1].at) / 1_000_000)
+        story.when(ResumeRequested())
+    assert pauses == [10.0, 20.0]
+
+
+def test_a_person_is_asked_about_the_third_failed_plan_with_what_was_said() -> None:
+    story = planning()
+    for _ in range(2):
+        story.when(AgentReplied(text="no", recorded=True)).then_ends("failed")
+        story.when(ResumeRequested())
+    (question,) = story.when(AgentReplied(text="I cannot.", recorded=True)).commands
+    assert isinstance(question, AskPerson) and question.title == "shop"
+    assert "3 times in a row" in question.question and "has no JSON object" in question.question
+    assert [story.records[number - 1].event.answer.text for number in question.about] == ["I cannot."]
+    again = story.when(PersonAnswered(choice="continue", by="ann"))
+    assert isinstance(again.commands[0], AskAgent)
+    story.when(reply(plan=PLAN, decision=decision("typing", "Hi."))).then_ends("completed")
+
+
+def test_a_message_resumes_a_plan_that_a_person_is_asked_about() -> None:
+    story = given(PlanningStyle(), bot(max_failed_plans=1), arguments={})
+    story.when(AgentReplied(text="no", recorded=True))
+    resumed = story.when(ResumeRequested())
+    assert any(isinstance(one, Withdrawn) for one in resumed.events) and isinstance(resumed.commands[0], AskAgent)
+
+
+def test_timers_of_the_file_count_before_those_of_the_planner() -> None:
+    rules = (TimerRule(60.0, "Still there?", max_triggers=3),)
+    said = {**PLAN, "timers": [{"delay": 60, "message": "Hm?"}, {"delay": "2h", "message": "Bye."}]}
+    assert read_plan(said, bot(timers=rules)).timers == rules
+    left = read_plan(said, bot(timers=rules, unknown=("timers[1]",))).timers
+    assert left == (*rules, TimerRule(7200.0, "Bye.")), "one in prose is the planner's to read"
+
+
+def test_background_language_and_unknown_fields_are_in_every_prompt() -> None:
+    settings = {"language": "Chinese", "background": "Two islands.", "instruction": "Help.", "chatbot_id": "42"}
+    config = {"basic_settings": settings, "constraints": "No dates.", "description": "Ferries.", "seats": [1, 2]}
+    for story in (
+        Story(bot(config=config), constraints="").ready().hear("And now?"),
+        Story(bot(config=config)).hear("Hello").tell(RunFinished(run="plan", outcome="failed")),
+    ):
+        prompt = story.prompt()
+        for part in (
+            "Your language: Chinese.",
+            "background: Two islands.",
+            "description: Ferries.",
+            "No dates.",
+            "seats",
+        ):
+            assert part in prompt, part
+
+
+def test_what_is_known_of_the_user_is_in_the_prompts_and_in_the_texts_of_the_file() -> None:
+    config = {**CONFIG, "greeting": "Hi {{$contact.nickname}}{{$contact.title}}!"}
+    story = Story(bot(config=config), sop="Call {{$contact.nickname}} by name, {{ $contact.age }}.", greeting=None)
+    story.given = given(
+        ConversationStyle(),
+        story.bot,
+        arguments={"session": "s1", "variables": {"contact.nickname": "Ann", "age": "7"}},
+    )
+    story.hear("Hello")
+    assert story.given.style.start_child(story.state, story.asked[0]).arguments["known"]["contact.nickname"] == "Ann"
+    story.planned()
+    assert story.said == ["Hi Ann!"]
+    assert "Call Ann by name, 7." in story.prompt() and "contact.nickname: Ann" in story.prompt()
+
+
+def test_what_the_user_says_of_himself_is_known_to_tools_at_once_but_not_who_he_is() -> None:
+    story = Story()
+    story.given = given(
+        ConversationStyle(), story.bot, arguments={"session": "s1", "variables": {"phone": "1", "dialogId": "d7"}}
+    )
+    story.ready().hear("My number is 2")
+    story.decides("processing", None, action("SYSTEM", "update_profile", phone="2", dialogId="d8", sessionId="s2"))
+    variables = variables_of(story.state)
+    assert (variables["phone"], variables["dialogId"], variables["sessionId"]) == ("2", "d7", "s1")
 
 
 def test_a_good_plan_with_a_broken_decision_is_kept_after_one_more_question() -> None:
@@ -120,7 +228,7 @@ def test_a_plan_that_nobody_waits_for_needs_no_decision() -> None:
 def test_a_planner_that_cannot_be_reached_fails_and_can_be_asked_again() -> None:
     story = planning()
     story.when(Failed(reason="down")).then_ends("failed", "down")
-    assert story.style.resumable(story.run.state)  # type: ignore[union-attr]
+    assert story.style.ending(story.run.state).is_resumable  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -128,6 +236,14 @@ def test_a_planner_that_cannot_be_reached_fails_and_can_be_asked_again() -> None
     [
         (300, 300.0),
         ("5m", 300.0),
+        ("1h30m", 5400.0),
+        ("1 hour and 30 minutes", 5400.0),
+        ("1d 2h", 93_600.0),
+        ("1 小时 30 分钟", 5400.0),
+        ("1小时30分", 5400.0),
+        ("30m1h", None),
+        ("1h1h", None),
+        ("5m10", None),
         ("5 minutes", 300.0),
         ("5 分钟", 300.0),
         ("90s", 90.0),
@@ -189,7 +305,7 @@ def test_a_session_is_kept_with_its_workflow_state() -> None:
 def test_what_others_are_told_has_no_silent_action() -> None:
     story = Story().ready().hear("New number").decides("processing", None, action("SYSTEM", "update_profile", n="777"))
     story.decides("typing", "Thanks.")
-    told = [notice for one in story.given.records for notice in story.given.style.notices(one)]
+    told = [notice for one in story.given.records for notice in story.given.style.audience.public_events(one)]
     assert "update_profile" not in repr(told) and "777" not in repr(told)
     statuses = [one.data["status"] for one in told if one.kind == "status"]
     assert statuses == ["acknowledged", "processing", "typing", "ready", "processing", "typing", "ready"]
@@ -197,7 +313,7 @@ def test_what_others_are_told_has_no_silent_action() -> None:
 
 
 def test_a_reply_that_is_streamed_shows_only_the_response() -> None:
-    read = Story().given.style.word_reader()
+    read = Story().given.style.view.word_reader()
     text = json.dumps(decision("typing", 'It is "here".'))
     assert "".join(read(text[at : at + 3]) for at in range(0, len(text), 3)) == 'It is "here".'
 

@@ -21,7 +21,8 @@ from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, ChildSpoke, Doubted, Record, ResumeRequested, Withdrawn
 from ripstop.kernel.questions import read_answer
 from ripstop.kernel.run import status
-from ripstop.styles.conversation.definition import APOLOGY, CHECKING, BotTool, Endpoint
+from ripstop.kernel.style import arguments_for
+from ripstop.styles.conversation.definition import APOLOGY, CHECKING, HANDOVER, BotTool, Endpoint
 from ripstop.styles.conversation.events import SessionClosed, SessionTaken
 from tests.styles.conversation.chat_story import TOOLS, Story, action, bot, decision
 
@@ -78,7 +79,12 @@ def test_a_timer_is_told_by_its_words_unless_it_is_silent() -> None:
     silent = {"delay": 9, "action": action("SYSTEM", "close_conversation")}
     story = Story(timers=[*IDLE, silent, {"delay": 9, "message": "x" * 900}]).ready()
     records = [Record(1, 0, one) for one in story.events]
-    names = [str(n.data["name"]) for one in records for n in story.given.style.notices(one) if n.kind == "timer"]
+    names = [
+        str(n.data["name"])
+        for one in records
+        for n in story.given.style.audience.public_events(one)
+        if n.kind == "timer"
+    ]
     assert names[:3] == ["Still there?", "I close.", "timer-2"] and len(names[3]) == 200
 
 
@@ -253,6 +259,32 @@ def test_a_hand_over_answers_first_and_transfers_after() -> None:
     assert status(story.given.run, True) == "waiting"  # type: ignore[arg-type]
 
 
+HAND_OFF = BotTool("hand_off", endpoint=Endpoint("https://api.shop.example/handoff", "POST"), purpose="handoff")
+
+
+def test_a_hand_over_without_words_has_those_of_the_bot() -> None:
+    story = Story(bot(handover="请稍候。")).ready().hear("转人工").decides("transferred")
+    assert (story.said, story.statuses) == (["请稍候。"], ["transferred"]) and isinstance(story.asked[-1], AskPerson)
+    story = Story().ready().hear("A person").decides("processing", None, action("SYSTEM", "handoff"))
+    assert (story.said, story.statuses) == ([HANDOVER], ["transferred"])
+
+
+def test_a_hand_over_without_an_action_calls_what_the_configuration_has() -> None:
+    story = Story(bot(tools=(*TOOLS, HAND_OFF))).ready().hear("A person").decides("transferred", "Yes.")
+    assert story.said == ["Yes."] and story.asked == [CallTool(tool="http_request", effect="unsafe")]
+    assert isinstance(story.answer(ToolReturned(value=1)).asked[0], AskPerson)
+
+
+@pytest.mark.parametrize("other", [action("TOOL", "refund", id="1"), action("SYSTEM", "update_profile", age="7")])
+def test_a_hand_over_with_another_action_does_both(other: dict[str, object]) -> None:
+    story = Story(bot(tools=(*TOOLS, HAND_OFF))).ready().hear("A person").decides("transferred", "Yes.", other)
+    if other["type"] == "TOOL":
+        story.answer(ToolReturned(value="paid"))
+    assert story.state.action.target == "handoff" and story.state.desk == 0
+    assert isinstance(story.answer(ToolReturned(value=1)).asked[0], AskPerson)
+    assert story.state.profile == ({} if other["type"] == "TOOL" else {"age": "7"})
+
+
 def test_a_hand_over_under_processing_is_a_transfer() -> None:
     story = Story().ready().hear("A person").decides("processing", "One moment.", action("SYSTEM", "handoff"))
     assert story.statuses == ["transferred"]
@@ -330,13 +362,57 @@ def test_a_tool_that_ends_after_a_person_has_taken_over_changes_nothing_but_the_
 # Doubts, and one answer without a session
 
 
-def test_a_doubt_is_told_to_the_user_and_the_question_is_on_the_desk() -> None:
+def refund_in_doubt() -> Story:
     story = Story().ready().hear("Refund").decides("processing", None, action("TOOL", "refund", id="1"))
-    number = story.given.opened(CallTool)
-    story.tell(Doubted(to=number, evidence="The process died."))
-    assert story.said == [CHECKING] and isinstance(story.asked[0], AskPerson)
+    return story.tell(Doubted(to=story.given.opened(CallTool), evidence="The process died."))
+
+
+def test_a_doubt_is_told_to_the_user_and_the_question_is_on_the_desk() -> None:
+    story = refund_in_doubt()
+    assert (story.said, story.statuses) == ([CHECKING], ["ready"]) and isinstance(story.asked[0], AskPerson)
     story.answer(PersonAnswered(choice="happened", text="paid", by="ann"))
     assert isinstance(story.asked[0], AskAgent) and "paid" in story.prompt()
+    assert "Refund" in story.prompt().split("<user_message>")[1]
+
+
+def test_who_writes_while_a_doubt_is_open_is_answered_and_hears_of_it_when_it_is_resolved() -> None:
+    story = refund_in_doubt().hear("Where are you?")
+    assert "It is not known whether refund took effect" in story.prompt()
+    assert story.decides("typing", "In Rome.").said == ["In Rome."]
+    story.answer(PersonAnswered(choice="happened", text="paid", by="ann"))
+    assert "Refund" in story.prompt().split("<user_message>")[1] and "refund returned: paid" in story.prompt()
+    assert story.decides("typing", "It is paid.").said == ["It is paid."]
+
+
+def test_a_doubt_that_is_resolved_during_a_pass_is_answered_after_it() -> None:
+    story = refund_in_doubt().hear("Where are you?")
+    assert story.answer(PersonAnswered(choice="happened", text="paid", by="ann")).asked == []
+    story.decides("typing", "In Rome.")
+    assert story.said == ["In Rome."] and "refund returned: paid" in story.prompt()
+    assert "Where" not in story.prompt().split("<user_message>")[1].split("</user_message>")[0]
+
+
+def test_a_call_in_doubt_is_not_made_again() -> None:
+    story = refund_in_doubt().hear("Refund!").decides("processing", None, action("TOOL", "refund", id="1"))
+    assert not any(isinstance(one, CallTool) for one in story.asked) and isinstance(story.asked[0], AskAgent)
+    story.decides("processing", None, action("TOOL", "refund", id="1"))
+    assert story.statuses == ["cancelled"]
+
+
+def test_a_silent_action_in_doubt_does_not_keep_the_user_waiting() -> None:
+    story = Story().ready().hear("Tag me").decides("typing", "Done.", action("TOOL", "add_tag", tag="vip"))
+    story.tell(Doubted(to=story.given.opened(CallTool), evidence="It answered 502."))
+    assert story.said == [] and "It is not known whether add_tag took effect" in story.prompt()
+    assert story.decides("typing", "I am on it.").statuses == ["typing", "ready"]
+    story.answer(PersonAnswered(choice="happened", by="ann"))
+    assert (story.said, story.asked) == ([], []), "what is silent stays so"
+
+
+def test_a_flow_in_doubt_says_its_words_when_it_is_resolved() -> None:
+    story = Story().hear("hours?")
+    story.tell(Doubted(to=story.given.opened(CallTool), evidence="It answered 502."))
+    assert (story.said, story.statuses) == ([CHECKING], ["ready"])
+    assert story.answer(PersonAnswered(choice="happened", text="From 9 to 5.", by="ann")).said == ["From 9 to 5."]
 
 
 def test_without_a_session_the_input_is_answered_and_the_run_ends() -> None:
@@ -357,14 +433,14 @@ def test_a_single_message_is_resumed_until_it_is_answered() -> None:
 
     story = Story()
     story.given = given(ConversationStyle(), story.bot, input="Hello")
-    story.tell(RunFinished(run="plan", outcome="failed", because="no model"))
+    story.tell(RunFinished(run="plan", outcome="failed", because="no model")).answer(Failed(reason="no model"))
     run = story.given.run
-    assert run is not None and run.ended is not None and story.given.style.resumable(run.state)
+    assert run is not None and run.ended is not None and story.given.style.ending(run.state).is_resumable
     story.tell(ResumeRequested())
     story.planned(decision("typing", "Hi."), asker="/1")
     run = story.given.run
     assert run is not None and run.ended is not None and run.ended.outcome == "completed"
-    assert story.said == ["Welcome!", "Hi."] and not story.given.style.resumable(run.state)
+    assert story.said == ["Hi."] and not story.given.style.ending(run.state).is_resumable
 
 
 def test_without_a_session_a_person_who_gives_it_back_ends_the_run() -> None:
@@ -385,7 +461,7 @@ def test_the_knowledge_base_is_searched_before_the_plan_and_before_every_answer(
     story = Story(bot(knowledge="/shop/knowledge")).hear("How do I return it?")
     assert story.asked == [CallTool(tool="search_knowledge")]
     opened = story.given.run.open[story.given.opened(CallTool)]  # type: ignore[union-attr]
-    arguments = story.given.style.arguments(opened.state, opened.command)  # type: ignore[arg-type]
+    arguments = arguments_for(story.given.style, opened.state, opened.command)  # type: ignore[arg-type]
     assert arguments == {"folder": "/shop/knowledge", "query": "How do I return it?", "most": 4}
     passages = {"passages": [{"source": "returns.md#Returns", "text": "Within 30 days."}]}
     story.answer(ToolReturned(value=passages))
@@ -429,17 +505,6 @@ def test_a_hand_over_whose_call_is_in_doubt_is_on_the_desk_as_one() -> None:
     assert story.asked == []
 
 
-def test_who_writes_while_a_doubt_is_open_is_told_again_and_answered_when_it_is_resolved() -> None:
-    story = Story().ready().hear("Refund").decides("processing", None, action("TOOL", "refund", id="1"))
-    story.tell(Doubted(to=story.given.opened(CallTool), evidence="The process died."))
-    story.hear("Hello?")
-    assert (story.said, story.statuses) == ([CHECKING], [])
-    assert story.hear("Anyone?").said == [CHECKING]
-    story.answer(PersonAnswered(choice="happened", text="paid", by="ann"))
-    message = story.prompt().split("<user_message>")[1]
-    assert "Refund" in message and "Hello?" in message and "Anyone?" in message and "paid" in story.prompt()
-
-
 def test_the_result_of_a_document_is_what_its_flow_says() -> None:
     story = Story().ready().hear("which size is it?")
     story.given.contents.results["done"] = {"status": "completed", "result": "Size 42.", "title": "size"}
@@ -451,6 +516,6 @@ def test_only_the_person_who_has_a_conversation_can_answer_or_release_it() -> No
     story = transferred().tell(SessionTaken(by="ann"))
     run = story.given.run
     assert run is not None
-    assert story.given.style.objection(run, run.state.desk, "ann") == ""
-    assert "ann has this conversation" in story.given.style.objection(run, run.state.desk, "bob")
-    assert story.given.style.objection(run, 1, "bob") == ""
+    assert story.given.style.people.objection(run, run.state.desk, "ann") == ""
+    assert "ann has this conversation" in story.given.style.people.objection(run, run.state.desk, "bob")
+    assert story.given.style.people.objection(run, 1, "bob") == ""

@@ -15,7 +15,9 @@ UNKNOWN = action("SYSTEM", "free_slots")
 def told(story: Story, kind: str) -> list[dict[str, object]]:
     """The data of this step's notices of one kind."""
     records = [Record(number, 0, event) for number, event in enumerate(story.events, 1)]
-    return [one.data for record in records for one in story.given.style.notices(record) if one.kind == kind]
+    return [
+        one.data for record in records for one in story.given.style.audience.public_events(record) if one.kind == kind
+    ]
 
 
 def test_an_unknown_system_action_is_told_to_the_model_however_often_it_is_decided_on() -> None:
@@ -46,7 +48,7 @@ def test_a_tool_that_was_to_end_the_pass_and_fails_goes_back_to_the_model() -> N
 def test_a_silent_action_that_is_decided_on_twice_is_asked_about_once_and_then_apologised_for() -> None:
     story = Story().ready().hear("New number").decides("processing", None, PROFILE)
     story.decides("processing", None, PROFILE)
-    assert isinstance(story.asked[0], AskAgent) and "this system action is done" in story.prompt()
+    assert isinstance(story.asked[0], AskAgent) and "This system action is done" in story.prompt()
     story.decides("processing", None, PROFILE)
     assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
     assert sum(isinstance(one.event, ProfileUpdated) for one in story.given.records) == 1
@@ -70,6 +72,17 @@ def test_a_flow_that_says_nothing_is_on_record() -> None:
     assert Warned("the flow has said nothing to the user") in story.events
 
 
+def test_the_words_of_a_flow_are_found_wherever_they_are() -> None:
+    for value in ({"code": 0, "data": {"reply": "At nine."}}, {"data": [{"text": "At nine."}]}, {"output": "At nine."}):
+        assert Story().hear("hours?").answer(ToolReturned(value=value)).said == ["At nine."]
+
+
+def test_a_flow_that_returns_something_without_words_ends_in_an_apology() -> None:
+    story = Story().hear("hours?").answer(ToolReturned(value={"status": 200, "body": {"code": 0}}))
+    assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
+    assert ActionFailed("FLOW", "hours") in story.events
+
+
 # What others are told
 
 
@@ -86,8 +99,8 @@ def test_a_silent_action_that_failed_is_told_to_operators_alone() -> None:
     story = Story().ready().hear("Hello").decides("processing", None, action("TOOL", "add_tag", tag="vip"))
     story.answer(Failed(reason="down"))
     failed = next(Record(1, 0, one) for one in story.events if isinstance(one, ActionFailed))
-    assert story.given.style.notices(failed) == ()
-    assert [one.kind for one in story.given.style.remarks(failed)] == ["action_failed"]
+    assert story.given.style.audience.public_events(failed) == ()
+    assert [one.kind for one in story.given.style.audience.operator_events(failed)] == ["action_failed"]
 
 
 def test_a_status_tells_a_new_message_from_a_break_off_but_not_what_was_wrong() -> None:

@@ -48,7 +48,7 @@ def test_a_document_that_goes_round_is_terminated(loop: Loop) -> None:
     story, verdict = stopped(loop, settle_views)
     evidence(story, verdict)
     assert story.run is not None
-    paper = story.run.state.paper
+    paper = story.run.state.document
     assert (paper.status, story.run.state.count) == ("terminated", loop.interactions)
     assert paper.history[-1].after == "terminated"
     assert verdict.progress == 0, "a document has one file, so it cannot be forked"
@@ -117,7 +117,7 @@ HEALTHY_DOCUMENTS = [
 @pytest.mark.parametrize("healthy", HEALTHY_DOCUMENTS, ids=lambda healthy: healthy.id)
 def test_a_document_that_gets_on_is_left_alone(healthy: Healthy) -> None:
     run = completes(healthy, settle_views).run
-    assert run is not None and run.state.paper.status == "completed"
+    assert run is not None and run.state.document.status == "completed"
 
 
 # Agents that never come to an end
@@ -155,10 +155,10 @@ def test_an_agent_that_only_says_completed_changes_nothing_and_a_person_is_asked
     story = document()()
     story.tell(TransitionRequested("accept", "ann"))
     assert story.run is not None
-    before = write(story.run.state.paper)
+    before = write(story.run.state.document)
     question = asks_a_person(story, *(reply,) * 6)
     assert "ann has failed 3 times" in question.question
-    assert write(story.run.state.paper) == before
+    assert write(story.run.state.document) == before
     assert story.run.spent.calls == 6, "three attempts, each corrected once"
     assert verdicts(story) == []
 
@@ -236,7 +236,7 @@ def edited_round(story: Given, by: str, to: str) -> None:
         if over(story):
             return
         assert story.run is not None
-        paper = story.run.state.paper
+        paper = story.run.state.document
         for key, value in headers.items():
             paper = paper.with_header(key, value)
         story.tell(EditFound(write(paper), story.run.state.views[-1][0]))
@@ -260,4 +260,4 @@ def test_an_edit_that_would_be_one_interaction_too_many_terminates() -> None:
     edited_round(story, "ann", "bob")
     edited_round(story, "bob", "ann")
     assert [verdict.guard for verdict in verdicts(story)] == ["interactions"]
-    assert story.run is not None and story.run.state.paper.status == "terminated"
+    assert story.run is not None and story.run.state.document.status == "terminated"

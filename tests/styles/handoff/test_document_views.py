@@ -31,12 +31,12 @@ def run_of(story: Given) -> Run[HandoffState]:
 
 
 def names(story: Given) -> list[str]:
-    return [action.name for action in STYLE.actions(run_of(story))]
+    return [action.name for action in STYLE.people.actions(run_of(story))]
 
 
 def act(story: Given, name: str, by: str = "ann", **fields: Any) -> Any:
     """What came of an action; its file is written, if it is to be."""
-    outcome = story.when(STYLE.act(run_of(story), name, fields, by))
+    outcome = story.when(STYLE.people.act(run_of(story), name, fields, by))
     if run_of(story).open:
         story.tell(DONE)
     return outcome
@@ -53,14 +53,14 @@ def test_the_actions_are_the_transitions_that_are_legal_now() -> None:
 
 def test_an_action_names_the_owner_if_nobody_else_may_do_it() -> None:
     story = document()
-    assert {action.name: action.by for action in STYLE.actions(run_of(story))} == {
+    assert {action.name: action.by for action in STYLE.people.actions(run_of(story))} == {
         "assign": "",
         "accept": "ann",
         "terminate": "",
     }
     act(story, "accept")
     act(story, "pass", to="bob")
-    [accept] = [action for action in STYLE.actions(run_of(story)) if action.name == "accept"]
+    [accept] = [action for action in STYLE.people.actions(run_of(story)) if action.name == "accept"]
     assert accept.by == "bob"
 
 
@@ -76,12 +76,12 @@ def test_every_rule_has_an_action_whose_fields_its_fact_has() -> None:
 )
 def test_an_action_that_is_not_legal_now_is_refused(name: str, by: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        STYLE.act(run_of(document()), name, {}, by)
+        STYLE.people.act(run_of(document()), name, {}, by)
 
 
 def test_an_action_that_was_legal_a_moment_ago_is_refused_and_recorded() -> None:
     story = document()
-    fact = STYLE.act(run_of(story), "accept", {}, "ann")
+    fact = STYLE.people.act(run_of(story), "accept", {}, "ann")
     act(story, "accept")
     assert isinstance(story.when(fact).decided[0], TransitionRefused)
 
@@ -97,21 +97,21 @@ def test_an_action_that_was_legal_a_moment_ago_is_refused_and_recorded() -> None
 )
 def test_an_action_that_is_not_one_says_what_is_wrong(name: str, fields: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        STYLE.act(run_of(document()), name, fields, "ann")
+        STYLE.people.act(run_of(document()), name, fields, "ann")
 
 
 def test_a_document_that_a_guard_terminated_can_be_reopened() -> None:
     story = document(max_interactions=1)
     act(story, "accept")
     act(story, "complete")
-    (action,) = STYLE.actions(run_of(story))
+    (action,) = STYLE.people.actions(run_of(story))
     assert action.name == "reopen" and action.fields["raise"].required
-    fact = STYLE.act(run_of(story), "reopen", {"raise": "2"}, "boss")
+    fact = STYLE.people.act(run_of(story), "reopen", {"raise": "2"}, "boss")
     assert fact == ResumeRequested(raises={"interactions": 2.0}, by="boss")
     outcome = story.when(fact)
     made = [event for event in outcome.decided if isinstance(event, TransitionMade)]
     assert [(one.action, one.by) for one in made] == [("reopen", "boss")]
-    assert run_of(story).state.paper.status == "in_progress"
+    assert run_of(story).state.document.status == "in_progress"
 
 
 def test_another_run_that_continues_a_document_is_not_named_as_a_person() -> None:
@@ -126,7 +126,7 @@ def test_the_parts_show_facts_transitions_and_the_document() -> None:
     story = document()
     act(story, "accept")
     act(story, "pass", to="bob", message="Check it")
-    facts, ledger, paper = STYLE.parts(run_of(story))
+    facts, ledger, paper = STYLE.view.parts(run_of(story))
     assert isinstance(facts, Facts) and isinstance(ledger, Ledger) and isinstance(paper, Paper)
     assert dict(facts.rows)["Owner"] == "bob" and dict(facts.rows)["Interactions"] == "2 of at most 10 interactions"
     assert [(entry.by, entry.text, entry.note) for entry in ledger.entries] == [
@@ -135,22 +135,22 @@ def test_the_parts_show_facts_transitions_and_the_document() -> None:
     ]
     made = [record.number for record in story.records if isinstance(record.event, TransitionMade)]
     assert [entry.number for entry in ledger.entries] == made
-    assert paper.text == write(run_of(story).state.paper)
-    assert STYLE.gist(run_of(story)) == "pending, bob"
+    assert paper.text == write(run_of(story).state.document)
+    assert STYLE.view.gist(run_of(story)) == "pending, bob"
 
 
 def test_every_decision_of_the_style_is_explained() -> None:
     story = document()
     before = run_of(story).state
-    assert [reason.text for reason in STYLE.explain(before, story.records[1].event).reasons]
+    assert [reason.text for reason in STYLE.view.explain(before, story.records[1].event).reasons]
     accepted = act(story, "accept").decided[0]
-    held = STYLE.explain(before, accepted).reasons
+    held = STYLE.view.explain(before, accepted).reasons
     assert [(reason.holds, reason.taken) for reason in held] == [(True, True), (True, False)]
     refused = story.when(TransitionRequested(action="accept", by="ann")).decided[0]
-    assert STYLE.explain(run_of(story).state, refused).reasons[0].holds is False
-    text = write(run_of(story).state.paper).replace("Status: in_progress", "Status: weird")
+    assert STYLE.view.explain(run_of(story).state, refused).reasons[0].holds is False
+    text = write(run_of(story).state.document).replace("Status: in_progress", "Status: weird")
     edit = story.when(EditFound(text, base=2)).decided[0]
-    (reason, stayed) = STYLE.explain(run_of(story).state, edit).reasons
+    (reason, stayed) = STYLE.view.explain(run_of(story).state, edit).reasons
     assert reason.source == f"{run_of(story).state.file}:2" and "in_progress" in stayed.text
     noted = story.when(Heard("How far are you?", "boss")).decided[0]
-    assert STYLE.explain(run_of(story).state, noted).reasons
+    assert STYLE.view.explain(run_of(story).state, noted).reasons

@@ -197,6 +197,30 @@ def test_a_section_of_ones_own_in_an_old_save_is_refused_rather_than_lost() -> N
     refusal(PAPER, ("## Next_Action", "## Notes\nmine\n\n## Next_Action"), views=(PAPER, ACCEPTED))
 
 
+# The view that was in the file before the edit, where it is known
+
+
+def test_the_known_view_decides_between_two_of_the_same_second() -> None:
+    later = PAPER.with_task("What is 3 + 3?")
+    text = write(later.with_task("What is 4 + 4?"))
+    assert read_edit(text, (PAPER, later), base=later) == DocumentEdit((), "")
+    with pytest.raises(Refusal, match="Task was changed meanwhile"):
+        read_edit(text, (PAPER, later))
+
+
+def test_a_text_with_the_time_of_an_older_view_was_made_in_that_one() -> None:
+    later = PAPER.with_task("What is 3 + 3?").with_header("Updated_At", LATER)
+    with pytest.raises(Refusal, match="Task was changed meanwhile"):
+        read_edit(write(PAPER.with_task("What is 4 + 4?")), (PAPER, later), base=later)
+
+
+def test_an_editor_that_sets_the_time_undoes_nothing_that_was_not_in_the_file_yet() -> None:
+    unwritten = PAPER.with_task("What is 3 + 3?").with_header("Updated_At", LATER)
+    mine = PAPER.with_next_action("Ask bob").with_header("Updated_At", "2026-01-01 12:00:00")
+    joined = read(read_edit(write(mine), (PAPER, unwritten), base=PAPER).text)
+    assert (joined.task, joined.next_action) == ("What is 3 + 3?", "Ask bob")
+
+
 # One buffer that is saved again and again
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, PersonAnswered, ToolReturned
@@ -23,6 +24,8 @@ from ripstop.kernel.events import (
     Warned,
     Withdrawn,
 )
+from ripstop.kernel.style import arguments_for
+from ripstop.styles.handoff.calls import PUBLISH, SEND, PublishedDocument
 from ripstop.styles.handoff.definition import Policy
 from ripstop.styles.handoff.document import HandoffDocument, read, write
 from ripstop.styles.handoff.events import (
@@ -39,13 +42,20 @@ from ripstop.styles.handoff.events import (
     WorkRequested,
 )
 from ripstop.styles.handoff.message import HandoffMessage, read_message
-from ripstop.styles.handoff.state import PUBLISH, SEND, draft, sha
+from ripstop.styles.handoff.state import draft, sha
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing import given
 from ripstop.testing.scenarios import Given, ScenarioOutcome
 
 STYLE = HandoffStyle()
-DONE = ToolReturned(value={"file": "f.md", "done": "written"})
+
+
+def published_as(**answer: Any) -> ToolReturned:
+    """The answer of the tool that publishes, as the journal has it."""
+    return ToolReturned(value=msgspec.to_builtins(PublishedDocument(file="f.md", **answer)))
+
+
+DONE = published_as(done="written")
 
 
 def paper(owner: str = "ann", **more: Any) -> HandoffDocument:
@@ -72,7 +82,7 @@ def work(agent: str) -> WorkRequested:
 
 def now(story: Given) -> HandoffDocument:
     assert story.run is not None
-    found: HandoffDocument = story.run.state.paper
+    found: HandoffDocument = story.run.state.document
     return found
 
 
@@ -87,7 +97,7 @@ def told(story: Given, *facts: Fact) -> ScenarioOutcome:
 def published(told: ScenarioOutcome) -> dict[str, Any]:
     """What the last command to write the file would write."""
     number = max(n for n, o in told.run.open.items() if isinstance(o.command, CallTool))
-    return STYLE.arguments(told.run.open[number].state, told.run.open[number].command)  # type: ignore[arg-type]  # it is a CallTool
+    return arguments_for(STYLE, told.run.open[number].state, told.run.open[number].command)  # type: ignore[arg-type]  # it is a CallTool
 
 
 def guards(story: Given) -> list[GuardTripped]:
@@ -478,7 +488,7 @@ def test_an_earlier_text_saved_again_is_refused_and_kept() -> None:
 def test_an_edit_that_was_found_after_a_kill_is_told() -> None:
     story = document()
     story.tell(request("accept", "ann"))
-    done = story.when(ToolReturned(value={"file": "f.md", "done": "written", "kept": "f.md.refused-interrupted"}))
+    done = story.when(published_as(done="written", kept="f.md.refused-interrupted"))
     assert ["f.md.refused-interrupted" in event.text for event in done.events if isinstance(event, Warned)] == [True]
 
 
@@ -508,7 +518,7 @@ def test_an_edit_that_is_found_while_the_file_is_written_is_read_back_too() -> N
     story = document()
     text = write(now(story)).replace("Status: pending", "Status: in_progress")
     story.tell(request("assign", "boss", to="ann"))
-    found = ToolReturned(value={"file": "f.md", "done": "edited", "found": text, "base": 2})
+    found = published_as(done="edited", found=text, base=2)
     result = story.when(found)
     assert any(isinstance(event, (EditAccepted, EditRefused)) for event in result.decided)
 
@@ -531,7 +541,7 @@ def letter(told: ScenarioOutcome) -> HandoffMessage:
     (number,) = told.run.open
     command = told.run.open[number].command
     assert isinstance(command, CallTool)
-    return read_message(STYLE.arguments(told.run.open[number].state, command)["text"])
+    return read_message(arguments_for(STYLE, told.run.open[number].state, command)["text"])
 
 
 def test_whoever_sent_a_document_in_is_told_its_result_before_the_run_ends() -> None:

@@ -16,11 +16,12 @@ from ripstop.kernel.folding import replay
 from ripstop.kernel.questions import name_problem
 from ripstop.kernel.run import Contents
 from ripstop.kernel.style import Sample
+from ripstop.styles.handoff.calls import PUBLISH
 from ripstop.styles.handoff.definition import Policy, Role
 from ripstop.styles.handoff.document import oddities, read, write
 from ripstop.styles.handoff.events import DocumentDrafted, TransitionMade, TransitionRequested
 from ripstop.styles.handoff.kit import KIT
-from ripstop.styles.handoff.state import FAILED, PUBLISH
+from ripstop.styles.handoff.state import FAILED
 from ripstop.styles.handoff.style import HandoffStyle
 from ripstop.testing.scenarios import Given, given
 
@@ -49,7 +50,7 @@ def result_of(story: Given) -> dict[str, Any]:
 def test_a_task_becomes_a_document_with_an_id_a_file_and_a_time_of_its_own() -> None:
     story = child()
     assert story.run is not None
-    paper = story.run.state.paper
+    paper = story.run.state.document
     assert paper.id == "Write-add-a-b_flow-k3f9x.12"
     assert story.run.state.file == f"workflow_{paper.id}.md"
     assert (paper.task, paper.previous, paper.created) == (
@@ -61,7 +62,7 @@ def test_a_task_becomes_a_document_with_an_id_a_file_and_a_time_of_its_own() -> 
 
 
 def test_two_tasks_that_are_the_same_become_two_documents() -> None:
-    ids = {child(run=run).run.state.paper.id for run in ("a.1", "a.2", "a" * 90, "a" * 91, "a/b", "a-b")}  # type: ignore[union-attr]  # they were started
+    ids = {child(run=run).run.state.document.id for run in ("a.1", "a.2", "a" * 90, "a" * 91, "a/b", "a-b")}  # type: ignore[union-attr]  # they were started
     assert len(ids) == 6
 
 
@@ -81,7 +82,7 @@ def test_a_role_that_gets_the_document_takes_over_and_says_nothing_in_its_name()
     story.when(says("pass", "bob", next_action="Check it", result="half")).then_asks(CallTool, CallTool, AskAgent)
     accepted = [record.event for record in story.records if isinstance(record.event, TransitionMade)][-1]
     assert (accepted.action, accepted.by, accepted.words) == ("accept", "bob", "accepted it")
-    assert story.run is not None and story.run.state.paper.next_action == "Check it"
+    assert story.run is not None and story.run.state.document.next_action == "Check it"
 
 
 def test_whoever_waits_for_the_document_gets_what_came_out_of_it() -> None:
@@ -96,7 +97,7 @@ def test_whoever_waits_for_the_document_gets_what_came_out_of_it() -> None:
         4,
     )
     assert story.run is not None
-    assert (result["title"], result["path"]) == (story.run.state.paper.id, f".workflows/{story.run.state.file}")
+    assert (result["title"], result["path"]) == (story.run.state.document.id, f".workflows/{story.run.state.file}")
 
 
 def test_a_document_that_is_cancelled_or_stopped_has_a_result_too() -> None:
@@ -114,7 +115,7 @@ def test_a_document_that_is_cancelled_or_stopped_has_a_result_too() -> None:
 
 def test_a_document_that_people_hand_to_a_role_is_worked_on_at_once() -> None:
     story = given(STYLE, TEAM, input="Ask around", arguments={"owner": "eve"})
-    assert story.run is not None and [*map(type, (o.command for o in story.run.open.values()))] == [CallTool]
+    assert story.run is not None and [*map(type, (o.command for o in story.run.open.values()))] == [CallTool, AskPerson]
     story.tell(DONE)
     story.when(TransitionRequested("assign", "eve", "bob")).then_asks(CallTool, CallTool, AskAgent)
 
@@ -160,7 +161,7 @@ def test_any_task_makes_a_document_that_reads_back(task: str, title: str, owner:
     drafted = [record.event for record in story.records if isinstance(record.event, DocumentDrafted)]
     assert bool(drafted) == (bool(task.strip()) and not name_problem(owner.strip()))
     if drafted:
-        assert read(write(story.run.state.paper)).id == drafted[0].id
+        assert read(write(story.run.state.document)).id == drafted[0].id
         assert "/" not in drafted[0].file and len(drafted[0].file.encode()) < 220
 
 

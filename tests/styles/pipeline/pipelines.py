@@ -2,10 +2,21 @@
 
 from typing import Any
 
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import AgentReplied, Answer, Command, PersonAnswered, ToolCall, ToolReturned
 from ripstop.kernel.events import Asked, Ended, Event
+from ripstop.kernel.style import arguments_for
+from ripstop.styles.pipeline.calls import (
+    BegunStage,
+    CheckedStage,
+    ClosedProject,
+    FinishedStage,
+    OpenedProject,
+    ProjectFacts,
+    WrittenFiles,
+)
 from ripstop.styles.pipeline.definition import Critic, Pipeline, PipelineStage
 from ripstop.styles.pipeline.kit import KIT
 from ripstop.testing import Given, given
@@ -35,9 +46,21 @@ CHECK = PipelineStage(name="check", kind="check", agent="check", tools=("goto_st
 DELIVERY = PipelineStage(name="delivery", kind="delivery", agent="delivery", tools=("save_delivery_report",))
 FLOW = Pipeline("flow", (IDEA, PRD, CODING, CHECK, DELIVERY))
 
-OPENED = ToolReturned(value={"completed": [], "idea": "a page"})
+
+def returned(answer: Struct) -> ToolReturned:
+    """What a tool of the project has returned."""
+    return ToolReturned(value=to_builtins(answer))
+
+
+OPENED = returned(OpenedProject(idea="a page", code_before={}))
+WRITTEN = returned(WrittenFiles({}, ()))
+FINISHED = returned(FinishedStage())
+CLOSED = returned(ClosedProject())
 DONE = ToolReturned(value={})
+"""What an agent's tool has returned."""
 PASS = PersonAnswered(choice="pass", by="ann")
+GOOD = 'All is there. {"verdict": "pass"}'
+"""The words of a check that approves."""
 
 
 def said(text: str) -> AgentReplied:
@@ -50,11 +73,11 @@ def calls(tool: str, **arguments: Any) -> AgentReplied:
 
 def begun(**texts: str) -> ToolReturned:
     inputs = {f"artifacts/{name}.md": text for name, text in texts.items()}
-    return ToolReturned(value={"inputs": inputs, "feedback": [], "files": []})
+    return returned(BegunStage(inputs))
 
 
 def found(*problems: str, **facts: Any) -> ToolReturned:
-    return ToolReturned(value={"problems": list(problems), "facts": {"code_files": 1, **facts}})
+    return returned(CheckedStage(problems, replace(ProjectFacts(code_files=1), **facts)))
 
 
 def feedback(text: str, **fields: Any) -> PersonAnswered:
@@ -86,14 +109,14 @@ def started(definition: Pipeline = FLOW, **arguments: Any) -> Given:
 def at_review(definition: Pipeline = FLOW, draft: str = "# Draft") -> Given:
     """A run whose draft of the requirements is being reviewed."""
     story = started(definition)
-    tell(story, OPENED, begun(), said("# Idea"), DONE, DONE, begun(idea="# Idea"), said(draft), DONE)
+    tell(story, OPENED, begun(), said("# Idea"), WRITTEN, FINISHED, begun(idea="# Idea"), said(draft), WRITTEN)
     return story
 
 
 def at_formal(definition: Pipeline = FLOW, review: Answer = PASS) -> Given:
     """A run whose actor is to make the formal requirements."""
     story = at_review(definition)
-    tell(story, review, DONE, DONE)
+    tell(story, review, WRITTEN, WRITTEN)
     return story
 
 
@@ -106,8 +129,8 @@ def at_critic(definition: Pipeline = FLOW) -> Given:
 def at_check(definition: Pipeline = FLOW) -> Given:
     """A run whose check agent is at work."""
     story = at_critic(definition)
-    tell(story, said("Good."), DONE)
-    tell(story, begun(), said("index.html"), DONE, PASS, DONE, said("Written."), DONE)
+    tell(story, said("Good."), FINISHED)
+    tell(story, begun(), said("index.html"), WRITTEN, PASS, WRITTEN, said("Written."), FINISHED)
     tell(story, begun(), found())
     return story
 
@@ -135,4 +158,4 @@ def arguments(story: Given) -> dict[str, Any]:
     """What the tool that is called now gets."""
     assert story.run is not None
     opened = next(iter(story.run.open.values()))
-    return story.style.arguments(opened.state, opened.command)  # type: ignore[arg-type]
+    return arguments_for(story.style, opened.state, opened.command)  # type: ignore[arg-type]

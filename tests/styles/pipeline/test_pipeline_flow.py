@@ -6,15 +6,21 @@ from msgspec.structs import replace
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Failed, RunFinished, StartRun, ToolReturned
 from ripstop.kernel.events import Asked, CancelRequested, ResumeRequested, TurnRestarted, Warned
 from ripstop.kernel.questions import read_answer
+from ripstop.styles.pipeline.calls import BegunStage, OpenedProject, WrittenFiles
 from ripstop.styles.pipeline.definition import MAX_GOTOS, Critic
+from ripstop.styles.pipeline.models import FeedbackEntry
 from ripstop.styles.pipeline.state import StageBegan, StageFinished
 from ripstop.testing import Given
 from tests.styles.pipeline.pipelines import (
+    CLOSED,
     CODING,
     DONE,
+    FINISHED,
     FLOW,
+    GOOD,
     OPENED,
     PASS,
+    WRITTEN,
     arguments,
     asked,
     at_check,
@@ -29,6 +35,7 @@ from tests.styles.pipeline.pipelines import (
     flow,
     found,
     prompt,
+    returned,
     said,
     started,
     tell,
@@ -51,17 +58,17 @@ def stages_begun(story: Given) -> list[str]:
 @pytest.mark.req("S3-1", "S3-11", "S3-102", "S3-104")
 def test_a_stage_begins_only_when_the_one_before_is_finished() -> None:
     story = started()
-    events = tell(story, OPENED, begun(), said("# Idea"), DONE)
+    events = tell(story, OPENED, begun(), said("# Idea"), WRITTEN)
     assert asked(events) == CallTool(tool="cowork_finish")
     assert stages_begun(story) == ["idea"]
-    events = story.tell(DONE)
+    events = story.tell(FINISHED)
     assert isinstance(events[1], StageFinished) and events[2] == StageBegan(stage="prd")
 
 
 @pytest.mark.req("S3-9", "S3-12", "S3-65")
 def test_an_actor_is_shown_the_inputs_that_were_read_from_disk() -> None:
     story = started()
-    tell(story, OPENED, begun(), said("# Idea"), DONE, DONE)
+    tell(story, OPENED, begun(), said("# Idea"), WRITTEN, FINISHED)
     assert arguments(story)["inputs"] == ["artifacts/idea.md"]
     story.tell(begun(idea="what a person wrote since"))
     assert "what a person wrote since" in prompt(story) and "Write requirements." in prompt(story)
@@ -71,10 +78,10 @@ def test_an_actor_is_shown_the_inputs_that_were_read_from_disk() -> None:
 def test_formal_output_comes_after_draft_and_review() -> None:
     story = at_review()
     assert "create_requirement" not in str([record.event for record in story.records])
-    events = tell(story, PASS, DONE)
+    events = tell(story, PASS, WRITTEN)
     assert asked(events) == CallTool(tool="cowork_write", arguments={"what": "reset"})
     assert arguments(story)["reset"] == ["data/requirements.json"], "half of an earlier output is not left behind"
-    assert asked(story.tell(DONE)).agent == "prd"
+    assert asked(story.tell(WRITTEN)).agent == "prd"
 
 
 @pytest.mark.req("S3-2")
@@ -95,7 +102,7 @@ def test_a_run_that_is_to_begin_at_an_unknown_stage_fails() -> None:
 def test_a_run_can_begin_at_a_later_stage() -> None:
     story = started(mode="continue", stage="coding")
     assert arguments(story)["mode"] == "continue" and arguments(story)["stage"] == "coding"
-    story.tell(ToolReturned(value={"completed": ["idea", "prd"], "idea": "the idea on disk"}))
+    story.tell(returned(OpenedProject(("idea", "prd"), "the idea on disk")))
     assert stages_begun(story) == ["coding"]
     story.tell(begun())
     assert "the idea on disk" in prompt(story)
@@ -106,7 +113,7 @@ def test_the_change_that_a_person_wants_is_in_every_prompt_of_the_run() -> None:
     story = started(mode="modify", stage="prd", change="make it blue")
     tell(story, OPENED, begun(idea="# Idea"))
     assert "make it blue" in prompt(story)
-    tell(story, said("# Draft"), DONE, PASS, DONE, DONE)
+    tell(story, said("# Draft"), WRITTEN, PASS, WRITTEN, WRITTEN)
     assert "make it blue" in prompt(story)
 
 
@@ -119,7 +126,7 @@ def test_a_review_shows_the_draft_and_names_its_file() -> None:
     question = next(iter(story.run.open.values())).command  # type: ignore[union-attr]
     assert isinstance(question, AskPerson)
     assert (question.title, question.purpose) == ("artifacts/prd_draft.md", "review.prd")
-    assert story.style.document(story.records[question.document - 1]) == "# The draft"
+    assert story.style.view.document(story.records[question.document - 1]) == "# The draft"
 
 
 @pytest.mark.req("S3-30", "S3-31", "S3-32", "S3-34")
@@ -148,9 +155,9 @@ def test_feedback_is_stored_and_the_draft_is_written_again_with_it() -> None:
     stored = arguments(story)["feedback"]
     assert (stored["details"], stored["severity"]) == ("Too many. Merge them into 4.", "critical")
     assert (stored["feedback_type"], stored["by"], stored["source"]) == ("quality_issue", "ann", "person")
-    assert asked(story.tell(DONE)).agent == "prd"
+    assert asked(story.tell(WRITTEN)).agent == "prd"
     assert "Too many. Merge them into 4." in prompt(story) and "# Draft" in prompt(story)
-    events = tell(story, said("# Four"), DONE)
+    events = tell(story, said("# Four"), WRITTEN)
     assert isinstance(asked(events), AskPerson), "and reviewed again"
 
 
@@ -160,7 +167,7 @@ def test_an_edited_text_is_the_draft_and_the_output_is_made_from_it() -> None:
     edited = "# 我的需求 \r\n\ttabs, trailing blanks   \n\n"
     story.tell(edit(edited))
     assert arguments(story)["files"] == {"artifacts/prd_draft.md": edited}, "to the last character"
-    assert asked(tell(story, DONE, DONE)).agent == "prd"
+    assert asked(tell(story, WRITTEN, WRITTEN)).agent == "prd"
     assert "# 我的需求" in prompt(story) and "what the agent wrote" not in prompt(story)
     assert "Make the formal output" in prompt(story), "and no draft is written again"
 
@@ -170,9 +177,9 @@ def test_a_draft_that_was_edited_in_its_file_while_the_review_waited_counts_as_i
         story = at_review(draft="what the agent wrote")
         story.tell(answer)
         assert arguments(story)["expected"] == {"artifacts/prd_draft.md": "what the agent wrote\n"}
-        story.tell(ToolReturned(value={"edited": {"artifacts/prd_draft.md": "# By hand\n"}}))
+        story.tell(returned(WrittenFiles({}, (), {"artifacts/prd_draft.md": "# By hand\n"})))
         if answer is PASS:
-            story.tell(DONE)
+            story.tell(WRITTEN)
         assert "# By hand" in prompt(story) and "what the agent wrote" not in prompt(story)
         assert "was edited while its review waited" in warnings(story)[0]
 
@@ -180,11 +187,21 @@ def test_a_draft_that_was_edited_in_its_file_while_the_review_waited_counts_as_i
 @pytest.mark.req("S3-46")
 def test_the_reviews_of_a_stage_are_bounded_and_can_be_raised() -> None:
     story = at_review(replace(FLOW, max_reviews=2))
-    tell(story, feedback("once"), DONE, said("# Second"), DONE, feedback("twice"), DONE, said("# Third"), DONE)
+    tell(
+        story,
+        feedback("once"),
+        WRITTEN,
+        said("# Second"),
+        WRITTEN,
+        feedback("twice"),
+        WRITTEN,
+        said("# Third"),
+        WRITTEN,
+    )
     assert ended(story).outcome == "limit" and "reviewed 2 times" in ended(story).because
     assert asked(story.tell(ResumeRequested(raises={"reviews": 1}))).tool == "cowork_write"
-    assert isinstance(asked(story.tell(DONE)), AskPerson)
-    tell(story, feedback("thrice"), DONE, said("# Fourth"), DONE)
+    assert isinstance(asked(story.tell(WRITTEN)), AskPerson)
+    tell(story, feedback("thrice"), WRITTEN, said("# Fourth"), WRITTEN)
     assert ended(story).outcome == "limit"
 
 
@@ -302,8 +319,8 @@ def test_a_grave_finding_starts_one_more_iteration_where_that_is_allowed() -> No
     events = tell(story, GRAVE, ToolReturned(value="noted"), said("Not good."))
     assert StageBegan(stage="prd", iteration=2) in events
     assert asked(events) == CallTool(tool="cowork_begin"), "its state comes from the files"
-    history = {"stage": "prd", "severity": "major", "feedback_type": "x", "details": "no login", "by": "prd_critic"}
-    story.tell(ToolReturned(value={"inputs": {}, "feedback": [history], "files": []}))
+    history = FeedbackEntry(stage="prd", severity="major", feedback_type="x", details="no login", by="prd_critic")
+    story.tell(returned(BegunStage(feedback=(history,))))
     assert "no login" in prompt(story) and "# Draft" in prompt(story)
 
 
@@ -321,8 +338,10 @@ def test_a_grave_finding_in_the_last_iteration_is_shown_and_the_run_goes_on() ->
 @pytest.mark.req("S3-7", "S3-78")
 def test_the_check_agent_is_shown_what_the_engine_found() -> None:
     story = at_critic()
-    tell(story, said("Good."), DONE, begun(), said("index.html"), DONE, PASS, DONE, said("Written."), DONE)
-    tell(story, begun(), found(uncovered=["FEAT-002"]))
+    tell(
+        story, said("Good."), FINISHED, begun(), said("index.html"), WRITTEN, PASS, WRITTEN, said("Written."), FINISHED
+    )
+    tell(story, begun(), found(uncovered=("FEAT-002",)))
     assert "FEAT-002" in prompt(story)
 
 
@@ -331,27 +350,27 @@ def test_a_check_that_goes_back_never_delivers() -> None:
     story = at_check()
     tell(story, BACK, DONE, said("Back."))
     assert arguments(story)["is_finished"] is False, "the report is written, and the stage is not marked"
-    tell(story, DONE, DONE)
+    tell(story, FINISHED, CLOSED)
     assert ended(story).outcome == "restart"
     assert ended(story).because == "The stage 'check' asks for a restart at 'prd': a requirement is missing"
     assert "delivery" not in stages_begun(story)
-    assert not story.style.resumable(story.run.state)  # type: ignore[union-attr]
+    assert not story.style.ending(story.run.state).is_resumable  # type: ignore[union-attr]
 
 
 def test_a_way_back_to_a_later_stage_or_an_unknown_one_is_not_taken() -> None:
     for wrong in ("check", "delivery", "idea", "nowhere"):
         story = at_check()
-        tell(story, calls("goto_stage", stage=wrong, reason="?"), DONE, said("Back."), DONE)
+        tell(story, calls("goto_stage", stage=wrong, reason="?"), DONE, said(GOOD), FINISHED)
         assert stages_begun(story)[-1] == "delivery"
         assert "is not an earlier stage" in warnings(story)[0]
 
 
 def test_with_auto_goto_the_run_goes_back_itself_and_removes_what_came_after() -> None:
     story = at_check(replace(FLOW, auto_goto=True))
-    tell(story, BACK, DONE, said("Back."), DONE)
+    tell(story, BACK, DONE, said("Back."), FINISHED)
     wanted = arguments(story)
     assert (wanted["mode"], wanted["stage"]) == ("modify", "prd")
-    tell(story, ToolReturned(value={"completed": ["idea"], "idea": "a page"}), begun(idea="# Idea"))
+    tell(story, returned(OpenedProject(("idea",), "a page")), begun(idea="# Idea"))
     assert "a requirement is missing" in prompt(story)
 
 
@@ -359,22 +378,33 @@ def test_auto_goto_goes_back_a_bounded_number_of_times() -> None:
     story = at_check(replace(FLOW, auto_goto=True))
     jumps = 0
     while jumps <= MAX_GOTOS:
-        events = tell(story, BACK, DONE, said("Back."), DONE)
+        events = tell(story, BACK, DONE, said("Back."), FINISHED)
         if asked(events).tool == "cowork_close":
-            story.tell(DONE)
+            story.tell(CLOSED)
             break
         jumps += 1
-        tell(story, OPENED, begun(), said(f"# Draft {jumps}"), DONE, PASS, DONE, DONE)
+        tell(story, OPENED, begun(), said(f"# Draft {jumps}"), WRITTEN, PASS, WRITTEN, WRITTEN)
         made = calls("create_requirement", title=f"Number {jumps}")  # the same every time would be a cycle
-        tell(story, made, DONE, said("Done."), found(), said("Good."), DONE)
-        tell(story, begun(), said(f"index-{jumps}.html"), DONE, PASS, DONE, said("Written."), DONE, begun(), found())
+        tell(story, made, DONE, said("Done."), found(), said("Good."), FINISHED)
+        tell(
+            story,
+            begun(),
+            said(f"index-{jumps}.html"),
+            WRITTEN,
+            PASS,
+            WRITTEN,
+            said("Written."),
+            FINISHED,
+            begun(),
+            found(),
+        )
     assert jumps == MAX_GOTOS and ended(story).outcome == "restart"
 
 
 @pytest.mark.req("S3-73", "S3-74", "S3-75")
 def test_without_code_files_nothing_is_delivered() -> None:
     story = at_check()
-    tell(story, said("All tasks are completed."), DONE, begun(), found(code_files=0, tasks=[3, 3]))
+    tell(story, said(GOOD), FINISHED, begun(), found(code_files=0, tasks=(3, 3)))
     assert ended(story).outcome == "failed"
     assert ended(story).because.startswith("❌ Project incomplete: No code files found")
     assert asked(story.tell(ResumeRequested())) == CallTool(tool="cowork_check"), "somebody may have written them"
@@ -383,15 +413,15 @@ def test_without_code_files_nothing_is_delivered() -> None:
 @pytest.mark.req("S3-8", "S3-98", "S3-103")
 def test_the_report_has_the_prose_of_the_agent_the_decisions_and_the_cost() -> None:
     story = at_check()
-    tell(story, said("Fine."), DONE, begun(), found())
+    tell(story, said(GOOD), FINISHED, begun(), found())
     tell(story, calls("save_delivery_report", content="A page was built."), DONE, said("Bye."))
     report = arguments(story)["report"]
     assert report["path"] == "artifacts/delivery_report.md" and report["prose"] == "A page was built."
     assert [one["choice"] for one in report["decisions"]] == ["pass", "pass"]
     assert report["cost"]["calls"] == story.run.spent.calls  # type: ignore[union-attr]
-    tell(story, DONE, DONE)
+    tell(story, FINISHED, CLOSED)
     assert ended(story).outcome == "completed"
-    assert not story.style.resumable(story.run.state)  # type: ignore[union-attr]
+    assert not story.style.ending(story.run.state).is_resumable  # type: ignore[union-attr]
 
 
 # Workflows as stages
@@ -420,9 +450,9 @@ def test_a_workflow_that_fails_fails_its_stage_and_is_started_again_by_resume() 
 
 @pytest.mark.req("S3-25", "S3-91")
 def test_whatever_tool_fails_resume_takes_the_same_step_again() -> None:
-    answers = [OPENED, begun(), said("# Idea"), DONE, DONE, begun(idea="# Idea"), said("# Draft"), DONE]
-    answers += [feedback("no"), DONE, said("# Other"), DONE, edit("# Mine"), DONE, DONE]
-    answers += [calls("create_requirement", title="One"), DONE, said("Done."), found(), said("Good."), DONE]
+    answers = [OPENED, begun(), said("# Idea"), WRITTEN, FINISHED, begun(idea="# Idea"), said("# Draft"), WRITTEN]
+    answers += [feedback("no"), WRITTEN, said("# Other"), WRITTEN, edit("# Mine"), WRITTEN, WRITTEN]
+    answers += [calls("create_requirement", title="One"), DONE, said("Done."), found(), said("Good."), FINISHED]
     for place in range(len(answers) + 1):
         story = started()
         tell(story, *answers[:place])
@@ -439,7 +469,7 @@ def test_whatever_tool_fails_resume_takes_the_same_step_again() -> None:
 def test_a_cancelled_run_is_not_resumed() -> None:
     story = at_review()
     story.tell(CancelRequested(by="ann"))
-    assert not story.style.resumable(story.run.state)  # type: ignore[union-attr]
+    assert not story.style.ending(story.run.state).is_resumable  # type: ignore[union-attr]
 
 
 def test_every_question_of_a_run_is_asked_once() -> None:

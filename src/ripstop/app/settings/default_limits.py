@@ -10,10 +10,8 @@ allow a million turns. So a run has a limit of calls and of time at work even if
 from msgspec.structs import asdict, replace
 
 from ripstop.kernel.effects import Limits
+from ripstop.kernel.limits import BY_RANK, Limit
 from ripstop.text.visible_text import count
-
-SHOWN = ("turns", "calls", "tokens", "money", "seconds")
-"""The limits that are shown when a run starts."""
 
 
 def with_defaults(limits: Limits, defaults: Limits) -> Limits:
@@ -24,25 +22,28 @@ def with_defaults(limits: Limits, defaults: Limits) -> Limits:
 
 def describe_limits(limits: Limits) -> str:
     """The limits in words, such as `200 calls, 1 h at work`; empty if there are none."""
-    counted = {name: getattr(limits, name) for name in ("turns", "calls", "tokens")}
-    words = [count(n, name[:-1]) for name, n in counted.items() if n is not None]
-    if limits.money is not None:
-        words.append(f"a cost of {limits.money:g}")
-    if limits.seconds is not None:
-        words.append(f"{_duration(limits.seconds)} at work")
-    return ", ".join(words)
+    return ", ".join(_words(limit, getattr(limits, limit.name)) for limit in _set_in(limits))
 
 
 def how_to_raise(limits: Limits, is_new: bool) -> str:
     """What raises the limits that `describe_limits` shows, for a new run or for one that is resumed."""
-    shown = [name for name in SHOWN if getattr(limits, name) is not None]
-    later = f"--raise {shown[0] if len(shown) == 1 else 'LIMIT'}=N"
+    shown = _set_in(limits)
+    later = f"--raise {shown[0].name if len(shown) == 1 else 'LIMIT'}=N"
     if not is_new:
         return f"raise with {later}"
-    ways = [f"--max-{name} N" for name in shown if name != "turns"]
-    if "turns" in shown:  # the only one that no option of `run` sets
-        ways.append("`[limits] turns` in ripstop.toml")
+    ways = [f"{limit.flag} N" for limit in shown if limit.flag_help]
+    ways += [f"`[limits] {limit.name}` in ripstop.toml" for limit in shown if not limit.flag_help]
     return f"raise with {', '.join(ways)}, or later with resume {later}"
+
+
+def _set_in(limits: Limits) -> list[Limit]:
+    return [limit for limit in BY_RANK if getattr(limits, limit.name) is not None]
+
+
+def _words(limit: Limit, amount: float) -> str:
+    if limit.is_whole:
+        return count(int(amount), limit.noun)
+    return limit.words.format(_duration(amount) if limit.unit == "s" else f"{amount:g}")
 
 
 def _duration(seconds: float) -> str:

@@ -7,6 +7,8 @@ Without an upper bound a number can overflow where it is used, and NaN passes ev
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ripstop.kernel.limits import LIMITS
+
 ANY_KEY = "*"
 """Stands for the keys of a table that the user names, such as a provider's."""
 
@@ -27,18 +29,16 @@ class Range(NamedTuple):
         return f"from {self.least:.15g} to {self.most:.15g}"
 
 
-COUNT = Range(1, 10**12)
 PRICE = Range(0, 10**9)
 
 NUMBERS: dict[tuple[str, ...], Range] = {
     ("concurrency",): Range(1, 10_000),
     ("attempts",): Range(1, 1_000),
     ("models", "timeout"): Range(0, 86_400, above=True),
-    ("limits", "tokens"): COUNT,
-    ("limits", "money"): Range(0, 10**12, above=True),
-    ("limits", "calls"): COUNT,
-    ("limits", "seconds"): Range(0, 10**9, above=True),
-    ("limits", "turns"): COUNT,
+    **{
+        ("limits", limit.name): Range(1, limit.most) if limit.is_whole else Range(0, limit.most, above=True)
+        for limit in LIMITS
+    },
     ("limits", "depth"): Range(1, 1_000),
     ("limits", "input_price"): PRICE,
     ("limits", "output_price"): PRICE,
@@ -47,6 +47,10 @@ NUMBERS: dict[tuple[str, ...], Range] = {
     ("docs", "keep_days"): Range(0, 36_500),
     ("commands", "seconds"): Range(0, 86_400, above=True),
     ("mcp", ANY_KEY, "timeout"): Range(0, 86_400, above=True),
+    ("retries", ANY_KEY, "attempts"): Range(1, 1_000),
+    ("retries", ANY_KEY, "pause"): Range(0, 86_400),
+    ("retries", ANY_KEY, "longest"): Range(0, 86_400),
+    ("retries", ANY_KEY, "seconds"): Range(0, 31_536_000),
     ("rate_limits", ANY_KEY): Range(0, 86_400),
     ("prices", ANY_KEY, "input"): PRICE,
     ("prices", ANY_KEY, "output"): PRICE,

@@ -7,7 +7,7 @@ folder.
 
     store = "sqlite:.ripstop/journal.db"
     concurrency = 32            # commands at a time
-    attempts = 5                # of a call that may be tried again
+    attempts = 7                # of a call that is refused, before its run is paused
     default_limits = true       # false: limit nothing but what is limited explicitly
 
     [models]
@@ -16,7 +16,7 @@ folder.
     base_url = "…"              # for openai: and anything compatible
     timeout = 900               # seconds for one call, from its beginning to its end
 
-    [limits]                    # for every run: tokens, money, calls, seconds (at work), turns
+    [limits]                    # for every run; what can be limited is in `kernel/limits.py`
     tokens = 200000
 
     [guards]                    # for every run whose definition says nothing else
@@ -35,7 +35,7 @@ folder.
     [tools]
     modules = ["shop.tools"]    # Python modules whose tools agents may call
 
-    [mcp.git]                   # an MCP server; its tools are git__NAME (`mcp_settings.py`)
+    [mcp.git]                   # an MCP server; its tools are git__NAME (`tables.py`)
     command = ["mcp-server-git"]
 
     [commands]                  # what agents run with run_command; in the user's own file only
@@ -52,11 +52,17 @@ folder.
     url = "https://crm.example.com/hook"
     secret = "CRM_SECRET"       # the environment variable with whsec_…
 
-    [serve.workflows]           # bots that `ripstop serve` answers for (`serve_settings.py`)
+    [serve.workflows]           # bots that `ripstop serve` answers for (`tables.py`)
     shop = "bots/shop.json"
 
     [rate_limits]               # seconds between two calls, per provider
     openai = 2.0
+
+    [retries.openai]            # how patient workers are with one provider, before a run is paused
+    attempts = 7
+    pause = 1.0                 # seconds before the second attempt, doubled each time
+    longest = 60.0              # seconds between two attempts
+    seconds = 300.0             # from the first refusal to the last attempt
 
     [prices."openai:NAME"]      # money per million tokens
     input = 0.5
@@ -79,6 +85,7 @@ import msgspec
 
 from ripstop.kernel.effects import Guards, Limits
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.outages import RetryPolicy
 from ripstop.kernel.resuming import override_guards
 from ripstop.security.addresses import parse_address
 from ripstop.security.files import config_folder, read_plain_file
@@ -218,9 +225,14 @@ class Commands(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `ripstop.toml`, the environment and flags have set; `read_settings` makes it."""
+
     store: str = DEFAULT_STORE
+    store_named: bool | None = None
+    """Whether the user named this very store, and so agreed to it; `None`: unless it is the default one. Not a setting
+    of a file."""
     concurrency: int = 32
-    attempts: int = 5
+    attempts: int = 7
     models: Models = Models()
     limits: Limits = Limits()
     default_limits: bool = True
@@ -234,6 +246,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     webhooks: dict[str, Webhook] = {}
     serve: Serve = Serve()
     rate_limits: dict[str, float] = {}
+    retries: dict[str, RetryPolicy] = {}
+    """How patient workers are with providers that refuse calls, by the provider's name."""
     prices: dict[str, Price] = {}
     model_for_all: str = ""
     """The model of the command line: for all agents, whatever the definition says. Not a setting of a file."""
@@ -246,6 +260,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     project_webhooks: tuple[str, ...] = ()
     """The webhooks that the project's file names, and not the user's own. Not a setting of a file."""
 
+    @property
+    def store_is_named(self) -> bool:
+        """Whether the user, or the program that made these settings, named this very store."""
+        return self.store != DEFAULT_STORE if self.store_named is None else self.store_named
+
     def __post_init__(self) -> None:
         """Raise `UsageError` for a number out of its range: settings can also be made in Python."""
         for keys, value in numbers_in(msgspec.structs.asdict(self)):
@@ -253,7 +272,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise UsageError(f"Settings: `{'.'.join(keys)}`: {problem}.")
 
 
-NOT_IN_FILES = ("model_for_all", "address_from", "tools_from", "project_servers", "project_webhooks")
+NOT_IN_FILES = ("store_named", "model_for_all", "address_from", "tools_from", "project_servers", "project_webhooks")
 """Fields that say who chose a value; a file must not claim that the user did."""
 
 
@@ -308,6 +327,7 @@ def read_settings(
     return msgspec.structs.replace(
         found,
         store=chosen_store or found.store,
+        store_named=True if chosen_store else _names_one_store(users, projects),
         models=models,
         http=found.http.also(variables, allow),
         model_for_all=model or "",
@@ -316,6 +336,13 @@ def read_settings(
         project_servers=only_in_project(users, projects),
         project_webhooks=named_by_project(found.webhooks, users.get("webhooks", {})),
     )
+
+
+def _names_one_store(users: dict[str, Any], projects: dict[str, Any]) -> bool | None:
+    """Whether the user's own file names the store, and it is the same in every folder; `None`: no file names any."""
+    if "store" not in users and "store" not in projects:
+        return None
+    return "store" not in projects and os.path.isabs(users["store"].partition(":")[2])
 
 
 def _modules(table: dict[str, Any]) -> set[str]:

@@ -51,7 +51,7 @@ class Http(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 MOST_PARTS = 100
-_NAME = re.compile(r"(?!.{33})[A-Za-z0-9](?:_?[A-Za-z0-9-])*")
+_SERVER_NAME = re.compile(r"(?!.{33})[A-Za-z0-9](?:_?[A-Za-z0-9-])*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -94,7 +94,7 @@ def wrong_servers(servers: Mapping[str, McpServer]) -> Iterator[tuple[tuple[str,
 
 
 def _wrong(name: str, server: McpServer) -> Iterator[tuple[tuple[str, ...], str]]:
-    if not _NAME.fullmatch(name):
+    if not _SERVER_NAME.fullmatch(name):
         yield (), "a server's name has at most 32 letters, digits, `-` and single `_`"
     if bool(server.command) == bool(server.url):
         yield (), 'a server has either a `command`, such as ["mcp-server-git"], or a `url`'
@@ -150,8 +150,8 @@ class Serve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 # The tables `[webhooks.NAME]`: who is told what happens in conversations and other runs.
 
 
-MOST = 20
-_webhook_settings_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+MAX_HOOKS = 20
+_HOOK_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -166,10 +166,10 @@ class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def check_webhooks(webhooks: Mapping[str, Webhook]) -> tuple[tuple[str, ...], str] | None:
     """The keys of a setting that is wrong, and what is wrong with it; `None` if all are right."""
-    if len(webhooks) > MOST:
-        return ("webhooks",), f"there are {len(webhooks)} webhooks; at most {MOST} are possible"
+    if len(webhooks) > MAX_HOOKS:
+        return ("webhooks",), f"there are {len(webhooks)} webhooks; at most {MAX_HOOKS} are possible"
     for name, hook in webhooks.items():
-        if not _webhook_settings_NAME.fullmatch(name):
+        if not _HOOK_NAME.fullmatch(name):
             return ("webhooks", name), "the name of a webhook has 1 to 40 letters, digits, '-' and '_'"
         try:
             parse_endpoint(hook.url, "the URL")

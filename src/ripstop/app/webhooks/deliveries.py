@@ -16,7 +16,7 @@ from ripstop.engine.engine import Engine
 from ripstop.engine.ports import Moved, text_in
 from ripstop.kernel.errors import RipstopError, RunNotFound
 from ripstop.kernel.events import Record
-from ripstop.kernel.style import Notice, Style
+from ripstop.kernel.style import NO_AUDIENCE, Notice, Style
 
 log = logging.getLogger("ripstop.webhooks")
 
@@ -60,7 +60,7 @@ class Deliveries:
     def _notices(self, style: Style[Any], run_id: str, record: Record) -> Sequence[tuple[int, Notice]]:
         """The notices of a record that this webhook wants, each with its index."""
         try:
-            every = list(enumerate(style.notices(record)))
+            every = list(enumerate(style.audience.public_events(record)))
         except Exception as error:  # noqa: BLE001  # a style can be anybody's code
             log.warning("Nothing is told about %s/%d: its style failed (%r).", run_id, record.number, error)
             return ()
@@ -70,7 +70,7 @@ class Deliveries:
         info = await self._engine.journal.run(run_id)
         kit = self._engine.registry.kits.get(info.style) if info else None
         found = _KnownRun(None)
-        if kit is not None and kit.style.has_notices:
+        if kit is not None and kit.style.audience is not NO_AUDIENCE:
             try:
                 run = await self._engine.current(run_id)
             except RunNotFound:

@@ -23,7 +23,7 @@ from .deliveries import Delivery
 
 
 PREFIX = "whsec_"
-SHORTEST, LONGEST = 24, 64
+MIN_SECRET, MAX_SECRET = 24, 64
 """Bytes of a secret."""
 
 
@@ -39,10 +39,10 @@ def signing_key(webhook: str, variable: str, environment: Mapping[str, str] | No
         key = base64.b64decode(value.removeprefix(PREFIX), validate=True) if value.startswith(PREFIX) else b""
     except (binascii.Error, ValueError):
         key = b""
-    if not SHORTEST <= len(key) <= LONGEST:
+    if not MIN_SECRET <= len(key) <= MAX_SECRET:
         raise UsageError(
             f"The value of {variable}, the secret of the webhook {webhook!r}, is not one: it must be {PREFIX} and then "
-            f"{SHORTEST} to {LONGEST} bytes in base64."
+            f"{MIN_SECRET} to {MAX_SECRET} bytes in base64."
         )
     return key
 

@@ -1,7 +1,6 @@
 """The webhooks of the settings, followed beside a worker for as long as it works."""
 
 import asyncio
-import fcntl
 import logging
 import os
 import random
@@ -14,11 +13,11 @@ from ripstop.app.settings.settings_file import Settings
 from ripstop.engine.engine import Engine
 from ripstop.engine.live import Appended, LiveEvent
 from ripstop.engine.ports import Moved
-from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.errors import JournalError
 from ripstop.security.consent import EndpointConsents
 from ripstop.security.endpoints import parse_endpoint
 from ripstop.security.files import PRIVATE_FILE
+from ripstop.tools.shared_folder import open_lock, try_lock
 
 from .deliveries import Deliveries, Delivery
 from .sending import NotDelivered, ReceiverGone, WebhookSender, signing_key
@@ -28,7 +27,7 @@ from .sending import NotDelivered, ReceiverGone, WebhookSender, signing_key
 # It holds a lock on a file next to the journal, which the kernel releases when it dies. Then another takes over.
 
 
-LOOK = 1.0
+LEADER_POLL_INTERVAL = 1.0
 """Seconds between two looks at whether the process that delivers has gone."""
 
 
@@ -39,21 +38,13 @@ async def turn_of(journal: Path | None, name: str) -> AsyncIterator[None]:
         yield
         return
     path = journal.with_name(f"{journal.name}-webhook-{name}")
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
+    handle = open_lock(path, PRIVATE_FILE)
     try:
-        while not _locked(handle):  # noqa: ASYNC110  # the kernel does not say when a lock is free
-            await asyncio.sleep(LOOK)
+        while not try_lock(handle):  # noqa: ASYNC110  # the kernel does not say when a lock is free
+            await asyncio.sleep(LEADER_POLL_INTERVAL)
         yield
     finally:
         os.close(handle)
-
-
-def _locked(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 # Follows a journal for one webhook, and delivers what its styles tell about their runs.
@@ -79,15 +70,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 300.0
 
 
 class WebhookFollower:
-    def __init__(
-        self, engine: Engine, name: str, deliveries: Deliveries, sender: WebhookSender, journal: Path | None
-    ) -> None:
-        """`journal`: its file, if it has one."""
+    def __init__(self, engine: Engine, name: str, deliveries: Deliveries, sender: WebhookSender) -> None:
         self._engine = engine
         self._name = name
         self._deliveries = deliveries
         self._sender = sender
-        self._file = journal
         self._news = asyncio.Event()
         self._working = False
         self._failing = 0
@@ -105,7 +92,7 @@ class WebhookFollower:
 
     async def follow(self) -> None:
         """Deliver until this is cancelled, or the receiver wants nothing any more."""
-        async with turn_of(self._file, self._name):
+        async with turn_of(self._engine.journal.path, self._name):
             stop = self._engine.live.watch(self._see)
             try:
                 self._working = True
@@ -241,7 +228,6 @@ async def following(engine: Engine, settings: Settings, consents: EndpointConsen
 
     Raises `UsageError` if the secret of one is missing.
     """
-    journal = engine.journal.path if isinstance(engine.journal, SqliteJournal) else None
     followers = []
     for name, hook in settings.webhooks.items():
         url = parse_endpoint(hook.url)
@@ -249,7 +235,7 @@ async def following(engine: Engine, settings: Settings, consents: EndpointConsen
         sender = WebhookSender(
             url, signing_key(name, hook.secret), allow_private=is_users or consents.allow_private(url.origin)
         )
-        followers.append(WebhookFollower(engine, name, Deliveries(engine, hook), sender, journal))
+        followers.append(WebhookFollower(engine, name, Deliveries(engine, hook), sender))
     for follower in followers:
         await follower.prepare()
     service = WebhookService(followers)

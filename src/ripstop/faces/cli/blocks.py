@@ -2,36 +2,24 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from markdown_it import MarkdownIt
+import msgspec
 from rich.cells import cell_len, set_cell_size
-from rich.console import ConsoleOptions, RenderResult
-from rich.markdown import Markdown, MarkdownElement, TextElement
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
 from ripstop.engine.ports import RunInfo
 from ripstop.kernel.parts import Claims, Facts, Ledger, Paper, Rail, Talk, Tasks, Timers
-from ripstop.kernel.parts import Part as PartsPart
-from ripstop.text.visible_text import count, visible, visible_line
+from ripstop.kernel.parts import Part as ViewPart
+from ripstop.text.visible_text import visible_line
 
-from .terminal import Part, line_of, say, say_text, text_of, with_style
+from .terminal import Part, line_of, say, text_of, with_style
 from .words import COLOURS, first_line, local_time
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
-    from rich.console import Console
-
-    from ripstop.text.differences import DifferenceLine, Hunk
 
 
 # Text that keeps its indent: in a terminal it is wrapped at words, elsewhere its lines stay as they are.
@@ -75,13 +63,37 @@ def print_labelled(console: "Console", label: str, text: str, style: str = "") -
     return console.print(row, soft_wrap=False)
 
 
+ARGUMENT = 80
+"""Characters of an argument in a list of questions."""
+
+
+def print_arguments(console: "Console", arguments: Mapping[str, Any], folded_by: str | None) -> None:
+    """What a tool is called with, key by key. A line of a value is set off further than a key, so it cannot be one.
+
+    Args:
+        folded_by: The command that shows all of it, if long values are folded here; `None`: they are not.
+    """
+    for name, value in arguments.items():
+        key = (f"{visible_line(name)}: ", "bold")
+        text = value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        one_line = text if not isinstance(value, str) else msgspec.json.encode(text).decode()
+        if len(one_line) <= ARGUMENT and "\n" not in one_line:
+            print_indented(console, 4, key, one_line)
+        elif folded_by:
+            more = f"… ({len(text):,} characters; all of them: {folded_by})"
+            print_indented(console, 4, key, visible_line(one_line[:ARGUMENT]), (more, "dim"))
+        else:
+            print_indented(console, 4, key, (f"({len(text):,} characters)", "dim"))
+            print_indented(console, 8, text)
+
+
 MARKS = {"done": "●", "now": "▶", "next": "○", "skipped": "–", "failed": "✗", "open": "○", "doing": "▶"}
-LONGEST = 300
+MAX_CELL_TEXT = 300
 MOST_LINES = 40
 """Lines of a document, and entries of a list, that are shown; `--json` has all of them."""
 
 
-def show_parts(console: "Console", parts: tuple[PartsPart, ...]) -> None:
+def show_parts(console: "Console", parts: tuple[ViewPart, ...]) -> None:
     for part in parts:
         lines = list(_lines(part))
         if not lines:
@@ -97,7 +109,7 @@ def show_parts(console: "Console", parts: tuple[PartsPart, ...]) -> None:
             say((f"  … {left:,} more; --json has all of them.", "dim"))
 
 
-def _lines(part: PartsPart) -> Iterator[str]:
+def _lines(part: ViewPart) -> Iterator[str]:
     return LINES[type(part)](part)
 
 
@@ -109,25 +121,25 @@ def _rail(part: Rail) -> Iterator[str]:
 def _tasks(part: Tasks) -> Iterator[str]:
     for task in part.tasks:
         after = f"  after {', '.join(task.needs)}" if task.needs else ""
-        yield f"{MARKS[task.state]} {task.id}  {first_line(task.title, LONGEST)}{after}"
+        yield f"{MARKS[task.state]} {task.id}  {first_line(task.title, MAX_CELL_TEXT)}{after}"
 
 
 def _ledger(part: Ledger) -> Iterator[str]:
     for entry in part.entries:
         note = f"  ({entry.note})" if entry.note else ""
-        yield f"{entry.number:>5}  {entry.by}: {first_line(entry.text, LONGEST)}{note}"
+        yield f"{entry.number:>5}  {entry.by}: {first_line(entry.text, MAX_CELL_TEXT)}{note}"
 
 
 def _claims(part: Claims) -> Iterator[str]:
     for claim in part.claims:
         holds = "?" if claim.holds is None else "✓" if claim.holds else "✗"
-        shown = f"  shown: {first_line(claim.shown, LONGEST)}" if claim.shown else ""
-        yield f"{claim.number:>5}  {holds} {claim.by} claims: {first_line(claim.claimed, LONGEST)}{shown}"
+        shown = f"  shown: {first_line(claim.shown, MAX_CELL_TEXT)}" if claim.shown else ""
+        yield f"{claim.number:>5}  {holds} {claim.by} claims: {first_line(claim.claimed, MAX_CELL_TEXT)}{shown}"
 
 
 def _talk(part: Talk) -> Iterator[str]:
     for line in part.lines:
-        yield f"{line.by}: {first_line(line.text, LONGEST)}"
+        yield f"{line.by}: {first_line(line.text, MAX_CELL_TEXT)}"
 
 
 def _document(part: Paper) -> Iterator[str]:
@@ -136,7 +148,7 @@ def _document(part: Paper) -> Iterator[str]:
 
 def _facts(part: Facts) -> Iterator[str]:
     for name, value in part.rows:
-        yield f"{name}: {first_line(str(value), LONGEST)}"
+        yield f"{name}: {first_line(str(value), MAX_CELL_TEXT)}"
 
 
 def _timers(part: Timers) -> Iterator[str]:
@@ -154,89 +166,6 @@ LINES: dict[type, Callable[[Any], Iterator[str]]] = {
     Facts: _facts,
     Timers: _timers,
 }
-
-
-# A document for a person to decide on: rendered in a terminal, elsewhere as it is; and what has changed in it.
-#
-# Agents write these documents, so what is rendered must not hide or pretend anything:
-# - HTML, comments and definitions of links are shown as text. Rendered, they would be invisible.
-# - A link shows its address next to its words, and nothing in it can be clicked. So does an image.
-# - Code is not coloured: a highlighter is a large program for a hostile text to work on.
-
-
-MOST_RENDERED = 200_000
-"""Characters of a document that is rendered; a longer one is shown as it is."""
-SIGNS = {"same": " ", "removed": "-", "added": "+"}
-STYLES = {"same": "", "removed": "red", "added": "green"}
-
-
-def print_document(console: "Console", text: str, most: int | None = None, rest: str = "") -> None:
-    """Show a document; with `most`, only so many of its lines, and in `rest` where the others can be seen."""
-    lines = text.splitlines()
-    shown = text if most is None or len(lines) <= most else "\n".join(lines[:most])
-    if not console.is_terminal:
-        return say_text(shown)
-    if len(shown) > MOST_RENDERED:
-        print_indented(console, 2, shown)
-    else:
-        console.print(Padding(_Document(visible(shown)), (0, 0, 0, 2)), soft_wrap=False)
-    if shown is not text:
-        print_line(console, (f"  … {count(len(lines) - len(lines[:most]), 'more line')}: {rest}", "dim"))
-    return None
-
-
-def print_difference(console: "Console", hunks: "list[Hunk]", most: int | None = None, rest: str = "") -> None:
-    """Show changed lines with those around them; changed words are underlined."""
-    shown, total = 0, sum(len(hunk.lines) for hunk in hunks)
-    for index, hunk in enumerate(hunks):
-        if index:
-            print_line(console, ("  …", "dim"))
-        for line in hunk.lines:
-            if most is not None and shown >= most:
-                return print_line(console, (f"  … {count(total - shown, 'more line')}: {rest}", "dim"))
-            console.print(line_of(*_line(line)), soft_wrap=True)
-            shown += 1
-    return None
-
-
-def _line(line: "DifferenceLine") -> list[Part]:
-    parts: list[Part] = [(f"  {line.new or line.old:>4} {SIGNS[line.kind]} ", STYLES[line.kind] or "dim")]
-    for segment in line.segments:
-        colour = STYLES[line.kind]
-        partly = segment.kind != "same" and len(line.segments) > 1
-        parts.append((segment.text.removesuffix("\n"), f"{colour} bold underline" if partly else colour))
-    if line.kind != "same" and not line.text.endswith("\n"):
-        parts.append((" (no newline at the end)", "dim"))
-    return parts
-
-
-class _Code(TextElement):
-    """Code as it is, with what was said about it: the name of its language."""
-
-    style_name = "markdown.code_block"
-
-    @classmethod
-    def create(cls, _: Markdown, token: "Token") -> "MarkdownElement":
-        return cls(token.info.strip())
-
-    def __init__(self, info: str) -> None:
-        self._info = info
-
-    def __rich_console__(self, console: "Console", options: ConsoleOptions) -> RenderResult:
-        if self._info:
-            yield Text(self._info, style="dim")
-        self.text.rstrip()
-        yield Padding(self.text, (0, 0, 0, 2))
-
-
-class _Document(Markdown):
-    elements = {**Markdown.elements, "fence": _Code, "code_block": _Code}
-
-    def __init__(self, text: str) -> None:
-        super().__init__("", hyperlinks=False)
-        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-        parser.disable(["reference", "image"])  # an image is then a link with a `!` before it
-        self.parsed: Any = parser.parse(text)
 
 
 # Lists of things, as people see them.

@@ -57,13 +57,17 @@ def check(options: Options, paths: tuple[str, ...], strict: bool, any_name: bool
 
 def _checked(named: str, any_name: bool, tools: "Sequence[str]") -> "dict[str, list[Problem]]":
     """The problems of every file that a name means. A name that means nothing is a problem like the others."""
+    from msgspec.structs import replace
+
     from ripstop.app.plugins import installed
     from ripstop.app.start import children_of, environment
     from ripstop.definitions.families import check
+    from ripstop.faces.next_steps import in_commands
 
     plugins = installed()
-    known = environment(any_name=any_name, tools=(*tools, *(tool.name for tool in plugins.agent_tools())))
-    return check(plugins.readers, named, known, children=lambda found: children_of(plugins, found))
+    known = environment(any_name=any_name, tools=(*tools, *plugins.agent_tools()))
+    files = check(plugins.readers, named, known, children=lambda found: children_of(plugins, found))
+    return {file: [replace(one, hint=in_commands(one.hint)) for one in problems] for file, problems in files.items()}
 
 
 def _tell(files: "dict[str, list[Problem]]") -> None:
@@ -130,13 +134,14 @@ def styles(options: Options) -> None:
     listed: list[dict[str, Any]] = [
         {
             "plugin": plugin.name,
-            "style": kit.name,
-            "summary": plugin.summaries.get(kit.name, plugin.summary),
-            "init": kit.name in defined,
-            "commands": [command.name for command in plugin.commands],
+            "style": style,
+            "summary": plugin.summaries.get(style, plugin.summary),
+            "init": style in defined,
+            # `serve` is a command of all styles, but only some can be served
+            "commands": [command.name for command in plugin.commands] + (["serve"] if plugin.http else []),
         }
         for plugin in plugins.all
-        for kit in plugins.kits_of.get(plugin.name, ())
+        for style in plugins.styles_of(plugin)
     ]
     if options.as_json:
         return say_json(listed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ripstop.kernel.desk_kinds import DOUBTED, HANDOFF, KINDS, SET_ASIDE, STUCK
+from ripstop.text.visible_text import count
 
 from .options import Options, pairs, shared_options, user_name
 from .terminal import at_terminal, console_for, say, say_json
@@ -27,26 +28,26 @@ from .words import (
 
 if TYPE_CHECKING:
     from ripstop.engine.engine import Engine
+    from ripstop.history.answers import GivenAnswer
+    from ripstop.history.desk import DeskItem
     from ripstop.kernel.errors import UsageError
     from ripstop.kernel.run import Run
 
     from .init import EditedCopy
 
-if TYPE_CHECKING:
-    from ripstop.engine.engine import Engine
-    from ripstop.history import DeskItem, GivenAnswer
-
 
 # `answer`: a person's answer to a question on the desk, later and from anywhere.
 
 
+BULK = {"doubt": "ripstop:doubt", "restored": "ripstop:restored"}
+"""The kinds of questions that can be answered all at once, by the purpose of the question."""
 SHOWN = 80
 """Characters of an answer's text that are repeated."""
 WITH_TOOLS = "  (with the --tools and --allow that it needs)"
 
 
 @click.command(short_help="Answer a question on the desk.")
-@click.argument("question", metavar="ID")
+@click.argument("question", metavar="[ID]")
 @click.argument("words", metavar="[CHOICE|TEXT]", required=False, default="")
 @click.argument("text", required=False, default="")
 @click.option(
@@ -54,6 +55,14 @@ WITH_TOOLS = "  (with the --tools and --allow that it needs)"
 )
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of the answer; can be repeated.")
 @click.option("--as", "by", metavar="NAME", help="Who answers. Default: your user name.")
+@click.option(
+    "--all",
+    "every",
+    type=click.Choice(tuple(BULK)),
+    metavar="KIND",
+    help="Answer every question of this kind: doubt, or restored (runs of a restored journal).",
+)
+@click.option("--tool", metavar="NAME", help="With --all: only where a call of this tool is in doubt, or open.")
 @shared_options
 @click.pass_obj
 def answer(
@@ -64,6 +73,8 @@ def answer(
     file: Path | None,
     fields: tuple[str, ...],
     by: str | None,
+    every: str | None,
+    tool: str | None,
 ) -> None:
     """Answer a question on the desk. If no worker is alive, `ripstop resume` then resumes the run.
 
@@ -82,8 +93,26 @@ def answer(
 
     A conversation that was handed over stays on the desk until it is answered with `release`; a text with it is sent
     first.
+
+    With --all there is no ID: the choice comes first, and is given to all of them, in every run.
+
+    \b
+    Examples:
+      ripstop answer --all restored happened
+      ripstop answer --all doubt --tool pay happened "all are in the bank's list"
     """
+    if every or tool:
+        if text or file or fields or not every:
+            raise click.UsageError("Write --all KIND CHOICE [TEXT], with --tool NAME, and without an ID.")
+        return _answer_all(options, every, tool or "", question, words, user_name() if by is None else by)
+    return _answer_one(options, question, words, text, file, fields, user_name() if by is None else by)
+
+
+def _answer_one(
+    options: Options, question: str, words: str, text: str, file: Path | None, fields: tuple[str, ...], name: str
+) -> None:
     from ripstop.app.stores import open_engine
+    from ripstop.history.desk import handed_over
 
     from .init import read_text
 
@@ -91,10 +120,10 @@ def answer(
     if not slash or not (number.isascii() and number.isdigit()):
         raise click.UsageError(f"{question!r} is not RUN/NUMBER, as `ripstop desk` shows it.")
     content = read_text(file) if file else None
-    given, name = pairs(fields, "--field"), user_name() if by is None else by
+    given = pairs(fields, "--field")
 
     async def tell() -> Any:
-        async with open_engine(options.settings()) as engine:
+        async with open_engine(options.settings(), to_act=True) as engine:
             asked = await _asked_now(engine, run_id, int(number), name)
             run = (await engine.look(run_id)).run
             opened = run.open.get(asked)
@@ -107,14 +136,35 @@ def answer(
             recorded = await recorded_answer(engine, run_id, asked)
             view = await engine.look(run_id)
             status = await seen_status(engine, run_id, view.status)
-            return recorded, status, _handed_over(view.run), getattr(opened and opened.command, "purpose", "")
+            # the run that waits for it, and with which the family continues
+            root = await engine.root_of(run_id)
+            left = "interrupted" in (status, await seen_status(engine, root, (await engine.look(root)).status))
+            purpose = getattr(opened and opened.command, "purpose", "")
+            return recorded, status, handed_over(view.run), purpose, root if left else ""
 
-    recorded, status, stays, purpose = asyncio.run(tell())
+    recorded, status, stays, purpose, root = asyncio.run(tell())
     if options.as_json:
         return say_json({"run": run_id, "status": status})
-    resume = _how_to_resume(run_id, purpose) if status == "interrupted" else ""
+    resume = _how_to_resume(root, purpose) if root else ""
     say(f"Answered: {recorded}. {run_id} is {status}.{resume}")
     return say((f"The conversation stays on the desk as {run_id}/{stays}.", "dim")) if stays else None
+
+
+def _answer_all(options: Options, kind: str, tool: str, choice: str, words: str, by: str) -> None:
+    from ripstop.app.bulk_answers import BulkAnswers, answer_all
+    from ripstop.app.stores import open_engine
+
+    async def tell() -> BulkAnswers:
+        async with open_engine(options.settings(), to_act=True) as engine:
+            return await answer_all(engine, BULK[kind], choice, words, by, tool)
+
+    done = asyncio.run(tell())
+    if options.as_json:
+        return say_json({"answered": list(done.answered), "refused": done.refused})
+    for question, reason in done.refused.items():
+        say(f"{question} stays open: {reason}", err=True)
+    say(f"Answered {count(len(done.answered), 'question')}: {choice}.")
+    return say(("`ripstop work` or `ripstop resume --all` continues the runs.", "dim")) if done.answered else None
 
 
 def _how_to_resume(run_id: str, purpose: str) -> str:
@@ -129,30 +179,27 @@ def _check_unobjected(engine: "Engine", run: "Run[Any]", number: int, by: str) -
     from ripstop.kernel.errors import UsageError
 
     style = engine.style(run)
-    if objection := style.objection(run, number, by):
-        ways = [f"`ripstop act {run.id} {one.name} --as {shlex.quote(by)}` does so." for one in style.actions(run)]
+    if objection := style.people.objection(run, number, by):
+        ways = [
+            f"`ripstop act {run.id} {one.name} --as {shlex.quote(by)}` does so." for one in style.people.actions(run)
+        ]
         raise UsageError(" ".join([objection, *ways]))
 
 
 async def _asked_now(engine: "Engine", run_id: str, number: int, by: str) -> int:
     """The number of a question now. A conversation is asked for again with every answer, so the number that its person
     knows still means it, as long as nobody else has answered; if somebody else has it, that is what is to be said."""
-    from ripstop.history import answers_in
+    from ripstop.history.answers import answers_in
+    from ripstop.history.desk import handed_over
 
     run = (await engine.look(run_id)).run
-    now = _handed_over(run)
+    now = handed_over(run)
     if number in run.open or not now:
         return number
     given = [one for ask, one in answers_in(await engine.journal.read(run_id)) if ask.purpose == HANDOFF]
     since = [one for one in given if one.to >= number]
-    is_meant = all(one.by == by for one in since) or bool(engine.style(run).objection(run, now, by))
+    is_meant = all(one.by == by for one in since) or bool(engine.style(run).people.objection(run, now, by))
     return now if since and since[0].to == number and is_meant else number
-
-
-def _handed_over(run: "Run[Any]") -> int:
-    """The number of the question whether a person gives a conversation back; 0 if none has it."""
-    questions = (n for n, opened in run.open.items() if getattr(opened.command, "purpose", "") == HANDOFF)
-    return next(questions, 0)
 
 
 def _said(ask: Any, words: str, text: str, content: str | None) -> dict[str, Any]:
@@ -184,7 +231,7 @@ async def _edits_here(options: Options, engine: "Engine", run_id: str, number: i
 async def _answer_from_editor(engine: "Engine", run_id: str, number: int, said: dict[str, Any]) -> None:
     """Let the person edit the document of a question, and answer with it. Raises `UsageError`; the text is kept."""
     from ripstop.engine.ports import DeskQuery
-    from ripstop.history import desk_item
+    from ripstop.history.desk import desk_item
 
     from .init import EditedCopy
     from .log import all_questions
@@ -250,9 +297,9 @@ async def _kept(engine: "Engine", run_id: str, number: int, error: Exception, wh
     """The error for a text that came too late: what happened, where the text is, and what can be done with it."""
     from ripstop.kernel.errors import UsageError
 
-    from .errors import complaint_about
+    from .errors import error_report
 
-    return UsageError(f"{complaint_about(error).error}{where} {await what_next(engine, run_id, number)}")
+    return UsageError(f"{error_report(error).error}{where} {await what_next(engine, run_id, number)}")
 
 
 async def what_next(engine: "Engine", run_id: str, number: int) -> str:
@@ -345,7 +392,7 @@ async def _items(
     engine: "Engine", item: str | None, to: str | None, run_id: str | None, with_texts: bool
 ) -> "list[DeskItem]":
     from ripstop.engine.ports import DeskQuery
-    from ripstop.history import desk_item, halted_runs
+    from ripstop.history.desk import desk_item, halted_runs
 
     from .log import all_questions
 
@@ -363,7 +410,7 @@ async def _items(
 
 async def _not_open(engine: "Engine", item: str) -> Exception:
     """Why an item is not on the desk; if it was answered, by whom and when."""
-    from ripstop.history import answers_in
+    from ripstop.history.answers import answers_in
 
     run_id, _, number = item.rpartition("/")
     if await engine.journal.run(run_id):
@@ -387,7 +434,7 @@ def show_item(one: "DeskItem", whole: bool, most: int | None = None, with_comman
         most: Lines that are shown of a document or, if it has changed, of what has changed; `None`: all of both.
         with_command: With the commands that answer it.
     """
-    from .blocks import print_indented
+    from .blocks import print_arguments, print_indented
 
     console = console_for()
     say((one.id, "bold"), f"  {local_time(one.asked)}  ", (one.kind, "magenta"), f"  {one.title}" if one.title else "")
@@ -398,6 +445,7 @@ def show_item(one: "DeskItem", whole: bool, most: int | None = None, with_comman
     if whole:
         _show_texts(one, most)
     print_indented(console, 2, one.question)
+    print_arguments(console, one.arguments or {}, None if whole else f"ripstop desk {one.id}")
     if whole:
         for name, field in one.fields.items():
             print_indented(console, 2, (f"field {name}  ", "dim"), field_words(field))
@@ -406,7 +454,8 @@ def show_item(one: "DeskItem", whole: bool, most: int | None = None, with_comman
 
 
 def _show_texts(one: "DeskItem", most: int | None) -> None:
-    from .blocks import print_difference, print_document, print_indented
+    from .blocks import print_indented
+    from .previews import print_difference, print_document
 
     console, rest = console_for(), f"ripstop desk {one.id}"
     for given in one.answers[-ANSWERS_SHOWN:]:

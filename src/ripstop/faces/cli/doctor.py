@@ -23,10 +23,12 @@ def doctor(context: click.Context, options: Options) -> None:
       ripstop doctor --json
     """
     import msgspec
+    from msgspec.structs import replace
 
     from ripstop.app.machine import is_enough, look_at_machine
+    from ripstop.faces.next_steps import in_commands
 
-    found = look_at_machine(options.settings())
+    found = [replace(one, advice=in_commands(one.advice)) for one in look_at_machine(options.settings())]
     if options.as_json:
         say_json({"ok": is_enough(found), "findings": msgspec.to_builtins(found)}, indent=2)
     else:

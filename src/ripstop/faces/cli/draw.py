@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import Options, run_meant, shared_options
+from .options import Options, resolve_run, shared_options
 from .terminal import say, say_json, say_text
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ async def _of_run(settings: "Settings", named: str) -> "Diagram":
     from ripstop.text.diagrams.diagram import Chapter
 
     async with open_engine(settings) as engine:
-        story = await timeline(engine, await run_meant(engine, named))
-        run = story[-1].run
-        chapters = [Chapter(told.record.event, told.before, told.run) for told in story]
+        entries = await timeline(engine, await resolve_run(engine, named))
+        run = entries[-1].run
+        chapters = [Chapter(told.record.event, told.before, told.run) for told in entries]
         draw = engine.kit(run).draw_run
         if draw is None:
             raise UsageError(f"The style {run.started.style!r} does not draw its runs.")

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import click
 
+from ripstop.faces.next_steps import in_commands
 from ripstop.kernel.errors import (
     AlreadyAnswered,
     DefinitionError,
@@ -23,7 +24,6 @@ from ripstop.kernel.errors import (
     JournalNotFound,
     RipstopError,
     RunDamaged,
-    RunHasEnded,
     RunNotFound,
     RunUnreadable,
     UntrustedFolder,
@@ -35,7 +35,7 @@ from .terminal import say, say_json, say_text
 from .words import local_time
 
 
-class Complaint(NamedTuple):
+class ErrorReport(NamedTuple):
     error: str
     kind: str
     exit_code: int
@@ -53,19 +53,20 @@ _KINDS: tuple[tuple[type[BaseException], str, int], ...] = (
 )
 
 
-def complaint_about(error: BaseException) -> Complaint:
+def error_report(error: BaseException) -> ErrorReport:
     kind, code = next((kind, code) for known, kind, code in _KINDS if isinstance(error, known))
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         group = error.ctx.command
         commands = ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) else ""
-        return Complaint(f"{error.ctx.command_path} needs a command: {commands}.", kind, code)
+        return ErrorReport(f"{error.ctx.command_path} needs a command: {commands}.", kind, code)
     if isinstance(error, click.ClickException):
-        return Complaint(error.format_message(), kind, code)
+        return ErrorReport(error.format_message(), kind, code)
     if kind == "interrupted":
-        return Complaint(" ".join(["Interrupted.", *map(str, error.args)]), kind, code)
+        return ErrorReport(" ".join(["Interrupted.", *map(str, error.args)]), kind, code)
     if kind == "internal":
-        return Complaint(f"{type(error).__name__}: {error}", kind, code)
-    return Complaint(" ".join(filter(None, (str(error), next_step(error)))), kind, code)
+        return ErrorReport(f"{type(error).__name__}: {error}", kind, code)
+    said = in_commands(error.message) if isinstance(error, RipstopError) else str(error)
+    return ErrorReport(" ".join(filter(None, (said, next_step(error)))), kind, code)
 
 
 def next_step(error: BaseException) -> str:
@@ -75,10 +76,6 @@ def next_step(error: BaseException) -> str:
             return "`ripstop runs` lists the runs of this journal."
         case ValuesMissing(names=names):
             return f"Set them with {' '.join(f'--set {name}=…' for name in names)}"
-        case RunHasEnded(run_id=run_id, can_resume=True):
-            return f"`ripstop resume {shlex.quote(run_id)}` continues it."
-        case RunHasEnded(run_id=run_id, can_fork=True):
-            return f"`ripstop fork {run_id} --at N` continues from one of its records."
         case AlreadyAnswered(at=at):
             return f"That was at {local_time(at)}."
         case UntrustedFolder(run_id=run_id, is_workspace=False):
@@ -96,7 +93,7 @@ def next_step(error: BaseException) -> str:
 
 
 def tell_person(error: BaseException) -> None:
-    about = complaint_about(error)
+    about = error_report(error)
     if about.kind == "internal":
         say_text("".join(traceback.format_exception(error)), err=True)
         say("ripstop: This is a bug in ripstop, not in your workflow; please report it with the lines above.", err=True)
@@ -127,4 +124,4 @@ def _tell_usage(error: click.ClickException) -> None:
 
 
 def tell_program(error: BaseException) -> None:
-    say_json(complaint_about(error)._asdict())
+    say_json(error_report(error)._asdict())

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from ripstop.kernel.statuses import STATUSES
 from ripstop.text.visible_text import count, visible_line
 
-from .options import Options, run_meant, shared_options
+from .options import Options, resolve_run, shared_options
 from .terminal import console_for, say, say_json
 from .words import (
-    COLOURS,
     action_words,
     answer_command,
     answer_words,
@@ -26,35 +26,18 @@ from .words import (
 )
 
 if TYPE_CHECKING:
-    from ripstop.engine.engine import Engine
-    from ripstop.engine.ports import DeskQuery, Question, RunInfo, RunQuery
-
-if TYPE_CHECKING:
-    from ripstop.history.timeline import Why
-    from ripstop.kernel.style import Reason
-
-if TYPE_CHECKING:
     from ripstop.engine.engine import Engine, View
-    from ripstop.history import ToolCallLeft
-    from ripstop.history.timeline import TimelineEntry
+    from ripstop.engine.ports import DeskQuery, Question
+    from ripstop.history.runs import ToolCallLeft
+    from ripstop.history.timeline import TimelineEntry, Why
     from ripstop.kernel.run import Run
+    from ripstop.kernel.style import Reason
 
 
 # Lists that come page by page, whole.
 
 
 PAGE = 1000
-
-
-async def all_runs(engine: "Engine", query: "RunQuery") -> "list[RunInfo]":
-    """Every run that a query asks for, the newest first."""
-    found, query = [], replace(query, size=PAGE)
-    while True:
-        page = await engine.runs(query)
-        found += page.items
-        if not page.next:
-            return found
-        query = replace(query, cursor=page.next)
 
 
 async def all_questions(engine: "Engine", query: "DeskQuery") -> "list[Question]":
@@ -72,7 +55,7 @@ async def all_questions(engine: "Engine", query: "DeskQuery") -> "list[Question]
 
 
 def why_lines(run_id: str, why: "Why") -> list[str]:
-    from ripstop.history import way
+    from ripstop.history.desk import way_as_json
 
     lines = []
     if why.verdict:
@@ -88,7 +71,7 @@ def why_lines(run_id: str, why: "Why") -> list[str]:
     for reason in why.reasons:
         lines += reason_lines(reason, after_taken=taken)
         taken = taken or reason.taken
-    return [*lines, *(f"next      {way_command(run_id, way(one))}" for one in why.ways)]
+    return [*lines, *(f"next      {way_command(run_id, way_as_json(one))}" for one in why.ways)]
 
 
 def reason_lines(reason: "Reason", after_taken: bool = False) -> list[str]:
@@ -112,7 +95,7 @@ UNSEEN = ("sent", "messages", "context", "digest", "began", "took", "first_token
 
 
 @click.command(short_help="List the runs of the journal.")
-@click.option("--status", type=click.Choice([*COLOURS]), metavar="STATUS", help=f"One of: {', '.join(COLOURS)}.")
+@click.option("--status", type=click.Choice(STATUSES), metavar="STATUS", help=f"One of: {', '.join(STATUSES)}.")
 @click.option("--style", metavar="STYLE", help="Only runs of this style.")
 @click.option("--match", default="", metavar="TEXT", help="Only runs with this text in their id or gist.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="List only the N runs that changed last.")
@@ -131,11 +114,10 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
     """
     from msgspec.structs import replace
 
+    from ripstop.app.resume import all_runs
     from ripstop.app.stores import open_engine
     from ripstop.engine.ports import RunQuery
-    from ripstop.history import run_row, shown_status
-
-    pass  # merged
+    from ripstop.history.runs import run_row, shown_status
 
     async def look() -> Any:
         async with open_engine(options.settings(), or_empty=True) as engine:
@@ -183,8 +165,9 @@ def show(options: Options, named: str) -> None:
     """
     import msgspec
 
+    from ripstop.app.run_files import file_changes
     from ripstop.app.stores import open_engine
-    from ripstop.kernel.resuming import AMOUNTS
+    from ripstop.kernel.limits import AMOUNTS
     from ripstop.kernel.run import fingerprint
 
     from .blocks import print_labelled, show_parts
@@ -192,12 +175,19 @@ def show(options: Options, named: str) -> None:
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
-            view = await engine.look(await run_meant(engine, named))
+            view = await engine.look(await resolve_run(engine, named))
             result = await summary(engine, view)
             style = engine.style(view.run)
             outcome = await seen_status(engine, view.run.id, view.status)
             missing = await _missing_tools(options, engine, view.run.id)
-            return view, {**result, "outcome": outcome}, style.parts(view.run), style.actions(view.run), missing
+            files = msgspec.to_builtins(await file_changes(engine, view.run.id))
+            return (
+                view,
+                {**result, "outcome": outcome, "files": files},
+                style.view.parts(view.run),
+                style.people.actions(view.run),
+                missing,
+            )
 
     view, result, parts, actions, missing = asyncio.run(look())
     picture = view.picture
@@ -218,6 +208,18 @@ def show(options: Options, named: str) -> None:
         print_labelled(console, "can     ", f"{action.label}  → {typed}", "dim")
 
 
+FILES_SHOWN = 10
+
+
+def _file_lines(run_id: str, files: dict[str, Any]) -> list[str]:
+    """What the run did to files that were there before it."""
+    changes = files["changes"]
+    shown = [f"{one['what']} {one['path']}" for one in changes[:FILES_SHOWN]]
+    more = [f"and {len(changes) - FILES_SHOWN:,} more"] if len(changes) > FILES_SHOWN else []
+    way = [f"of yours; bring them back  → ripstop undo-files {run_id}"] if changes else []
+    return [*filter(None, [files["problem"]]), *shown, *more, *way]
+
+
 def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLeft]") -> list[tuple[str, str]]:
     """The state of a run, as labels and texts; an empty text is not shown."""
     picture = view.picture
@@ -230,6 +232,7 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
         ("records", f"{view.run.length}, definition {view.run.definition[:12]}…"),
         ("last", first_line(picture.document, 400)),
     ]
+    lines += [("files", text) for text in _file_lines(view.run.id, result["files"])]
     lines += [("answer", _answer_words(given)) for given in result.get("answers", [])[-ANSWERS_SHOWN:]]
     lines += [
         ("waits", f"{q['question']}  → ripstop {answer_command(q['id'], q['choices'])}") for q in result["waiting"]
@@ -271,20 +274,20 @@ def log(options: Options, named: str, follow: bool, family: bool) -> None:
       ripstop log office-k3f9x --family
     """
     from ripstop.app.stores import open_engine
-    from ripstop.history.timeline import family_timeline, plain, timeline
+    from ripstop.history.timeline import family_timeline, record_as_json, timeline
 
     async def tell() -> None:
         async with open_engine(options.settings()) as engine:
             told: set[tuple[str, int]] = set()
-            run_id = await run_meant(engine, named)
+            run_id = await resolve_run(engine, named)
             while True:
-                story = await (family_timeline if family else timeline)(engine, run_id)
-                for one in story:
+                entries = await (family_timeline if family else timeline)(engine, run_id)
+                for one in entries:
                     if (one.run.id, one.record.number) in told:
                         continue
                     told.add((one.run.id, one.record.number))
                     if options.as_json:
-                        say_json({**({"of_run": one.run.id} if family else {}), **plain(one)})
+                        say_json({**({"of_run": one.run.id} if family else {}), **record_as_json(one)})
                     else:
                         _tell(one, one.run.id if family else "")
                 sys.stdout.flush()
@@ -301,9 +304,9 @@ def _tell(told: "TimelineEntry", of_run: str = "") -> None:
     Args:
         of_run: The run that it belongs to, where records of several runs are shown.
     """
-    from ripstop.history.timeline import plain
+    from ripstop.history.timeline import record_as_json
 
-    fields = plain(told)
+    fields = record_as_json(told)
     kind = fields.pop("type")
     fields.pop("at")
     number = fields.pop("number")
@@ -360,15 +363,15 @@ def why(options: Options, where: str) -> None:
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:
-            run_id = await run_meant(engine, named)
-            story = await timeline(engine, run_id)
-            number = int(wanted) if wanted else last_word(story)
-            if not 1 <= number <= len(story):
-                raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(story)}; there is no {number}.")
-            reasons = [(one, explain(engine, story, one)) for one in step_of(story, number)]
+            run_id = await resolve_run(engine, named)
+            entries = await timeline(engine, run_id)
+            number = int(wanted) if wanted else last_word(entries)
+            if not 1 <= number <= len(entries):
+                raise click.UsageError(f"Run {run_id!r} has the records 1 to {len(entries)}; there is no {number}.")
+            reasons = [(one, explain(engine, entries, one)) for one in step_of(entries, number)]
             within = {one.record.number for one, _ in reasons}
             missing = [] if wanted else await _missing_tools(options, engine, run_id)
-            return reasons, _to_answer(story[-1].run, within if wanted else None), missing
+            return reasons, _to_answer(entries[-1].run, within if wanted else None), missing
 
     from .blocks import print_indented
 
@@ -377,7 +380,7 @@ def why(options: Options, where: str) -> None:
     explained[-1][1].extend(answers)
     explained[-1][1].extend(f"waits     {_bring(one.run.id, left)}" for one, _ in reasons[-1:] for left in missing)
     if options.as_json:
-        from ripstop.history import why_document
+        from ripstop.history.runs import why_document
 
         documents = why_document(reasons)
         return say_json([{**one, "explanation": lines} for one, (_, lines) in zip(documents, explained, strict=True)])
@@ -393,10 +396,11 @@ async def _missing_tools(options: Options, engine: "Engine", run_id: str) -> "li
     from ripstop.app.plugins import installed
     from ripstop.app.start import environment
     from ripstop.app.toolbox import pinned_tools
-    from ripstop.history import tool_calls_left
+    from ripstop.history.runs import tool_calls_left
 
-    of_styles = [tool.name for tool in installed().agent_tools()]
-    known = {*(environment(tools=of_styles).tools or ()), *installed().own_tools(), *pinned_tools(options.settings())}
+    plugins = installed()
+    for_agents = environment(tools=list(plugins.agent_tools())).tools or ()
+    known = {*for_agents, *plugins.own_tools(), *pinned_tools(options.settings())}
     return await tool_calls_left(engine, run_id, known)
 
 
@@ -432,11 +436,10 @@ def verify(options: Options, run_id: str | None) -> None:
     Example:
       ripstop verify && echo "the journal is what was written"
     """
+    from ripstop.app.resume import all_runs
     from ripstop.app.stores import open_engine
     from ripstop.engine.ports import RunQuery
     from ripstop.kernel.errors import JournalError
-
-    pass  # merged
 
     async def look() -> Any:
         async with open_engine(options.settings()) as engine:

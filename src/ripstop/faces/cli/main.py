@@ -4,7 +4,6 @@ Commands import what they need when they run, so that `--help` answers at once.
 """
 
 import contextlib
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -13,21 +12,14 @@ from typing import Any
 import click
 
 from ripstop import __version__
+from ripstop.app.plugin import PluginCommand
+from ripstop.app.plugins import imported, installed
+from ripstop.kernel.errors import UsageError
 
-from .check import check, init, schema, styles
-from .desk import answer, desk
-from .doctor import doctor, model
-from .draw import graph
-from .errors import complaint_about, tell_person, tell_program
-from .log import log, runs, show, verify, why
+from .errors import error_report, tell_person, tell_program
 from .options import Options
-from .resume import act, cancel, fork
-from .run import resume, run
 from .signals import finishing, take_signals, wants_json
 from .terminal import OutputLost, discard_output, log_to_stderr, say, use_output
-from .tools import tools
-from .trust import trust
-from .work import backup, forget, work
 
 FAILED = 1
 
@@ -55,41 +47,52 @@ class _Commands(click.Group):
     def _run(self, arguments: list[str], *more: Any, **kwargs: Any) -> Any:
         try:
             _check_encoding(arguments)
-            return super().main(arguments, *more, **{**kwargs, "standalone_mode": False})
+            return self._asking(arguments, *more, **{**kwargs, "standalone_mode": False})
         except (BrokenPipeError, OutputLost):
             raise
         except Exception as error:  # noqa: BLE001  # a bug in ripstop is also reported
-            about = complaint_about(error)
+            about = error_report(error)
             if wants_json(arguments):
                 tell_program(error)
             tell_person(error)
             return about.exit_code
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        from ripstop.app.plugins import installed
+    def _asking(self, arguments: list[str], *more: Any, **kwargs: Any) -> Any:
+        """Run the command; if it would act on a journal that the user has not agreed to, ask for that and run it again.
 
-        return sorted({*self.commands, *installed().commands})
+        Such a journal takes nothing, so nothing was done yet.
+        """
+        while True:
+            try:
+                return super().main(list(arguments), *more, **kwargs)
+            except UsageError as error:
+                from ripstop.app.journal_trust import ForeignJournal
+
+                from .trust import agrees_to
+
+                if not isinstance(error, ForeignJournal) or wants_json(arguments) or not agrees_to([error]):
+                    raise
+                error.agree()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*COMMANDS, *self.commands, *installed().commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A built-in command, or one that a style brings; imported when it is called."""
+        """A command, or one that a style brings; imported when it is called."""
         found = super().get_command(ctx, cmd_name)
         if found is not None:
             return found
-        from ripstop.app.plugins import installed
-
-        command: click.Command | None = installed().command(cmd_name)
+        own = COMMANDS.get(cmd_name)
+        command: click.Command | None = imported(own.target) if own else installed().command(cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from ripstop.app.plugins import installed
-
-        brought = [(one.name, one.help) for one in installed().commands.values() if one.name not in self.commands]
-        widest = max(map(len, (*self.commands, *(name for name, _ in brought))))
+        brought = [one for one in installed().commands.values() if one.name not in COMMANDS]
+        widest = max(len(one.name) for one in (*COMMANDS.values(), *brought))
         for section, commands in SECTIONS.items():
-            rows = [(str(one.name), one.get_short_help_str(80)) for one in commands]
+            rows = (*commands, *brought) if section == "Work" else commands
             with formatter.section(section):
-                rows += brought if section == "Work" else []
-                formatter.write_dl([(f"{name:{widest}}", help) for name, help in rows])
+                formatter.write_dl([(f"{one.name:{widest}}", one.help) for one in rows])
 
 
 @click.group(
@@ -105,7 +108,7 @@ class _Commands(click.Group):
 @click.option(
     "--tools", multiple=True, metavar="MODULE", help="Let agents call the tools of a Python module; repeatable."
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show ripstop's own log messages.")
+@click.option("-v", "--verbose", count=True, help="Show ripstop's own log: what workers do; -vv: all of it.")
 @click.version_option(__version__, prog_name="ripstop")
 @click.pass_context
 def cli(
@@ -115,7 +118,7 @@ def cli(
     base_url: str | None,
     as_json: bool,
     tools: tuple[str, ...],
-    verbose: bool,
+    verbose: int,
 ) -> None:
     """Run teams of AI agents so that nothing tears: durable, loop-proof, watched by people.
 
@@ -128,16 +131,58 @@ def cli(
     context.obj = Options(store, model, base_url, as_json, verbose, tools)
 
 
-SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Work": (run, resume, work),
-    "Look": (runs, show, log, why, graph),
-    "Steer": (desk, answer, act, cancel, fork),
-    "Prepare": (styles, init, check, schema, model, trust, tools, doctor),
-    "Keep": (verify, backup, forget),
+def _own(name: str, module: str, help: str) -> PluginCommand:
+    """A command of a module of the faces, which calls it by the same name."""
+    return PluginCommand(name, f"ripstop.faces.{module}:{name}", help)
+
+
+SECTIONS = {
+    "Work": (
+        _own("run", "cli.run", "Run a workflow."),
+        _own("resume", "cli.run", "Resume an interrupted or stopped run."),
+        _own("work", "cli.work", "Work on every run of the journal, until stopped."),
+        _own("serve", "serve", "Serve bots over HTTP, and work on the journal."),
+        _own("web", "serve_web", "Open the web desk, and work on the journal."),
+    ),
+    "Look": (
+        _own("runs", "cli.log", "List the runs of the journal."),
+        _own("show", "cli.log", "Show the state of a run."),
+        _own("log", "cli.log", "Show what happened, record by record."),
+        _own("why", "cli.log", "Explain a decision, a stop or an end."),
+        _own("graph", "cli.draw", "Draw a workflow, or the path of a run."),
+    ),
+    "Steer": (
+        _own("desk", "cli.desk", "List what waits for a person, over all runs."),
+        _own("answer", "cli.desk", "Answer a question on the desk."),
+        _own("act", "cli.resume", "Perform an action that a run's style offers."),
+        _own("retry", "cli.resume", "Make the calls again that a model server refused."),
+        _own("cancel", "cli.resume", "End a run at once."),
+        _own("fork", "cli.resume", "Start a new run from any record of another."),
+        PluginCommand(
+            "undo-files", "ripstop.faces.cli.files:undo_files", "Bring back files that a run removed or changed."
+        ),
+    ),
+    "Prepare": (
+        _own("styles", "cli.check", "List the styles that are installed."),
+        _own("init", "cli.check", "Write a ready example of a style."),
+        _own("check", "cli.check", "Find problems in workflows before they run."),
+        _own("schema", "cli.check", "Print the JSON Schema of a style's definitions."),
+        _own("model", "cli.doctor", "The local model: where it is, and how to get it."),
+        PluginCommand("trust", "ripstop.faces.cli.trust:trust", "Agree to a journal, and to what this project names."),
+        _own("tools", "cli.tools", "Look at the tools of MCP servers, and agree to them."),
+        PluginCommand(
+            "doctor", "ripstop.faces.cli.doctor:doctor", "Say what this machine can do, and what is missing."
+        ),
+    ),
+    "Keep": (
+        _own("verify", "cli.log", "Check that the journal is what was written."),
+        _own("backup", "cli.work", "Copy the journal while others work on it."),
+        _own("restore", "cli.restore", "Put a backup in place, and ask what happened since."),
+        _own("forget", "cli.work", "Remove runs that have ended."),
+    ),
 }
-for _section in SECTIONS.values():
-    for _command in _section:
-        cli.add_command(_command)
+"""All commands but those of styles, imported when they are called."""
+COMMANDS = {one.name: one for section in SECTIONS.values() for one in section}
 
 
 def _check_encoding(arguments: list[str]) -> None:
@@ -161,7 +206,7 @@ def _tell_of_lost_output(error: OutputLost) -> None:
 def main() -> None:
     take_signals()
     use_output()
-    log_to_stderr(logging.WARNING)
+    log_to_stderr()
     try:
         cli(prog_name="ripstop")
     except SystemExit as end:

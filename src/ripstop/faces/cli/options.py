@@ -9,25 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ripstop.app.settings.number_ranges import NUMBERS
+from ripstop.kernel.limits import LIMITS, Limit
 
 from .terminal import log_to_stderr
 
 if TYPE_CHECKING:
-    from ripstop.engine.engine import Engine
-
-if TYPE_CHECKING:
     from ripstop.app.application import App
     from ripstop.app.settings.settings_file import Settings
+    from ripstop.engine.engine import Engine
     from ripstop.tools.toolbox import Tool
-
-if TYPE_CHECKING:
-    from ripstop.app.settings.settings_file import Settings
 
 
 # Which run a person means: by its id, or by what a style calls it.
 
 
-async def run_meant(engine: "Engine", named: str) -> str:
+async def resolve_run(engine: "Engine", named: str) -> str:
     """The run with that id, or of a style's own file in this folder. Raises `RunNotFound` or `UnknownStyle`."""
     from ripstop.app.plugins import installed
     from ripstop.kernel.errors import UnknownStyle
@@ -96,7 +92,7 @@ class Options:
         model: str | None,
         base_url: str | None,
         as_json: bool,
-        verbose: bool,
+        verbose: int,
         tools: tuple[str, ...] = (),
     ) -> None:
         self.store = store
@@ -108,6 +104,15 @@ class Options:
         self.allow: tuple[str, ...] = ()
         """Origins that tools can reach (`allow_option`)."""
 
+    def other_model(self) -> str:
+        """The model that a run is to use from now on; empty if none is named.
+
+        Raises `UsageError` for one that cannot exist: said before a journal is opened.
+        """
+        from ripstop.app.start import possible_model
+
+        return possible_model(self.model) if self.model else ""
+
     def settings(self) -> "Settings":
         from pathlib import Path
 
@@ -116,21 +121,15 @@ class Options:
         if self.model is not None and not self.model.strip():
             raise click.UsageError("--model is empty. Leave it out for the default, or name one: local, openai:NAME, …")
         if self.verbose:
-            import logging
-
-            log_to_stderr(logging.DEBUG)
+            log_to_stderr(self.verbose)
         return read_settings(Path.cwd(), store=self.store, model=self.model, base_url=self.base_url, allow=self.allow)
 
     def tools(self, settings: "Settings") -> "list[Tool]":
         """The tools of the modules that `--tools` and the settings name. Raises `NotTrusted` for a project's."""
-        from ripstop.app.application import load_tools
+        from ripstop.app.toolbox import tools_of_modules
         from ripstop.app.trust import Trust
 
-        modules = settings.tools.modules
-        if not settings.tools_from:
-            return load_tools(self.tool_modules, modules)
-        Trust(settings).check_tools(self.tool_modules)
-        return load_tools((*self.tool_modules, *modules))
+        return tools_of_modules(settings, Trust(settings), self.tool_modules)
 
     def known_tools(self, settings: "Settings") -> list[str]:
         """The names of the tools that `--tools` and the settings bring.
@@ -191,7 +190,7 @@ class _SharedOptions(click.Option):
 
 
 def _take(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    if value not in (None, False, ()) and context.obj is not None:
+    if value not in (None, False, (), 0) and context.obj is not None:
         setattr(context.obj, parameter.name or "", value)
     return value
 
@@ -204,7 +203,7 @@ def shared_options(command: Any) -> Any:
         click.option("--base-url", hidden=True, expose_value=False, callback=_take),
         click.option("--json", "as_json", is_flag=True, hidden=True, expose_value=False, callback=_take),
         click.option("--tools", "tool_modules", multiple=True, hidden=True, expose_value=False, callback=_take),
-        click.option("-v", "--verbose", is_flag=True, hidden=True, expose_value=False, callback=_take),
+        click.option("-v", "--verbose", count=True, hidden=True, expose_value=False, callback=_take),
     ):
         command = option(command)
     return command
@@ -222,15 +221,13 @@ def allow_option(command: Any) -> Any:
     )(command)
 
 
-# The options that limit a run, for every command that starts one.
+# The options that limit a run, for every command that starts one, or that watches many.
 
 
-LIMITS = {
-    "tokens": ("--max-tokens", "N", "Stop before this many tokens are spent."),
-    "money": ("--max-money", "AMOUNT", "Stop before this much money is spent."),
-    "calls": ("--max-calls", "N", "Stop before more model calls than this."),
-    "seconds": ("--max-seconds", "SECONDS", "Stop after this long at work."),
-}
+RUN_FLAGS = {limit: limit.flag_help for limit in LIMITS if limit.flag_help}
+WATCH_FLAGS = {limit: limit.watch_help for limit in LIMITS if limit.watch_help}
+METAVARS = {"": "N", "$": "AMOUNT", "s": "SECONDS"}
+"""What the flag of a limit takes, by the limit's unit."""
 
 WithLimits = Callable[["Settings"], "Settings"]
 """Settings with the limits that the command line gives for one run."""
@@ -241,8 +238,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def limited(*args: Any, no_default_limits: bool, **options: Any) -> Any:
-        given = {name: options.pop(f"max_{name}") for name in LIMITS}
-        chosen = {name: value for name, value in given.items() if value is not None}
+        chosen = _take_limits(options, RUN_FLAGS)
 
         def with_limits(settings: "Settings") -> "Settings":
             from msgspec.structs import replace
@@ -256,9 +252,29 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     limited = click.option("--no-default-limits", is_flag=True, help="Apply only limits that are set explicitly.")(
         limited
     )
-    for name, (flag, unit, help) in reversed(LIMITS.items()):
-        limited = click.option(flag, type=number_type("limits", name), metavar=unit, help=help)(limited)
-    return limited
+    return _with_flags(limited, RUN_FLAGS)
+
+
+def watch_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command that watches many runs. It gets the given limits as one argument, `most`."""
+
+    @wraps(command)
+    def limited(*args: Any, **options: Any) -> Any:
+        return command(*args, most=_take_limits(options, WATCH_FLAGS), **options)
+
+    return _with_flags(limited, WATCH_FLAGS)
+
+
+def _take_limits(options: dict[str, Any], flags: dict[Limit, str]) -> dict[str, float]:
+    given = {limit.name: options.pop(f"max_{limit.name}") for limit in flags}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _with_flags(command: Callable[..., Any], flags: dict[Limit, str]) -> Callable[..., Any]:
+    for limit, help in reversed(flags.items()):
+        type_ = number_type("limits", limit.name)
+        command = click.option(limit.flag, type=type_, metavar=METAVARS[limit.unit], help=help)(command)
+    return command
 
 
 # Who the person at this terminal is.

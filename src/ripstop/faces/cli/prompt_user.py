@@ -15,7 +15,7 @@ from collections.abc import Coroutine
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ripstop.engine.engine import already_answered
+from ripstop.engine.people import already_answered
 from ripstop.engine.ports import DeskQuery
 from ripstop.kernel.desk_kinds import DOUBTED, GUARDED
 from ripstop.kernel.doubts import HAPPENED
@@ -25,7 +25,7 @@ from ripstop.kernel.resuming import STOP
 
 from .blocks import print_indented
 from .desk import answer_or_keep, answer_with_copy, recorded_answer, show_item
-from .errors import complaint_about
+from .errors import error_report
 from .init import EditedCopy
 from .log import all_questions
 from .options import user_name
@@ -35,7 +35,7 @@ from .words import field_words, one_of
 if TYPE_CHECKING:
     from ripstop.engine.engine import Engine
     from ripstop.engine.ports import Question
-    from ripstop.history import DeskItem
+    from ripstop.history.desk import DeskItem
     from ripstop.kernel.effects import AskPerson, Field
 
     from .screen import Screen
@@ -52,7 +52,7 @@ LONGEST_LINE = 4095 if sys.platform == "linux" else 1023
 """Bytes of a line that a terminal passes on, with its newline."""
 PASTED = 0.05
 """Seconds within which the rest of a pasted text follows its first line."""
-MOST = 4_000_000
+MAX_ANSWER_BYTES = 4_000_000
 """Bytes of an answer."""
 
 
@@ -69,9 +69,9 @@ async def typed_text() -> str | None:
     piece = text = await _line(None)
     while piece.endswith(b"\n") and (piece := await _line(PASTED)):
         text += piece
-        if len(text) > MOST:
+        if len(text) > MAX_ANSWER_BYTES:
             forget_typed()
-            raise UsageError(f"An answer has at most {MOST:,} bytes. Put it into a file: --file FILE.")
+            raise UsageError(f"An answer has at most {MAX_ANSWER_BYTES:,} bytes. Put it into a file: --file FILE.")
     return text.removesuffix(b"\n").decode("utf-8", "replace") if text else None
 
 
@@ -104,7 +104,7 @@ class _Left(Exception):
     """The person leaves the question on the desk."""
 
 
-class OnTheSpot:
+class TerminalPrompts:
     """A person at a terminal, and the questions that they have left on the desk."""
 
     def __init__(self, engine: "Engine", screen: "Screen", run_id: str) -> None:
@@ -134,7 +134,7 @@ class OnTheSpot:
 
     async def _ask(self, question: "Question") -> bool:
         """Ask one question until it is answered; false if it is left on the desk."""
-        from ripstop.history import desk_item
+        from ripstop.history.desk import desk_item
 
         item = await desk_item(self._engine, question)
         say()
@@ -162,7 +162,7 @@ class OnTheSpot:
                 say(f"{item.id} stays on the desk.")
                 return False
             except UsageError as error:
-                say(complaint_about(error).error)
+                say(error_report(error).error)
                 if not await self._is_open(item):
                     return True
             else:

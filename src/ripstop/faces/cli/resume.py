@@ -1,11 +1,17 @@
-"""What `resume` finds to do: the latest run that can be resumed or, with `--all`, every interrupted one at once."""
+"""`act`, `cancel`, `fork`, `retry`, and what `resume` finds to do: the latest run, or every interrupted one.
+
+What is checked before a run continues is `App`'s.
+"""
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from ripstop.faces.next_steps import in_commands
 
 from .options import FolderPath, Options, pairs, shared_options, user_name, without_tools
 from .signals import STOPPING, interruption, resume_with, stop_requested, undisturbed
@@ -14,6 +20,7 @@ from .words import EXIT, GRACE, WAITING, command_for, exit_code, seen_status, su
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from ripstop.app.application import App
     from ripstop.engine.engine import View
@@ -29,46 +36,51 @@ WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
 
 async def resume_all(options: "Options") -> int:
     """Resume all runs that have work to do. Returns the worst exit code."""
-    from ripstop.engine.ports import ALL
-    from ripstop.history import shown_status
     from ripstop.text.visible_text import count
 
+    from .trust import with_folders
+
+    settings = options.settings()
+    async with options.app(settings, create=False, scope=None) as app:
+        resume = partial(app.resume_all, model=options.model or "", base_url=options.base_url or "")
+        resumed = await with_folders(options, app, resume)
+        for note in resumed.notes:
+            say(in_commands(note), err=True)
+        if not options.as_json:
+            say(f"{count(len(resumed.runs), 'interrupted run')} to resume.", err=True)
+        again = f"{command_for(settings.store)} resume --all"
+        return await _work_on(options, app, [run.id for run in resumed.runs], again)
+
+
+async def _work_on(options: "Options", app: "App", run_ids: list[str], again: str) -> int:
+    """Work on runs until all of them are settled, and say how each of them is. Returns the worst exit code.
+
+    Args:
+        again: The command with which this is continued, if a signal interrupts it.
+    """
+    from ripstop.engine.ports import ALL
+    from ripstop.history.runs import shown_status
+
     from .screen import ProgressLines
-    from .trust import check_or_ask
-    from .words import command_for
 
     interrupted = stop_requested()
     keep_working_without_readers()
-    settings = options.settings()
-    again = f"{command_for(settings.store)} resume --all"
-    async with options.app(settings, create=False, scope=None) as app:
-        app.check_roles()
-        app.attach(Path.cwd())
-        unfinished = await _resumable_here(app, await _unfinished(app))
-        for run_id in unfinished:
-            await check_or_ask(options, app, run_id)
-            app.check_usable((await app.engine.look(run_id)).run, options.model or "", options.base_url or "")
-        if options.model or options.base_url:
-            for run_id in unfinished:
-                await app.use_model(run_id, options.model or "", options.base_url or "")
-        resume_with(again)
-        stop = app.live.watch(ProgressLines().see)
-        if not options.as_json:
-            say(f"{count(len(unfinished), 'interrupted run')} to resume.", err=True)
-        try:
-            async with app.working(ALL) as worker:
-                views = await _settled(app, worker, unfinished, interrupted)
-        finally:
-            stop()
-        if interrupted.done():
-            with undisturbed():
-                say(interruption(again), err=True)
-        results = [await summary(app.engine, view) for view in views]
-        for result in results:
-            result["outcome"] = shown_status(result["outcome"], has_workers=False)  # nothing here works on it any more
-        if options.as_json:
-            say_json({"runs": results})
-    if not options.as_json:
+    resume_with(again)
+    stop = app.live.watch(ProgressLines().see)
+    try:
+        async with app.working(ALL) as worker:
+            views = await _settled(app, worker, run_ids, interrupted)
+    finally:
+        stop()
+    if interrupted.done():
+        with undisturbed():
+            say(interruption(again), err=True)
+    results = [await summary(app.engine, view) for view in views]
+    for result in results:
+        result["outcome"] = shown_status(result["outcome"], has_workers=False)  # nothing here works on it any more
+    if options.as_json:
+        say_json({"runs": results})
+    else:
         for result in results:
             because = f"  {result['because']}" if result["because"] else ""
             say((result["run"], "bold"), f"  {result['outcome']}{because}")
@@ -76,11 +88,6 @@ async def resume_all(options: "Options") -> int:
         return 128 + interrupted.result()
     codes = {exit_code(view.status) for view in views}
     return next((code for code in WORST_FIRST if code in codes), 0)
-
-
-def can_be_resumed(app: "App", run: "Run[Any]") -> bool:
-    """Whether a run that has ended can be resumed."""
-    return run.verdict is not None or app.engine.style(run).resumable(run.state)
 
 
 async def work_here(app: "App") -> str:
@@ -102,28 +109,43 @@ async def latest_unfinished(app: "App") -> str:
 
     A run that only listens is not interrupted. Raises `UsageError` if there is none, or if it reached a limit.
     """
+    from ripstop.app.resume import all_runs
     from ripstop.engine.ports import RunQuery
     from ripstop.kernel.errors import UsageError
 
-    from .log import all_runs
-
-    tops = await all_runs(app.engine, RunQuery(statuses=("working", "waiting"), parent=""))
+    tops = await all_runs(app.engine, RunQuery(statuses=("working", "paused", "waiting"), parent=""))
     if tops:
         left = await app.engine.left_waiting()
-        return max(tops, key=lambda info: (info.status == "working" or info.run_id in left, info.updated)).run_id
+        return max(tops, key=lambda info: (info.status != "waiting" or info.run_id in left, info.updated)).run_id
     ended = await all_runs(app.engine, RunQuery(statuses=ENDED_EARLY, parent=""))
     known = [info for info in ended if info.style in app.engine.registry.kits]
     for info in sorted(known, key=lambda info: info.updated, reverse=True):
         run = (await app.engine.look(info.run_id)).run
-        if can_be_resumed(app, run):
+        if app.can_be_resumed(run):
             _check_limit(app, run)
             return run.id
     raise UsageError(f"{NO_PROJECT}. Nothing is unfinished in this journal. `ripstop runs` lists what is there.")
 
 
+async def latest_at_limit(app: "App") -> str:
+    """The run that reached a limit last, whether it ended by that or asks a person. Raises `UsageError`."""
+    from ripstop.app.resume import all_runs
+    from ripstop.engine.ports import RunQuery
+    from ripstop.kernel.errors import UsageError
+    from ripstop.kernel.resuming import limit_of
+
+    tops = await all_runs(app.engine, RunQuery(statuses=("limit", "waiting"), parent=""))
+    known = [info for info in tops if info.style in app.engine.registry.kits]
+    for info in sorted(known, key=lambda info: info.updated, reverse=True):
+        run = (await app.engine.look(info.run_id)).run
+        if run.verdict and limit_of(run.verdict):
+            return run.id
+    raise UsageError("No run of this journal has reached a limit. Name the RUN whose limit is raised.")
+
+
 def _check_limit(app: "App", run: "Run[Any]") -> None:
     """Raise `UsageError`, with the command that continues it, if a run has reached a limit."""
-    from ripstop.history import way
+    from ripstop.history.desk import way_as_json
     from ripstop.kernel.errors import UsageError
     from ripstop.kernel.resuming import limit_of, ways_on
 
@@ -131,7 +153,7 @@ def _check_limit(app: "App", run: "Run[Any]") -> None:
 
     limit = limit_of(run.verdict) if run.verdict else ""
     if run.verdict and limit:
-        command = way_command(run.id, way(ways_on(run.verdict)[0]))
+        command = way_command(run.id, way_as_json(ways_on(run.verdict)[0]))
         command = command.replace("ripstop", command_for(app.settings.store), 1)
         raise UsageError(f"{run.id} has reached its limit of {limit}. Raise it to continue:\n{command}")
 
@@ -143,46 +165,8 @@ def tell_missing_tools(app: "App", run: "Run[Any]") -> None:
 
 def tell_missing(app: "App", tools: "Iterable[str]") -> None:
     """Say why tools are missing, or how to bring them."""
-    reasons = {tool: app.why_missing(tool) for tool in tools}
-    for reason in dict.fromkeys(filter(None, reasons.values())):
-        say(reason, err=True)
-    missing = [tool for tool, reason in reasons.items() if not reason]
-    if missing:
-        names = ", ".join(map(repr, missing))
-        which = "the tool" if len(missing) == 1 else "the tools"
-        say(
-            f"This process does not have {which} {names}: calls wait for one that has. Bring them with "
-            "--tools MODULE, or from a program.",
-            err=True,
-        )
-
-
-async def _resumable_here(app: "App", run_ids: list[str]) -> list[str]:
-    """The runs that do not wait for a tool which this process does not have; the others are named."""
-    from ripstop.kernel.errors import UsageError
-
-    found = []
-    for run_id in run_ids:
-        run = (await app.engine.look(run_id)).run
-        try:
-            app.check_tools(run)
-        except UsageError as error:
-            say(str(error), err=True)
-        else:
-            found.append(run_id)
-    return found
-
-
-async def _unfinished(app: "App") -> list[str]:
-    """The runs with work to do; children are resumed with the run that started them."""
-    from ripstop.engine.ports import RunQuery
-
-    from .log import all_runs
-
-    journal = app.engine.journal
-    due = await all_runs(app.engine, RunQuery(statuses=("working",)))
-    due += [info for name in await journal.left_waiting(app.engine.clock()) if (info := await journal.run(name))]
-    return list(dict.fromkeys(info.root for info in sorted(due, key=lambda info: (info.created, info.run_id))))
+    for note in app.about_missing(tools):
+        say(in_commands(note), err=True)
 
 
 async def _settled(
@@ -206,7 +190,7 @@ async def _settled(
     return [await app.engine.look(run_id) for run_id in run_ids]
 
 
-# `act`, `cancel` and `fork`: the commands with which people steer.
+# The commands with which people steer
 
 
 @click.command(short_help="Perform an action that a run's style offers.")
@@ -234,16 +218,17 @@ def act(options: Options, run_id: str, name: str, fields: tuple[str, ...], by: s
     async def tell() -> Any:
         async with App(without_tools(options.settings()), create=False, scope=None) as app:
             app.attach(Path.cwd())
-            run = await app.engine.act(run_id, name, pairs(fields, "--field"), user_name() if by is None else by)
+            run = await app.act(run_id, name, pairs(fields, "--field"), user_name() if by is None else by)
             if await app.is_own_work(run):
                 async with app.working(Tree(run_id)) as worker:
                     await until_settled(app.engine, worker, run_id)
-            return await seen_status(app.engine, run_id, (await app.engine.look(run_id)).status)
+            root = await app.engine.root_of(run_id)
+            return await seen_status(app.engine, run_id, (await app.engine.look(run_id)).status), root
 
-    status = asyncio.run(tell())
+    status, root = asyncio.run(tell())
     if options.as_json:
         return say_json({"run": run_id, "status": status})
-    resume = f"  Resume it:  ripstop resume {run_id}" if status == "interrupted" else ""
+    resume = f"  Resume it:  ripstop resume {root}" if status == "interrupted" else ""
     return say(f"Done. {run_id} is {status}.{resume}")
 
 
@@ -265,7 +250,7 @@ def cancel(options: Options, run_id: str) -> None:
     async def tell() -> Any:
         async with App(without_tools(options.settings()), create=False, scope=None) as app:
             app.attach(Path.cwd())
-            await app.engine.cancel(run_id, by=user_name())
+            await app.cancel(run_id, by=user_name())
             async with app.working(Tree(run_id)) as worker:
                 return await until_settled(app.engine, worker, run_id)  # some have a last word to say
 
@@ -274,6 +259,61 @@ def cancel(options: Options, run_id: str) -> None:
     if options.as_json:
         return say_json({"run": run_id, "outcome": view.status, "because": because})
     say(f"{run_id}: {view.status}, {because}.")
+
+
+@click.command(short_help="Make the calls again that a model server refused.")
+@click.argument("run_ids", metavar="[RUN]…", nargs=-1)
+@click.option("--all", "all_", is_flag=True, help="Every run that is paused.")
+@click.option(
+    "--failed-since",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
+    help="Also every run that such a call has ended as failed since then (local time).",
+)
+@shared_options
+@click.pass_obj
+def retry(options: Options, run_ids: tuple[str, ...], all_: bool, failed_since: "datetime | None") -> None:
+    """Make the calls of agents again that their model server refused: a run is paused when that has happened too often,
+    or when only you can put it right, such as a key or a quota. Workers try again by themselves where that can help.
+
+    A run keeps its name and its records, and nothing that happened is done again. With --model it continues with
+    another model.
+
+    \b
+    Example:
+      ripstop retry haiku-k3f9x
+      ripstop retry --all
+      ripstop retry --failed-since 2026-11-18T09:00
+    """
+    from ripstop.app.resume import all_runs
+    from ripstop.app.resume import failed_since as found_since
+    from ripstop.engine.ports import RunQuery
+    from ripstop.kernel.errors import UsageError
+
+    from .trust import with_folders
+
+    if not run_ids and not all_ and failed_since is None:
+        raise click.UsageError("Name a run, or say --all or --failed-since. `ripstop runs --status paused` lists them.")
+    settings = options.settings()
+
+    async def work() -> int:
+        async with options.app(settings, create=False, scope=None) as app:
+            named = list(run_ids)
+            if all_:
+                named += [info.root for info in await all_runs(app.engine, RunQuery(statuses=("paused",)))]
+            if failed_since is not None:
+                named += await found_since(app.engine, round(failed_since.timestamp() * 1_000_000))
+            named = list(dict.fromkeys(named))
+            if not named:
+                raise UsageError("Nothing is paused.")
+            for run_id in named:
+                again = partial(
+                    app.retry, run_id, model=options.model or "", base_url=options.base_url or "", by=user_name()
+                )
+                await with_folders(options, app, again)
+            command = f"{command_for(settings.store)} resume --all"
+            return await _work_on(options, app, named, command)
+
+    raise SystemExit(asyncio.run(work()))
 
 
 @click.command(short_help="Start a new run from any record of another.")
@@ -300,22 +340,18 @@ def fork(options: Options, run_id: str, at: int | None, definition: str | None, 
     Example:
       ripstop fork haiku-k3f9x --at 7 --definition examples/haiku
     """
-    from ripstop.app.fork import fork_run
-    from ripstop.app.plugins import installed
-    from ripstop.app.stores import open_engine
-    from ripstop.definitions.loading import find
-    from ripstop.definitions.reader import Environment
+    from ripstop.app.application import App
+    from ripstop.app.plugins import find
     from ripstop.history.timeline import forked_at
 
-    settings, plugins = options.settings(), installed()
-    goal = Environment(goal="kept from the run")
-    found = find(plugins.readers, definition, goal) if definition else None
+    settings = options.settings()
+    found = find(definition, goal="kept from the run") if definition else None
 
     async def tell() -> Any:
-        async with open_engine(settings) as engine:
-            run = await fork_run(engine, plugins, run_id, at, found, workspace)
-            status = await seen_status(engine, run.id, (await engine.look(run.id)).status)
-            return run, status, await forked_at(engine, run.id)
+        async with App(without_tools(settings), create=False, scope=None) as app:
+            run = await app.fork(run_id, at, workflow=found, workspace=workspace, to_resume=True)
+            status = await seen_status(app.engine, run.id, (await app.look(run)).status)
+            return run, status, await forked_at(app.engine, run.id)
 
     run, status, number = asyncio.run(tell())
     folder = run.settings.workspace or None

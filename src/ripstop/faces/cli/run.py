@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
+from ripstop.faces.next_steps import in_commands
 from ripstop.kernel.errors import JournalNotFound, UsageError
+from ripstop.kernel.limits import RAISABLE
 
 from .options import FolderPath, Options, WithLimits, allow_option, limit_options, pairs, shared_options
-from .resume import NO_PROJECT, can_be_resumed, tell_missing_tools, work_here
+from .resume import NO_PROJECT, latest_at_limit, tell_missing_tools, work_here
 from .signals import resume_with, stop_requested
 from .terminal import at_terminal, keep_working_without_readers, say, say_json
-from .trust import with_consent
+from .trust import with_consent, with_folders
 from .words import GRACE, exit_code, summary
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ripstop.app.application import App
+    from ripstop.app.resume import ResumedRun
     from ripstop.app.settings.settings_file import Settings
     from ripstop.definitions.loading import Workflow
     from ripstop.engine.engine import Engine, View
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
     from .screen import Screen
 
-MOST = 10**15
+MAX_RAISE = 10**15
 """What a limit can be raised by, so that it can still be compared and shown."""
 
 
@@ -88,31 +91,37 @@ def start_and_follow(
     workspace: Path | None,
     values: dict[str, str],
     before: "Callable[[App], Awaitable[None]] | None" = None,
+    definition: Any = None,
 ) -> NoReturn:
     """Start a run of a workflow, follow it, and end the process with the exit code that says how it went.
 
     Args:
         before: Done right before the run is started.
+        definition: The workflow's, if it was decoded before.
     """
     from ripstop.app.plugins import installed
-    from ripstop.app.start import check_start, workspace_for
+    from ripstop.app.start import check_start
     from ripstop.app.trust import Trust
 
-    registry = installed().registry
-    style, definition = registry.kits[workflow.style].style, registry.load(workflow.style, workflow.content)
-
-    async def start(app: "App") -> Followed:
-        if before:
-            await before(app)
-        run = await app.start(workflow, goal, workspace=workspace, values=values)
-        tell_missing_tools(app, run)
-        return Followed(run.id)
-
     def follow() -> int:
-        # also before there is a journal: a command that is wrong leaves nothing behind
-        folder = workspace_for(style, definition, workflow.name, workspace)
-        check_start(settings, Trust(settings).check_models, style, definition, workflow, folder)
-        style.arguments_from(definition, values)
+        # before there is a journal: a command that is wrong leaves nothing behind
+        checked = check_start(
+            settings,
+            installed(),
+            Trust(settings),
+            workflow,
+            workspace=workspace,
+            values=values,
+            definition=definition,
+        )
+
+        async def start(app: "App") -> Followed:
+            if before:
+                await before(app)
+            run = await app.start(checked, goal)
+            tell_missing_tools(app, run)
+            return Followed(run.id)
+
         return asyncio.run(follow_run(options, settings, start, create=True, is_new=True))
 
     sys.exit(with_consent(options, follow))
@@ -134,7 +143,16 @@ def goal_given(given: str | None, named: str = "--input", without: str = OWN_GOA
 @click.command(short_help="Resume an interrupted or stopped run.")
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Resume every interrupted run, side by side.")
-@click.option("--raise", "raises", multiple=True, metavar="LIMIT=N", help="Raise by N a limit that was reached.")
+@click.option(
+    "--raise",
+    "raises",
+    multiple=True,
+    metavar="LIMIT=N",
+    help=(
+        f"Raise by N a limit that was reached: {', '.join(RAISABLE[:-1])} or {RAISABLE[-1]}; without RUN, of the "
+        "latest run that reached one."
+    ),
+)
 @click.option("--workspace", type=FolderPath(), metavar="DIR", help="Where its agents put their files.")
 @click.option("--accept-edits", is_flag=True, help="Files whose changes stopped the run are right as they are.")
 @allow_option
@@ -151,10 +169,11 @@ def resume(
     """Resume an interrupted run; without RUN, the project in this folder (`ripstop new`), or else the latest run that
     is interrupted, or else waits, or else has ended and can be resumed.
 
-    This also resumes a run that a guard stopped. If it reached a limit, raise it: turns, calls, tokens, money,
-    seconds, depth, patience, interactions or iterations. For a run that has ended otherwise, say how it ended and how
-    to fork it. A run that stopped because files changed under it continues when they are as before, or with
-    --accept-edits.
+    A run that another one started is resumed with its whole family.
+
+    This also resumes a run that a guard stopped. If it reached a limit, raise it with --raise. For a run that has ended
+    otherwise, say how it ended and how to fork it. A run that stopped because files changed under it continues when
+    they are as before, or with --accept-edits.
 
     With --model all its agents use that model from now on, whatever the definition says, and so does a call
     that was under way.
@@ -171,13 +190,9 @@ def resume(
       ripstop resume haiku-k3f9x --raise turns=5
       ripstop resume --all
     """
-    from ripstop.app.start import check_spec
-
-    if options.model:
-        check_spec(options.model)
-    raised = _amounts(raises)
-    if raised and not run_id:
-        raise click.UsageError("--raise needs the RUN whose limit is raised.")
+    raised, model = _amounts(raises), options.other_model()
+    if raised and everything:
+        raise click.UsageError("--raise is for one run. Name it, or leave out --all.")
     if workspace and not run_id:
         raise click.UsageError("--workspace needs the RUN whose files are there.")
     if everything and run_id:
@@ -188,7 +203,7 @@ def resume(
         sys.exit(with_consent(options, lambda: asyncio.run(resume_all(options))))
 
     async def start(app: "App") -> Followed:
-        return await _resumed(options, app, run_id, raised, workspace, accept_edits)
+        return await _resumed(options, app, run_id, raised, model, workspace, accept_edits)
 
     sys.exit(with_consent(options, lambda: _resume_here(options, start, is_named=bool(run_id))))
 
@@ -212,29 +227,30 @@ async def _resumed(
     app: "App",
     run_id: str | None,
     raised: dict[str, float],
+    model: str,
     workspace: Path | None,
     accept_edits: bool,
 ) -> Followed:
-    """Resume a run, or the latest that is unfinished, after the checks that are made before it continues."""
-    from .trust import check_or_ask
+    """Resume a run, or the latest that is unfinished; with a limit to raise, the latest that reached one."""
+    found = run_id or await (latest_at_limit(app) if raised else work_here(app))
 
-    app.check_roles()
-    found = run_id or await work_here(app)
-    app.attach(Path.cwd())
-    if workspace:
-        await app.use_workspace(found, workspace)
-    await check_or_ask(options, app, found)
-    run = (await app.engine.look(found)).run
-    goes_on = can_be_resumed(app, run)
-    if goes_on or not run.ended:
-        app.check_tools(run)
-        tell_missing_tools(app, run)
-        app.check_usable(run, options.model or "", options.base_url or "")
-    if (options.model or options.base_url) and (goes_on or not run.ended):
-        await app.use_model(found, options.model or "", options.base_url or "")
-    if raised or (run.ended and goes_on):
-        await app.engine.resume(found, raised, accept_edits=accept_edits)
-    return Followed(found, ended_before=bool(run.ended) and not goes_on and not raised)
+    async def resume() -> "ResumedRun":
+        raises = raised or None  # without limits to raise, a guard's question is asked here
+        return await app.resume(
+            found,
+            raises=raises,
+            accept_edits=accept_edits,
+            workspace=workspace,
+            model=model,
+            base_url=options.base_url or "",
+        )
+
+    resumed = await with_folders(options, app, resume, found)
+    for note in resumed.notes:
+        say(in_commands(note), err=True)
+    root = await app.engine.root_of(found)  # the family continues as a whole, whichever of its runs is named
+    is_over = resumed.ended_before and (root == found or (await app.look(root)).run.ended is not None)
+    return Followed(found if is_over else root, is_over)
 
 
 def _amounts(values: tuple[str, ...]) -> dict[str, float]:
@@ -244,8 +260,8 @@ def _amounts(values: tuple[str, ...]) -> dict[str, float]:
             amounts[name] = float(text) if "." in text else int(text)
         except ValueError:
             raise click.UsageError(f"--raise {name}={text}: {text!r} is not a number.") from None
-        if not 0 < amounts[name] <= MOST:
-            raise click.UsageError(f"--raise {name}={text}: expected a number above 0 and at most {MOST}.")
+        if not 0 < amounts[name] <= MAX_RAISE:
+            raise click.UsageError(f"--raise {name}={text}: expected a number above 0 and at most {MAX_RAISE}.")
     return amounts
 
 
@@ -263,7 +279,7 @@ async def follow_run(
         is_new: The command takes the limits of the run that it starts.
     """
     from ripstop.engine.ports import Tree
-    from ripstop.history import shown_status
+    from ripstop.history.runs import shown_status
 
     from .screen import Screen
     from .words import command_for
@@ -318,9 +334,9 @@ async def _until_nothing_is_asked(
     view = await until_settled(app.engine, worker, run_id)
     if not at_terminal(options.as_json):
         return view
-    from .prompt_user import OnTheSpot
+    from .prompt_user import TerminalPrompts
 
-    person = OnTheSpot(app.engine, screen, run_id)
+    person = TerminalPrompts(app.engine, screen, run_id)
     while not view.run.ended and await person.ask():
         view = await until_settled(app.engine, worker, run_id)
     return view

@@ -15,7 +15,7 @@ from ripstop.app.settings.default_limits import describe_limits, how_to_raise
 from ripstop.engine.live import Appended, Began, LiveEvent, RateLimited, Retrying, Token
 from ripstop.kernel.desk_kinds import DOUBTED
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Failed, StartRun
-from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, Warned, Withdrawn
+from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, TurnResult, Warned, Withdrawn
 from ripstop.kernel.questions import kind_of
 from ripstop.kernel.run import SECOND
 from ripstop.kernel.style import Picture
@@ -29,7 +29,6 @@ from .words import COLOURS, answer_command, choices_line, command_for, first_lin
 if TYPE_CHECKING:
     from rich.text import Text
 
-if TYPE_CHECKING:
     from ripstop.app.application import App
     from ripstop.engine.engine import View
     from ripstop.kernel.run import Run
@@ -227,11 +226,12 @@ class Screen:
 
     def _take_step(self, step: Appended) -> None:
         run_id, turn_is_over = step.run_id, any(_ends_turn(record.event) for record in step.records)
+        has_result = any(isinstance(record.event, TurnResult) for record in step.records)
         for record in step.records:
             if self._is_late(run_id, record.event):
                 continue
             if _is_remark(record.event):  # on what was said, so that comes first
-                is_whole = turn_is_over or _follows_turn(record.event)
+                is_whole = turn_is_over or has_result or _follows_turn(record.event)
                 self._show_spoken(run_id, step.picture.document if is_whole else "")
             self._tell(run_id, record, step.picture)
         if turn_is_over:
@@ -251,7 +251,7 @@ class Screen:
         if key not in self._replies:
             run = self._app.engine.known(token.run_id)
             assert run is not None  # this process is at work on it
-            self._replies[key] = UnfinishedWords(self._app.engine.style(run).word_reader)
+            self._replies[key] = UnfinishedWords(self._app.engine.style(run).view.word_reader)
         return self._replies[key]
 
     def _child(self, run_id: str) -> str:
@@ -377,7 +377,9 @@ def _because(result: dict[str, Any]) -> str:
     if "needs" in result:
         needs = (one.partition(":") for one in result["needs"])
         return f"it waits for {' and '.join(f'the {kind} {name!r}' for kind, _, name in needs)}"
-    return result["because"] or (f"for {'an answer' if waiting == 1 else f'{waiting} answers'}" if waiting else "")
+    if waiting:
+        return result["because"] or f"for {'an answer' if waiting == 1 else f'{waiting} answers'}"
+    return result["because"] or (f"for {' and '.join(result['waits_for'])}" if "waits_for" in result else "")
 
 
 def _is_remark(event: object) -> bool:

@@ -2,7 +2,7 @@
 
 A text is data wherever it comes from: it is made visible first and styled then, so what reaches the terminal is
 text, newlines and our own styles. Other modules call neither `print` nor `click.echo` nor a `Console` of rich
-(a test keeps it so); what gets out in another way, `output.py` filters.
+(a test keeps it so); what gets out in another way is filtered below.
 """
 
 import errno
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Stdout and stderr: streams that show every text as it is and let none of it act on the terminal.
 #
 # - `write` makes control characters visible for every caller: a traceback, a warning, a library.
-# - `write_rendered` is the one way past that, for `terminal.py`, which filters texts before it styles them.
+# - `write_rendered` is the one way past that, for the consoles below, which filter texts before they style them.
 # - A reader that has gone (`ripstop log | head`) is a `BrokenPipeError`; for a command that works it is nothing
 #   (`work_goes_on`). What else goes wrong with stdout (a full disk, a quota) is `OutputLost`.
 
@@ -232,15 +232,21 @@ def _filter_proxies() -> None:
     sys.stdout, sys.stderr = (cast(Any, _Filtered(stream)) for stream in (sys.stdout, sys.stderr))
 
 
-def log_to_stderr(level: int) -> None:
-    """Show log messages from this level on; those of asyncio and of libraries, too."""
+OWN_LOG = "ripstop"
+"""The logger of which all of ripstop's are children."""
+
+
+def log_to_stderr(verbosity: int = 0) -> None:
+    """Show warnings, also of asyncio and of libraries. Of ripstop's own log 1 shows INFO, and more shows DEBUG."""
     handler = _LogLines()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     for old in [one for one in root.handlers if isinstance(one, _LogLines)]:
         root.removeHandler(old)
     root.addHandler(handler)
-    root.setLevel(level)
+    root.setLevel(logging.WARNING)
+    levels = (logging.WARNING, logging.INFO, logging.DEBUG)
+    logging.getLogger(OWN_LOG).setLevel(levels[min(verbosity, len(levels) - 1)])
 
 
 class _LogLines(logging.Handler):

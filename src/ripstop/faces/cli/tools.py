@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ripstop.faces.next_steps import in_commands
 from ripstop.text.visible_text import count
 
 from .options import Family, Options, shared_options
@@ -148,7 +149,7 @@ def _tell(view: "ServerView") -> None:
     where = view.server.url or " ".join(view.server.command)
     say((view.name, "bold"), f"  {where}")
     if view.problem:
-        say(f"  {view.problem}")
+        say(f"  {in_commands(view.problem)}")
     for tool in view.tools:
         approve = ", approve" if tool.approve else ""
         say("  ", (f"{tool.status:8}", COLOURS[tool.status]), f"{tool.card.name}  ", (f"({tool.kind}{approve})", "dim"))
@@ -163,7 +164,7 @@ def _plain(view: "ServerView") -> dict[str, Any]:
         "name": view.name,
         "command": list(view.server.command),
         "url": view.server.url,
-        "problem": view.problem,
+        "problem": in_commands(view.problem),
         "tools": [
             {
                 "name": tool.card.name,

@@ -6,43 +6,49 @@ The question is asked on a terminal only. Elsewhere it could not be answered, so
 import asyncio
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+from ripstop.faces.next_steps import in_commands
 
 from .options import Options, shared_options
 from .terminal import can_ask, confirm, say, say_json
 
 if TYPE_CHECKING:
     from ripstop.app.application import App
-
-    from .options import Options
-
-if TYPE_CHECKING:
     from ripstop.app.settings.settings_file import Settings
     from ripstop.app.trust import NotTrusted
     from ripstop.kernel.style import EndpointUse
     from ripstop.security.consent import Consent
 
+    from .options import Options
+
+T = TypeVar("T")
 
 # Asking for what a journal wants and its user has not allowed yet.
 
 
-async def check_or_ask(options: "Options", app: "App", run_id: str) -> None:
-    """Raise unless a run can be worked on here. On a terminal, ask the user about a folder that the journal names."""
+async def with_folders(options: "Options", app: "App", work: "Callable[[], Awaitable[T]]", run_id: str = "") -> "T":
+    """Do the work; on a terminal, ask the user about a folder that the journal names, and begin again.
+
+    Args:
+        run_id: The run that the user has named; empty: the one that the folder's run belongs to.
+    """
     from ripstop.kernel.errors import UntrustedFolder
 
     while True:
         try:
-            return await app.check_resumable(run_id)
+            return await work()
         except UntrustedFolder as error:
             if options.as_json or not can_ask():
                 raise
-            run = (await app.engine.look(run_id)).run
-            agents = app.engine.style(run).agents(app.engine.definition(run))
-            say(f"This journal may come from somebody else. The run {run_id} would use", err=True)
+            info = await app.engine.journal.run(error.run_id)
+            run = (await app.engine.look(run_id or (info.root if info else error.run_id))).run
+            agents = app.engine.uses(run).agents
+            say(f"This journal may come from somebody else. The run {run.id} would use", err=True)
             say(f"  files in  {error.folder}", err=True)
             say(f"  model     {run.settings.model}  {run.settings.base_url}", err=True)
             for agent in agents:
@@ -56,17 +62,20 @@ DECLINED = 1
 
 
 def with_consent(options: Options, work: Callable[[], int]) -> int:
-    """Do the work; if it is refused for want of a consent, ask for it and begin again. Returns the exit code."""
+    """Do the work; if it is refused for want of a consent, ask for it and begin again. Returns the exit code.
+
+    A journal that is refused is asked about where all commands are run.
+    """
+    from ripstop.app.journal_trust import ForeignJournal
     from ripstop.app.trust import NotTrusted
-    from ripstop.security.consent import Consents
 
     while True:
         try:
             return work()
         except NotTrusted as refusal:
-            if options.as_json or not can_ask() or not _agrees([refusal]):
+            if isinstance(refusal, ForeignJournal) or options.as_json or not agrees_to([refusal]):
                 raise
-            Consents().remember([refusal.named])
+            refusal.agree()
 
 
 def agree_or_warn(options: Options, settings: "Settings", named: str) -> None:
@@ -79,10 +88,11 @@ def agree_or_warn(options: Options, settings: "Settings", named: str) -> None:
 
     uses, trusted = endpoints_of_workflow(named) or (), Trust(settings)
     refusals = trusted.unagreed_endpoints(uses)
-    if refusals and not options.as_json and can_ask() and _agrees(refusals):
+    if refusals and not options.as_json and agrees_to(refusals):
         Consents().remember([refusal.named for refusal in refusals])
         refusals = []
-    warnings = [str(refusal).replace("trust CONFIG", f"trust {shlex.quote(named)}") for refusal in refusals]
+    told = [in_commands(refusal.message) for refusal in refusals]
+    warnings = [one.replace("trust CONFIG", f"trust {shlex.quote(named)}") for one in told]
     for origin, private in private_addresses(uses, trusted.endpoints).items():
         if not any(f"--allow {origin}" in one for one in warnings):
             warnings.append(private)
@@ -90,14 +100,19 @@ def agree_or_warn(options: Options, settings: "Settings", named: str) -> None:
         say(f"warning: {warning}", err=True)
 
 
-def _agrees(refusals: "list[NotTrusted]") -> bool:
+def agrees_to(refusals: "Sequence[NotTrusted]") -> bool:
+    """Show what the user would agree to, and ask; false where nobody can be asked."""
+    if not can_ask():
+        return False
     for refusal in refusals:
         say(refusal.said, err=True)
+        for line in refusal.shown:
+            say(f"  {line}", err=True)
     return confirm("Do you agree?")
 
 
-@click.command(short_help="Agree to the addresses and tools that this project names.")
-@click.argument("named", metavar="[RUN|CONFIG]", required=False)
+@click.command(short_help="Agree to a journal, and to what this project names.")
+@click.argument("named", metavar="[RUN|CONFIG|JOURNAL]", required=False)
 @click.option("--yes", is_flag=True, help="Agree without being asked.")
 @click.option("--list", "do_list", is_flag=True, help="List everything that you have agreed to.")
 @click.option("--revoke", "do_revoke", is_flag=True, help="Take back what you have agreed to in this folder.")
@@ -111,18 +126,23 @@ def trust(options: Options, named: str | None, yes: bool, do_list: bool, do_revo
     [mcp] not started; `ripstop tools trust SERVER` also shows its tools. The consent is for this folder, and for this
     very address, module or server.
 
+    A journal that you have not made, such as the .ripstop/journal.db of a folder that you have cloned, can be looked
+    at, but nothing in it is performed or answered before you have agreed to it. `trust` shows what is open in it: every
+    call of a tool, with its arguments. JOURNAL names another one by its file.
+
     With a CONFIG (a workflow whose tools call URLs) it shows every origin that they call, with the secrets of your
     environment that it would get. A consent does not cover private addresses: allow those in your own settings
     (`[http] allow`), or with `--allow` where you run it.
 
     `--list` and `--revoke` also cover the folders that you have let the runs of a journal write to
-    (`--workspace`, or a yes to `ripstop resume`).
+    (`--workspace`, or a yes to `ripstop resume`), and the journals that you have made or agreed to.
 
     \b
     Examples:
       ripstop trust
       ripstop trust haiku-k3f9x
       ripstop trust bots/shop
+      ripstop trust other/.ripstop/journal.db
       ripstop trust --list
       ripstop trust --revoke
     """
@@ -132,22 +152,47 @@ def trust(options: Options, named: str | None, yes: bool, do_list: bool, do_revo
     if do_list or do_revoke:
         here = _project()
         found = [one for one in consents.all() if do_list or one.project == here]
+        journals = _known_journals("" if do_list else here)
         if do_list:
-            return _list(options, found)
+            return _list(options, [*found, *journals.values()])
         consents.revoke(found)
+        _forget_journals(journals)
+        found += journals.values()
         return _show(options, found, "revoked", "Nothing was revoked: you have agreed to nothing in this folder.")
     refusals = _refusals(options, named)
     wanted = [refusal.named for refusal in refusals]
     if wanted and not yes and (options.as_json or not can_ask()):
+        for line in (line for refusal in refusals for line in refusal.shown):
+            say(f"  {line}", err=True)
         raise click.UsageError(f"{refusals[0].said} Agree on a terminal, or with --yes.")
-    if wanted and not yes and not _agrees(refusals):
+    if wanted and not yes and not agrees_to(refusals):
         say("Nothing was agreed to.", err=True)
         sys.exit(DECLINED)
-    consents.remember(wanted)
+    for refusal in refusals:
+        refusal.agree()
     if not wanted and not options.as_json:
         return _show_known(options, [one for one in consents.all() if one.project == _project()], named)
     _show(options, wanted, "agreed", "")
     return _warn_of_private(options, named)
+
+
+def _known_journals(project: str) -> "dict[str, Consent]":
+    """The journals that the user has made or agreed to in a project's folder, by their ids; empty: in all."""
+    from ripstop.security.consent import Consent
+    from ripstop.security.known_journals import KnownJournals
+
+    found = {}
+    for one in KnownJournals().all():
+        if project in ("", one.project):
+            found[one.id] = Consent("journal", one.path, one.project)
+    return found
+
+
+def _forget_journals(ids: "Iterable[str]") -> None:
+    from ripstop.security.known_journals import KnownJournals
+
+    for id in ids:
+        KnownJournals().forget(id)
 
 
 def _show_known(options: Options, agreed: "list[Consent]", named: str | None) -> None:
@@ -179,6 +224,8 @@ def _refusals(options: Options, named: str | None) -> "list[NotTrusted]":
     from ripstop.app.trust import NotTrusted, Trust
 
     settings = options.settings()
+    if named and _is_journal(named):
+        return asyncio.run(_foreign(settings, named))
     trusted = Trust(settings)
     addresses, endpoints = [(settings.models.base_url, "")], endpoints_of_workflow(named)
     if named and endpoints is None:
@@ -192,7 +239,33 @@ def _refusals(options: Options, named: str | None) -> "list[NotTrusted]":
             refusals.setdefault(refusal.named, refusal)
     tools = [*trusted.unagreed_tools(options.tool_modules), *trusted.unagreed_servers().values()]
     webhooks = trusted.unagreed_webhooks()
+    webhooks += [] if named else asyncio.run(_foreign(settings))
     return [*refusals.values(), *tools, *webhooks, *trusted.unagreed_endpoints(endpoints or ())]
+
+
+def _is_journal(named: str) -> bool:
+    """Whether this is the file of a journal, and not a workflow or a run."""
+    path = Path(named.removeprefix("sqlite:"))
+    if not path.is_file():
+        return named.startswith("sqlite:")
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+async def _foreign(settings: "Settings", named: str = "") -> "list[NotTrusted]":
+    """The refusal of a journal that the user has neither made nor agreed to; of the settings, or one that is named."""
+    from msgspec.structs import replace
+
+    from ripstop.app.plugins import installed
+    from ripstop.app.stores import closing, open_journal, trusted_engine
+    from ripstop.engine.clock import ProcessClock
+
+    store = f"sqlite:{named.removeprefix('sqlite:')}" if named else settings.store
+    chosen = replace(settings, store=store, store_named=False if named else settings.store_named)
+    journal = open_journal(chosen, create=False, or_empty=not named)
+    async with closing(journal):
+        opened = await trusted_engine(journal, chosen, installed(), ProcessClock())
+        return [opened.refusal] if opened.refusal else []
 
 
 def endpoints_of_workflow(named: str | None) -> "Sequence[EndpointUse] | None":
@@ -203,7 +276,7 @@ def endpoints_of_workflow(named: str | None) -> "Sequence[EndpointUse] | None":
     from ripstop.app.start import FAMILY, pin_family
     from ripstop.definitions.loading import FOLDER, find
 
-    if not named or not (Path(named).exists() or (Path(FOLDER) / named).exists()):
+    if not named or _is_journal(named) or not (Path(named).exists() or (Path(FOLDER) / named).exists()):
         return None
     return pin_family(installed(), find(installed().readers, named, FAMILY)).endpoints
 
@@ -214,7 +287,7 @@ async def _recorded(settings: "Settings", run_id: str) -> "tuple[str, Sequence[E
 
     async with open_engine(settings) as engine:
         run = (await engine.look(run_id)).run
-        return run.settings.base_url, engine.style(run).endpoints(engine.definition(run))
+        return run.settings.base_url, engine.uses(run).endpoints
 
 
 def _list(options: Options, agreed: "list[Consent]") -> None:

@@ -9,8 +9,6 @@ from ripstop.text.visible_text import count, visible_line
 
 if TYPE_CHECKING:
     from ripstop.engine.engine import Engine, View
-
-if TYPE_CHECKING:
     from ripstop.kernel.effects import Field
     from ripstop.kernel.style import Action
 
@@ -26,19 +24,19 @@ GRACE = 3.0
 
 def exit_code(status: str) -> int:
     """The exit code of a command that followed a run until it settled: `working` waits for another process."""
-    return WAITING if status in ("waiting", "listening", "working") else EXIT[status]
+    return WAITING if status in ("waiting", "listening", "working", "paused") else EXIT[status]
 
 
 async def seen_status(engine: "Engine", run_id: str, status: str) -> str:
     """The status of a run as people see it, with regard to whether anybody works on it."""
-    from ripstop.history import shown_status
+    from ripstop.history.runs import shown_status
 
     return shown_status(status, await engine.has_workers(), run_id in await engine.left_waiting())
 
 
 async def summary(engine: "Engine", view: "View") -> dict[str, Any]:
     """How a run is, as `--json` prints it: with its ways to continue as commands, too."""
-    from ripstop.history import run_document
+    from ripstop.history.runs import run_document
 
     document = await run_document(engine, view)
     if "guard" in document:
@@ -67,6 +65,7 @@ COLOURS = {
     "restart": "yellow",
     "working": "cyan",
     "interrupted": "yellow",
+    "paused": "yellow",
     "waiting": "magenta",
     "listening": "cyan",
     "stuck": "red",

@@ -4,6 +4,3 @@ from .building import build, demo_app
 from .world import DemoWorld
 
 __all__ = ["DemoWorld", "build", "demo_app"]
-
-
-# What happened in the demonstration, one module per style: each function is a scene, played at one moment.

@@ -6,31 +6,29 @@ time: the clock is as far back as each scene says. The desk shows the oldest que
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from ripstop.app.application import App, new_id
-from ripstop.app.plugins import BUILT_IN, Plugins
+from ripstop.app.application import App
+from ripstop.app.plugins import BUILT_IN, Plugins, imported
+from ripstop.app.start import new_id
 from ripstop.engine.clock import ProcessClock
 from ripstop.engine.live import Began, LiveEvent
 from ripstop.engine.ports import ALL
-from ripstop.kernel.effects import CallTool
+from ripstop.kernel.effects import AskAgent, CallTool
 from ripstop.kernel.errors import UntrustedFolder, UsageError
+from ripstop.kernel.events import CallRefused
 from ripstop.security.consent import Consents, TrustedFolders
 from ripstop.security.files import OURS, make_folder
-from ripstop.styles.blackboard import demo as boards
-from ripstop.styles.conversation import demo as conversations
-from ripstop.styles.graph import demo as graphs
-from ripstop.styles.handoff import demo as documents
-from ripstop.styles.pipeline import demo as projects
 
 from .import_style import IMPORTS, TOOLS, Import
-from .world import EVERYONE, DemoWorld, PastClock, start, world_in, write_scripts
+from .world import DAY, EVERYONE, HOUR, MINUTE, DemoWorld, PastClock, Scene, start, world_in, write_scripts
 
 # Opens an `App` on the demonstration's journal.
 #
@@ -57,7 +55,7 @@ async def open_app(
         if not works:
             yield app
             return
-        async with app.working(ALL, admit=app.check_allowed):
+        async with app.working(ALL, admit=app.admit):
             yield app
 
 
@@ -79,7 +77,7 @@ async def review(app: App, world: DemoWorld) -> None:
     await start_live_review(app, world, world.runs["working"])
 
 
-# What goes wrong: a call in doubt, a run that is stuck, and one that workers leave alone.
+# What goes wrong: a call in doubt, a run that is stuck, one that is paused, and one that workers leave alone.
 
 
 async def old_import(app: App, world: DemoWorld) -> None:
@@ -109,6 +107,14 @@ async def doubtful_deployment(app: App, world: DemoWorld) -> None:
     await app.wait(world.runs["doubt"])
 
 
+async def refused_poem(app: App, world: DemoWorld) -> None:
+    """The model's provider wants to be paid: the run is paused until somebody has the call made again."""
+    run = await start(app, world, world.runs["outage"], world.workflow("haiku"), "haiku", "the first frost")
+    number = next(number for number, opened in run.open.items() if isinstance(opened.command, AskAgent))
+    reason = "https://models.example.com/v1 answered 402: Your credit is used up."
+    await app.engine.tell(run.id, CallRefused(to=number, reason=reason, by="openai", pauses=True))
+
+
 async def from_a_colleague(app: App, world: DemoWorld) -> None:
     """A run that puts its files into a folder which was named on another machine, so nobody here agreed to it."""
     run_id, elsewhere = world.runs["set_aside"], world.folder / "colleague"
@@ -120,20 +126,13 @@ async def from_a_colleague(app: App, world: DemoWorld) -> None:
     shutil.rmtree(elsewhere)
     run = (await app.engine.look(run_id)).run
     try:
-        await app.check_allowed(run)
+        await app.admit(run)
     except UntrustedFolder as refusal:  # as a worker does that finds it
         await app.engine.journal.set_aside(run_id, str(refusal))
 
 
 WORLD = Path(__file__).parent / "world"
 SCRIPTS = "scripts"
-MINUTE, HOUR, DAY = 60, 3600, 86_400
-
-
-class Scene(NamedTuple):
-    ago: float
-    """Seconds."""
-    play: Callable[[App, DemoWorld], Awaitable[None]]
 
 
 class Process(NamedTuple):
@@ -144,46 +143,22 @@ class Process(NamedTuple):
     """Whether it has a worker; without one, what is started waits for the next process."""
 
 
-PROCESSES = (
-    Process(
-        (
-            Scene(3 * DAY, graphs.poem),
-            Scene(3 * DAY - HOUR, old_import),
-            Scene(2 * DAY, documents.menu_card),
-            Scene(2 * DAY - 2 * HOUR, documents.papers_of_people),
-            Scene(DAY + 4 * HOUR, projects.begin),
-            Scene(DAY + 3 * HOUR, projects.first_feedback),
-            Scene(DAY + 2 * HOUR, projects.second_feedback),
-            Scene(DAY + HOUR, graphs.newsletter),
-            Scene(9 * HOUR, graphs.broken_poem),
-            Scene(8 * HOUR, graphs.translation),
-            Scene(6 * HOUR, documents.allergens),
-            Scene(5 * HOUR, graphs.circle),
-            Scene(4 * HOUR, documents.papers_go_on),
-            Scene(3 * HOUR, graphs.debate),
-            Scene(130 * MINUTE, conversations.kowalska),
-            Scene(108 * MINUTE, conversations.nudge),
-            Scene(100 * MINUTE, graphs.completed_review),
-            Scene(88 * MINUTE, conversations.close_idle),
-            Scene(70 * MINUTE, conversations.okafor),
-            Scene(64 * MINUTE, boards.poster),
-            Scene(50 * MINUTE, graphs.stricter_fork),
-            Scene(44 * MINUTE, conversations.li_mei),
-            Scene(36 * MINUTE, boards.test_first),
-            Scene(9 * MINUTE, conversations.weber),
-            Scene(6 * MINUTE, conversations.wang_qiang),
-            Scene(4 * MINUTE, interrupted_deployment),
-        )
-    ),
-    Process((Scene(2 * MINUTE, doubtful_deployment),)),
-    Process((Scene(0, from_a_colleague), Scene(0, review)), works=False),
-)
+def _processes() -> tuple[Process, ...]:
+    """What styles show, and what goes wrong in between; then two processes that come after a crash."""
+    of_styles = (imported(plugin.demo) for plugin in BUILT_IN if plugin.demo)
+    own = (Scene(3 * DAY - HOUR, old_import), Scene(4 * MINUTE, interrupted_deployment))
+    scenes = sorted((*own, *chain.from_iterable(of_styles)), key=lambda scene: -scene.ago)
+    return (
+        Process(tuple(scenes)),
+        Process((Scene(2 * MINUTE, doubtful_deployment),)),
+        Process((Scene(0, refused_poem), Scene(0, from_a_colleague), Scene(0, review)), works=False),
+    )
 
 
 async def build(folder: Path) -> DemoWorld:
     """Build the demonstration in a folder, which must be new or empty. Raises `UsageError` if it is not."""
     world = _write_files(folder)
-    for process in PROCESSES:
+    for process in _processes():
         clock = PastClock(process.scenes[0].ago)
         async with open_app(world, clock.as_process_clock(), process.works) as app:
             app.live.watch(clock.watch)
@@ -210,7 +185,7 @@ def _write_files(folder: Path) -> DemoWorld:
 # Keeps the demonstration alive: an app with a worker on everything, and one run that is always at work.
 
 
-PAUSE = 5.0
+REVIEW_INTERVAL = 5.0
 """Seconds between two runs that are watched."""
 
 
@@ -238,6 +213,6 @@ async def _keep_busy(app: App, world: DemoWorld) -> None:
     run_id = world.runs["working"]
     while True:
         await app.wait(run_id)
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(REVIEW_INTERVAL)
         run_id = new_id("review")
         await start_live_review(app, world, run_id)

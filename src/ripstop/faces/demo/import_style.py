@@ -19,7 +19,7 @@ from ripstop.kernel.events import Answered, Event, Started
 from ripstop.kernel.parts import Facts, Part
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import News, Picture, Settled, Style, StyleKit
+from ripstop.kernel.style import News, Picture, Settled, Style, StyleKit, StyleView
 from ripstop.tools.toolbox import tool
 
 
@@ -32,8 +32,21 @@ class ImportState(Struct, frozen=True):
     imported: int = 0
 
 
+class ImportView(StyleView[ImportState]):
+    def gist(self, run: Run[ImportState]) -> str:
+        return f"{run.state.imported} rows imported"
+
+    def picture(self, run: Run[ImportState]) -> Picture:
+        return Picture(where="import", progress=self.gist(run))
+
+    def parts(self, run: Run[ImportState]) -> tuple[Part, ...]:
+        rows: list[tuple[str, Any]] = [("File", run.state.definition.file), ("Rows imported", run.state.imported)]
+        return (Facts(tuple(rows), "Import"),)
+
+
 class ImportStyle(Style[ImportState]):
     name = "import"
+    view = ImportView()
 
     def begin(self, definition: Import, started: Started) -> ImportState:
         return ImportState(definition)
@@ -56,16 +69,6 @@ class ImportStyle(Style[ImportState]):
     def _import(self, step: Step[ImportState]) -> None:
         state = step.state
         step.ask(CallTool(tool="import_rows", arguments={"file": state.definition.file, "after": state.imported}))
-
-    def gist(self, run: Run[ImportState]) -> str:
-        return f"{run.state.imported} rows imported"
-
-    def picture(self, run: Run[ImportState]) -> Picture:
-        return Picture(where="import", progress=self.gist(run))
-
-    def parts(self, run: Run[ImportState]) -> tuple[Part, ...]:
-        rows: list[tuple[str, Any]] = [("File", run.state.definition.file), ("Rows imported", run.state.imported)]
-        return (Facts(tuple(rows), "Import"),)
 
 
 KIT = StyleKit(style=ImportStyle(), definition=Import)

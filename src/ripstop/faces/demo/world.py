@@ -8,9 +8,9 @@ projects/todo/      a delivery project
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from msgspec import Struct
@@ -48,6 +48,7 @@ RUNS = {
     "handoff": "chat:shop:4711",
     "ready": "chat:shop:4698",
     "closed": "chat:shop:4655",
+    "outage": "haiku-z3m8c",
     "stuck": "import-j9x5e",
     "set_aside": "review-f4b9j",
     "working": "review-k3f9x",
@@ -109,6 +110,17 @@ def journal_in(folder: Path) -> Path:
 
 def _script(folder: Path, name: str) -> str:
     return f"script:{folder / 'scripts' / name}.jsonl"
+
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+class Scene(NamedTuple):
+    """Something that happened in the demonstration."""
+
+    ago: float
+    """Seconds."""
+    play: Callable[[App, DemoWorld], Awaitable[None]]
 
 
 # A clock in the past, moved on from scene to scene, so that the world looks as if people had worked in it for days.
@@ -180,7 +192,7 @@ async def start(
     style = app.plugins.registry.kits[found.style].style
     definition = app.plugins.registry.load(found.style, found.content)
     given = style.arguments_from(definition, values or {})
-    place = workspace or (None if style.workspace(definition) else world.workspace(run_id))
+    place = workspace or (None if style.uses(definition).workspace else world.workspace(run_id))
     return await app.launch(found, run_id, input, given, limits, place, model=world.script(script))
 
 
@@ -200,8 +212,8 @@ async def play(app: App, world: DemoWorld, run_id: str, workflow: str, script: s
 #       tokens: 900                           # of the prompt; left out: more from reply to reply, as talks grow
 #       times: 3                              # the same line so often
 #
-# A script NAME.VARIANT.yaml is for one run. All others together are the script of whatever a visitor starts; its replies
-# take time. What a reply costs is made up, but in proportion: to its length, and to that of a prompt.
+# A script NAME.VARIANT.yaml is for one run. All others together are the script of whatever a visitor starts; its
+# replies take time. What a reply costs is made up, but in proportion: to its length, and to that of a prompt.
 
 
 FIRST_PROMPT, GROWTH, LONGEST_PROMPT = 420, 130, 6000

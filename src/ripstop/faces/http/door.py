@@ -31,9 +31,9 @@ from ripstop.text.visible_text import visible_line
 from .asgi import AsgiApp, Headers, Message, Receive, RequestRefused, Scope, Send, send_refusal, too_many
 from .tokens import BearerToken
 
-# Receives the body of a request whole, before anything looks at it: at most so many bytes, in so many seconds.
+# Receives the whole body of a request before anything looks at it, within a limit of bytes and of seconds.
 #
-# The body of a request that is refused is read for a moment, too. A server that closes a connection on which bytes are
+# The body of a request that is refused is also read, for a moment. A server that closes a connection on which bytes are
 # still arriving resets it, and the client never reads why it was refused.
 
 

@@ -16,7 +16,7 @@ from .asgi import Headers, Receive, Scope, Send, too_many
 HEARTBEAT = 15.0
 """Seconds without an event after which a comment is sent."""
 ALIVE = b": still here\n\n"
-LONGEST = 3600.0
+MAX_STREAM_SECONDS = 3600.0
 """Seconds of one stream."""
 MOST_STREAMS = 256
 _HEADERS: Headers = [(b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no")]
@@ -95,7 +95,7 @@ class EventStreamResponse:
         sending = asyncio.ensure_future(self._send(send))
         over = [asyncio.ensure_future(_until_gone(receive)), asyncio.ensure_future(self._stopping.wait())]
         try:
-            await asyncio.wait([sending, *over], timeout=LONGEST, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([sending, *over], timeout=MAX_STREAM_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in (sending, *over):
                 task.cancel()

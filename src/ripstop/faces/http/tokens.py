@@ -1,6 +1,7 @@
 """The token that every request carries, also on localhost: any page and any user of the machine reaches a port.
 
-- It is in a private file next to the journal, made at the first start, or in the environment (`RIPSTOP_TOKEN`).
+- It is in a private file in the user's state folder, one for each journal, made at the first start; or in the
+  environment (`RIPSTOP_TOKEN`). A file beside the journal can have come with the folder, so none is looked for there.
 - It is sent as `Authorization: Bearer TOKEN`, never in an address: those are logged, shown and kept.
 - It is compared as a digest and in constant time, and appears in no message.
 """
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ripstop.kernel.errors import UsageError
-from ripstop.security.files import PRIVATE_FILE, make_folder, read_plain_file
+from ripstop.security.files import OURS, PRIVATE_FILE, PRIVATE_FOLDER, make_folder, read_plain_file, state_folder
 
 VARIABLE = "RIPSTOP_TOKEN"
-SHORTEST, LONGEST = 32, 500
+FOLDER = "tokens"
+MIN_TOKEN, MAX_TOKEN = 32, 500
 """Characters of a token."""
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 _BEARER = re.compile(r"bearer +(\S+) *", re.IGNORECASE)
@@ -48,6 +50,15 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
+def token_file_of(journal: Path) -> Path:
+    """Where the token for a journal is. Raises `UsageError` if the user has no home."""
+    folder = state_folder()
+    if folder is None:
+        raise UsageError(f"The token is kept in your home, but HOME is not set. Set {VARIABLE}, or use --token-file.")
+    where = str(journal.resolve())
+    return folder / FOLDER / hashlib.sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
 def find_token(path: Path, environment: Mapping[str, str]) -> FoundToken:
     """The token of the environment or, without one, of a file, which is made if it is missing. Raises `UsageError`."""
     if VARIABLE in environment:
@@ -55,7 +66,7 @@ def find_token(path: Path, environment: Mapping[str, str]) -> FoundToken:
     try:
         _create(path)
         _check_private(path)
-        text = read_plain_file(path, LONGEST + 1).decode("ascii")
+        text = read_plain_file(path, MAX_TOKEN + 1).decode("ascii")
     except UnicodeDecodeError as error:
         raise UsageError(f"The token in {path} is not ASCII. Remove the file; the next start makes another.") from error
     except OSError as error:
@@ -64,9 +75,9 @@ def find_token(path: Path, environment: Mapping[str, str]) -> FoundToken:
 
 
 def _checked(token: str, where: str) -> str:
-    if not SHORTEST <= len(token) <= LONGEST or not _TOKEN.fullmatch(token):
+    if not MIN_TOKEN <= len(token) <= MAX_TOKEN or not _TOKEN.fullmatch(token):
         raise UsageError(
-            f"The token in {where} cannot be used: expected {SHORTEST} to {LONGEST} of the characters "
+            f"The token in {where} cannot be used: expected {MIN_TOKEN} to {MAX_TOKEN} of the characters "
             "A-Z a-z 0-9 . _ ~ + / - on one line. Make one:  openssl rand -hex 32"
         )
     return token
@@ -76,7 +87,11 @@ def _create(path: Path) -> None:
     """Make the file, complete or not at all, unless there is one."""
     if path.exists():
         return
-    make_folder(path.parent)
+    make_folder(path.parent.parent)
+    if path.parent.name == OURS:
+        make_folder(path.parent)
+    else:
+        path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     new = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
     try:
@@ -97,4 +112,7 @@ def _check_private(path: Path) -> None:
     if found.st_uid != os.geteuid():
         raise UsageError(f"The token file {path} belongs to another user. Name another one with --token-file.")
     if stat.S_IMODE(found.st_mode) & _OTHERS:
-        raise UsageError(f"The token file {path} can be read by other users. Close it:  chmod 600 {path}")
+        raise UsageError(
+            f"The token file {path} can be read by other users, so it is no secret. Remove it; the next start makes "
+            "another."
+        )

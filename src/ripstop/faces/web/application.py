@@ -19,12 +19,19 @@ from ripstop.app.settings.settings_file import store_path
 from ripstop.engine.ports import Damage
 from ripstop.faces.http.asgi import Receive, RequestRefused, Scope, Send, too_many
 from ripstop.faces.http.event_stream import EventStreamResponse
-from ripstop.faces.web.pages import answers as answering
-from ripstop.faces.web.pages import chats, compare, desk, documents, record, run, runs, steering
-from ripstop.faces.web.pages import sign_in as signing_in
-from ripstop.faces.web.pages import start as starting
-from ripstop.faces.web.pages import start as workflows
-from ripstop.faces.web.pages import steering as restarting
+from ripstop.faces.web.pages import (
+    answers,
+    chats,
+    compare,
+    desk,
+    documents,
+    record,
+    run,
+    runs,
+    sign_in,
+    start,
+    steering,
+)
 from ripstop.kernel.errors import RipstopError
 
 from .errors import error_response
@@ -209,10 +216,10 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/desk", desk.desk_page),
     ("GET", "/desk/{run}", desk.halted_page),
     ("GET", "/desk/{run}/{number:int}", desk.question_page),
-    ("POST", "/desk/{run}/{number:int}", answering.answer),
+    ("POST", "/desk/{run}/{number:int}", answers.answer),
     ("GET", "/runs", runs.runs_page),
-    ("POST", "/runs", starting.start),
-    ("GET", "/runs/new", starting.new_run_page),
+    ("POST", "/runs", start.start),
+    ("GET", "/runs/new", start.new_run_page),
     ("GET", "/runs/{run}", run.run_page),
     ("GET", "/runs/{run}/rows", run.rows),
     ("GET", "/runs/{run}/summary", run.summary),
@@ -222,8 +229,8 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/runs/{run}/cancel", steering.cancel_page),
     ("POST", "/runs/{run}/cancel", steering.cancel),
     ("POST", "/runs/{run}/resume", steering.resume),
-    ("GET", "/runs/{run}/restart", restarting.restart_page),
-    ("POST", "/runs/{run}/restart", restarting.restart),
+    ("GET", "/runs/{run}/restart", steering.restart_page),
+    ("POST", "/runs/{run}/restart", steering.restart),
     ("POST", "/runs/{run}/use", steering.use_model),
     ("POST", "/runs/{run}/act/{action}", steering.act),
     ("GET", "/runs/{run}/act/{action}", steering.act_page),
@@ -236,8 +243,8 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/chats/{run}", chats.chat_page),
     ("GET", "/documents", documents.documents_page),
     ("GET", "/documents/{run}", documents.document_page),
-    ("GET", "/workflows", workflows.workflows_page),
-    ("GET", "/workflows/{name:path}", workflows.workflow_page),
+    ("GET", "/workflows", start.workflows_page),
+    ("GET", "/workflows/{name:path}", start.workflow_page),
     ("GET", "/live", stream),
     ("GET", "/health", health_page),
     ("POST", "/health/verify", verify),
@@ -245,9 +252,9 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/look", look_page),
     ("POST", "/look", set_look),
     ("GET", "/keys", keys_page),
-    ("GET", "/login", signing_in.login_page),
-    ("POST", "/login", signing_in.login),
-    ("POST", "/logout", signing_in.logout),
+    ("GET", "/login", sign_in.login_page),
+    ("POST", "/login", sign_in.login),
+    ("POST", "/logout", sign_in.logout),
     ("GET", "/static/{digest}/{name}", static_file),
     ("GET", "/favicon.ico", favicon),
 )
@@ -308,7 +315,7 @@ class WebFace:
 READING_POSTS = ("/login", "/logout", "/look", "/health/verify")
 """What can be posted to a desk that only looks."""
 DECIDING_PAGES = frozenset(
-    (steering.fork_page, steering.cancel_page, steering.act_page, restarting.restart_page, starting.new_run_page)
+    (steering.fork_page, steering.cancel_page, steering.act_page, steering.restart_page, start.new_run_page)
 )
 """Pages that are only good for deciding something."""
 ONLY_LOOKS = "This desk was started with --look-only: nothing can be decided here."

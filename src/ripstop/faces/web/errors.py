@@ -21,6 +21,7 @@ from starlette.responses import RedirectResponse, Response
 
 from ripstop.app.settings.settings_file import DEFAULT_STORE
 from ripstop.faces.http.asgi import RequestRefused, Scope, Send, error_document, send_refusal
+from ripstop.faces.next_steps import OF_RUNS, command_of
 from ripstop.kernel.errors import (
     AlreadyAnswered,
     Conflict,
@@ -126,7 +127,18 @@ def _said(error: Exception, lang: str) -> str:
         return error.error
     if isinstance(error, HTTPException):
         return word(lang, "error.no_page") if error.status_code == 404 else error.detail
-    return str(error) if isinstance(error, RipstopError) else word(lang, "error.ours")
+    return said_of(error, lang) if isinstance(error, RipstopError) else word(lang, "error.ours")
+
+
+def said_of(error: RipstopError, lang: str) -> str:
+    """What an error says, and the command for a terminal if it names a step that cannot be taken here.
+
+    The page of a run resumes and forks it.
+    """
+    command = next(filter(None, (command_of(step) for step in error.next_steps if step.action not in OF_RUNS)), "")
+    if not command or isinstance(error, JournalError):  # the hint about journals names its commands
+        return str(error)
+    return f"{error} {word(lang, 'error.terminal', command=command)}"
 
 
 def refuse_with_page(face: "WebFace") -> Callable[[Scope, Send, RequestRefused], Awaitable[None]]:

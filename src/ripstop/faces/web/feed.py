@@ -20,7 +20,7 @@ from msgspec import Struct
 from ripstop.engine.live import Began, LiveEvent, RateLimited, Retrying
 from ripstop.engine.ports import Moved, RunQuery
 from ripstop.faces.http.event_stream import ALIVE, HEARTBEAT, event_lines
-from ripstop.history import shown_status
+from ripstop.history.runs import shown_status
 from ripstop.history.unfinished_words import NewWords, WordsSoFar
 from ripstop.kernel.desk_kinds import HALTED
 from ripstop.kernel.effects import AskPerson, PersonAnswered
@@ -34,7 +34,7 @@ log = logging.getLogger("ripstop.web")
 
 ROUND = 0.1
 """Seconds between two looks at the journal while much happens."""
-LOOK = 0.5
+POLL_INTERVAL = 0.5
 """Seconds after which the journal is looked at for steps of other processes."""
 MOST_QUEUED = 1_000
 MOST_STEPS = 500
@@ -197,7 +197,7 @@ class Feed:
             self._woken.clear()
             await asyncio.sleep(ROUND)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK - ROUND):
+                async with asyncio.timeout(POLL_INTERVAL - ROUND):
                     await self._woken.wait()
 
     async def _tell(self, moved: list[Moved], streams: list[Stream]) -> None:
@@ -282,7 +282,7 @@ class Feed:
 
     def _reader_of(self, run_id: str) -> Any:
         run = self._engine.known(run_id)
-        return self._engine.style(run).word_reader() if run else lambda piece: piece
+        return self._engine.style(run).view.word_reader() if run else lambda piece: piece
 
 
 def _touches_desk(step: Moved) -> bool:

@@ -13,11 +13,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from markupsafe import Markup, escape
 from msgspec import Struct
 
+from ripstop.text.translation import Translation
 from ripstop.text.visible_text import visible_line
 
-from . import markup as showing
+from . import markup
 from .words import word
-from .words.style_words import in_language
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
@@ -51,11 +51,13 @@ class Shell(Struct, frozen=True, kw_only=True):
 
 
 class Renderer:
-    def __init__(self, now: Callable[[], int]) -> None:
+    def __init__(self, now: Callable[[], int], translation: Callable[[str], Translation]) -> None:
         """Args:
         now: The time in microseconds.
+        translation: Of what styles say, into a language; asked once for each.
         """
         self._now = now
+        own = cache(translation)
         self._environment = Environment(
             loader=FileSystemLoader(FOLDER / "templates"),
             autoescape=True,
@@ -65,20 +67,20 @@ class Renderer:
         )
         self._environment.globals |= {"static": static_address, "url": address}
         self._environment.filters |= {
-            "md": showing.markdown,
-            "words": showing.words,
-            "line": showing.line,
+            "md": markup.markdown,
+            "words": markup.words,
+            "line": markup.line,
             "visible": visible_line,
-            "han": showing.language,
-            "initials": showing.initials,
-            "hue": showing.hue,
+            "han": markup.language,
+            "initials": markup.initials,
+            "hue": markup.hue,
             "num": number,
             "money": money,
             "bytes": size,
             "iso": iso,
             "ago": pass_context(lambda context, at: self._ago(at, context["t"])),
             "clock": self._clock,
-            "own": pass_context(lambda context, text: in_language(context["shell"].lang, text)),
+            "own": pass_context(lambda context, text: own(context["shell"].lang).of(text)),
         }
 
     def compile_all(self) -> None:

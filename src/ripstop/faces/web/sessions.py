@@ -16,7 +16,6 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 import msgspec
@@ -99,12 +98,17 @@ class WebSessions:
         return f"{body}.{self._sign(f'cookie {body}')}"
 
     def read(self, cookies: str) -> WebSession | None:
-        """The session in a `Cookie` header, if there is a good one."""
-        try:
-            morsel = SimpleCookie(cookies).get(self.cookie)
-        except CookieError:
-            return None
-        body, _, signature = (morsel.value if morsel else "").partition(".")
+        """The session in a `Cookie` header, if there is a good one.
+
+        Other servers of this machine set cookies of any form for the same host, so ours is looked for alone. One of
+        them can also set ours: the first that is good counts.
+        """
+        found = (part.strip().partition("=") for part in cookies.split(";"))
+        sessions = (self._session(value.strip().strip('"')) for name, _, value in found if name.strip() == self.cookie)
+        return next((session for session in sessions if session), None)
+
+    def _session(self, value: str) -> WebSession | None:
+        body, _, signature = value.partition(".")
         if not hmac.compare_digest(self._sign(f"cookie {body}").encode(), signature.encode()):
             return None
         try:
@@ -112,6 +116,15 @@ class WebSessions:
         except (msgspec.MsgspecError, binascii.Error, ValueError):
             return None
         return session if session.ends > self._now() and session.id not in self._ended else None
+
+    def sign_notice(self, coded: str) -> str:
+        """Words for the next page, signed: another server of this machine can set any cookie for it."""
+        return f"{self._sign(f'notice {coded}')}.{coded}"
+
+    def read_notice(self, cookie: str) -> str:
+        """The words that were signed; empty if they were not."""
+        signature, _, coded = cookie.partition(".")
+        return coded if hmac.compare_digest(self._sign(f"notice {coded}").encode(), signature.encode()) else ""
 
     def form_token(self, session: WebSession) -> str:
         """What every form of the session carries."""

@@ -17,9 +17,10 @@ from ripstop.definitions.loading import FOLDER, find_all
 from ripstop.engine.ports import RunQuery
 from ripstop.faces.http.door import BY
 from ripstop.faces.http.event_stream import StreamSlots
-from ripstop.history import QuestionLog, shown_counts
+from ripstop.history.answers import QuestionLog
 from ripstop.history.desk import KindCounts
 from ripstop.history.outline import Outlines
+from ripstop.history.runs import shown_counts
 from ripstop.kernel.desk_kinds import HALTED
 from ripstop.kernel.errors import RipstopError
 
@@ -37,6 +38,8 @@ COUNTS_SECONDS = 2.0
 AT_WORK_SHOWN = 5
 NOTICE = "ripstop_notice"
 """The cookie with the words that the next page shows."""
+LONGEST_NOTICE = 3100
+"""Characters of that cookie: 300 of the notice, as they are coded, and the signature."""
 LOOK = {"theme": ("", "light", "dark"), "lang": ("", "en", "zh"), "keys": ("on", "off")}
 """What a person may set for one browser, and the values of each; the first is the default."""
 CURSOR = "ripstop.cursor"
@@ -72,7 +75,7 @@ class Site:
         """Set when the server stops: streams end."""
         self.verified: Any = None
         """What the last check of the journal found, if it was checked here."""
-        self._renderer = Renderer(app.engine.clock)
+        self._renderer = Renderer(app.engine.clock, app.plugins.translation)
         self._counts: tuple[float, Counts] | None = None
 
     async def prepare(self) -> None:
@@ -139,7 +142,8 @@ class Site:
         response = RedirectResponse(to, 303)
         if notice:
             coded = notice[:300].encode("unicode_escape").decode("ascii")
-            response.set_cookie(NOTICE, coded, max_age=60, httponly=True, samesite="strict", path="/")
+            signed = self.sessions.sign_notice(coded)
+            response.set_cookie(NOTICE, signed, max_age=60, httponly=True, samesite="strict", path="/")
         return response
 
     def _form_fields(self, request: Request) -> Markup:
@@ -169,7 +173,7 @@ class Site:
             keys=_look(request, "keys") == "on",
             send_keys=_send_keys(request),
             # a script's fetch on the page before must not take the words that are for the next page
-            notice="" if request.headers.get("x-fragment") else _notice(request),
+            notice="" if request.headers.get("x-fragment") else _notice(request, self.sessions),
             live=_with_cursor(request, live or "/live?desk=1"),
         )
 
@@ -259,9 +263,9 @@ def _send_keys(request: Request) -> str:
     return "⌘↵" if "Mac OS" in request.headers.get("user-agent", "") else "Ctrl ↵"
 
 
-def _notice(request: Request) -> str:
-    """The words that the page before has left. They come from a cookie, so they are only ever shown as text."""
-    coded = request.cookies.get(NOTICE, "")[:2000]
+def _notice(request: Request, sessions: WebSessions) -> str:
+    """The words that the page before has left. They come from a cookie, so they are signed, and only shown as text."""
+    coded = sessions.read_notice(request.cookies.get(NOTICE, "")[:LONGEST_NOTICE])
     try:
         return coded.encode("ascii").decode("unicode_escape")[:300]
     except (UnicodeDecodeError, UnicodeEncodeError):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from ripstop.engine.ports import MOST_RECORDS, RunInfo
 from ripstop.kernel.errors import RipstopError
 from ripstop.kernel.events import Event, Record
 from ripstop.kernel.folding import apply, replay
@@ -22,33 +23,37 @@ from ripstop.kernel.run import Run, status
 from ripstop.kernel.style import BARE, NO_CONTENTS
 
 from ..forgetting import belongs_to
-from .schema import MOST, is_count, is_time
+from .schema import is_count, is_time
 from .steps import BEGUN, BEGUN_UNSAFE, IN_DOUBT, NOT_BEGUN, SUPERSEDED
 
 STATES = (NOT_BEGUN, BEGUN, BEGUN_UNSAFE, IN_DOUBT, SUPERSEDED)
 
 
 class RunRow(NamedTuple):
-    """A run, as the list of runs has it."""
+    """A run, as the list of runs has it: what `RunInfo` shows of it, and what only the store needs."""
 
     key: int
     run_id: str
     style: str
     status: str
+    length: int
     created: int
     updated: int
-    length: int
-    last: int | None
-    head: bytes
     parent: str | None
-    parent_number: int | None
+    root: str
     fork_of: str | None
     fork_at: int
-    root: str
+    gist: str
     tokens: int
     money: float
-    gist: str
     set_aside: str | None
+    last: int | None
+    head: bytes
+    parent_number: int | None
+
+
+RUN_COLUMNS = ("key", *RunInfo.__struct_fields__, "last", "head", "parent_number")
+"""The fields of a `RunRow` in the order in which the queries have them."""
 
 
 class OpenRow(NamedTuple):
@@ -57,7 +62,7 @@ class OpenRow(NamedTuple):
     position: int
     waits: str
     due: int | None
-    holder: int | None
+    worker_id: int | None
     attempt: int
     state: int
     needs: str
@@ -252,7 +257,7 @@ class Derived:
             return impossible
         if (row.state == SUPERSEDED) is not asked.superseded:
             return "as one that is needed" if asked.superseded else "as one that is no longer needed"
-        if row.holder is not None and row.holder not in self._workers:
+        if row.worker_id is not None and row.worker_id not in self._workers:
             return "claimed by a worker that is not in the list: it would never be released"
         if row.position != asked.position or row.waits != asked.waits:
             return "not as it was asked"
@@ -273,12 +278,12 @@ class Derived:
             return 0
         told = self._told.get(awaits)
         if told is None:
-            return 0 if self._whole else MOST
-        return told.finished if self._unfit.isdisjoint(self.sources(awaits)) else MOST
+            return 0 if self._whole else MOST_RECORDS
+        return told.finished if self._unfit.isdisjoint(self.sources(awaits)) else MOST_RECORDS
 
     def _wrong_time(self, asked: _Open, row: OpenRow) -> str:
         """Whether a command is due when it must not be, or never, although it must be."""
-        can_be_taken = row.due is not None or row.holder is not None
+        can_be_taken = row.due is not None or row.worker_id is not None
         if (row.state == IN_DOUBT) is not asked.held:
             return "as one that is not in doubt" if asked.held else "as one that is in doubt"
         if asked.held or (asked.due is None and not row.awaits):
@@ -318,7 +323,9 @@ def _apply(told: _Told, change: Change) -> None:
         open_[change.number] = _Open(position, change.waits, change.due, change.needs, change.awaits)
     elif type(change) is Closed:
         open_.pop(change.number, None)
-        told.positions.pop(change.number, None)
+        failed = told.run.failed_call if told.run else None
+        if failed is None or failed.number != change.number:  # else it can be reopened
+            told.positions.pop(change.number, None)
     elif type(change) is Superseded and change.number in open_:
         open_[change.number].superseded = True
     elif type(change) is Held and change.number in open_:

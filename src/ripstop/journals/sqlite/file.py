@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ripstop.engine.failpoints import failpoint
+from ripstop.kernel.advice import VERIFY, Advice, NextStep
 from ripstop.kernel.errors import JournalError, JournalNotFound, Unreachable, UsageError
 from ripstop.security.files import close_to_others, create_file, make_folder
 
@@ -21,9 +22,9 @@ from .sql import migrations
 
 # A connection on which every query ends, whatever is in the file.
 #
-# Pages of a damaged or crafted file can refer to one another so that a plain scan meets the same rows again, millions of
-# times or for ever, and a length in it can be anything. So a query gets as much work, and can return as much, as a file
-# of that size could need with a wide margin. An honest query needs less than a tenth of it.
+# Pages of a damaged or crafted file can refer to one another so that a plain scan meets the same rows again, millions
+# of times or for ever, and a length in it can be anything. So a query gets as much work, and can return as much, as a
+# file of that size could need with a wide margin. An honest query needs less than a tenth of it.
 
 
 MAX_VALUE = 100_000_000
@@ -72,12 +73,13 @@ class BoundedConnection(sqlite3.Connection):
 # What SQLite says, as an error of a journal that a person understands.
 
 
-PATIENCE = 30.0
+LOCK_TIMEOUT = 30.0
 """Seconds to wait for another process that has locked the file."""
 
 
 PASSING = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 """Errors of a store that may work again later."""
+RESUME = NextStep("resume", "resume", "`{}`")
 
 
 def primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
@@ -93,19 +95,26 @@ def primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
 def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, opening: bool = False) -> JournalError:
     """What SQLite says, as a person would say it, with what to do next. What cannot be opened cannot be verified."""
     code = primary_code(error)
-    advice = {
+    advice: str = {
         sqlite3.SQLITE_NOTADB: "is not an SQLite database. Name another file with --store. Nothing was changed",
-        sqlite3.SQLITE_FULL: "cannot grow: the disk is full. Make room, then `ripstop resume`. "
-        "What was recorded before is safe",
+        sqlite3.SQLITE_FULL: Advice(
+            "cannot grow: the disk is full. Make room, then ", RESUME, ". What was recorded before is safe"
+        ),
         sqlite3.SQLITE_READONLY: "cannot be written to: it, or its folder, is read-only. Change its permissions, "
         "or name another file with --store",
-        sqlite3.SQLITE_BUSY: f"has been locked by another process for {PATIENCE:g} s. End that one, or wait for it",
+        sqlite3.SQLITE_BUSY: f"has been locked by another process for {LOCK_TIMEOUT:g} s. End that one, or wait for it",
         sqlite3.SQLITE_LOCKED: "is locked. End the program that holds it, or wait for it",
-        sqlite3.SQLITE_CORRUPT: "is damaged. `ripstop verify` shows more; restore it from a backup",
-        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error. "
-        "What was recorded before is safe. Check the disk, then `ripstop resume`",
-        sqlite3.SQLITE_INTERRUPT: "is damaged: reading it takes more work than a file of its size can need. "
-        "`ripstop verify` shows more; restore it from a backup",
+        sqlite3.SQLITE_CORRUPT: Advice("is damaged. ", VERIFY, "; restore it from a backup"),
+        sqlite3.SQLITE_IOERR: Advice(
+            "cannot be read or written: the disk reports an error. What was recorded before is safe. "
+            "Check the disk, then ",
+            RESUME,
+        ),
+        sqlite3.SQLITE_INTERRUPT: Advice(
+            "is damaged: reading it takes more work than a file of its size can need. ",
+            VERIFY,
+            "; restore it from a backup",
+        ),
         sqlite3.SQLITE_TOOBIG: "has a value that is too large to be read or written",
         sqlite3.SQLITE_CANTOPEN: "cannot be opened. Is the folder there, and may you write to it?",
     }.get(code, "cannot be used")
@@ -120,7 +129,7 @@ def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, opening: bool
         advice = "is a folder, not a journal. Name a file with --store"
     said = str(error).partition("\n")[0]  # it can quote a whole value of a damaged file
     kind = Unreachable if code in PASSING else JournalError
-    return kind(f"The journal {path} {advice} (SQLite: {said}).")
+    return kind(Advice(f"The journal {path} ", advice, f" (SQLite: {said})."))
 
 
 class Explained:
@@ -186,6 +195,15 @@ def connect(path: Path, create: bool = True) -> BoundedConnection:
         _close_unchanged(path, connection)
         raise
     return connection
+
+
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Which file is at a path, whatever its name; `None` for none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _close_unchanged(path: Path, db: sqlite3.Connection) -> None:
@@ -299,7 +317,7 @@ def _statements(script: str) -> list[str]:
 
 def _patiently(db: sqlite3.Connection, do: Callable[[], None]) -> None:
     """Wait while another process creates or migrates the file."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             do()

@@ -22,7 +22,7 @@ from ripstop.engine.failpoints import failpoint
 from ripstop.kernel.errors import JournalError
 from ripstop.security.files import PRIVATE_FILE
 
-from .file import PATIENCE, BoundedConnection, primary_code
+from .file import LOCK_TIMEOUT, BoundedConnection, primary_code
 
 # A queue for those who wait for the journal's write lock, so that each gets its turn.
 #
@@ -30,8 +30,8 @@ from .file import PATIENCE, BoundedConnection, primary_code
 # So a process that had to wait once queues at a lock of the kernel's, which serves them in order; only the first in the
 # queue asks SQLite. A process that gets SQLite's lock at the first attempt never comes here.
 #
-# The file stays: deleting it would let two wait at two files of one name. Where the folder cannot be written to, there is
-# no queue, and every process asks SQLite.
+# The file stays: deleting it would let two wait at two files of one name. Where the folder cannot be written to, there
+# is no queue, and every process asks SQLite.
 
 
 class WriteQueue:
@@ -68,7 +68,7 @@ class GroupCommit:
     def __init__(
         self,
         connection: BoundedConnection,
-        turnstile: WriteQueue,
+        write_queue: WriteQueue,
         write_collected: Callable[[], None],
         after_commit: Callable[[bool], None],
         explain: Callable[[sqlite3.Error], JournalError],
@@ -76,7 +76,7 @@ class GroupCommit:
         """`write_collected` writes what operations left to be written together. If it or one of them raises something
         other than an SQLite error, all are undone and repeated one by one, so that only that one fails."""
         self._connection = connection
-        self._turnstile = turnstile
+        self._write_queue = write_queue
         self._write_collected = write_collected
         self._after_commit = after_commit
         self._explain = explain
@@ -205,10 +205,10 @@ class GroupCommit:
         return result
 
     def _begin(self, wait: bool) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + LOCK_TIMEOUT
         if self._begun(wait, deadline):
             return
-        with self._turnstile.passing():
+        with self._write_queue.passing():
             while not self._begun(wait, deadline):
                 # the process that has the lock will want it again at once; a short pause finds the gap
                 time.sleep(random.uniform(0.0002, 0.001))

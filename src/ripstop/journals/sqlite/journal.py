@@ -12,6 +12,7 @@ import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ripstop.engine.ports import (
     ALL,
@@ -20,6 +21,8 @@ from ripstop.engine.ports import (
     Damage,
     DeskQuery,
     Entry,
+    JournalIdentity,
+    JournalPlace,
     Moved,
     Nothing,
     Page,
@@ -29,6 +32,7 @@ from ripstop.engine.ports import (
     Scope,
     Tombstone,
 )
+from ripstop.kernel.advice import VERIFY, Advice
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import JournalError, LeaseLost, NotNeeded, UsageError
 from ripstop.kernel.events import Record
@@ -36,7 +40,7 @@ from ripstop.security.files import create_file
 
 from ..blobs import genuine
 from ..forgetting import check_forgettable
-from .file import BoundedConnection, Explained, connect, explain, primary_code
+from .file import BoundedConnection, Explained, connect, explain, file_at, primary_code
 from .group_commit import GroupCommit, WriteQueue
 from .lists import SqliteLists
 from .liveness import Liveness
@@ -52,8 +56,9 @@ CANNOT_WRITE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CAN
 """Errors of SQLite that only the copy can be to blame for: the journal itself is only read."""
 
 
-def backup(source: Path, target: Path) -> None:
-    """Copy the journal as it is at one moment. Raises `UsageError` if there is something at the target."""
+def backup(source: Path, target: Path, now: int) -> None:
+    """Copy the journal as it is at one moment, marked as a copy. Raises `UsageError` if there is something at the
+    target."""
     if os.path.lexists(target):
         raise UsageError(f"{target} exists already. Name a file that does not.")
     unfinished = target.with_name(f"{target.name}.unfinished")
@@ -64,6 +69,9 @@ def backup(source: Path, target: Path) -> None:
         writing = sqlite3.connect(unfinished)
         try:
             reading.backup(writing)  # in one go: page by page it would begin again with every write, perhaps for ever
+            for mark in ("mark_copy", "mark_unknown_copy"):
+                writing.execute(queries()[mark], (now,))
+            writing.commit()
         finally:
             writing.close()
         descriptor = os.open(unfinished, os.O_RDONLY)
@@ -130,7 +138,9 @@ class SqliteJournal:
         self._codec = codec
         self._sql = queries()
         self._writing = connect(self._path, create)
+        self._file = file_at(self._path)
         self._reading = connect(self._path, create)
+        self._check_in_place()
         self._liveness = Liveness(self._path)
         self._steps = Steps(self._writing)
         self._lists = SqliteLists(self._reading, codec, self._expect)
@@ -183,7 +193,7 @@ class SqliteJournal:
         with Explained(self._path):
             row = next(self._reading.rows(self._sql["blob"], (digest,)), None)
         if row is None:
-            raise JournalError(f"{self._path}: the content {digest[:12]}… is missing. `ripstop verify` shows more.")
+            raise JournalError(Advice(f"{self._path}: the content {digest[:12]}… is missing. ", VERIFY, "."))
         return genuine(row[0], digest, str(self._path))
 
     async def latest(self) -> int:
@@ -207,6 +217,40 @@ class SqliteJournal:
 
     async def keep_follower(self, name: str, cursor: str) -> None:
         await self._commit.submit(lambda db: db.execute(self._sql["keep_follower"], (name, cursor)).rowcount)
+
+    # JournalIdentity
+
+    async def identity(self) -> JournalIdentity:
+        with Explained(self._path):
+            return self._identity(list(self._reading.rows(self._sql["identity"])))
+
+    def _identity(self, rows: list[tuple[Any, ...]]) -> JournalIdentity:
+        if not rows:
+            return JournalIdentity()
+        id, copied = rows[0]
+        self._expect(len(rows) == 1 and isinstance(id, str) and is_time(copied), "its identity")
+        return JournalIdentity(id, copied)
+
+    async def identify(self, new: JournalIdentity, instead_of: JournalIdentity) -> JournalIdentity:
+        def identify(db: sqlite3.Connection) -> JournalIdentity:
+            found = self._identity(db.execute(self._sql["identity"]).fetchall())
+            if found != instead_of:
+                return found
+            db.execute(self._sql["forget_identity"])
+            db.execute(self._sql["keep_identity"], (new.id, new.copied))
+            return new
+
+        found: JournalIdentity = await self._commit.submit(identify)
+        return found
+
+    async def place(self, position: int | None = None) -> JournalPlace:
+        with Explained(self._path):
+            last = next(self._reading.rows(self._sql["last_position"]))[0]
+            workers = next(self._reading.rows(self._sql["last_worker"]))[0]
+            row = next(self._reading.rows(self._sql["record_hash"], (last if position is None else position,)), None)
+        self._expect(is_count(last) and is_count(workers), "how far it has come")
+        self._expect(row is None or isinstance(row[0], bytes), "the hash of a record")
+        return JournalPlace(last if position is None else position, row[0].hex() if row else "", workers)
 
     # Lists
 
@@ -255,10 +299,8 @@ class SqliteJournal:
     def _expect(self, holds: bool, what: str) -> None:
         """SQLite lets any type be in any column; only what fits is handed out."""
         if not holds:
-            raise JournalError(
-                f"The journal {self._path} is damaged: {what} is not one. `ripstop verify` shows more; "
-                "restore the journal from a backup."
-            )
+            said = f"The journal {self._path} is damaged: {what} is not one. "
+            raise JournalError(Advice(said, VERIFY, "; restore the journal from a backup."))
 
     def changed(self) -> bool:
         if self._commit.elsewhere:
@@ -292,10 +334,10 @@ class SqliteJournal:
     # Workers
 
     async def enrol(self, now: int) -> int:
-        holder: int = await self._commit.submit(lambda db: db.execute(self._sql["enrol"], (now + LEASE,)).lastrowid)
-        self._liveness.enter(holder)
+        worker_id: int = await self._commit.submit(lambda db: db.execute(self._sql["enrol"], (now + LEASE,)).lastrowid)
+        self._liveness.enter(worker_id)
         await self._forget_the_dead(now)
-        return holder
+        return worker_id
 
     async def _forget_the_dead(self, now: int) -> None:
         """Workers that were killed and whose files are left, or whose leases ran out without a file."""
@@ -312,20 +354,29 @@ class SqliteJournal:
         for other in [*dead, *(marks - known.keys())]:
             self._liveness.bury(other)
 
-    async def heartbeat(self, holder: int, now: int) -> bool:
+    def _check_in_place(self) -> None:
+        """Raise `JournalError` if another file has taken the journal's place: what is recorded here would be lost."""
+        if file_at(self._path) != self._file:
+            raise JournalError(
+                f"The journal {self._path} was replaced, or removed, while this process worked on it. Nothing more is "
+                "done here; what was recorded is in the file that was there."
+            )
+
+    async def heartbeat(self, worker_id: int, now: int) -> bool:
+        self._check_in_place()
         return bool(
-            await self._commit.submit(lambda db: db.execute(self._sql["heartbeat"], (now + LEASE, holder)).rowcount)
+            await self._commit.submit(lambda db: db.execute(self._sql["heartbeat"], (now + LEASE, worker_id)).rowcount)
         )
 
-    async def leave(self, holder: int, now: int) -> None:
-        await self._commit.submit(lambda db: self._bury(db, now, holder))
-        self._liveness.leave(holder)
+    async def leave(self, worker_id: int, now: int) -> None:
+        await self._commit.submit(lambda db: self._bury(db, now, worker_id))
+        self._liveness.leave(worker_id)
 
-    def _bury(self, db: sqlite3.Connection, now: int, *holders: int) -> None:
+    def _bury(self, db: sqlite3.Connection, now: int, *worker_ids: int) -> None:
         """Release what they hold and forget them, in one transaction: so only a worker in the list holds anything."""
-        for holder in holders:
-            db.execute(self._sql["release_all"], {"now": now, "holder": holder})
-            db.execute(self._sql["forget_worker"], (holder,))
+        for worker_id in worker_ids:
+            db.execute(self._sql["release_all"], {"now": now, "holder": worker_id})
+            db.execute(self._sql["forget_worker"], (worker_id,))
 
     async def workers(self, now: int) -> list[tuple[int, bool]]:
         with Explained(self._path):
@@ -345,7 +396,7 @@ class SqliteJournal:
         return dict(rows)
 
     async def claim(
-        self, holder: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
+        self, worker_id: int, now: int, room: int, scope: Scope = ALL, offers: Sequence[str] = ("",)
     ) -> list[ClaimedCommand]:
         if isinstance(scope, Nothing):
             return []
@@ -353,12 +404,12 @@ class SqliteJournal:
             dead = [
                 other
                 for other, until in self._workers().items()
-                if other != holder and (until < now or self._liveness.gone(other))
+                if other != worker_id and (until < now or self._liveness.gone(other))
             ]
             if not dead and not self._outbox.due(self._looking.rows, now, 1, scope, offers):
                 return []  # the usual case costs no write
         tasks: list[ClaimedCommand] = await self._commit.submit(
-            lambda db: self._claim(db, dead, holder, now, room, scope, offers)
+            lambda db: self._claim(db, dead, worker_id, now, room, scope, offers)
         )
         for other in dead:
             self._liveness.bury(other)
@@ -368,21 +419,21 @@ class SqliteJournal:
         self,
         db: sqlite3.Connection,
         dead: list[int],
-        holder: int,
+        worker_id: int,
         now: int,
         room: int,
         scope: Scope,
         offers: Sequence[str],
     ) -> list[ClaimedCommand]:
         self._bury(db, now, *dead)
-        if not db.execute(self._sql["is_enrolled"], (holder,)).fetchone():
+        if not db.execute(self._sql["is_enrolled"], (worker_id,)).fetchone():
             return []  # another worker took it for dead; its next heartbeat reports that
         tasks = []
         for row in self._outbox.due(db.execute, now, room, scope, offers):
             key, run_id, number, attempt, state, woken, _, awaits = row
             typed = isinstance(run_id, str) and is_count(number) and is_count(attempt) and is_count(woken)
             self._expect(typed, "a command in the outbox")
-            db.execute(self._sql["take"], (holder, key, number))
+            db.execute(self._sql["take"], (worker_id, key, number))
             tasks.append(
                 ClaimedCommand(
                     run_id=run_id,
@@ -401,6 +452,10 @@ class SqliteJournal:
         with Explained(self._path):
             return {number for (number,) in self._reading.rows(self._sql["held"], (run_id,))}
 
+    async def begun(self, run_id: str) -> tuple[int, ...]:
+        with Explained(self._path):
+            return tuple(number for (number,) in self._reading.rows(self._sql["begun"], (run_id,)))
+
     async def left_waiting(self, now: int) -> set[str]:
         with Explained(self._path):
             found = {run_id for (run_id,) in self._reading.rows(self._sql["left_waiting"], (now,))}
@@ -415,9 +470,9 @@ class SqliteJournal:
         self._expect(all(type(time) is int for time in due), "the time of a command")
         return min(due, default=None)
 
-    async def begin(self, run_id: str, number: int, holder: int, attempt: int, repeatable: bool) -> None:
+    async def begin(self, run_id: str, number: int, worker_id: int, attempt: int, repeatable: bool) -> None:
         def begin(db: sqlite3.Connection) -> None:
-            me = (run_id, number, holder)
+            me = (run_id, number, worker_id)
             state = BEGUN if repeatable else BEGUN_UNSAFE
             if not db.execute(self._sql["begin_attempt"], (attempt, state, *me)).rowcount:
                 superseded = db.execute(self._sql["is_superseded"], me).fetchone()
@@ -425,30 +480,30 @@ class SqliteJournal:
 
         await self._commit.submit(begin)
 
-    async def retry(self, run_id: str, number: int, holder: int, at: int) -> None:
-        await self._commit.submit(lambda db: db.execute(self._sql["retry"], (at, run_id, number, holder)).rowcount)
+    async def retry(self, run_id: str, number: int, worker_id: int, at: int) -> None:
+        await self._commit.submit(lambda db: db.execute(self._sql["retry"], (at, run_id, number, worker_id)).rowcount)
 
-    async def give_back(self, run_id: str, number: int, holder: int) -> None:
-        await self._commit.submit(lambda db: db.execute(self._sql["give_back"], (run_id, number, holder)).rowcount)
+    async def give_back(self, run_id: str, number: int, worker_id: int) -> None:
+        await self._commit.submit(lambda db: db.execute(self._sql["give_back"], (run_id, number, worker_id)).rowcount)
 
-    async def await_run(self, run_id: str, number: int, holder: int, awaited: str) -> None:
-        given = (awaited, run_id, number, holder)
+    async def await_run(self, run_id: str, number: int, worker_id: int, awaited: str) -> None:
+        given = (awaited, run_id, number, worker_id)
         await self._commit.submit(lambda db: db.execute(self._sql["await_run"], given).rowcount)
 
-    async def park(self, task: ClaimedCommand, holder: int, now: int) -> None:
+    async def park(self, task: ClaimedCommand, worker_id: int, now: int) -> None:
         given = {
             "run": task.run_id,
             "number": task.number,
-            "holder": holder,
+            "holder": worker_id,
             "seen": task.woken,
             "superseded": task.superseded,
             "now": now,
         }
         await self._commit.submit(lambda db: db.execute(self._sql["park"], given).rowcount)
 
-    async def superseded(self, holder: int) -> list[tuple[str, int]]:
+    async def superseded(self, worker_id: int) -> list[tuple[str, int]]:
         with Explained(self._path):
-            return list(self._looking.rows(self._sql["superseded"], (holder,)))
+            return list(self._looking.rows(self._sql["superseded"], (worker_id,)))
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         return lambda: None  # SQLite does not notify; callers poll `changed` instead
@@ -462,6 +517,6 @@ class SqliteJournal:
         await self._commit.submit(lambda db: forget(db, run_ids, now, dry_run))
         self._steps.forget_heads()
 
-    async def backup(self, path: Path) -> None:
+    async def backup(self, path: Path, now: int) -> None:
         with Explained(self._path):
-            await asyncio.to_thread(backup, self._path, path)
+            await asyncio.to_thread(backup, self._path, path, now)

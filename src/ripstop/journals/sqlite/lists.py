@@ -24,6 +24,7 @@ LAST_KEY = 2**63 - 1
 MOST_SCANNED = 5000
 """Questions that are looked through for one page; if a filter leaves most of them out, the page is short."""
 Expect = Callable[[bool, str], None]
+INFO = RunInfo.__struct_fields__
 
 
 class SqliteLists:
@@ -77,43 +78,15 @@ class SqliteLists:
         return found
 
     def _info(self, row: tuple[Any, ...]) -> RunInfo:
-        (
-            _,
-            run_id,
-            style,
-            status,
-            length,
-            created,
-            updated,
-            parent,
-            root,
-            fork_of,
-            fork_at,
-            gist,
-            tokens,
-            money,
-            aside,
-        ) = row
-        texts = (run_id, style, status, parent or "", root, fork_of or "", gist, aside or "")
-        numbers = is_count(length) and is_count(fork_at) and is_count(tokens) and isinstance(money, (int, float))
-        typed = all(isinstance(text, str) for text in texts) and numbers and is_time(created) and is_time(updated)
-        self._expect(typed, "a row in the list of runs")
-        return RunInfo(
-            run_id=run_id,
-            style=style,
-            status="set_aside" if aside else status,
-            length=length,
-            created=created,
-            updated=updated,
-            parent=parent,
-            root=root,
-            fork_of=fork_of,
-            fork_at=fork_at,
-            gist=gist,
-            tokens=tokens,
-            money=float(money),
-            set_aside=aside or "",
-        )
+        told = dict(zip(INFO, row[1:], strict=True))
+        told["set_aside"] = told["set_aside"] or ""
+        if told["set_aside"]:
+            told["status"] = "set_aside"
+        try:
+            return msgspec.convert(told, RunInfo)
+        except msgspec.ValidationError:
+            self._expect(False, "a row in the list of runs")
+            raise
 
     def desk(self, query: DeskQuery) -> Page[Question]:
         size, after = page_size(query.size), place_cursor(query.cursor)

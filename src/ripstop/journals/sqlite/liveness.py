@@ -19,21 +19,21 @@ class Liveness:
         self._journal = journal
         self._mine: dict[int, int] = {}
 
-    def _file(self, holder: int) -> Path:
-        return self._journal.with_name(f"{self._journal.name}-worker-{holder}")
+    def _file(self, worker_id: int) -> Path:
+        return self._journal.with_name(f"{self._journal.name}-worker-{worker_id}")
 
-    def enter(self, holder: int) -> None:
+    def enter(self, worker_id: int) -> None:
         failpoint("liveness.before_create")
-        handle = os.open(self._file(holder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+        handle = os.open(self._file(worker_id), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
         failpoint("liveness.before_lock")
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._mine[holder] = handle
+        self._mine[worker_id] = handle
 
-    def leave(self, holder: int) -> None:
-        handle = self._mine.pop(holder, None)
+    def leave(self, worker_id: int) -> None:
+        handle = self._mine.pop(worker_id, None)
         if handle is not None:
             failpoint("liveness.before_unlink")
-            self._file(holder).unlink(missing_ok=True)
+            self._file(worker_id).unlink(missing_ok=True)
             failpoint("liveness.after_unlink")
             os.close(handle)
 
@@ -43,12 +43,12 @@ class Liveness:
         names = (path.name.removeprefix(start) for path in self._journal.parent.glob(f"{glob.escape(start)}*"))
         return {int(name) for name in names if name.isdecimal()}
 
-    def gone(self, holder: int) -> bool:
+    def gone(self, worker_id: int) -> bool:
         """Whether it is surely dead: its file is there and the lock on it is free."""
-        if holder in self._mine:
+        if worker_id in self._mine:
             return False
         try:
-            handle = os.open(self._file(holder), os.O_RDWR | os.O_CLOEXEC)
+            handle = os.open(self._file(worker_id), os.O_RDWR | os.O_CLOEXEC)
         except OSError:
             return False
         try:
@@ -59,10 +59,10 @@ class Liveness:
             os.close(handle)
         return True
 
-    def bury(self, holder: int) -> None:
+    def bury(self, worker_id: int) -> None:
         failpoint("liveness.before_bury")
-        self._file(holder).unlink(missing_ok=True)
+        self._file(worker_id).unlink(missing_ok=True)
 
     def close(self) -> None:
-        for holder in list(self._mine):
-            self.leave(holder)
+        for worker_id in list(self._mine):
+            self.leave(worker_id)

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ripstop.engine.ports import LATEST, MOST_RECORDS
 from ripstop.kernel.errors import JournalError
 
 from .sql import migrations
@@ -17,18 +18,12 @@ from .sql import migrations
 # What a column of a journal can hold. SQLite itself accepts any value in any of them.
 
 
-LATEST = 253_402_300_800_000_000
-"""Microseconds: the end of the year 9999, after which a time cannot be shown."""
-MOST = 2**53
-"""Records of a run; every JSON reader can hold such a number."""
-
-
 def is_time(value: Any) -> bool:
     return type(value) is int and 0 <= value < LATEST
 
 
 def is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < MOST
+    return type(value) is int and 0 <= value < MOST_RECORDS
 
 
 Schema = dict[tuple[str, str], str]

@@ -8,12 +8,13 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from ripstop.engine.ports import Entry, Prefixed, Scope, Tree
+from ripstop.engine.ports import LISTED, Entry, Prefixed, Scope, Tree
 from ripstop.kernel.effects import RunFinished
 from ripstop.kernel.errors import Conflict, JournalError, LeaseLost
 from ripstop.kernel.events import Answered, Started
@@ -88,6 +89,7 @@ HEADS = 4096
 
 Row = tuple[Any, ...]
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_listed = attrgetter(*LISTED)
 
 
 class Head(Struct, frozen=True, gc=False):
@@ -139,8 +141,7 @@ class Steps:
         # bytearrays, which sqlite3 binds as they are; for bytes it first looks for an adapter, slowly
         key, hashed, was = head.key, bytearray(digest), bytearray(head.digest)
         self._rows.append((position, key, number, at, head.last, body.decode(), hashed))
-        told = (entry.status, at, entry.gist, entry.tokens, entry.money)
-        self._advances.append((last, position, hashed, *told, key, head.length, was))
+        self._advances.append((last, position, hashed, at, *_listed(entry), key, head.length, was))
         self._new_heads[run_id] = Head(key, last, position, digest)
         self._placed.append((entry, key, position))
 
@@ -246,6 +247,8 @@ class Steps:
         self._heads.clear()
 
     def _forget(self) -> None:
+        if not self._position:
+            return  # nothing was placed since
         self._position = 0
         self._placed.clear()
         for rows in (self._rows, self._advances, self._moved, self._moved_with_needs):
@@ -279,7 +282,7 @@ class Steps:
                 return
             self._answered.append((key, *entry.fence))
         # only a worker in the list can hold a command: who else would release it?
-        taker = entry.holder if entry.taken and self._is_enrolled(entry.holder) else None
+        taker = entry.worker_id if entry.taken and self._is_enrolled(entry.worker_id) else None
         for change in found:
             if type(change) is Opened:
                 taken = taker if change.number in entry.taken else None
@@ -294,11 +297,11 @@ class Steps:
                 self._write_outbox()
                 self._change_at_once(key, change)
 
-    def _is_enrolled(self, holder: int | None) -> bool:
-        found = self._enrolled.get(holder)
+    def _is_enrolled(self, worker_id: int | None) -> bool:
+        found = self._enrolled.get(worker_id)
         if found is None:
-            found = self._enrolled[holder] = (
-                self._db.execute(self._sql["is_enrolled"], (holder,)).fetchone() is not None
+            found = self._enrolled[worker_id] = (
+                self._db.execute(self._sql["is_enrolled"], (worker_id,)).fetchone() is not None
             )
         return found
 
@@ -307,13 +310,13 @@ class Steps:
     ) -> bool:
         """Nearly every answer leads to exactly one command, which stays with the same worker. It gets the same row,
         which is cheaper than to close one and to open another."""
-        number, holder = fence
+        number, worker_id = fence
         if type(closed) is not Closed or closed.number != number or type(opened) is not Opened:
             return False
-        if entry.holder != holder or opened.number not in entry.taken:
+        if entry.worker_id != worker_id or opened.number not in entry.taken:
             return False
         begun = 1 if opened.number in entry.begun else 0
-        row = (opened.number, position, opened.waits, opened.due, begun, key, number, holder)
+        row = (opened.number, position, opened.waits, opened.due, begun, key, number, worker_id)
         if closed.plain and not opened.needs and not opened.awaits:
             self._moved.append(row)
         else:
@@ -321,9 +324,9 @@ class Steps:
         return True
 
     def _shared(self, entry: Entry, number: int) -> int:
-        """The position of a command that a fork shares and still has open."""
-        assert entry.fork is not None
-        return self._record_at(entry.fork[0], number)[0]
+        """The position of a command that an earlier step asked for: one that a fork shares, or that is reopened."""
+        source = entry.fork[0] if entry.fork else entry.run_id
+        return self._record_at(source, number)[0]
 
     def _write_outbox(self) -> None:
         """First all that opens: what opens and closes in the same commit is then gone."""

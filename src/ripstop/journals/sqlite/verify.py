@@ -7,7 +7,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from ripstop.engine.ports import Damage
 from ripstop.kernel.codec import Codec
@@ -16,8 +16,9 @@ from ripstop.kernel.events import Event
 
 from .. import hash_chain
 from ..blobs import NAMES_A_DEFINITION, as_bytes, named_in, pinned_for
-from .derived import Derived, OpenRow, RunRow
+from .derived import RUN_COLUMNS, Derived, OpenRow, RunRow
 from .file import BoundedConnection, primary_code
+from .schema import is_time
 from .side_tables import SideTables
 from .sql import queries
 
@@ -31,26 +32,7 @@ DAMAGED = (
     sqlite3.SQLITE_TOOBIG,
 )
 """Errors of SQLite that the file is to blame for: a broken page, a value without an end, pages that go round."""
-RUN_TYPES = (
-    int,
-    str,
-    str,
-    str,
-    int,
-    int,
-    int,
-    int | None,
-    bytes,
-    str | None,
-    int | None,
-    str | None,
-    int,
-    str,
-    int,
-    float,
-    str,
-    str | None,
-)
+RUN_TYPES = tuple(get_type_hints(RunRow)[name] for name in RUN_COLUMNS)
 STEP_TYPES = (int, int, int, int, int | None, str | bytes, bytes)
 OPEN_TYPES = (int, int, int, str, int | None, int | None, int, int, str, str | None, int)
 
@@ -81,7 +63,8 @@ def verify(db: BoundedConnection, codec: Codec, only: str | None) -> list[Damage
         check = _Check(db, codec, only)
         for look in (check.runs, check.records, check.ends, check.derived, check.documents):
             damage += _readable(look)
-        for look in () if only else (check.tombstones, check.contents, check.workers, check.totals, check.followers):
+        apart = (check.tombstones, check.contents, check.workers, check.totals, check.followers, check.identity)
+        for look in () if only else apart:
             damage += _readable(look)
         return damage
     finally:
@@ -154,7 +137,7 @@ class _Check:
         damage = []
         for row in _in_order(self._rows("all_runs", "runs_behind")):
             if _typed(row, RUN_TYPES):
-                self._runs[row[0]] = RunRow(*row)
+                self._runs[row[0]] = RunRow(**dict(zip(RUN_COLUMNS, row, strict=True)))
             else:
                 damage.append(
                     Damage(run_id="", number=0, text=f"the list of runs has a row that is not a run: {row[1]!r}")
@@ -342,6 +325,11 @@ class _Check:
     def followers(self) -> list[Damage]:
         ((last,),) = self._db.rows(queries()["last_position"])
         return self._side.followers(last)
+
+    def identity(self) -> list[Damage]:
+        rows = list(self._db.rows(queries()["identity"]))
+        right = len(rows) < 2 and all(isinstance(id, str) and is_time(copied) for id, copied in rows)
+        return [] if right else [Damage(run_id="", number=0, text="the journal's identity is not one")]
 
 
 def _in_order(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

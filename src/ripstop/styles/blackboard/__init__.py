@@ -1,7 +1,1 @@
-"""Blackboard folders as definitions."""
-
-
-# The commands for blackboards.
-
-
-# A board on disk: the plan, the history and the reports that people and their editors share with a run.
+"""Boards: MAIN decides, specialists report, a policy verifies. Plan, history and reports are files."""

@@ -14,18 +14,17 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.engine.failpoints import failpoint
 from ripstop.engine.performers import Refused, TryAgain
 from ripstop.tools.shared_folder import PathMissing, opened
 
 from .bookkeeping import INDEX, KEPT, Bookkeeping, Pending
+from .calls import ChangedFile, CheckedBoard, HistoryTail, OpenBoard, OpenedBoard, WriteBoard, WrittenBoard
 from .contents import (
-    REPORTS,
-    Change,
     Files,
     as_data,
     as_text,
@@ -38,20 +37,29 @@ from .contents import (
     scan,
     sha_of,
 )
-
-# What a run is told of a board's history when it begins, or when a person has edited the file.
-
+from .definition import REPORTS
 
 HEADER = "# Project History\n"
-ITERATION = r"^## Iteration (\d{1,9})\b"
-"""How the entry of an iteration begins, unless a style says otherwise."""
-TAIL = 200_000
-"""Characters."""
 MAX_DIGITS = 9
+"""Of the number of an iteration; longer ones are not counted."""
+ATTEMPTS, RETRY_INTERVAL = 10, 0.05
+"""How often we look at a board that changes while we do, and the seconds in between."""
+MAX_DIFFERENCES = 60_000
+"""Characters of all differences together."""
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
+_LOST = ChangedFile(
+    "/".join((*KEPT, INDEX)),
+    "changed",
+    "(it is not known any more what the board was like, so any of its files may have changed)",
+)
+
+Result = TypeVar("Result")
 
 
-def past_of(text: str, pattern: str, tail: int) -> dict[str, Any]:
+# The history
+
+
+def history_tail(text: str, pattern: str, tail: int) -> HistoryTail:
     """The end of the history, how many entries come before it, and the highest iteration in all of it."""
     try:
         numbers = [found[1] for found in re.finditer(pattern, text, re.MULTILINE)]
@@ -62,11 +70,8 @@ def past_of(text: str, pattern: str, tail: int) -> dict[str, Any]:
     if start:
         entry = _ENTRY.search(text, start)
         start = entry.start() if entry else start
-    return {
-        "history": text[start:],
-        "left_out": sum(found.start() < start for found in _ENTRY.finditer(text)),
-        "iteration": max(known, default=0),
-    }
+    left_out = sum(found.start() < start for found in _ENTRY.finditer(text))
+    return HistoryTail(text[start:], left_out, max(known, default=0))
 
 
 def appended(before: bytes | None, entry: str) -> bytes:
@@ -77,23 +82,7 @@ def appended(before: bytes | None, entry: str) -> bytes:
     return old + (b"" if not old or old.endswith(b"\n") else b"\n") + entry.encode()
 
 
-Result = TypeVar("Result")
-
-LOOKS, PAUSE = 10, 0.05
-"""How often we look at a board that changes while we do, and the seconds in between."""
-MAX_DIFFERENCES = 60_000
-"""Characters of all differences together."""
-
-
-class Wanted(Struct, frozen=True):
-    """What is to be written."""
-
-    digest: str
-    plan_text: str | None
-    append: str
-    reports: dict[str, str]
-    definition_files: tuple[str, ...]
-    """The files of the definition, and its folders with a slash behind them."""
+# The board
 
 
 class DefinitionEdited(Exception):
@@ -109,7 +98,7 @@ class _ChangedMeanwhile(Exception):
 
 
 class BoardFiles:
-    def __init__(self, root: Path, plan: str, history: str, pattern: str, tail: int) -> None:
+    def __init__(self, root: Path, plan: str, history: str) -> None:
         check_memory_path(plan)
         check_memory_path(history)
         if plan == history:
@@ -117,25 +106,23 @@ class BoardFiles:
         self.root = root
         self._plan = plan
         self._history = history
-        self._pattern = pattern
-        self._tail = tail
         self._book = Bookkeeping(root, history)
 
     def prepare(self) -> None:
         """Make the folder of our notes, where the locks are."""
         self._book.prepare()
 
-    def open(self) -> dict[str, Any]:
+    def open(self, call: OpenBoard) -> OpenedBoard:
         """The board as it is, which the run knows from now on."""
-        return self._settled(self._open)
+        return self._settled(lambda: self._open(call))
 
-    def check(self, digest: str, own: str) -> dict[str, Any]:
-        """What was changed since the digest; `own`: the report of the agent that has worked, empty for none."""
+    def check(self, digest: str, own: str) -> CheckedBoard:
+        """What was changed since the digest, without evidence; `own`: the report of the agent, empty for none."""
         if own:
             check_report_path(own)
         return self._settled(lambda: self._check(digest, own))
 
-    def write(self, key: str, wanted: Wanted, accepted: str) -> dict[str, Any]:
+    def write(self, key: str, wanted: WriteBoard, accepted: str) -> WrittenBoard:
         """Write, or hand back what was edited.
 
         Args:
@@ -151,37 +138,34 @@ class BoardFiles:
 
     # Opening and checking
 
-    def _open(self) -> dict[str, Any]:
+    def _open(self, call: OpenBoard) -> OpenedBoard:
         self._existing_plan(scan(self.root))
         with opened(self.root, (REPORTS,), create=True):
             pass
         if read(self.root, self._history) is None:
             self._book.replace(self._history, HEADER.encode())
         now = scan(self.root)
-        plan, past = self._text(self._existing_plan(now), now), self._past(now)
+        plan = self._text(self._existing_plan(now), now)
+        end = self._history_tail(now, call.iteration_pattern, call.tail)
         self._take(now, None)
-        return {"digest": digest_of(now), "plan": plan, **past}
+        return OpenedBoard(digest_of(now), plan, end.history, end.left_out, end.iteration)
 
-    def _check(self, digest: str, own: str) -> dict[str, Any]:
+    def _check(self, digest: str, own: str) -> CheckedBoard:
         now = scan(self.root)
         known = self._known(digest, now)
         if known is None:
-            return {"changed": [_LOST], "report": None, "digest": None}
+            return CheckedBoard(changed=(_LOST,))
         found = changes(known, now)
         changed = [one for one in found if one.path != own]
         is_written = own in now and now[own] != known.get(own)
         report = self._text(own, now) if is_written else None
         if found and not changed:
             self._take(now, known)
-        return {
-            "changed": self._shown(changed, known),
-            "report": report,
-            "digest": None if changed else digest_of(now),
-        }
+        return CheckedBoard(self._with_differences(changed, known), report, None if changed else digest_of(now))
 
     # Writing
 
-    def _write(self, key: str, wanted: Wanted, accepted: str) -> dict[str, Any]:
+    def _write(self, key: str, wanted: WriteBoard, accepted: str) -> WrittenBoard:
         now, pending = scan(self.root), self._pending(key)
         known = _before(pending, now)
         if digest_of(known) != wanted.digest:
@@ -200,15 +184,15 @@ class BoardFiles:
         if after != known:
             self._take(after, known)
             failpoint("board.after_write")
-        return {"edited": [], "digest": digest_of(after), "plan": None, "history": None}
+        return WrittenBoard(digest=digest_of(after))
 
     def _pending(self, key: str) -> Pending:
         """What a killed attempt noted; nothing if the note names a file that we never write, so it is not ours."""
         pending = self._book.pending(key)
-        is_ours = all(path in (self._plan, self._history) or is_report_path(path) for path in pending.files)
-        return pending if is_ours else Pending()
+        wrote = all(path in (self._plan, self._history) or is_report_path(path) for path in pending.files)
+        return pending if wrote else Pending()
 
-    def _todo(self, wanted: Wanted, now: Files, pending: Pending) -> dict[str, bytes]:
+    def _todo(self, wanted: WriteBoard, now: Files, pending: Pending) -> dict[str, bytes]:
         """The files that are to be written still, in order."""
         texts = dict(wanted.reports)
         if wanted.plan_text is not None:
@@ -222,7 +206,7 @@ class BoardFiles:
             data[self._history] = as_data(self._history, as_text(self._history, whole))
         return {path: one for path, one in data.items() if sha_of(one) != now.get(path)}
 
-    def _edited(self, pending: Pending, wanted: Wanted, accepted: str) -> dict[str, Any]:
+    def _edited(self, pending: Pending, wanted: WriteBoard, accepted: str) -> WrittenBoard:
         self._take_back(pending, wanted.append)
         now = scan(self.root)
         known = self._known(wanted.digest, now)
@@ -232,11 +216,13 @@ class BoardFiles:
         definition_edited = known is None or any(path.startswith(wanted.definition_files) for path in paths)
         if definition_edited and digest_of(now) != accepted:
             raise DefinitionEdited(digest_of(now))
-        edited = [_LOST] if known is None else self._shown(found, known)
+        edited = (_LOST,) if known is None else self._with_differences(found, known)
         plan = self._text(self._plan, now) if known is None or self._plan in paths else None
-        past = self._past(now) if known is None or self._history in paths else None
+        end: HistoryTail | None = None
+        if known is None or self._history in paths:
+            end = self._history_tail(now, wanted.iteration_pattern, wanted.tail)
         self._take(now, known)
-        return {"edited": edited, "digest": digest_of(now), "plan": plan, "history": past}
+        return WrittenBoard(edited, digest_of(now), plan, end)
 
     def _take_back(self, pending: Pending, entry: str) -> None:
         """Undo what a killed attempt has written, where nobody has edited it since."""
@@ -257,11 +243,11 @@ class BoardFiles:
     # Parts
 
     def _settled(self, work: Callable[[], Result]) -> Result:
-        for _ in range(LOOKS):
+        for _ in range(ATTEMPTS):
             try:
                 return work()
             except _ChangedMeanwhile:
-                time.sleep(PAUSE)
+                time.sleep(RETRY_INTERVAL)
         raise TryAgain(f"The board {str(self.root)!r} is being edited all the time.")
 
     def _known(self, digest: str, now: Files) -> Files | None:
@@ -272,9 +258,9 @@ class BoardFiles:
             raise PathMissing(f"There is no plan {str(self.root / self._plan)!r}. Put it back, or name another.")
         return self._plan
 
-    def _past(self, now: Files) -> dict[str, Any]:
+    def _history_tail(self, now: Files, pattern: str, tail: int) -> HistoryTail:
         text = self._text(self._history, now) if self._history in now else ""
-        return past_of(text, self._pattern, self._tail)
+        return history_tail(text, pattern, tail)
 
     def _bytes(self, path: str, now: Files) -> bytes:
         data = read(self.root, path)
@@ -290,8 +276,8 @@ class BoardFiles:
         if (sha_of(data) if data is not None else "") != now.get(path, ""):
             raise _ChangedMeanwhile
 
-    def _shown(self, found: list[Change], known: Files) -> list[dict[str, str]]:
-        listed, left = [], MAX_DIFFERENCES
+    def _with_differences(self, found: list[ChangedFile], known: Files) -> tuple[ChangedFile, ...]:
+        listed, left = list[ChangedFile](), MAX_DIFFERENCES
         for one in found:
             difference = ""
             if left > 0:
@@ -299,8 +285,8 @@ class BoardFiles:
                     data = None if one.what == "deleted" else read(self.root, one.path)
                     difference = self._book.difference(one, known.get(one.path, ""), data)
             left -= len(difference)
-            listed.append({"path": one.path, "what": one.what, "diff": difference})
-        return listed
+            listed.append(replace(one, diff=difference))
+        return tuple(listed)
 
     def _take(self, now: Files, known: Files | None) -> None:
         """Take the files as known: keep copies of those that are not kept yet."""
@@ -311,13 +297,6 @@ class BoardFiles:
                     if data is not None:
                         self._book.keep(path, data)
         self._book.take(now, known)
-
-
-_LOST = {
-    "path": "/".join((*KEPT, INDEX)),
-    "what": "changed",
-    "diff": "(it is not known any more what the board was like, so any of its files may have changed)",
-}
 
 
 def _before(pending: Pending, now: Files) -> dict[str, str]:

@@ -14,7 +14,6 @@
 
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,9 +25,19 @@ from msgspec import Struct
 from ripstop.engine.failpoints import failpoint
 from ripstop.engine.performers import Refused
 from ripstop.security.files import OURS, make_folder
-from ripstop.tools.shared_folder import complete_file, in_words, mode_of, opened, read_file
+from ripstop.tools.shared_folder import (
+    complete_file,
+    in_words,
+    mode_of,
+    opened,
+    put,
+    read_file,
+    remove_files,
+    sweep,
+)
 
-from .contents import MAX_TEXT, Change, Files, digest_of, sha_of, unified
+from .calls import ChangedFile
+from .contents import MAX_TEXT, Files, digest_of, sha_of, unified
 
 Note = TypeVar("Note", bound=Struct)
 
@@ -125,22 +134,17 @@ class Bookkeeping:
 
     def _put(self, name: str, data: bytes, sync: bool) -> None:
         with opened(self._root, KEPT) as ours, _words_about(self._root.joinpath(*KEPT, name)):
-            unfinished = _temporary_name()
-            with complete_file(ours, unfinished, data, sync=sync):
-                os.rename(unfinished, name, src_dir_fd=ours, dst_dir_fd=ours)
-            if sync:
-                os.fsync(ours)
+            put(ours, name, data, _UNFINISHED, sync=sync)
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a file of the board as a whole. It keeps its permissions."""
         *folders, name = path.split("/")
         with opened(self._root, KEPT) as ours, opened(self._root, tuple(folders), create=True) as above:
-            unfinished, mode = _temporary_name(), mode_of(above, name)
-            with complete_file(ours, unfinished, data, NEW_FILE if mode is None else mode):
+            mode = mode_of(above, name)
+            with complete_file(ours, data, _UNFINISHED, NEW_FILE if mode is None else mode, into=above) as new:
                 failpoint("board.before_rename")
-                os.rename(unfinished, name, src_dir_fd=ours, dst_dir_fd=above)
+                new.replace(above, name)
                 failpoint("board.after_rename")
-            os.fsync(above)
 
     def remove(self, path: str) -> None:
         *folders, name = path.split("/")
@@ -153,9 +157,9 @@ class Bookkeeping:
         """Remove what killed processes have left, and copies of texts that are no longer known."""
         known = {*index.files.values(), *index.before.values()}
         with opened(self._root, KEPT) as ours:
-            _remove(ours, [name for name in os.listdir(ours) if name.startswith(_UNFINISHED)])
+            sweep(ours, _UNFINISHED)
         with opened(self._root, COPIES) as copies:
-            _remove(copies, [name for name in os.listdir(copies) if name.removesuffix(_END) not in known])
+            remove_files(copies, [name for name in os.listdir(copies) if name.removesuffix(_END) not in known])
 
     # Copies
 
@@ -169,9 +173,7 @@ class Bookkeeping:
             return  # there is no difference to show
         with opened(self._root, COPIES) as copies:
             if mode_of(copies, name) is None:
-                unfinished = _temporary_name()
-                with complete_file(copies, unfinished, text, sync=False):
-                    os.rename(unfinished, name, src_dir_fd=copies, dst_dir_fd=copies)
+                put(copies, name, text, _UNFINISHED, sync=False)
 
     def kept(self, sha: str) -> bytes | None:
         """The bytes that have this hash; `None` if they were not kept."""
@@ -187,7 +189,7 @@ class Bookkeeping:
             except (FileNotFoundError, Refused):
                 return None
 
-    def difference(self, change: Change, before: str, data: bytes | None) -> str:
+    def difference(self, change: ChangedFile, before: str, data: bytes | None) -> str:
         """What has changed in a file that had the hash `before`; empty if that cannot be said."""
         try:
             now = (data or b"").decode()
@@ -226,18 +228,8 @@ def _decoded(data: bytes, kind: type[Note]) -> Note | None:
         return None
 
 
-def _temporary_name() -> str:
-    return _UNFINISHED + secrets.token_hex(8)
-
-
 def _tail(data: bytes) -> bytes:
     start = max(0, len(data) - KEPT_TAIL)
     if start:
         start = data.find(b"\n", start) + 1 or start
     return msgspec.json.encode(_Tail(start, sha_of(data[:start]), data[start:].decode()))
-
-
-def _remove(folder: int, names: list[str]) -> None:
-    for name in names:
-        with suppress(FileNotFoundError, IsADirectoryError, PermissionError):  # a folder is not ours; Macs say the last
-            os.unlink(name, dir_fd=folder)

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -13,13 +13,11 @@ from ripstop.faces.cli.options import Family, Options, shared_options
 from ripstop.faces.cli.terminal import say, say_json, say_text
 from ripstop.kernel.errors import UsageError
 
+from ..checks import lines_of
 from .definition import includes
+from .gates import ReportProblem, report_problems
 from .policy_reader import read_policy
-from .report import Report, ReportProblem, lines_of, read_report, report_problems
-
-if TYPE_CHECKING:
-    pass  # merged
-
+from .report import Report, read_report
 
 # Reading one report by a policy, for people who write policies and for other programs. No prompts are needed.
 
@@ -52,7 +50,7 @@ def check_report(file: Path, policy: Path, agent: str, iteration: int | None = N
     read = read_policy(policy)
     text = _text(file)
     report = read_report(text, read.policy.report_rules, agent, iteration)
-    found = (*report.problems, *report_problems(text, report, read.policy, agent))
+    found = (*report.problems, *report_problems(text, report.verdict, read.policy, agent))
     lines = lines_of(text)
     problems = tuple(
         Problem(Position(str(file), one.line, one.column), one.text, source=lines[one.line - 1] if one.quote else "")
@@ -101,7 +99,6 @@ def report(options: Options, file: Path, policy: Path, agent: str, iteration: in
     Example:
       ripstop board report report_check.md --policy verification_policy.json --agent CHECK --iteration 3 --json
     """
-    pass  # merged
 
     if not agent.strip():
         raise click.UsageError("--agent is empty. Name the agent whose report it is.")

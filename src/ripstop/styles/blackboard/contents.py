@@ -1,6 +1,8 @@
 """What is on a board: every regular file in `memory/` and `reports/`, by path, with the hash of its bytes.
 
-Anything else there (links, pipes, devices) is refused by name, because it could be anything tomorrow.
+- Anything else there (links, pipes, devices) is refused by name, because it could be anything tomorrow.
+- A run that another run started works on a copy: the plan, the history and the reports. All is copied under a temporary
+  name and made durable; then the name is changed. Half a copy is never used.
 """
 
 import errno
@@ -13,18 +15,37 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal
 
 from ripstop.engine.performers import Refused
 from ripstop.security.files import make_folder
 from ripstop.tools.shared_folder import CREATING, PathMissing, in_words, opened, opened_file, parts_of, read_file
 from ripstop.tools.workspace import MAX_PARTS, MAX_PATH, RESERVED, enter, is_name
 
-# The folders of a board, and the paths that may be used in them.
+from .calls import ChangedFile
+from .definition import MEMORY, REPORTS
 
-
-MEMORY, REPORTS = "memory", "reports"
+MAX_FILES = 5_000
+MAX_BYTES = 200_000_000
+"""Of all files together."""
+MAX_TEXT = 5_000_000
+"""Bytes of a file that is read as text."""
+BOARDS = "boards"
+"""The folder of copies in a workspace."""
+MAX_LINES, MAX_CHARS = 60, 6_000
+"""Of one difference."""
+MAX_COMPARED = 1_000
+"""Lines of each text that are compared: comparing takes time that grows faster than the texts."""
+CONTEXT = 3
+_CHUNK = 1 << 20
 _REPORT = re.compile(r"report_[^/]+\.md")
+_HUNK = re.compile(r"@@ -(\d+)(.*?) \+(\d+)(.*)")
+
+Files = Mapping[str, str]
+"""The sha256 of each file, by its path."""
+
+
+# Paths
 
 
 def check_memory_path(path: str) -> None:
@@ -45,15 +66,7 @@ def is_report_path(path: str) -> bool:
     return folder == REPORTS and len(path) <= MAX_PATH and is_name(name) and bool(_REPORT.fullmatch(name))
 
 
-MAX_FILES = 5_000
-MAX_BYTES = 200_000_000
-"""Of all files together."""
-MAX_TEXT = 5_000_000
-"""Bytes of a file that is read as text."""
-_CHUNK = 1 << 20
-
-Files = Mapping[str, str]
-"""The sha256 of each file, by its path."""
+# Files
 
 
 def digest_of(files: Files) -> str:
@@ -179,12 +192,7 @@ def as_data(path: str, text: str) -> bytes:
     return data
 
 
-# The board of a run that another run started: a copy of the plan, the history and the reports.
-#
-# All is copied under a temporary name and made durable; then the name is changed. Half a copy is never used.
-
-
-BOARDS = "boards"
+# Copies
 
 
 def copied_board(source: Path, workspace: Path, run_id: str, wanted: Collection[str], create: bool) -> Path:
@@ -243,30 +251,16 @@ def _copy_file(above: int, into: int, name: str, path: str) -> None:
     os.fsync(into)
 
 
-# How two states of a board differ, and the differences as people read them.
+# Differences
 
 
-MAX_LINES = 60
-MAX_CHARS = 6_000
-MAX_COMPARED = 1_000
-"""Lines of each text that are compared: comparing takes time that grows faster than the texts."""
-CONTEXT = 3
-_HUNK = re.compile(r"@@ -(\d+)(.*?) \+(\d+)(.*)")
-
-
-class Change(NamedTuple):
-    path: str
-    what: str
-    """`changed`, `deleted` or `created`."""
-
-
-def changes(before: Files, now: Files) -> list[Change]:
-    """Every file that differs, by path."""
+def changes(before: Files, now: Files) -> list[ChangedFile]:
+    """Every file that differs, by path, without its difference."""
     differing = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
-    return [Change(path, _what(path, before, now)) for path in differing]
+    return [ChangedFile(path, _what(path, before, now)) for path in differing]
 
 
-def _what(path: str, before: Files, now: Files) -> str:
+def _what(path: str, before: Files, now: Files) -> Literal["created", "changed", "deleted"]:
     if path not in before:
         return "created"
     return "changed" if path in now else "deleted"

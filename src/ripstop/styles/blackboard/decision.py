@@ -22,13 +22,24 @@ MAX_TEXT = 200_000
 TEXTS = ("reason", "dev_plan", "dev_plan_next", "history_append", "question", "decision_title")
 _IDS = ("id", "option_id", "key")
 _WORDS = ("label", "title", "text", "description", "value")
-_NAMED = re.compile(r"([A-Za-z]{0,10}\d{1,3}|[A-Z])[:：]\s*(\S.*)", re.DOTALL)
-"""An option such as `opt2: Take the train.`"""
+_NAMED = re.compile(r"([A-Za-z]{0,10}\d{1,3}|[A-Za-z])(?:[:：]\s*|\)\s+)(\S.*)", re.DOTALL)
+"""An option such as `opt2: Take the train.`, `a: …` or `b) …`."""
+EXPECTED = ("dev_plan", "finish_review_override")
+"""Keys that count as null if they are missing, which is warned about."""
 KNOWN = (NEXT, *TEXTS, "task", "options", "finish_review_override")
 
 
 class WrongDecision(Exception):
     """What MAIN said cannot be carried out; says why."""
+
+    is_told = False
+    """Whether MAIN is told, and asked again, whatever the policy says about retries."""
+
+
+class HeldBack(WrongDecision):
+    """Gates do not let the decision pass, and the policy says that MAIN is told."""
+
+    is_told = True
 
 
 class Decision(Struct, frozen=True):
@@ -45,6 +56,8 @@ class Decision(Struct, frozen=True):
     """What a person can choose, each with its label; empty: it needs none."""
     override: str = ""
     others: dict[str, Any] = {}
+    missing: tuple[str, ...] = ()
+    """Keys of `EXPECTED` that it does not have."""
 
     @property
     def assignment(self) -> str:
@@ -54,6 +67,15 @@ class Decision(Struct, frozen=True):
     @property
     def overrides(self) -> bool:
         return self.override not in ("", "false")
+
+
+def check_form(text: str, board: Board) -> None:
+    """Raise `WrongDecision` for words that are only almost JSON, where the policy wants JSON.
+
+    Apart from `read_decision`, which also reads decisions that an older version has accepted.
+    """
+    if board.policy.main_json == "strict" and (why := reply.why_not_json(text.removeprefix("\ufeff"))):
+        raise WrongDecision(f"{NOT_JSON} (MAIN's reply is not JSON: {why})")
 
 
 def read_decision(text: str, board: Board) -> Decision:
@@ -82,6 +104,7 @@ def read_decision(text: str, board: Board) -> Decision:
         options=_options(said.get("options")),
         override=_any_text(override),
         others={name: value for name, value in said.items() if name not in KNOWN},
+        missing=tuple(name for name in EXPECTED if name not in said),
     )
 
 

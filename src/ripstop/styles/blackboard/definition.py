@@ -4,6 +4,7 @@ Nothing here, and nothing in this style, is about a field of work: what the agen
 and what is checked is the policy's word.
 """
 
+from enum import StrEnum
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -12,10 +13,11 @@ MAIN = "MAIN"
 """The agent that decides."""
 FINISH, USER = "FINISH", "USER"
 """What MAIN may name besides an agent: the end, and a person."""
-PLAN = "memory/dev_plan.md"
-HISTORY = "memory/project_history.md"
-REPORTS = "reports"
-PROMPTS = "memory/prompts/"
+MEMORY, REPORTS = "memory", "reports"
+"""The folders of a board."""
+PLAN = f"{MEMORY}/dev_plan.md"
+HISTORY = f"{MEMORY}/project_history.md"
+PROMPTS = f"{MEMORY}/prompts"
 
 Then = Literal["stop", "tell"]
 """What happens if a check fails: the run stops, or MAIN is told."""
@@ -39,7 +41,16 @@ class ReportRules(Struct, frozen=True):
 class Gate(Struct, frozen=True):
     """A check that a policy composes. Which of the fields count depends on its `gate`."""
 
-    gate: Literal["require_line", "forbid_line", "min_number", "max_number", "before", "finish_needs"]
+    gate: Literal[
+        "require_line",
+        "forbid_line",
+        "min_number",
+        "max_number",
+        "before",
+        "finish_needs",
+        "finish_needs_plan",
+        "no_open_blockers",
+    ]
     name: str = ""
     """As the policy calls it."""
     agents: tuple[str, ...] = ()
@@ -62,12 +73,31 @@ class Gate(Struct, frozen=True):
     if_reported: bool = False
     """For `finish_needs`: an agent that has not reported in this run is not asked for."""
     on_failure: Then = "stop"
+    also: tuple[str, ...] = ()
+    """Other ways in which the line may begin."""
+    per_task: bool = False
+    """For `before` and `finish_needs`: the report has to be about the same task, for each task that it is about."""
+    after: tuple[str, ...] = ()
+    """For `before` and `finish_needs`: the report has to be later than the last one of these agents."""
+    unless: tuple[str, ...] = ()
+    """Not for tasks whose lines in the plan hold one of these. Case and blanks do not matter."""
+    statuses: tuple[str, ...] = ()
+    """For `finish_needs_plan`: those that a task may have; empty: `done_statuses` of the policy."""
+
+
+class EvidenceKind(StrEnum):
+    """The one list of kinds. Which fields of a policy each has is in `schema.py`, what is looked for in `calls.py`."""
+
+    FILE = "file"
+    NUMBER = "number"
+    QUOTE = "quote"
+    COMMAND = "command"
 
 
 class Evidence(Struct, frozen=True):
-    """What a verdict has to show, besides saying so."""
+    """What a verdict has to show, besides saying so. Which of the fields count depends on its `evidence`."""
 
-    evidence: Literal["file", "number", "quote", "command"]
+    evidence: EvidenceKind
     name: str = ""
     agents: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
@@ -99,6 +129,8 @@ class VerificationPolicy(Struct, frozen=True):
     main_retries: int = 0
     done_statuses: tuple[str, ...] = ("DONE", "VERIFIED", "COMPLETED", "CLOSED", "完成", "已完成", "已验证")
     """Statuses of a task in the plan that mean that it is done."""
+    finish_override: bool = True
+    """Whether `finish_review_override` of MAIN passes the gates `finish_needs`."""
 
 
 class Specialist(Struct, frozen=True):

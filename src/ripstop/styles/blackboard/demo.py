@@ -4,7 +4,7 @@ Their scripts are for the first run only: reports name their iterations, and a l
 """
 
 from ripstop.app.application import App
-from ripstop.faces.demo.world import DemoWorld, play, start
+from ripstop.faces.demo.world import MINUTE, DemoWorld, Scene, play, start
 from ripstop.kernel.effects import Limits
 
 TOKENS = 50_000
@@ -28,3 +28,9 @@ async def test_first(app: App, world: DemoWorld) -> None:
         limits=Limits(tokens=TOKENS),
     )
     await app.wait(run)
+
+
+SCENES = (
+    Scene(64 * MINUTE, poster),
+    Scene(36 * MINUTE, test_first),
+)

@@ -1,9 +1,12 @@
 """What a report claims, checked in the run's workspace. A claim that cannot be checked does not hold; nothing raises.
 
-- `file`: it exists, and has the hash that is named.
+- `file`: it exists, is not empty, and has the hash that is named.
 - `number`: the first number on a line that begins with a prefix (without one: in the file) is within its bounds. The
   full-width colon and the ASCII one are the same.
 - `quote`: the words occur in the file; line breaks and other white space between them do not matter.
+- `command`: run in the workspace, it ends with the exit code that the policy names. It is run as commands of agents
+  are: no shell, the same list of programs, the same sandbox. It can write the workspace, but neither the board nor what
+  a project is run by. A command that cannot be run does not hold.
 
 A file is read once, however many claims are about it, and forgotten before the next one.
 """
@@ -16,35 +19,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
-
-from msgspec import Struct
 
 from ripstop.engine.performers import Refused, TryAgain
 from ripstop.security.files import make_folder
 from ripstop.tools.commands.mounts import CommandFolders
-from ripstop.tools.commands.runner import CommandResult, CommandRunner
+from ripstop.tools.commands.runner import CommandResult, SandboxedPrograms
 from ripstop.tools.shared_folder import PathMissing, opened, opened_file, parts_of, read_file
 from ripstop.tools.workspace import SharedWorkspace
 
+from ..checks import command_ends, file_exists, number_reaches, one_colon
+from .calls import AnyFileClaim, ClaimResult, CommandClaim, EvidenceClaim, FileClaim, NumberClaim, QuoteClaim
 from .contents import MAX_BYTES, MAX_TEXT
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _CHUNK = 1 << 20
 MAX_SEARCHED = 200
 """Characters of a line in which a number is looked for."""
-
-
-class EvidenceCheck(Struct, frozen=True):
-    evidence: Literal["file", "number", "quote", "command"]
-    path: str = ""
-    sha256: str = ""
-    prefix: str = ""
-    at_least: float | None = None
-    at_most: float | None = None
-    text: str = ""
-    command: tuple[str, ...] = ()
-    exit_code: int = 0
+LAST_LINES, MAX_SHOWN = 5, 500
+"""Of what a command printed, in lines and characters."""
 
 
 class _DoesNotHold(Exception):
@@ -92,74 +84,80 @@ class _Looked:
         return " ".join(words), places
 
 
-def shown(workspace: Path, claims: Sequence[EvidenceCheck]) -> list[dict[str, Any]]:
-    """Whether each claim about files holds, and what there is to see; empty for those about commands."""
-    found: list[dict[str, Any]] = [{} for _ in claims]
-    by_file: dict[tuple[str, ...], list[int]] = {}
+# Claims about files
+
+
+def check_files(workspace: Path, claims: Sequence[EvidenceClaim]) -> dict[int, ClaimResult]:
+    """What comes of each claim about a file, by its position."""
+    found: dict[int, ClaimResult] = {}
+    by_file: dict[tuple[str, ...], list[tuple[int, AnyFileClaim]]] = {}
     for position, claim in enumerate(claims):
-        if claim.evidence == "command":
-            continue  # `command_evidence.py`
+        if isinstance(claim, CommandClaim):
+            continue
         try:
-            by_file.setdefault(parts_of(claim.path), []).append(position)
+            by_file.setdefault(parts_of(claim.path), []).append((position, claim))
         except Refused as refusal:
-            found[position] = _not_held(str(refusal))
-    for parts, positions in by_file.items():
-        answers = _shown_of_file(workspace, parts, [claims[position] for position in positions])
-        for position, answer in zip(positions, answers, strict=True):
-            found[position] = answer
+            found[position] = ClaimResult(False, str(refusal))
+    for parts, placed in by_file.items():
+        results = _results_of_file(workspace, parts, [claim for _, claim in placed])
+        found |= {position: result for (position, _), result in zip(placed, results, strict=True)}
     return found
 
 
-def _shown_of_file(workspace: Path, parts: tuple[str, ...], claims: list[EvidenceCheck]) -> list[dict[str, Any]]:
+def _results_of_file(workspace: Path, parts: tuple[str, ...], claims: list[AnyFileClaim]) -> list[ClaimResult]:
     try:
         with opened(workspace, parts[:-1]) as above:
             file = _Looked(above, parts)
-            return [_shown(file, claim) for claim in claims]
+            return [_result(file, claim) for claim in claims]
     except PathMissing:
-        return [_not_held(f"there is no file {'/'.join(parts)!r}")] * len(claims)
+        return [ClaimResult(False, f"there is no file {'/'.join(parts)!r}")] * len(claims)
     except (Refused, TryAgain) as trouble:
-        return [_not_held(str(trouble))] * len(claims)
+        return [ClaimResult(False, str(trouble))] * len(claims)
 
 
-def _shown(file: _Looked, claim: EvidenceCheck) -> dict[str, Any]:
+def _result(file: _Looked, claim: AnyFileClaim) -> ClaimResult:
     try:
-        return {"holds": True, "shown": _CHECKS[claim.evidence](file, claim)}
+        match claim:
+            case FileClaim():
+                return ClaimResult(True, _file(file, claim))
+            case NumberClaim():
+                return ClaimResult(True, _number(file, claim))
+            case QuoteClaim():
+                return ClaimResult(True, _quote(file, claim))
     except (_DoesNotHold, Refused) as found:
-        return _not_held(str(found))
+        return ClaimResult(False, str(found))
 
 
-def _not_held(why: str) -> dict[str, Any]:
-    return {"holds": False, "shown": why}
-
-
-def _file(file: _Looked, claim: EvidenceCheck) -> str:
+def _file(file: _Looked, claim: FileClaim) -> str:
     length, sha = file.length_and_hash
-    found = f"{length:,} bytes, sha256 {sha[:12]}…"
+    there = file_exists(file.path, length)
+    if not there.holds and not claim.sha256:
+        raise _DoesNotHold(there.shown)
+    found = f"{there.shown}, sha256 {sha[:12]}…"
     if claim.sha256 and claim.sha256.strip().lower() != sha:
         raise _DoesNotHold(f"{found}, not {claim.sha256.strip()[:12]}…")
     return found
 
 
-def _number(file: _Looked, claim: EvidenceCheck) -> str:
-    wanted = _one_colon(claim.prefix.strip())
+def _number(file: _Looked, claim: NumberClaim) -> str:
+    wanted = one_colon(claim.prefix.strip())
     for position, line in enumerate(file.lines, 1):
         bare = line.lstrip()
-        if _one_colon(bare[: len(wanted)]) != wanted:
+        if one_colon(bare[: len(wanted)]) != wanted:
             continue
         found = _NUMBER.search(bare[len(wanted) :][:MAX_SEARCHED])
         if found is None:
             continue
         number = float(found[0])
-        told = f"{number:g} (line {position})"
-        if claim.at_least is not None and number < claim.at_least:
-            raise _DoesNotHold(f"{told}, which is less than {claim.at_least:g}")
-        if claim.at_most is not None and number > claim.at_most:
-            raise _DoesNotHold(f"{told}, which is more than {claim.at_most:g}")
+        check = number_reaches(claim.prefix, number, claim.at_least, claim.at_most)
+        told = check.shown.replace(f"{number:g}", f"{number:g} (line {position})", 1)
+        if not check.holds:
+            raise _DoesNotHold(told)
         return told
     raise _DoesNotHold(f"{file.path!r} has no number{f' after {claim.prefix!r}' if wanted else ''}")
 
 
-def _quote(file: _Looked, claim: EvidenceCheck) -> str:
+def _quote(file: _Looked, claim: QuoteClaim) -> str:
     joined, places = file.joined
     words = claim.text.split()
     if not words:
@@ -188,54 +186,39 @@ def _readable(path: str) -> Iterator[None]:
         raise _DoesNotHold(f"{path!r} cannot be read: {why}") from error
 
 
-def _one_colon(text: str) -> str:
-    return text.replace("：", ":")
+# Claims about commands
 
 
-_CHECKS = {"file": _file, "number": _number, "quote": _quote}
+async def check_commands(
+    runner: SandboxedPrograms, workspace: Path, boards: Sequence[Path], claims: Sequence[EvidenceClaim]
+) -> dict[int, ClaimResult]:
+    """What comes of each claim about a command, by its position. `boards`: folders that commands must not write."""
+    return {
+        position: await _run(runner, workspace, boards, claim)
+        for position, claim in enumerate(claims)
+        if isinstance(claim, CommandClaim)
+    }
 
 
-# Evidence by a command: it is run in the run's workspace, and has to end with the exit code that the policy names.
-#
-# It is run as commands of agents are: no shell, the same list of programs, the same sandbox. It can write the workspace,
-# but neither the board nor what a project is run by. A command that cannot be run does not hold; nothing raises.
-
-
-LAST_LINES, MAX_SHOWN = 5, 500
-"""Of what the command printed, in lines and characters."""
-
-
-async def with_commands(
-    runner: CommandRunner,
-    workspace: Path,
-    boards: Sequence[Path],
-    claims: Sequence[EvidenceCheck],
-    found: Sequence[dict[str, Any]],
-) -> list[dict[str, Any]]:
-    """What was found, with what comes of the commands. `boards`: folders that they must not write."""
-    return [
-        await _run(runner, workspace, boards, claim) if claim.evidence == "command" else one
-        for claim, one in zip(claims, found, strict=True)
-    ]
-
-
-async def _run(runner: CommandRunner, workspace: Path, boards: Sequence[Path], claim: EvidenceCheck) -> dict[str, Any]:
+async def _run(runner: SandboxedPrograms, workspace: Path, boards: Sequence[Path], claim: CommandClaim) -> ClaimResult:
     try:
         result = await runner.run(list(claim.command), _folders(workspace, boards))
     except (Refused, OSError) as error:
-        return {"holds": False, "shown": f"the command was not run: {error}"}
-    return {"holds": result.exit_code == claim.exit_code, "shown": _command_evidence_shown(result)}
+        return ClaimResult(False, f"the command was not run: {error}")
+    ended = None if result.stopped else result.exit_code
+    check = command_ends(claim.command, claim.exit_code, ended, _more(result))
+    return ClaimResult(check.holds is True, check.shown)
 
 
 def _folders(workspace: Path, boards: Sequence[Path]) -> CommandFolders:
     make_folder(workspace)
     real = Path(os.path.realpath(workspace))
     shared = SharedWorkspace(real, tuple(os.path.realpath(board) for board in boards))
-    return CommandFolders(folder=real, writable=(real,), shared=shared)
+    return CommandFolders(workspace=real, folder=real, writable=(real,), shared=shared)
 
 
-def _command_evidence_shown(result: CommandResult) -> str:
-    ended = f"exit code {result.exit_code}" if not result.stopped else f"stopped: {result.stopped}"
+def _more(result: CommandResult) -> str:
+    """Why a command was stopped, and what it printed last."""
     lines = [line.strip() for line in result.output.splitlines() if line.strip()]
-    last = " | ".join(lines[-LAST_LINES:])
-    return f"{ended}: {last[-MAX_SHOWN:]}" if last else ended
+    last = " | ".join(lines[-LAST_LINES:])[-MAX_SHOWN:]
+    return ": ".join(filter(None, (f"stopped: {result.stopped}" if result.stopped else "", last)))

@@ -7,7 +7,7 @@
   by a person and counts. What changed during an agent's turn cannot be told from the agent's work: the run stops.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from itertools import pairwise
 
 from ripstop.kernel import progress
@@ -25,27 +25,32 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
+from ripstop.kernel.result import Result
 from ripstop.kernel.step import Step
 from ripstop.kernel.text_limits import shown
 from ripstop.text.courtesy import courteous
 
 from .. import turn as turns
 from ..turn import FinishedTurn
-from . import report as verification
-from .decision import Decision, WrongDecision, read_decision
+from .calls import CHECK, WRITE, ChangedFile
+from .decision import WrongDecision, check_form, read_decision
 from .definition import FINISH, MAIN, USER
-from .plan import MAX_UPDATES, apply_update, updates_in, words_about
+from .gates import decision_checks
+from .plan import MAX_UPDATES, updates_in
 from .prompts import tools_of
-from .report import call_problem, finish_problem
+from .report import claims_shown, current_report, why_refused
 from .state import BoardEdited, BoardState, MainDecided, ReportVerified, UserDecided
 
-OPEN, CHECK, WRITE = "board_open", "board_check", "board_write"
 PURPOSE = "user"
+LAST_REPORT = "last_report"
+"""The key of the last report in a result."""
 OTHER = "something else"
 MAX_REWRITES = 5
 """Writes in a row that find edits; then something edits all the time."""
 MAX_SHOWN = 10
 """Changed files that a stop names."""
+MAX_TOLD = 3
+"""How often MAIN is told in one turn that a gate does not let its decision pass; then the run stops."""
 
 
 # MAIN
@@ -67,10 +72,12 @@ def after_main(step: Step[BoardState], finished: FinishedTurn) -> None:
     if finished.failure:
         raise Unworkable(f"MAIN could not be asked in iteration {state.iteration}: {finished.failure.reason}")
     try:
+        check_form(finished.text, state.definition)
         decision = read_decision(finished.text, state.definition)
-        _check_gates(state, decision)
+        gates = decision_checks(state, decision)
     except WrongDecision as error:
-        if finished.corrections < state.definition.policy.main_retries and not finished.recorded:
+        most = state.definition.policy.main_retries + (MAX_TOLD if error.is_told else 0)
+        if finished.corrections < most and not finished.recorded:
             return turns.correct(step, turn, finished, f"Your decision could not be used: {error}. Decide again.")
         said = f"record {finished.number}: {shown(finished.text.strip())}"
         raise Unworkable(f"{error} (MAIN, iteration {state.iteration}, {said})") from error
@@ -83,33 +90,21 @@ def after_main(step: Step[BoardState], finished: FinishedTurn) -> None:
             reply=finished.number,
             next_agent=decision.next_agent,
             at=step.at,
+            shown=gates,
         )
     )
-    plan, done = decision.dev_plan_next or state.known.plan, state.definition.policy.done_statuses
-    updates = updates_in(decision.dev_plan)
-    if len(updates) == MAX_UPDATES:
+    if decision.missing:
+        step.warn(f"MAIN's decision has no {' and no '.join(map(repr, decision.missing))}, which counts as null")
+    for one in gates:
+        if one.holds is False:
+            step.warn(f"MAIN passes a gate that does not hold: {one}")
+    if len(updates_in(decision.dev_plan)) == MAX_UPDATES:
         step.warn(f"of the updates to the plan at most {MAX_UPDATES} are carried out")
-    for update in updates:
-        updated = apply_update(plan, update, done)
-        if updated is None:
-            step.warn(f"the plan has no place for a status of {update.task!r}; {update.status!r} was only recorded")
-        plan = updated or plan
+    for update in step.state.writing.unplaced:
+        step.warn(f"the plan has no place for a status of {update.task!r}; {update.status!r} was only recorded")
     for name in list(decision.others)[:MAX_SHOWN]:
         step.warn(f"MAIN's decision has {name!r}, which is kept and does nothing")
     write(step)
-
-
-def _check_gates(state: BoardState, decision: Decision) -> None:
-    policy, agent = state.definition.policy, decision.next_agent
-    if agent == FINISH:
-        problem = "" if decision.overrides else finish_problem(policy, state.verdicts)
-    elif agent == USER:
-        problem = ""
-    else:
-        words = f"{decision.assignment}\n{words_about(state.known.plan, decision.assignment)}"
-        problem = call_problem(policy, agent, words, state.verdicts)
-    if problem:
-        raise WrongDecision(problem)
 
 
 # The board
@@ -123,15 +118,10 @@ def write(step: Step[BoardState]) -> None:
 def after_writing(step: Step[BoardState], answer: Answer) -> None:
     state = step.state
     _check_tool(state, answer)
-    edited = state.found.get("edited") or []
+    edited, plan = state.written.edited, state.written.plan
     if edited:
-        step.record(BoardEdited(paths=tuple(str(one["path"]) for one in edited)))
-        if (
-            state.phase == "decide"
-            and state.decision
-            and state.decision.dev_plan_next
-            and state.found.get("plan") is not None
-        ):
+        step.record(BoardEdited(paths=tuple(one.path for one in edited)))
+        if state.phase == "decide" and state.decision and state.decision.dev_plan_next and plan is not None:
             step.warn("the plan was edited while MAIN decided, so the whole new plan that MAIN gave is not written")
         if step.state.rewrites >= MAX_REWRITES:
             raise Unworkable(f"The board is edited all the time: {_names(edited)}. Stop what edits it, then resume.")
@@ -241,10 +231,10 @@ def check(step: Step[BoardState]) -> None:
 def after_check(step: Step[BoardState], answer: Answer) -> None:
     state = step.state
     _check_tool(state, answer)
-    changed = state.found.get("changed") or []
+    changed = state.checked.changed
     if changed:
         who = state.agent.name if state.agent else "an agent"
-        differences = "\n".join(str(one.get("diff", "")) for one in changed[:MAX_SHOWN])
+        differences = "\n".join(one.diff for one in changed[:MAX_SHOWN])
         raise Unworkable(
             f"The board was changed during the turn of {who} in iteration {state.iteration}: {_names(changed)}. Agents "
             "may write only their own report. Put the files back, or resume with --accept-edits if a person edited "
@@ -261,27 +251,26 @@ def verify(step: Step[BoardState]) -> None:
     """The report counts if the policy accepts it."""
     state, agent = step.state, step.state.agent
     assert agent is not None
-    text = state.report
-    report = verification.read(state, text)
-    wrong = verification.problems(state, text, report)
+    report = current_report(state)
+    wrong = why_refused(state, report)
     if wrong:
         return _refuse(step, "; ".join(f"{problem.field}: {problem}" for problem in wrong[:MAX_SHOWN]))
-    shown_now = verification.shown(state, text, report)
-    for demanded, one in shown_now:
+    claims = claims_shown(state, report)
+    for demanded, one in claims:
         if demanded and demanded.on_failure == "stop" and not one.holds:
             return _refuse(step, f"claimed {one.claimed}, shown {one.shown}")
-    for _, one in shown_now:
+    for _, one in claims:
         if not one.holds:
             step.warn(f"{agent.name} claims {one.claimed}, and that does not hold: {one.shown}")
-    deeds = turns.deeds(state.turn) if state.turn else []
+    effects_of = turns.effects_of(state.turn) if state.turn else []
     decision = state.decision
     assert decision is not None
     step.record(
         ReportVerified(
             agent=agent.name,
-            digest=progress.digest(decision.assignment, report.verdict, report.open_blockers, deeds),
-            courteous=courteous(text, step.run.guards),
-            end_marker=progress.has_end_marker(text, step.run.guards),
+            digest=progress.digest(decision.assignment, report.verdict, report.open_blockers, effects_of),
+            courteous=courteous(state.report, step.run.guards),
+            end_marker=progress.has_end_marker(state.report, step.run.guards),
             iteration=state.iteration,
             report=state.report_number,
             evidence=state.found_at,
@@ -316,28 +305,23 @@ def flip_key(agent: str, task: str) -> str:
     return f"{agent}/{progress.digest(task)}"
 
 
-def result_of(state: BoardState) -> dict[str, object]:
-    last = state.reports[-1] if state.reports else None
-    return {
-        "content": last.text if last else "",
+def result_of(state: BoardState) -> Result:
+    """What MAIN says at the end; the last report as it was made, for those that read its lines."""
+    last, reason = state.reports[-1] if state.reports else None, state.decision.reason if state.decision else ""
+    data = {
         "iterations": state.taken,
-        "reason": state.decision.reason if state.decision else "",
+        "reason": reason,
         "verdicts": dict(state.verdicts),
+        LAST_REPORT: last.text if last else "",
     }
+    return Result(reason, data)
 
 
-def _names(changed: list[dict[str, str]]) -> str:
-    named = ", ".join(f"{one['path']} ({one['what']})" for one in changed[:MAX_SHOWN])
+def _names(changed: Sequence[ChangedFile]) -> str:
+    named = ", ".join(f"{one.path} ({one.what})" for one in changed[:MAX_SHOWN])
     return f"{named} and {len(changed) - MAX_SHOWN} more" if len(changed) > MAX_SHOWN else named
 
 
 def tools_for(state: BoardState) -> tuple[str, ...]:
     """What the agent whose turn it is may call."""
     return tools_of(state.agent) if state.agent and state.phase == "agent" else ()
-
-
-def with_updates(plan: str, decision: Decision, done: Collection[str]) -> str:
-    """The plan with the statuses that a decision changes."""
-    for update in updates_in(decision.dev_plan):
-        plan = apply_update(plan, update, done) or plan
-    return plan

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import (
@@ -16,14 +17,19 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resumed, TurnRestarted
+from ripstop.kernel.result import read_result
 
 from .. import turn as turns
+from ..checks import Shown, all_hold, lines_with
 from ..reply_operations import WRITE as WRITE_FILE
+from .calls import CHECK, OPEN, WRITE, CheckedBoard, HistoryTail, OpenedBoard, WrittenBoard
 from .decision import read_decision
 from .definition import FINISH, MAIN
-from .flow import CHECK, OPEN, PURPOSE, flip_key, with_updates
-from .history import decision_entry, read_history, report_entry, user_entry
-from .report import lines_with, read_report, shown
+from .flow import LAST_REPORT, PURPOSE, flip_key
+from .gates import reported_on
+from .history import History, decision_entry, read_history, report_entry, user_entry
+from .plan import apply_updates, is_in_state, tasks_of, updates_in
+from .report import Report, claims_shown, current_report
 from .state import (
     BoardEdited,
     BoardState,
@@ -32,6 +38,7 @@ from .state import (
     MainDecided,
     Reported,
     ReportVerified,
+    Standing,
     UserDecided,
     Writing,
 )
@@ -40,10 +47,18 @@ MAX_FLIPS = 20
 """Verdicts that are kept per agent and task, and pairs of them."""
 MIN_KEPT = 12
 """Decisions and reports that are kept for those who look."""
-CONTENT = "content"
 
 
 def evolve(state: BoardState, number: int, event: Event) -> BoardState:
+    """Fold one event. Whatever it does to the plan, the tasks are those of the plan."""
+    folded = _evolve(state, number, event)
+    known = folded.known
+    if known.plan is state.known.plan:
+        return folded
+    return replace(folded, known=_with_tasks(known, state))
+
+
+def _evolve(state: BoardState, number: int, event: Event) -> BoardState:
     match event:
         case MainDecided():
             return _decided(state, number, event)
@@ -56,11 +71,11 @@ def evolve(state: BoardState, number: int, event: Event) -> BoardState:
         case Asked(command=command):
             return _asked(state, number, event, command)
         case Answered(answer=PersonAnswered() as said) if state.phase == "user":
-            return replace(state, found={"choice": said.choice, "text": said.text, "by": said.by}, found_at=number)
+            return replace(_with_nothing_found(state), said=said, found_at=number)
         case Answered(answer=RunFinished() as finished):
             return joined(state, number, finished, None)
-        case Answered(answer=ToolReturned(value=value)) if not _is_turns(state, event):
-            return _looked(state, number, value if isinstance(value, dict) else {})
+        case Answered(to=to, answer=ToolReturned(value=value)) if to == state.asked_at:
+            return _found(state, number, value)
         case Resumed(raises=raises, accept_edits=accepts):
             return _resumed(state, int(raises.get("iterations", 0)), accepts)
         case TurnRestarted():
@@ -71,14 +86,29 @@ def evolve(state: BoardState, number: int, event: Event) -> BoardState:
     return state if turn is state.turn else replace(state, turn=turn)
 
 
+def _with_tasks(known: KnownBoard, before: BoardState) -> KnownBoard:
+    """The tasks of a plan that is new. What MAIN has not written, a person has."""
+    tasks, statuses = tasks_of(known.plan), before.definition.policy.done_statuses
+    done = [one.id.casefold() for one in tasks if is_in_state(one, statuses, statuses)]
+    if known.plan is before.writing.plan:
+        return replace(known, tasks=tasks, accepted=tuple(one for one in known.accepted if one in done))
+    was_done = {one.id.casefold() for one in before.known.tasks if is_in_state(one, statuses, statuses)}
+    accepted = tuple(one for one in done if one in known.accepted or one not in was_done)
+    return replace(known, tasks=tasks, given=tasks, accepted=accepted)
+
+
 def joined(state: BoardState, number: int, finished: Answer, result: Any) -> BoardState:
     """The end of a workflow that took an agent's place: its result is the report."""
     assert isinstance(finished, RunFinished)
-    text = result.get(CONTENT) if isinstance(result, dict) else result
-    report = text if isinstance(text, str) and text.strip() else finished.because
-    prefix = state.definition.policy.report_rules.iteration_prefix
-    if not any(lines_with(report.splitlines(), prefix)):  # a workflow knows nothing of iterations
-        report = f"{prefix} {state.iteration}\n{report}"
+    found = read_result(result)
+    report = found.whole_text if found.whole_text.strip() else finished.because
+    if isinstance(found.data, dict) and isinstance(inner := found.data.get(LAST_REPORT), str):
+        report = f"{report}\n\n{inner}"  # of a board: the lines that its last agent wrote
+    lines, prefix = report.splitlines(), state.definition.policy.report_rules.iteration_prefix
+    counted = {line.number: line.value for line in lines_with(lines, prefix)}
+    if set(counted.values()) != {str(state.iteration)}:  # it knows nothing of iterations, or counts its own
+        kept = [line for number, line in enumerate(lines, 1) if number not in counted]
+        report = "\n".join([f"{prefix} {state.iteration}", *kept])
     continued = finished.run if finished.outcome == "limit" else ""
     return replace(state, report=report, report_number=number, continued=continued)
 
@@ -99,16 +129,20 @@ def _asked(state: BoardState, number: int, event: Asked, command: Command) -> Bo
         case AskPerson(purpose=purpose) if purpose == PURPOSE:
             return replace(state, phase="user")
         case CallTool(tool=tool, agent="") if tool == OPEN:
-            return replace(state, phase="open")
+            return replace(state, phase="open", asked=OPEN, asked_at=number)
         case CallTool(tool=tool, agent="") if tool == CHECK:
-            return replace(_with_report(state), phase="check")
+            return replace(_with_report(state), phase="check", asked=CHECK, asked_at=number)
+        case CallTool(tool=tool, agent="") if tool == WRITE:
+            return replace(state, asked=WRITE, asked_at=number)
     turn = turns.evolve(state.turn, number, event)
     return state if turn is state.turn else replace(state, turn=turn)
 
 
 def _with_agent(state: BoardState, name: str) -> BoardState:
     agent = state.definition.agent(name)
-    return replace(state, phase="agent", agent=agent, report="", report_number=0, report_kept=False, found={})
+    return replace(
+        _with_nothing_found(state), phase="agent", agent=agent, report="", report_number=0, report_kept=False
+    )
 
 
 def _with_report(state: BoardState) -> BoardState:
@@ -118,66 +152,63 @@ def _with_report(state: BoardState) -> BoardState:
         return state
     last = turn.exchanges[-1]
     text = last.reply.text
-    for tool, arguments in turns.deeds(turn):
+    for tool, arguments in turns.effects_of(turn):
         named = str(arguments.get("path", "")).casefold()
         if tool == WRITE_FILE and named.removeprefix(f"{agent.name}/".casefold()) == agent.report.casefold():
             text = str(arguments.get("content", ""))
     return replace(state, report=text, report_number=last.number)
 
 
-def _is_turns(state: BoardState, event: Answered) -> bool:
-    """Whether an answer is that of a tool which the agent called."""
-    return state.turn is not None and event.to in state.turn.pending
+# What the board's tools have found
 
 
-# What the board tools found
+def _with_nothing_found(state: BoardState) -> BoardState:
+    return replace(state, checked=CheckedBoard(), written=WrittenBoard())
 
 
-def _looked(state: BoardState, number: int, value: dict[str, Any]) -> BoardState:
-    if state.phase == "check" and "edited" in value:
-        return _kept(state, value)
-    state = replace(state, found=value, found_at=number)
-    match state.phase:
-        case "open":
-            return _opened(state, value)
-        case "check":
-            return _checked(state, number, value)
-    return _written(state, value)
+def _found(state: BoardState, number: int, value: Any) -> BoardState:
+    if state.asked == WRITE and state.phase == "check":
+        return _kept(state, msgspec.convert(value, WrittenBoard))
+    state = replace(_with_nothing_found(state), found_at=number)
+    if state.asked == OPEN:
+        return _opened(state, msgspec.convert(value, OpenedBoard))
+    if state.asked == CHECK:
+        return _checked(state, number, msgspec.convert(value, CheckedBoard))
+    return _written(state, msgspec.convert(value, WrittenBoard))
 
 
-def _kept(state: BoardState, value: dict[str, Any]) -> BoardState:
-    """A refused report was written to the board, or edits were found instead."""
-    state = replace(state, known=replace(state.known, digest=str(value.get("digest", ""))))
-    if value.get("edited"):
-        return replace(_with_edits(state, value), rewrites=state.rewrites + 1)
+def _kept(state: BoardState, answer: WrittenBoard) -> BoardState:
+    """A refused report was written to the board, or edits were found instead. What was checked stays in view."""
+    state = replace(state, known=replace(state.known, digest=answer.digest))
+    if answer.edited:
+        return replace(_with_edits(state, answer), rewrites=state.rewrites + 1)
     return replace(state, report_kept=True)
 
 
-def _opened(state: BoardState, value: dict[str, Any]) -> BoardState:
-    history = _history(state, value)
-    known = KnownBoard(str(value.get("digest", "")), str(value.get("plan", "")), history)
-    return replace(state, known=known, iteration=int(value.get("iteration", 0)) + 1, taken=1)
+def _opened(state: BoardState, answer: OpenedBoard) -> BoardState:
+    known = KnownBoard(answer.digest, answer.plan, _history(state, answer.tail))
+    return replace(state, known=known, iteration=answer.iteration + 1, taken=1)
 
 
-def _history(state: BoardState, value: dict[str, Any]) -> Any:
-    most = state.definition.policy.recent_history
-    return read_history(str(value.get("history", "")), int(value.get("left_out", 0)), most)
+def _history(state: BoardState, tail: HistoryTail) -> History:
+    return read_history(tail.history, tail.left_out, state.definition.policy.recent_history)
 
 
-def _checked(state: BoardState, number: int, value: dict[str, Any]) -> BoardState:
-    text = value.get("report")
-    if not value.get("changed"):
-        state = replace(state, known=replace(state.known, digest=str(value.get("digest", ""))))
-    if not isinstance(text, str) or text == state.report:
+def _checked(state: BoardState, number: int, answer: CheckedBoard) -> BoardState:
+    state, text = replace(state, checked=answer), answer.report
+    if not answer.changed:
+        state = replace(state, known=replace(state.known, digest=answer.digest or ""))
+    if text is None or text == state.report:
         return replace(state, recheck=False)
     evidence = bool(state.definition.policy.evidence)
     return replace(state, report=text, report_number=number, recheck=evidence)
 
 
-def _written(state: BoardState, value: dict[str, Any]) -> BoardState:
-    known, writing = replace(state.known, digest=str(value.get("digest", ""))), state.writing
-    if value.get("edited"):
-        return _with_edits(replace(state, known=known), value)
+def _written(state: BoardState, answer: WrittenBoard) -> BoardState:
+    known, writing = replace(state.known, digest=answer.digest), state.writing
+    state = replace(state, written=answer)
+    if answer.edited:
+        return _with_edits(replace(state, known=known), answer)
     if writing.plan is not None:
         known = replace(known, plan=writing.plan)
     if writing.append:
@@ -192,14 +223,15 @@ def _written(state: BoardState, value: dict[str, Any]) -> BoardState:
     return state
 
 
-def _with_edits(state: BoardState, value: dict[str, Any]) -> BoardState:
-    known, writing, plan = state.known, state.writing, value.get("plan")
-    if isinstance(value.get("history"), dict):
-        known = replace(known, history=_history(state, value["history"]))
-    if isinstance(plan, str):
+def _with_edits(state: BoardState, answer: WrittenBoard) -> BoardState:
+    known, writing, plan = state.known, state.writing, answer.plan
+    if answer.history is not None:
+        known = replace(known, history=_history(state, answer.history))
+    if plan is not None:
         known = replace(known, plan=plan)
         if writing.plan is not None and state.decision is not None:
-            updated = with_updates(plan, state.decision, state.definition.policy.done_statuses)
+            updates, done = updates_in(state.decision.dev_plan), state.definition.policy.done_statuses
+            updated, _ = apply_updates(plan, updates, done)
             writing = replace(writing, plan=None if updated == plan else updated)
     return replace(state, known=known, writing=writing)
 
@@ -210,20 +242,22 @@ def _with_edits(state: BoardState, value: dict[str, Any]) -> BoardState:
 def _decided(state: BoardState, number: int, event: MainDecided) -> BoardState:
     assert state.turn is not None
     decision = read_decision(state.turn.exchanges[-1].reply.text, state.definition)
-    before = state.known.plan
-    plan = with_updates(decision.dev_plan_next or before, decision, state.definition.policy.done_statuses)
+    before, updates, done = state.known.plan, updates_in(decision.dev_plan), state.definition.policy.done_statuses
+    tasks = None if decision.dev_plan_next else state.known.tasks
+    plan, unplaced = apply_updates(decision.dev_plan_next or before, updates, done, tasks)
     entry = decision_entry(state.iteration, decision, event.at)
     ends = decision.next_agent == FINISH
-    writing = Writing(append=_apart(entry), plan=None if plan == before else plan, close=ends)
-    kept = (*state.decisions[1 - MIN_KEPT :], Decided(state.iteration, number, decision.next_agent, decision.reason))
+    writing = Writing(append=_apart(entry), plan=None if plan == before else plan, close=ends, unplaced=unplaced)
+    made = Decided(state.iteration, number, decision.next_agent, decision.reason, event.shown)
+    kept = (*state.decisions[1 - MIN_KEPT :], made)
     return replace(state, phase="decide", turn=None, decision=decision, writing=writing, decisions=kept, continued="")
 
 
 def _reported(state: BoardState, event: ReportVerified) -> BoardState:
     agent, policy = state.agent, state.definition.policy
     assert agent is not None and state.decision is not None
-    report = read_report(state.report, policy.report_rules, agent.name, state.iteration)
-    found = tuple(one for _, one in shown(state, state.report, report))
+    report = current_report(state)
+    found = tuple(one for _, one in claims_shown(state, report))
     words = state.report.strip()
     one = Reported(
         iteration=state.iteration,
@@ -245,8 +279,20 @@ def _reported(state: BoardState, event: ReportVerified) -> BoardState:
         writing=writing,
         reports=(*state.reports[1 - kept :], one),
         verdicts={**state.verdicts, agent.name.casefold(): event.verdict},
+        standings=_standings(state, report, found),
         flips=_flips(state, flip_key(agent.name, state.decision.assignment), event.verdict),
     )
+
+
+def _standings(state: BoardState, report: Report, found: tuple[Shown, ...]) -> dict[str, dict[str, Standing]]:
+    assert state.agent is not None and state.decision is not None
+    wrong = next((one for one in found if one.holds is False), None)
+    said = Standing(
+        report.verdict or "", all_hold(found), state.iteration, report.open_blockers, str(wrong) if wrong else ""
+    )
+    name = state.agent.name.casefold()
+    about = dict.fromkeys(reported_on(state, state.decision), said)
+    return {**state.standings, name: {**state.standings.get(name, {}), **about}}
 
 
 def _flips(state: BoardState, key: str, verdict: str) -> dict[str, tuple[str, ...]]:
@@ -257,10 +303,10 @@ def _flips(state: BoardState, key: str, verdict: str) -> dict[str, tuple[str, ..
 
 
 def _answered_by_user(state: BoardState, event: UserDecided) -> BoardState:
-    said, decision = state.found, state.decision
+    said, decision = state.said, state.decision
     assert decision is not None
     question = decision.question or decision.reason
-    entry = user_entry(state.iteration, question, said["choice"], said["text"], said["by"], event.at)
+    entry = user_entry(state.iteration, question, said.choice, said.text, said.by, event.at)
     return replace(state, phase="answer", writing=Writing(append=_apart(entry)))
 
 
@@ -283,7 +329,7 @@ def _resumed(state: BoardState, more: int, accepts: bool) -> BoardState:
     match state.phase:
         case "open" | "decide" | "report" | "answer":
             return state
-        case "check" if state.found.get("changed"):
+        case "check" if state.checked.changed:
             return replace(state, phase="sync", writing=Writing()) if accepts else state
         case "agent" | "check":
             state = replace(state, report="", report_number=0, writing=Writing())

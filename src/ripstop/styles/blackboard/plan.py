@@ -13,67 +13,14 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 
 from msgspec import Struct
 
-# Tables of Markdown, as far as a plan needs them: which cell of a row is the status.
-
+from ripstop.text.markdown import blocks, cells_of, heading_of, item_of
 
 _RULE = re.compile(r"^\|?[ \t:|-]*-[ \t:|-]*\|?$")
-_BORDER = re.compile(r"(?<!\\)\|")
-_STATUS = re.compile(r"(?i)^[*_`]*(?:status|state|状态)[*_`]*$")
-
-
-class Cell(Struct, frozen=True):
-    text: str
-    start: int
-    """Where its text is in the line, without spaces and marks of emphasis around it."""
-    end: int
-
-
-class Table(Struct, frozen=True):
-    """Lines that begin with `|`; the second one is a rule, and the first one the head."""
-
-    first: int
-    status: int | None
-    """The column below `Status`; none if there is no such column."""
-
-    def is_head(self, number: int) -> bool:
-        return number < self.first + 2
-
-
-def cells_of(line: str) -> tuple[Cell, ...]:
-    borders = [found.start() for found in _BORDER.finditer(line)]
-    if not borders or line[borders[-1] + 1 :].strip():
-        borders.append(len(line))
-    return tuple(_cell(line, start + 1, end) for start, end in pairwise(borders))
-
-
-def _cell(line: str, start: int, end: int) -> Cell:
-    inside = line[start:end]
-    bare = inside.strip(" \t*_`")
-    begin = start + (inside.index(bare) if bare else min(1, len(inside)))
-    return Cell(inside.strip(), begin, begin + len(bare))
-
-
-def tables_in(lines: Sequence[str]) -> dict[int, Table]:
-    """The table that each line with a row belongs to, by the line's number."""
-    found: dict[int, Table] = {}
-    number = 0
-    while number < len(lines):
-        if not lines[number].startswith("|"):
-            number += 1
-            continue
-        end = next((one for one in range(number, len(lines)) if not lines[one].startswith("|")), len(lines))
-        if end - number > 1 and _RULE.match(lines[number + 1]):
-            heads = [cell.text for cell in cells_of(lines[number])]
-            status = next((column for column, head in enumerate(heads) if _STATUS.match(head)), None)
-            found.update(dict.fromkeys(range(number, end), Table(number, status)))
-        number = end
-    return found
-
-
+_STATUS_COLUMN = re.compile(r"(?i)^[*_`]*(?:status|state|状态)[*_`]*$")
 MAX_TASKS, MAX_UPDATES, MAX_LINES = 1000, 100, 20_000
 MAX_WIDTH = 2000
 """Characters of a line that are looked at."""
@@ -84,7 +31,7 @@ _ITEM = re.compile(
     r"(?=[*_`]*(?:[:：\s)(（]|$))[*_`]*(?P<colon>[:：])?[*_`]*[ \t]*(?P<title>.*)$"
 )
 _CELL_ID = re.compile(rf"[*_`\[]*(?P<id>{_ID})[*_`\]]*$")
-_plan_STATUS = re.compile(
+_STATUS_LINE = re.compile(
     r"^(?P<indent>[ \t]*)(?P<mark>[-*+][ \t]+)?[*_`]*(?:status|状态)[*_`]*[ \t]*[:：][*_`]*[ \t]*[*`]*"
     r"(?P<status>[^(（,，;；|#。.*`]*?)[ \t]*(?=[(（,，;；|#。.*`]|$)",
     re.IGNORECASE,
@@ -95,12 +42,13 @@ _OWN_STATUS = re.compile(
 )
 _UPDATE = re.compile(
     r"(?i)(?P<negated>\b(?:not|never|don't)\s+)?\bupdate\s+[`'\"]?(?P<id>[\w.-]+)[`'\"]?\s+status\s+to\s+"
-    r"(?:(?P<quote>[`'\"])(?P<quoted>[^`'\"\n]{1,40})(?P=quote)|(?P<status>[a-z][a-z0-9_-]*|[\w-]+))"
+    r"(?:(?P<quote>[`'\"])(?P<quoted>[^`'\"\n]{1,40})(?P=quote)|(?P<status>in[ \t]progress\b|"
+    r"(?-i:[A-Z][A-Z0-9_-]*(?:[ \t](?!(?:AND|BUT|OR|THEN|UPDATE)\b)[A-Z][A-Z0-9_-]+\b){1,2})|[a-z][a-z0-9_-]*|[\w-]+))"
 )
-_FENCE = re.compile(r"^[ \t]*(```|~~~)")
-
-
-_LIST = re.compile(r"([ \t]*)(?:[-*+]|\d{1,4}[.)])[ \t]")
+"""Without quotes, a status of several words is recognised if all of them are in capitals; `in progress` always."""
+_BEFORE_ID, _AFTER_ID = r"(?<![A-Za-z0-9_.-])", r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"
+TICKED = "DONE"
+"""The status of a task whose box is ticked."""
 HEADING, TEXT = -1, 1 << 30
 """The level of a heading, and of a line that is not an item; the level of an item is its indentation."""
 
@@ -130,6 +78,34 @@ class Update(Struct, frozen=True):
     status: str
 
 
+class Table(Struct, frozen=True):
+    """Lines that begin with `|`; the second one is a rule, and the first one the head."""
+
+    first: int
+    status: int | None
+    """The column below `Status`; none if there is no such column."""
+
+    def is_head(self, number: int) -> bool:
+        return number < self.first + 2
+
+
+def tables_in(lines: Sequence[str]) -> dict[int, Table]:
+    """The table that each line with a row belongs to, by the line's number."""
+    found: dict[int, Table] = {}
+    number = 0
+    while number < len(lines):
+        if not lines[number].startswith("|"):
+            number += 1
+            continue
+        end = next((one for one in range(number, len(lines)) if not lines[one].startswith("|")), len(lines))
+        if end - number > 1 and _RULE.match(lines[number + 1]):
+            heads = [cell.text for cell in cells_of(lines[number])]
+            status = next((column for column, head in enumerate(heads) if _STATUS_COLUMN.match(head)), None)
+            found.update(dict.fromkeys(range(number, end), Table(number, status)))
+        number = end
+    return found
+
+
 def tasks_of(plan: str) -> tuple[PlanTask, ...]:
     """The tasks, each once: where an id occurs again, the one with a status counts."""
     found: dict[str, PlanTask] = {}
@@ -148,14 +124,18 @@ def updates_in(dev_plan: str) -> tuple[Update, ...]:
     return tuple(Update(one["id"].rstrip("."), one["quoted"] or one["status"]) for one in islice(found, MAX_UPDATES))
 
 
-def apply_update(plan: str, update: Update, done: Collection[str]) -> str | None:
+def apply_update(
+    plan: str, update: Update, done: Collection[str], tasks: Sequence[PlanTask] | None = None
+) -> str | None:
     """The plan with the status changed, and nothing else; none if it has no such task, or no place for the status.
 
     Args:
         done: Statuses that mean that a task is done.
+        tasks: Those of the plan, if they are known; otherwise it is read.
     """
     wanted = update.task.casefold()
-    place = next((task.place for task in tasks_of(plan) if task.id.casefold() == wanted), None)
+    found = tasks_of(plan) if tasks is None else tasks
+    place = next((task.place for task in found if task.id.casefold() == wanted), None)
     if place is None:
         return None
     lines = plan.split("\n")
@@ -171,28 +151,51 @@ def apply_update(plan: str, update: Update, done: Collection[str]) -> str | None
     return "\n".join(lines)
 
 
-def words_about(plan: str, task: str) -> str:
-    """The lines of every task of the plan that a text names."""
-    named = [one.words for one in tasks_of(plan) if re.search(rf"(?<![\w-]){re.escape(one.id)}(?![\w-])", task)]
-    return "\n".join(named)
+def apply_updates(
+    plan: str, updates: Sequence[Update], done: Collection[str], tasks: Sequence[PlanTask] | None = None
+) -> tuple[str, tuple[Update, ...]]:
+    """The plan with all statuses changed for which it has a place, and the updates for which it has none."""
+    unplaced = []
+    for update in updates:
+        updated = apply_update(plan, update, done, tasks)
+        if updated is None:
+            unplaced.append(update)
+        else:
+            plan, tasks = updated, None  # the places behind it may have moved
+    return plan, tuple(unplaced)
+
+
+def words_about(tasks: Sequence[PlanTask], text: str) -> str:
+    """The lines of every task that a text names."""
+    return "\n".join(one.words for one in tasks_named(tasks, text))
+
+
+def tasks_named(tasks: Sequence[PlanTask], text: str) -> tuple[PlanTask, ...]:
+    """The tasks whose ids are in a text; `T1` is not in `T10`, `M1-T1` or `T1.5`, but in `完成T1。`."""
+    return tuple(one for one in tasks if re.search(rf"(?i){_BEFORE_ID}{re.escape(one.id)}{_AFTER_ID}", text))
+
+
+def is_in_state(task: PlanTask, statuses: Collection[str], done: Collection[str]) -> bool:
+    """Whether the status of a task is one of these. A ticked box has one of those that mean that it is done."""
+    wanted = {one.casefold() for one in statuses}
+    if task.place is not None and task.place.is_box:
+        return task.status == TICKED and not wanted.isdisjoint(one.casefold() for one in done)
+    return task.status.casefold() in wanted
 
 
 class _Plan:
     def __init__(self, text: str) -> None:
         self._lines = [line.rstrip("\r")[:MAX_WIDTH] for line in text.split("\n", MAX_LINES)[:MAX_LINES]]
-        self._hide_fences()
+        # a task is one at any indentation, so an example is one, too
+        for block in blocks(self._lines, any_indent=True):
+            self._lines[block.start : block.end] = [""] * (block.end - block.start)
         self._tables = tables_in(self._lines)
         self._levels = [_level(line) for line in self._lines]
-        self._statuses = {number: found for number, one in enumerate(self._lines) if (found := _plan_STATUS.match(one))}
-
-    def _hide_fences(self) -> None:
-        fence = ""
-        for number, line in enumerate(self._lines):
-            found = _FENCE.match(line)
-            if fence or found:
-                self._lines[number] = ""
-            if found and (not fence or fence == found[1]):
-                fence = "" if fence else found[1]
+        self._statuses = {
+            number: found
+            for number, one in enumerate(self._lines)
+            if (":" in one or "：" in one) and (found := _STATUS_LINE.match(one))  # found faster than the pattern fails
+        }
 
     def tasks(self) -> Iterator[PlanTask]:
         in_task = False
@@ -202,15 +205,15 @@ class _Plan:
                 if (table := self._tables.get(number)) and (row := self._row(table, number, in_task)):
                     yield row
                 continue
-            is_heading = line.startswith("#")
-            found = _ITEM.match(line)
-            if is_heading:
+            level = self._levels[number]
+            if level == HEADING:
                 in_task = False
+            found = _ITEM.match(line) if level != TEXT else None
             if found is None:
                 continue
             task = self._item(found, number, in_task)
             if task:
-                in_task = in_task or is_heading
+                in_task = in_task or level == HEADING
                 yield task
 
     def _item(self, found: "re.Match[str]", number: int, in_task: bool) -> PlanTask | None:
@@ -238,7 +241,7 @@ class _Plan:
             return None
         if found["mark"].startswith("#"):
             for number in range(block.start, where):
-                item = _ITEM.match(self._lines[number])
+                item = _ITEM.match(self._lines[number]) if self._levels[number] != TEXT else None
                 if item and not item["numbered"] and self._item(item, number, in_task=True):
                     return None
         return Place(where, *self._statuses[where].span("status"))
@@ -262,15 +265,15 @@ class _Plan:
             return ""
         text = self._lines[place.line][place.start : place.end]
         if place.is_box:
-            return "TODO" if text == " " else "DONE"
+            return "TODO" if text == " " else TICKED
         return re.sub(r"^[^\w]+", "", text).strip()
 
 
 def _level(line: str) -> int:
-    if line.startswith("#"):
+    if "#" in line and heading_of(line):
         return HEADING
-    found = _LIST.match(line)
-    return len(found[1].expandtabs(4)) if found else TEXT
+    item = item_of(line)
+    return item.indent if item else TEXT
 
 
 def _own_place(found: "re.Match[str]", number: int) -> Place | None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -21,16 +21,9 @@ from ripstop.definitions.options import JsonOptionReader
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry, read_text
 
-from .definition import PLAN, Evidence, Gate, ReportRules, VerificationPolicy
-from .report import one_colon
-from .schema import EVIDENCE, GATES, MAIN_JSON, NUMBERS, ON_FAILURE, PICKS, POLICY_SCHEMA, REQUIRED_RULES
-
-if TYPE_CHECKING:
-    pass  # merged
-
-if TYPE_CHECKING:
-    pass  # merged
-
+from ..checks import one_colon
+from .definition import MEMORY, PLAN, PROMPTS, Evidence, EvidenceKind, Gate, ReportRules, VerificationPolicy
+from .schema import EVIDENCE, GATES, MAIN_JSON, NUMBERS, ON_FAILURE, PICKS, POLICY_SCHEMA, REQUIRED_RULES, Fields
 
 # Reading the checks of a policy: gates, and the evidence that a verdict has to show.
 
@@ -77,6 +70,11 @@ class CheckReader:
             marked=self._reader.field(fields, "marked", str, ""),
             if_reported=self._reader.field(fields, "if_reported", bool, False),
             on_failure=self._on_failure(fields, "stop"),
+            also=self._texts(fields, "also"),
+            per_task=self._reader.field(fields, "per_task", bool, kind == "before"),
+            after=self._texts(fields, "after"),
+            unless=self._texts(fields, "unless"),
+            statuses=self._texts(fields, "statuses"),
         )
 
     def evidence(self, entry: YamlEntry | None) -> list[Placed[Evidence]]:
@@ -88,11 +86,10 @@ class CheckReader:
         return found
 
     def _evidence(self, fields: dict[str, YamlEntry], item: Value) -> Evidence:
-        kind: Any = fields["evidence"].value.value
-        reader = self._reader
+        kind, reader = EvidenceKind(fields["evidence"].value.value), self._reader
         read = Evidence(
             evidence=kind,
-            name=reader.line_start(fields, "name", kind),
+            name=reader.line_start(fields, "name", kind.value),
             agents=self._texts(fields, "agents"),
             verdicts=self._texts(fields, "verdicts"),
             path=reader.line_start(fields, "path"),
@@ -107,7 +104,7 @@ class CheckReader:
         )
         if not 0 <= read.exit_code <= MAX_EXIT_CODE:
             reader.problem(fields["exit_code"].value.place, f"'exit_code' must be from 0 to {MAX_EXIT_CODE}")
-        if kind != "command" and not (read.path or read.line):
+        if kind is not EvidenceKind.COMMAND and not (read.path or read.line):
             reader.problem(item.place, f"evidence of a {kind} needs a 'path', or a 'line' that names the file")
         if read.path and not inside(read.path):
             place = fields["path"].value.place
@@ -124,9 +121,7 @@ class CheckReader:
             self._reader.problem(items[MAX_CHECKS].place, f"{key!r} has {len(items)} entries; at most {MAX_CHECKS}")
         return items[:MAX_CHECKS]
 
-    def _fields(
-        self, value: Value, key: str, kinds: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
-    ) -> dict[str, YamlEntry]:
+    def _fields(self, value: Value, key: str, kinds: Mapping[str, Fields]) -> dict[str, YamlEntry]:
         """The fields of a check that is of a known kind and has all that it needs; else nothing."""
         reader, before = self._reader, len(self._reader.problems)
         if not isinstance(value.value, dict):
@@ -141,7 +136,7 @@ class CheckReader:
             reader.problem(kind.value.place, f"there is no {key} {named[:60]!r}", did_you_mean(named, kinds))
             return {}
         needed, possible = kinds[kind.value.value]
-        common = (key, "name", "agents", "verdicts", "on_failure")
+        common = (key, "name", "on_failure")
         what = f"{'an' if key[0] == 'e' else 'a'} {key} {kind.value.value!r}"
         fields = reader.mapping(value, what, tuple(dict.fromkeys((*common, *needed, *possible))))
         for name in needed:
@@ -164,10 +159,8 @@ class CheckReader:
 # Where the parts of a board are in its folder. History and reports have their places in the style.
 
 
-MEMORY = "memory"
 POLICY_FILE = "verification_policy.json"
 POLICY = f"{MEMORY}/{POLICY_FILE}"
-PROMPTS = f"{MEMORY}/prompts"
 PROMPT = "subagent_prompt_{}.md"
 """An agent's file in `PROMPTS`."""
 
@@ -190,8 +183,8 @@ def leads_out(path: Path, folder: Path) -> bool:
 
 # A policy and the policies that it extends, as one tree.
 #
-# - `extends` names a policy that ripstop ships, or a file relative to the policy's own folder. That file has to be in the
-#   board's folder: MAIN sees it, and a board from elsewhere could name any file of the user.
+# - `extends` names a policy that ripstop ships, or a file relative to the policy's own folder. That file has to be in
+#   the board's folder: MAIN sees it, and a board from elsewhere could name any file of the user.
 # - An overlay wins. Sections are merged key by key; everything else, lists too, is replaced.
 # - Settings can be written at the top or in a section `settings`, and `verdict_pick` at the top or in `report_rules`.
 #   Both forms are one before policies are merged, so an overlay need not know which form the other file has.
@@ -297,7 +290,7 @@ class _Chain:
         if self.count >= MAX_CHAIN:
             return self._wrong(named, f"more than {MAX_CHAIN} policies extend one another")
         try:
-            text = read_text(path, str(path), MAX_BYTES) if path else _shipped_text(name)
+            text = read_text(path, str(path), MAX_BYTES, one_name=True) if path else _shipped_text(name)
         except WrongDefinition as error:
             return self._wrong(named, f"the policy {name!r} cannot be extended: {error.problems[0].text}")
         return self.read(text, str(path or name), path)[0]
@@ -346,8 +339,8 @@ def merged(base: Entries, over: Entries) -> Entries:
 
 # Sections `<name>_rules`: short keys for gates, whose meaning is in `rule_keys`.
 #
-# A key means a gate or several. Where a gate says `$value`, the value of the key is put in; where none does, the key is a
-# switch. `false` and `null` switch a key off.
+# A key means a gate or several. Where a gate says `$value`, the value of the key is put in; where none does, the key is
+# a switch. `false` and `null` switch a key off.
 
 
 RULES_SUFFIX = "_rules"
@@ -458,6 +451,7 @@ class PolicyReader(JsonOptionReader):
         rules, apply_to = self._report_rules(top.get(RULES), found.tree)
         settings: dict[str, Any] = {name: self.whole(top, name, *bounds[:3]) for name, bounds in NUMBERS.items()}
         settings["main_json"] = self.one_of(top, "main_json", MAIN_JSON, "strict")
+        settings["finish_override"] = self.field(top, "finish_override", bool, True)
         done = tuple(one.it for one in self.texts(top, "done_statuses"))
         settings |= {"done_statuses": done} if done else {}
         plan, plan_place = self._plan(top, found.tree)

@@ -12,12 +12,13 @@ from typing import Any
 from msgspec import Struct
 
 from ripstop.definitions.fields import Reader
+from ripstop.definitions.front_matter import split_front_matter
 from ripstop.definitions.loading import refuse_link
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text
 
-from .definition import FINISH, MAIN, USER, Specialist
-from .policy_reader import PROMPTS, prompt_of
+from .definition import FINISH, MAIN, PROMPTS, USER, Specialist
+from .policy_reader import prompt_of
 
 MAX_AGENTS = 100
 MAX_TOOLS = 200
@@ -25,8 +26,6 @@ FIELDS = ("model", "tools", "workflow")
 _MIDDLE = re.compile(r"subagent_prompt_(.+)\.md", re.DOTALL)
 _NAME = re.compile(r"\w[\w-]{0,79}")
 _ASIDE = f"{MAIN.lower()}_"
-_FENCE = re.compile(r"---[ \t]*(?:\r\n|[\r\n]|$)")
-_FRONT = re.compile(r"---[ \t]*(?:\r\n|[\r\n])(?s:.*?)^(---[ \t]*)(?:\r\n|[\r\n]|\Z)", re.MULTILINE)
 
 
 class PromptFile(Struct, frozen=True):
@@ -97,15 +96,8 @@ class _FrontMatter(Reader):
 
     def prompt(self, path: Path, name: str) -> PromptFile:
         refuse_link(path)
-        text = read_text(path, str(path))
-        fields: dict[str, YamlEntry] = {}
-        if _FENCE.match(text):
-            front = _FRONT.match(text)
-            if front is None:
-                hint = "close it with another line ---, or begin the prompt with words"
-                raise WrongDefinition([Problem(Position(str(path)), "the line --- opens a part that never ends", hint)])
-            fields = self._fields(text[: front.start(1)], path)
-            text = text[front.end() :]
+        front, text = split_front_matter(read_text(path, str(path)), str(path))
+        fields = self._fields(front, path)
         workflow = self.field(fields, "workflow", str, "").strip()
         if name == MAIN and workflow:
             self.problem(fields["workflow"].key, f"a workflow cannot be {MAIN}", f"{MAIN}'s reply is a decision")

@@ -1,11 +1,13 @@
 """What MAIN and the specialists are told. A prompt is bounded, however long the run."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from ripstop.kernel.prompt import Message, Prompt
 
 from .decision import MAX_OPTIONS, legal_names
-from .definition import FINISH, USER, Board, ReportRules, Specialist, includes
+from .definition import FINISH, USER, Board, EvidenceKind, Specialist, VerificationPolicy, includes
+from .gates import applies_to_report
 from .history import MAX_ENTRY
 from .state import BoardState, Reported
 
@@ -30,7 +32,7 @@ def prompt_for_main(state: BoardState) -> Prompt:
 
 
 def prompt_for_agent(state: BoardState, agent: Specialist) -> Prompt:
-    told = f"{agent.prompt.strip()}\n\n{report_format(state.definition.policy.report_rules, agent.name)}"
+    told = f"{agent.prompt.strip()}\n\n{report_format(state.definition.policy, agent.name)}"
     return Prompt((Message("system", told), Message("user", assignment(state))), tools_of(agent))
 
 
@@ -49,18 +51,64 @@ def assignment(state: BoardState) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def report_format(rules: ReportRules, agent: str) -> str:
+def report_format(policy: VerificationPolicy, agent: str) -> str:
+    rules = policy.report_rules
     lines = [f"{rules.iteration_prefix} <number of the iteration>"]
     if rules.require_verdict and includes(rules.apply_to, agent):
         lines.append(f"{rules.verdict_prefix}<{' | '.join(rules.verdict_allowed)}>")
         lines.append(f"{rules.blocker_prefix}<what blocks, or {rules.blocker_clear_value}>")
     fields = "\n".join(lines)
+    checked = "\n".join(dict.fromkeys([*_gate_lines(policy, agent), *_evidence_lines(policy, agent)]))
     return (
         "Your last message is your report, in free text. It must have these lines, each on a line of its own:\n"
         f"{fields}\n"
-        "To deliver a file, write its path on a line of its own (shared files begin with collab/) and the whole file "
+        + (f"What it says is checked; what is not shown does not count:\n{checked}\n" if checked else "")
+        + "To deliver a file, write its path on a line of its own (shared files begin with collab/) and the whole file "
         "in a fenced block below it."
     )
+
+
+def _gate_lines(policy: VerificationPolicy, agent: str) -> Iterator[str]:
+    """What the gates of a policy want of the reports of an agent."""
+    for gate in policy.gates:
+        if not applies_to_report(gate, policy, agent):
+            continue
+        line, needs = " or ".join(repr(one) for one in (gate.prefix, *gate.also)), _with(gate.verdicts)
+        match gate.gate:
+            case "require_line":
+                choice = f" and one of {', '.join(gate.allowed)}" if gate.allowed else ""
+                yield f"- {needs}a line that begins with {line}{choice}"
+            case "forbid_line":
+                yield f"- {needs}no line that begins with {line}"
+            case _:
+                bound = "at least" if gate.gate == "min_number" else "at most"
+                there = "" if gate.required else ", if there is one,"
+                yield f"- {needs}the line that begins with {line}{there} has a number of {bound} {gate.number:g}"
+
+
+def _evidence_lines(policy: VerificationPolicy, agent: str) -> Iterator[str]:
+    for one in policy.evidence:
+        if not includes(one.agents or policy.report_rules.apply_to, agent):
+            continue
+        path, needs = one.path.replace("{agent}", agent), _with(one.verdicts)
+        where = path or f"the file that a line with {one.line!r} names"
+        match one.evidence:
+            case EvidenceKind.FILE:
+                named = path or f"every file that you name on a line that begins with {one.line!r}, one at least,"
+                yield f"- {needs}{named} is there and not empty"
+            case EvidenceKind.NUMBER:
+                bounds = [f"at least {one.at_least:g}"] if one.at_least is not None else []
+                bounds += [f"at most {one.at_most:g}"] if one.at_most is not None else []
+                number = " ".join(("a number", " and ".join(bounds))).strip()
+                yield f"- {needs}{where} has {number}{f' after {one.prefix!r}' if one.prefix else ''}"
+            case EvidenceKind.QUOTE:
+                yield f"- {needs}what follows {one.line!r} on a line, one at least, is word for word in {path}"
+            case EvidenceKind.COMMAND:
+                yield f"- {needs}`{' '.join(one.command)}` is run, and ends with {one.exit_code}"
+
+
+def _with(verdicts: tuple[str, ...]) -> str:
+    return f"with {' or '.join(verdicts)}: " if verdicts else ""
 
 
 def tools_of(agent: Specialist) -> tuple[str, ...]:

@@ -23,12 +23,10 @@ from ripstop.kernel.effects import Guards
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.resuming import override_guards
 
-from .definition import HISTORY, MAIN, PLAN, REPORTS, Board, Evidence, Gate, includes
+from .definition import HISTORY, MAIN, MEMORY, PLAN, PROMPTS, REPORTS, Board, Evidence, Gate, includes
 from .policy_reader import (
-    MEMORY,
     POLICY,
     POLICY_FILE,
-    PROMPTS,
     Placed,
     PolicyRead,
     PolicyTree,
@@ -209,11 +207,17 @@ def _agent_problems(policy: PolicyRead, prompts: Prompts) -> Iterator[Problem]:
 
 def _gate_problems(gate: Placed[Gate], names: tuple[str, ...]) -> Iterator[Problem]:
     first, then = gate.it.first, gate.it.then
-    if then and includes(names, then) and not includes(names, first):
+    if gate.it.gate == "finish_needs" and not gate.it.if_reported:
+        for name in gate.it.agents:
+            if not includes(names, name):
+                text = f"a run could never finish: the gate {gate.it.name!r} wants a verdict of {name!r}"
+                yield Problem(gate.place, text, f"there is no {prompt_of(name)}")
+        yield from _unknown(gate.it.after, names, gate.place, gate.it.name)
+    elif then and includes(names, then) and not includes(names, first):
         text = f"{then} could never be called: the gate {gate.it.name!r} wants a report of {first!r} first"
         yield Problem(gate.place, text, f"there is no {prompt_of(first)}")
     else:
-        mentioned = (*gate.it.agents, *filter(None, (first, then)))
+        mentioned = (*gate.it.agents, *gate.it.after, *filter(None, (first, then)))
         yield from _unknown(mentioned, names, gate.place, gate.it.name)
 
 
@@ -238,8 +242,8 @@ def _verdict_problems(read: PolicyRead) -> Iterator[Problem]:
 
 # Boards as folders: what ripstop asks of them, as of the definitions of any style.
 #
-# A folder is one if it has `memory/verification_policy.json` or `memory/prompts/`, and is not a workflow of another style
-# (`workflow.yaml`, `pipeline.yaml`). The folder `memory` and the policy's file mean the folder that they are in.
+# A folder is one if it has `memory/verification_policy.json` or `memory/prompts/`, and is not a workflow of another
+# style (`workflow.yaml`, `pipeline.yaml`). The folder `memory` and the policy's file mean the folder that they are in.
 
 
 class BoardFolders:
@@ -272,7 +276,6 @@ class BoardFolders:
         return [*read.warnings, *check_references(references_of(read), environment)]
 
     def check_pinned(self, definition: Board) -> None:
-        pass  # merged
 
         check_pinned(definition)
 
@@ -281,12 +284,10 @@ class BoardFolders:
 
     @property
     def scenarios(self) -> tuple[str, ...]:
-        pass  # merged
 
         return scenarios()
 
     def example(self, folder: Path, scenario: str = "") -> list[Path]:
-        pass  # merged
 
         return write_scenario(folder, scenario)
 

@@ -15,6 +15,7 @@ from ripstop.kernel.step import Step
 from .. import turn as turns
 from ..turn import FinishedTurn
 from . import flow
+from .calls import OPEN, CheckedBoard
 from .prompts import tools_of
 from .state import BoardState
 
@@ -24,7 +25,7 @@ def resume(step: Step[BoardState]) -> None:
     if state.turn is not None and not state.report_number and not _has_operations(state):
         step.restart_turn(state.turn.number)
     if state.phase == "open":
-        step.ask(CallTool(tool=flow.OPEN))
+        step.ask(CallTool(tool=OPEN))
     elif state.phase == "agent" and _has_operations(state):
         _continue_turn(step)
     elif state.phase in ("agent", "check"):  # whatever changed meanwhile, the agent may have done it
@@ -36,14 +37,14 @@ def resume(step: Step[BoardState]) -> None:
 def open_again(step: Step[BoardState]) -> None:
     """The definition was read again before the board was opened, so the plan may be another."""
     for number, opened in list(step.run.open.items()):
-        if isinstance(opened.command, CallTool) and opened.command.tool == flow.OPEN:
+        if isinstance(opened.command, CallTool) and opened.command.tool == OPEN:
             step.withdraw(number, "the definition was mended")
-    step.ask(CallTool(tool=flow.OPEN))
+    step.ask(CallTool(tool=OPEN))
 
 
 def after_writing(step: Step[BoardState], answer: Answer) -> None:
     state = step.state
-    accepted = isinstance(answer, ToolReturned) and not state.found.get("edited")
+    accepted = isinstance(answer, ToolReturned) and not state.written.edited
     if accepted and state.phase == "sync" and not state.report_number and _has_operations(state):
         return _continue_turn(step)
     return flow.after_writing(step, answer)
@@ -55,7 +56,7 @@ def after_check(step: Step[BoardState], answer: Answer) -> None:
         flow.after_check(step, answer)
     except Unworkable as refusal:
         said_before = turn is not None and turn.has_operations and turn.exchanges[-1].number < step.run.resumed
-        if not said_before or not isinstance(answer, ToolReturned) or state.found.get("changed"):
+        if not said_before or not isinstance(answer, ToolReturned) or state.checked.changed:
             raise
         assert turn is not None
         last = FinishedTurn(turn.exchanges[-1].number)
@@ -69,7 +70,7 @@ def in_turn(state: BoardState, event: Event) -> BoardState:
     command = event.command
     continues = type(command) is AskAgent and command.continues is not None
     if continues or (type(command) is CallTool and command.agent):
-        return replace(state, phase="agent", report="", report_number=0, report_kept=False, found={})
+        return replace(state, phase="agent", report="", report_number=0, report_kept=False, checked=CheckedBoard())
     return state
 
 

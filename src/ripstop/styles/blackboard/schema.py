@@ -4,22 +4,38 @@ from typing import Any
 
 from ripstop.definitions.options import GUARDS, TEXT
 
-GATES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # kind of gate: the fields that it needs, and those that it can have
-    "require_line": (("prefix",), ("agents", "verdicts", "allowed")),
-    "forbid_line": (("prefix",), ("agents", "verdicts")),
-    "min_number": (("prefix", "number"), ("agents", "verdicts", "required")),
-    "max_number": (("prefix", "number"), ("agents", "verdicts", "required")),
-    "before": (("first", "then"), ("verdicts", "marked")),
-    "finish_needs": (("agents", "verdicts"), ("if_reported",)),
+from .definition import EvidenceKind
+
+Fields = tuple[tuple[str, ...], tuple[str, ...]]
+"""The fields that a check of some kind needs, and those that it can have."""
+GATES: dict[str, Fields] = {
+    "require_line": (("prefix",), ("agents", "verdicts", "also", "allowed")),
+    "forbid_line": (("prefix",), ("agents", "verdicts", "also")),
+    "min_number": (("prefix", "number"), ("agents", "verdicts", "also", "required")),
+    "max_number": (("prefix", "number"), ("agents", "verdicts", "also", "required")),
+    "before": (("first", "then"), ("verdicts", "after", "marked", "unless", "per_task")),
+    "finish_needs": (("agents", "verdicts"), ("if_reported", "after", "marked", "unless", "per_task")),
+    "finish_needs_plan": ((), ("statuses",)),
+    "no_open_blockers": ((), ("agents",)),
 }
-EVIDENCE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # kind of evidence, likewise
-    "file": ((), ("path", "line", "sha256")),
-    "number": ((), ("path", "line", "prefix", "at_least", "at_most")),
-    "quote": (("line", "path"), ()),
-    "command": (("command",), ("exit_code",)),
-}
+
+
+_ABOUT = ("agents", "verdicts")
+
+
+def _evidence_fields(kind: EvidenceKind) -> Fields:
+    match kind:
+        case EvidenceKind.FILE:
+            return (), (*_ABOUT, "path", "line", "sha256")
+        case EvidenceKind.NUMBER:
+            return (), (*_ABOUT, "path", "line", "prefix", "at_least", "at_most")
+        case EvidenceKind.QUOTE:
+            return ("line", "path"), _ABOUT
+        case EvidenceKind.COMMAND:
+            return ("command",), (*_ABOUT, "exit_code")
+
+
+EVIDENCE: dict[str, Fields] = {kind.value: _evidence_fields(kind) for kind in EvidenceKind}
 ON_FAILURE = ("stop", "tell")
 PICKS = ("one", "last")
 MAIN_JSON = ("strict", "last")
@@ -54,7 +70,18 @@ _GATE: dict[str, Any] = {
         "required": {"type": "boolean", "description": "Whether a number that is not there fails the gate."},
         "first": {**TEXT, "description": "The agent that has to report …"},
         "then": {**TEXT, "description": "… before this one is called."},
+        "also": {**_TEXTS, "description": "Other ways in which the line may begin."},
         "marked": {"type": "string", "description": "Only if the task or its lines in the plan hold this word."},
+        "after": {**_TEXTS, "description": "The report has to be later than the last one of these agents."},
+        "unless": {**_TEXTS, "description": "Not for tasks whose lines in the plan hold one of these."},
+        "per_task": {
+            "type": "boolean",
+            "description": "Whether the report has to be about the same task; left out: yes for 'before', else no.",
+        },
+        "statuses": {
+            **_TEXTS,
+            "description": "What every task of the plan has to be; left out: one of 'done_statuses'.",
+        },
         "if_reported": {
             "type": "boolean",
             "description": "Whether an agent that has not reported in this run is not asked for.",
@@ -99,6 +126,11 @@ _SETTINGS: dict[str, Any] = {
         **_TEXTS,
         "type": ["array", "null"],
         "description": "Statuses of a task in the plan that mean that it is done.",
+    },
+    "finish_override": {
+        "type": ["boolean", "null"],
+        "default": True,
+        "description": "Whether MAIN can pass the gates 'finish_needs' with 'finish_review_override'.",
     },
     "plan": {"type": ["string", "null"], "description": "The plan's file, relative to the board's folder."},
     "guards": GUARDS,

@@ -1,15 +1,19 @@
 """Where a run on a board is. It stays small however long the run: what is older is in the files and the journal."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
+from ripstop.kernel.effects import PersonAnswered
 from ripstop.kernel.events import Event, TurnResult
 
+from ..checks import Shown
 from ..turn import TURN_EVENTS, Turn
+from .calls import CheckedBoard, WrittenBoard
 from .decision import Decision
 from .definition import Board, Specialist
 from .history import History
+from .plan import PlanTask, Update
 
 # The blackboard's own decisions.
 
@@ -22,6 +26,8 @@ class MainDecided(TurnResult, tag="blackboard.main_decided", frozen=True):
     next_agent: str
     at: int
     """Microseconds."""
+    shown: tuple[Shown, ...] = ()
+    """What the gates of decisions wanted, and what they found."""
 
 
 class ReportVerified(TurnResult, tag="blackboard.report_verified", frozen=True):
@@ -67,14 +73,8 @@ class Writing(Struct, frozen=True):
     plan: str | None = None
     reports: dict[str, str] = {}
     close: bool = False
-
-
-class Shown(Struct, frozen=True):
-    """One thing that a report claims, beside what was found."""
-
-    claimed: str
-    shown: str
-    holds: bool | None = None
+    unplaced: tuple[Update, ...] = ()
+    """Updates of the decision for which the plan has no place."""
 
 
 class Reported(Struct, frozen=True):
@@ -101,6 +101,19 @@ class Decided(Struct, frozen=True):
     number: int
     next_agent: str
     reason: str
+    shown: tuple[Shown, ...] = ()
+
+
+class Standing(Struct, frozen=True):
+    """What an agent has said last about a task."""
+
+    verdict: str
+    holds: bool
+    """Whether the evidence bears it out. A verdict that it does not bear out opens no gate."""
+    iteration: int
+    blockers: tuple[str, ...] = ()
+    shown: str = ""
+    """What does not hold."""
 
 
 class KnownBoard(Struct, frozen=True):
@@ -109,6 +122,12 @@ class KnownBoard(Struct, frozen=True):
     digest: str = ""
     plan: str = ""
     history: History = History()
+    tasks: tuple[PlanTask, ...] = ()
+    """Those of the plan, read when it changes: everything else that needs them would read it again with every step."""
+    given: tuple[PlanTask, ...] = ()
+    """Those of the plan as the run found it, or as a person left it. MAIN cannot make one disappear."""
+    accepted: tuple[str, ...] = ()
+    """Ids of tasks that were done then, in small letters. They need no verdict of this run."""
 
 
 class BoardState(Struct, frozen=True):
@@ -133,10 +152,18 @@ class BoardState(Struct, frozen=True):
     """It was refused, and is on the board, where a person can mend it."""
     continued: str = ""
     """The workflow's run that reached the limit of this run, and continues if that is raised."""
-    found: dict[str, Any] = {}
-    """What the last look at the board found …"""
+    asked: str = ""
+    """The tool of the board that was called last …"""
+    asked_at: int = 0
+    """… and the record with the call."""
+    checked: CheckedBoard = CheckedBoard()
+    """What the check of this turn found; empty before it, and once something else was answered …"""
+    written: WrittenBoard = WrittenBoard()
+    """… and likewise the last write, apart from one that keeps a refused report."""
+    said: PersonAnswered = PersonAnswered()
+    """What the person decided whose answer is to be written."""
     found_at: int = 0
-    """… and the record with it."""
+    """The record with the last of these three."""
     recheck: bool = False
     """The agent has written its report to a file, which was read only when its words had been checked."""
     writing: Writing = Writing()
@@ -148,6 +175,8 @@ class BoardState(Struct, frozen=True):
     """The recent ones."""
     verdicts: dict[str, str] = {}
     """The last verdict of every agent that has reported, by its name in small letters."""
+    standings: dict[str, dict[str, Standing]] = {}
+    """What every agent has said last about each task, by both names in small letters, and at all, by no name."""
     flips: dict[str, tuple[str, ...]] = {}
     """The last verdicts on one task, by agent and task."""
     finished: bool = False

@@ -3,8 +3,9 @@
 The flow is in `flow.py`, the folding of records in `folding.py`.
 """
 
-from collections.abc import Mapping
 from typing import Any
+
+from msgspec import Struct
 
 from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Guards, Limits, StartRun
 from ripstop.kernel.events import Answered, Event, Redefined, Resumed, Started
@@ -12,22 +13,35 @@ from ripstop.kernel.parts import Part
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import AgentUse, Child, Explanation, News, Picture, Settled
+from ripstop.kernel.style import AgentUse, Child, Ending, Explanation, News, Picture, Settled, Uses
 
 from .. import turn as turns
-from ..turn import TurnStyle
+from ..turn import TurnStyle, TurnView
 from . import flow, folding, resuming, view
-from . import report as verification
-from .definition import HISTORY, MAIN, PROMPTS, Board
-from .history import ITERATION, TAIL
+from .calls import CHECK, OPEN, WRITE
+from .definition import MAIN, Board
+from .next_call import next_call
 from .prompts import assignment, prompt_for_agent, prompt_for_main, report_format, tools_of
-from .state import BoardArguments, BoardState, Writing
+from .state import BoardArguments, BoardState
 
-OWN = (flow.OPEN, flow.CHECK, flow.WRITE)
+
+class BoardView(TurnView[BoardState]):
+    def picture(self, run: Run[BoardState]) -> Picture:
+        return view.picture(run)
+
+    def gist(self, run: Run[BoardState]) -> str:
+        return view.gist(run)
+
+    def parts(self, run: Run[BoardState]) -> tuple[Part, ...]:
+        return view.parts(run)
+
+    def explain(self, before: BoardState, event: Event) -> Explanation:
+        return view.explain(before, event)
 
 
 class BlackboardStyle(TurnStyle[BoardState]):
     name = "blackboard"
+    view = BoardView()
     unforkable = "A board has one set of files, so its run cannot be forked. Start a new run on a copy of the board."
     default_guards = Guards(patience=5)
     default_limits = Limits(calls=500, seconds=14400.0)
@@ -51,18 +65,17 @@ class BlackboardStyle(TurnStyle[BoardState]):
     def decide(self, step: Step[BoardState], news: News) -> None:
         match news:
             case Started():
-                step.ask(CallTool(tool=flow.OPEN))
+                step.ask(CallTool(tool=OPEN))
             case Resumed():
                 resuming.resume(step)
             case Redefined() if step.state.phase == "open":
                 resuming.open_again(step)
-            case Settled(command=CallTool(tool=tool, agent=""), answer=answer) if tool in OWN:
-                after = {
-                    flow.OPEN: flow.after_opening,
-                    flow.CHECK: resuming.after_check,
-                    flow.WRITE: resuming.after_writing,
-                }
-                after[tool](step, answer)
+            case Settled(command=CallTool(tool=tool, agent=""), answer=answer) if tool == OPEN:
+                flow.after_opening(step, answer)
+            case Settled(command=CallTool(tool=tool, agent=""), answer=answer) if tool == CHECK:
+                resuming.after_check(step, answer)
+            case Settled(command=CallTool(tool=tool, agent=""), answer=answer) if tool == WRITE:
+                resuming.after_writing(step, answer)
             case Settled(command=AskPerson(), answer=answer):
                 flow.after_person(step, answer)
             case Settled(command=StartRun(), answer=answer):
@@ -79,69 +92,28 @@ class BlackboardStyle(TurnStyle[BoardState]):
         first = prompt_for_main(state) if command.agent == MAIN or agent is None else prompt_for_agent(state, agent)
         return turns.render(state.turn, command, first)
 
-    def arguments(self, state: BoardState, command: CallTool) -> dict[str, Any]:
-        if command.agent:
-            return super().arguments(state, command)
-        board = state.definition
-        common = {"folder": board.folder, "copy": state.is_child, "plan": board.plan, "history": HISTORY}
-        if command.tool == flow.OPEN:
-            return {**common, "iteration_pattern": ITERATION, "tail": TAIL}
-        common["digest"] = state.known.digest
-        if command.tool == flow.CHECK:
-            agent, text = state.agent, state.report
-            assert agent is not None
-            verdict = verification.read(state, text).verdict
-            evidence = [look for _, look in verification.wanted(board, agent.name, text, verdict)]
-            return {**common, "own": agent.report, "evidence": evidence}
-        writing = Writing(reports=folding.report_file(state)) if state.phase == "check" else state.writing
-        return {
-            **common,
-            "plan_text": writing.plan,
-            "append": writing.append,
-            "reports": writing.reports,
-            "definition_files": [*board.files, PROMPTS],
-            "iteration_pattern": ITERATION,
-            "tail": TAIL,
-            "close": writing.close,
-        }
-
-    def children(self, definition: Board) -> Mapping[str, str]:
-        return {agent.workflow: "" for agent in definition.agents if agent.workflow}
+    def arguments(self, state: BoardState, command: CallTool) -> Struct | dict[str, Any]:
+        return super().arguments(state, command) if command.agent else next_call(state, command.tool)
 
     def start_child(self, state: BoardState, command: StartRun) -> Child:
         assert state.agent is not None
-        told = report_format(state.definition.policy.report_rules, state.agent.name)
+        told = report_format(state.definition.policy, state.agent.name)
         return Child(input="\n\n".join(filter(None, (state.agent.prompt.strip(), assignment(state), told))))
 
     # What it depends on
 
-    def agents(self, definition: Board) -> tuple[AgentUse, ...]:
-        main = AgentUse(MAIN, definition.main.model)
+    def uses(self, definition: Board) -> Uses:
         others = (AgentUse(one.name, one.model, tools_of(one)) for one in definition.agents if not one.workflow)
-        return (main, *others)
-
-    def workspace(self, definition: Board) -> str:
-        return f"{definition.folder}/workspace" if definition.folder else ""
-
-    def folders(self, definition: Board) -> tuple[str, ...]:
-        return (definition.folder,) if definition.folder else ()
+        return Uses(
+            agents=(AgentUse(MAIN, definition.main.model), *others),
+            children={agent.workflow: "" for agent in definition.agents if agent.workflow},
+            folders=(definition.folder,) if definition.folder else (),
+            workspace=f"{definition.folder}/workspace" if definition.folder else "",
+        )
 
     # Looking
 
-    def resumable(self, state: BoardState) -> bool:
-        return not state.finished and not state.cancelled
-
-    def has_foreign_edits(self, state: BoardState) -> bool:
-        return bool(state.found.get("changed"))
-
-    def picture(self, run: Run[BoardState]) -> Picture:
-        return view.picture(run)
-
-    def gist(self, run: Run[BoardState]) -> str:
-        return view.gist(run)
-
-    def parts(self, run: Run[BoardState]) -> tuple[Part, ...]:
-        return view.parts(run)
-
-    def explain(self, before: BoardState, event: Event) -> Explanation:
-        return view.explain(before, event)
+    def ending(self, state: BoardState) -> Ending:
+        return Ending(
+            is_resumable=not state.finished and not state.cancelled, has_foreign_edits=bool(state.checked.changed)
+        )

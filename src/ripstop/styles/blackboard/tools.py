@@ -6,96 +6,74 @@ value is the same.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.engine.performers import Performer, Refused, Request, TryAgain
 from ripstop.kernel.events import Resumed
 from ripstop.security.files import OURS
-from ripstop.tools.commands.runner import CommandRunner
+from ripstop.tools.commands.runner import SandboxedPrograms
 from ripstop.tools.shared_folder import FolderLocks, work_in_turn
-from ripstop.tools.style_tools import OwnTool, arguments_of
+from ripstop.tools.style_tools import typed_tool
 from ripstop.tools.toolbox import workspace_of
 
-from .board_files import ITERATION, TAIL, BoardFiles, DefinitionEdited, Wanted
+from .board_files import BoardFiles, DefinitionEdited
 from .bookkeeping import KEPT
+from .calls import (
+    CHECK,
+    MAX_CLAIMS,
+    OPEN,
+    WRITE,
+    BoardCall,
+    CheckBoard,
+    CheckedBoard,
+    ClaimResult,
+    OpenBoard,
+    OpenedBoard,
+    WriteBoard,
+    WrittenBoard,
+)
 from .contents import BOARDS, copied_board
-from .evidence import EvidenceCheck, shown, with_commands
+from .evidence import check_commands, check_files
 
-OPEN, CHECK, WRITE = "board_open", "board_check", "board_write"
-MAX_EVIDENCE = 1_000
 MAX_REREADS = 5
 
-
-class BoardCall(Struct, frozen=True, kw_only=True):
-    """What all three have in common, and all that is needed to open a board."""
-
-    folder: str = ""
-    """The run's settings come first (`performers.relocation`)."""
-    copy: bool = False
-    """The run works on a copy in its workspace, which is made when it opens the board."""
-    plan: str
-    history: str
-    iteration_pattern: str = ITERATION
-    """With one group, for a line of the history that begins an iteration."""
-    tail: int = TAIL
-    """Characters of the history that are returned."""
-
-
-class CheckCall(BoardCall, frozen=True, kw_only=True):
-    digest: str
-    own: str = ""
-    evidence: tuple[EvidenceCheck, ...] = ()
-
-
-class WriteCall(BoardCall, frozen=True, kw_only=True):
-    digest: str
-    plan_text: str | None = None
-    append: str = ""
-    reports: dict[str, str] = {}
-    definition_files: tuple[str, ...] = ()
-    close: bool = False
+Found = TypeVar("Found")
 
 
 class Boards:
     """The boards that runs of this process work on."""
 
-    def __init__(self, runner: CommandRunner | None = None) -> None:
+    def __init__(self, runner: SandboxedPrograms | None = None) -> None:
         """`runner`: runs the commands of policies; left out: by the default rules."""
         self._locks = FolderLocks("board", KEPT)
-        self._runner = runner or CommandRunner()
+        self._runner = runner or SandboxedPrograms()
 
-    async def open(self, request: Request) -> dict[str, Any]:
-        wanted = arguments_of(request, BoardCall)
+    async def open(self, request: Request, wanted: OpenBoard) -> OpenedBoard:
         if not wanted.copy and await _is_resumed(request) and await request.reread(request.run_id):
             raise TryAgain("The definition of the board was mended, so the board is opened as it says now.")
-        return await self._work(request, wanted, lambda board: board.open(), create=True)
+        return await self._work(request, wanted, lambda board: board.open(wanted), create=True)
 
-    async def check(self, request: Request) -> dict[str, Any]:
-        wanted = arguments_of(request, CheckCall)
-        if len(wanted.evidence) > MAX_EVIDENCE:
-            raise Refused(f"{len(wanted.evidence):,} pieces of evidence are too many; {MAX_EVIDENCE:,} are possible.")
+    async def check(self, request: Request, wanted: CheckBoard) -> CheckedBoard:
+        claims, workspace = wanted.evidence, workspace_of(request)
+        if len(claims) > MAX_CLAIMS:
+            raise Refused(f"{len(claims):,} pieces of evidence are too many; {MAX_CLAIMS:,} are possible.")
 
-        def work(board: BoardFiles) -> dict[str, Any]:
-            found, workspace = board.check(wanted.digest, wanted.own), workspace_of(request)
-            return {**found, "evidence": shown(workspace, wanted.evidence)}
+        def work(board: BoardFiles) -> tuple[CheckedBoard, dict[int, ClaimResult]]:
+            return board.check(wanted.digest, wanted.own), check_files(workspace, claims)
 
-        found = await self._work(request, wanted, work)
-        workspace, board = workspace_of(request), Path(request.settings.folder)
-        found["evidence"] = await with_commands(
-            self._runner, workspace, (board, _copies(request) / BOARDS), wanted.evidence, found["evidence"]
-        )
-        return found
+        found, results = await self._work(request, wanted, work)
+        boards = (Path(request.settings.folder), _copies(request) / BOARDS)
+        results |= await check_commands(self._runner, workspace, boards, claims)
+        return replace(found, evidence=tuple(results[position] for position in range(len(claims))))
 
-    async def write(self, request: Request) -> dict[str, Any]:
-        wanted = arguments_of(request, WriteCall)
-        content = Wanted(wanted.digest, wanted.plan_text, wanted.append, wanted.reports, wanted.definition_files)
+    async def write(self, request: Request, wanted: WriteBoard) -> WrittenBoard:
         accepted = ""
 
-        def work(board: BoardFiles) -> dict[str, Any]:
-            done = board.write(request.key, content, accepted)
-            if wanted.close and not done["edited"]:
+        def work(board: BoardFiles) -> WrittenBoard:
+            done = board.write(request.key, wanted, accepted)
+            if wanted.close and not done.edited:
                 self._locks.release(board.root)
             return done
 
@@ -108,11 +86,11 @@ class Boards:
         raise TryAgain("The definition of the board is being edited all the time.")
 
     async def _work(
-        self, request: Request, wanted: BoardCall, work: Callable[[BoardFiles], dict[str, Any]], create: bool = False
-    ) -> dict[str, Any]:
-        def work_locked(over: frozenset[str]) -> dict[str, Any]:
+        self, request: Request, wanted: BoardCall, work: Callable[[BoardFiles], Found], create: bool = False
+    ) -> Found:
+        def work_locked(over: frozenset[str]) -> Found:
             root = _root(request, wanted, create)
-            board = BoardFiles(root, wanted.plan, wanted.history, wanted.iteration_pattern, wanted.tail)
+            board = BoardFiles(root, wanted.plan, wanted.history)
             board.prepare()
             with self._locks.working(root, request.run_id, over):
                 return work(board)
@@ -141,8 +119,11 @@ def _root(request: Request, wanted: BoardCall, create: bool) -> Path:
     return copied_board(folder, _copies(request), request.run_id, (wanted.plan, wanted.history), create)
 
 
-def own_tools(runner: CommandRunner | None = None) -> dict[str, Performer]:
+def own_tools(runner: SandboxedPrograms | None = None) -> dict[str, Performer]:
     """A performer for each, by the tool's name."""
     boards = Boards(runner)
-    calls = {OPEN: boards.open, CHECK: boards.check, WRITE: boards.write}
-    return {name: OwnTool(name, call) for name, call in calls.items()}
+    return {
+        OPEN: typed_tool(OPEN, OpenBoard, boards.open),
+        CHECK: typed_tool(CHECK, CheckBoard, boards.check),
+        WRITE: typed_tool(WRITE, WriteBoard, boards.write),
+    }

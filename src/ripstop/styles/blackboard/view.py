@@ -7,10 +7,11 @@ from ripstop.kernel.parts import Claim, Claims, Facts, Ledger, LedgerEntry, Part
 from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
 
+from ..checks import Shown
 from .decision import WrongDecision, read_decision
 from .definition import MAIN, USER, VerificationPolicy
-from .plan import PlanTask, tasks_of
-from .report import read_report, shown
+from .plan import PlanTask
+from .report import claims_shown, current_report
 from .state import BoardEdited, BoardState, MainDecided, Reported, ReportVerified
 
 _FAILED = ("FAIL", "FAILED", "BLOCKED", "REJECTED")
@@ -70,7 +71,7 @@ def parts(run: Run[BoardState]) -> tuple[Part, ...]:
     ]
     facts += [("Blocker", f"{last.agent}: {one}") for one in last.blockers] if last else []
     found: list[Part] = [Facts(tuple(row for row in facts if row[1]), state.definition.name)]
-    tasks = tasks_of(state.known.plan)
+    tasks = state.known.tasks
     if tasks:
         policy = state.definition.policy
         found.append(Tasks(tuple(_task(one, policy) for one in tasks), f"{_done(tasks, policy)} of {len(tasks)} done"))
@@ -79,7 +80,7 @@ def parts(run: Run[BoardState]) -> tuple[Part, ...]:
             LedgerEntry(one.number, MAIN, one.reason, f"{one.iteration} → {one.next_agent}") for one in state.decisions
         )
         found.append(Ledger(tuple(entries), "Decisions"))
-    claims = tuple(claim for one in state.reports for claim in _claims(one))
+    claims = (*(claim for one in state.reports for claim in _claims(one)), *_gates(state))
     if claims:
         found.append(Claims(claims, "Claimed and shown"))
     return tuple(found)
@@ -88,20 +89,18 @@ def parts(run: Run[BoardState]) -> tuple[Part, ...]:
 def explain(before: BoardState, event: Event) -> Explanation:
     match event:
         case MainDecided():
-            return Explanation(_why_decided(before))
-        case ReportVerified(iteration=iteration):
-            assert before.agent is not None
-            rules = before.definition.policy.report_rules
-            report = read_report(before.report, rules, before.agent.name, iteration)
+            return Explanation((*_why_decided(before), *map(_reason, event.shown)))
+        case ReportVerified():
+            report = current_report(before)
             said = Reason(f"verdict {report.verdict or 'none'}, {_blockers(report.open_blockers)}", taken=True)
-            evidence = (
-                Reason(f"claimed {one.claimed}; shown: {one.shown}", holds=one.holds)
-                for _, one in shown(before, before.report, report)
-            )
-            return Explanation((said, *evidence))
+            return Explanation((said, *(_reason(one) for _, one in claims_shown(before, report))))
         case BoardEdited(paths=paths):
             return Explanation((Reason(f"edited between two turns: {', '.join(paths)}"),))
     return Explanation()
+
+
+def _reason(one: Shown) -> Reason:
+    return Reason(str(one), holds=one.holds)
 
 
 def _why_decided(before: BoardState) -> tuple[Reason, ...]:
@@ -119,7 +118,7 @@ def _blockers(blockers: tuple[str, ...]) -> str:
 
 
 def _progress(state: BoardState) -> str:
-    tasks = tasks_of(state.known.plan)
+    tasks = state.known.tasks
     done = f", {_done(tasks, state.definition.policy)} of {len(tasks)} tasks done" if tasks else ""
     before = f" (iteration {state.iteration} of the board)" if state.iteration != state.taken else ""
     return f"{state.taken} of at most {state.most_iterations} iterations{before}{done}"
@@ -148,3 +147,12 @@ def _claims(one: Reported) -> list[Claim]:
     if not one.shown:
         return [Claim(one.number, by, one.verdict, "", None)] if one.verdict else []
     return [Claim(one.number, by, each.claimed, each.shown, each.holds) for each in one.shown]
+
+
+def _gates(state: BoardState) -> list[Claim]:
+    """What the gates wanted of the last decision."""
+    if not state.decisions:
+        return []
+    last = state.decisions[-1]
+    by = f"{MAIN}, iteration {last.iteration}"
+    return [Claim(last.number, by, one.claimed, one.shown, one.holds) for one in last.shown]

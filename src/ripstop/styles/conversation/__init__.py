@@ -1,4 +1,1 @@
-"""Bots as files: `bot.yaml`, and configurations in the form that bots of the original system have."""
-
-
-# Sessions of bots: what an application does with the conversation style.
+"""Conversations: bots that plan from a configuration, answer, act, and hand over to a person."""

@@ -4,12 +4,15 @@ The model names targets, so nothing here trusts them: only what the configuratio
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.style import EndpointUse
 
+from .configuration import as_prose
 from .decision import purpose_of
 from .definition import SYSTEM_ACTIONS, Bot, BotAction, BotFlow, BotTool, Endpoint
 from .state import SessionState
@@ -21,6 +24,8 @@ FLOW_EXECUTOR = "flow_executor"
 LONGEST_MATCHED = 300
 """Characters of a message that patterns of flows are compared with."""
 MOST_LISTED = 30
+SESSION_IDS = ("conversationId", "dialogId", "sessionId")
+_PROTECTED = frozenset(name.casefold() for name in SESSION_IDS)
 
 
 class UnknownTarget(Exception):
@@ -60,6 +65,18 @@ def target_of(action: BotAction, bot: Bot) -> Target:
             )
         return _flow(flow, action.params, bot)
     return _system(action, bot)
+
+
+def call_key(action: BotAction, bot: Bot) -> str:
+    """What an action calls, and with what: equal for two that do the same; empty for a flow, and for nothing at all."""
+    if action.type == "FLOW":
+        return ""
+    try:
+        target = target_of(action, bot)
+    except UnknownTarget:
+        return ""
+    params = target.params or action.params
+    return f"{target.name or action.target} {msgspec.json.encode(params, order='sorted').decode()}"
 
 
 def _skill(action: BotAction, bot: Bot) -> Target:
@@ -151,9 +168,23 @@ def endpoints_of(bot: Bot) -> tuple[EndpointUse, ...]:
 
 
 def variables_of(state: SessionState) -> dict[str, str]:
-    """What is known of the session, by the names that configurations use for it."""
-    session = state.chat.session
-    return {"conversationId": session, "dialogId": session, "sessionId": session, **state.chat.variables}
+    """What is known of the session and its user, by the names that configurations use for it.
+
+    What the user has said of himself counts before what the session began with, but never for who is talking.
+    """
+    session, known = state.chat.session, known_of(state)
+    return {**dict.fromkeys(SESSION_IDS, session), **known, **_ids_in(state.chat.variables)}
+
+
+def known_of(state: SessionState) -> dict[str, str]:
+    """What is known of the user: the variables of the session, and the profile as it is now."""
+    profile = {name: as_prose(value) for name, value in state.profile.items()}
+    found = {**state.chat.variables, **profile}
+    return {name: value for name, value in found.items() if name.casefold() not in _PROTECTED}
+
+
+def _ids_in(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name.casefold() in _PROTECTED}
 
 
 def flow_for(message: str, bot: Bot) -> BotFlow | None:
@@ -173,19 +204,38 @@ def _matches(words: str, pattern: str, match: str) -> bool:
     return bool(pattern.strip()) and pattern.strip().casefold() in words.casefold()
 
 
-SAYS = ("messages", "message", "text", "content", "response", "reply", "result")
+SAYS = ("messages", "message", "text", "content", "response", "reply", "answer", "output", "result")
 """Fields of a flow's result that hold what it says, the first that is there."""
+MOST_WORDS = 20
+DEEPEST_WORDS = 5
 
 
 def words_in(value: Any) -> list[str]:
-    """What a flow says: a text, or an object with one of the usual fields."""
+    """What a flow says: a text, several, or an object with one of the usual fields, which can be inside another."""
     if isinstance(value, dict) and "body" in value and "status" in value:
         value = value["body"]
-    if isinstance(value, dict):
-        value = next((value[key] for key in SAYS if key in value), None)
-    listed = value if isinstance(value, list) else [value]
-    texts = [one.get("text") if isinstance(one, dict) else one for one in listed[:20]]
-    return [text.strip() for text in texts if isinstance(text, str) and text.strip()]
+    return _words(value, DEEPEST_WORDS)
+
+
+def _words(value: Any, depth: int) -> list[str]:
+    if isinstance(value, str):
+        return [value.strip()] if value.strip() else []
+    if isinstance(value, list):
+        return [text for one in value[:MOST_WORDS] for text in _words(one, depth - 1)][:MOST_WORDS] if depth else []
+    if not isinstance(value, dict) or not depth:
+        return []
+    named = next((value[key] for key in SAYS if value.get(key) not in (None, "", [], {})), None)
+    if named is not None:
+        return _words(named, depth - 1)
+    inside = (_words(one, depth - 1) for one in value.values() if isinstance(one, dict | list))
+    return next((found for found in inside if found), [])
+
+
+def is_without_words(value: Any) -> bool:
+    """Whether a flow has returned nothing at all: it says nothing, and means it."""
+    if isinstance(value, dict) and "body" in value and "status" in value:
+        value = value["body"]
+    return value in (None, "", [], {})
 
 
 def _names(names: Any) -> str:

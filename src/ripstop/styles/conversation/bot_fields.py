@@ -18,13 +18,22 @@ from ripstop.definitions.problems import Position, Problem, WrongDefinition, nea
 from ripstop.definitions.references import Reference
 from ripstop.definitions.yaml_tree import Value, YamlEntry
 
-from .definition import APOLOGY, CHECKING, HANDOFF_ROLE
-from .schema import LONGEST_MESSAGE, LONGEST_NAME, MOST_ITERATIONS, MOST_PASSAGES, ON_NEW_MESSAGE, OPTIONS
+from .configuration import snake
+from .default_texts import DefaultTexts
+from .definition import HANDOFF_ROLE
+from .schema import (
+    LONGEST_MESSAGE,
+    LONGEST_NAME,
+    MOST_FAILED_PLANS,
+    MOST_ITERATIONS,
+    MOST_PASSAGES,
+    ON_NEW_MESSAGE,
+    OPTIONS,
+)
 
 Fields = dict[str, YamlEntry]
 
 KEPT = "it is kept, and passed to the planner"
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class BotFields(OptionReader):
@@ -147,10 +156,6 @@ def split_names(text: str) -> list[str]:
     return [part.strip() for part in re.split(r"[,，、]", text) if part.strip()]
 
 
-def snake(key: str) -> str:
-    return _HUMP.sub("_", key).replace("-", "_").lower()
-
-
 def inner(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
@@ -194,23 +199,30 @@ FIELDS = tuple(OPTIONS)
 LONGEST_PATH = 200
 
 
-def read_options(reader: BotFields, top: Fields, folder: Path | None) -> dict[str, Any]:
-    """What is set, by the names of a bot's fields. `folder` is where the file is; none if it is not known."""
+def read_options(reader: BotFields, top: Fields, folder: Path | None, texts: DefaultTexts) -> dict[str, Any]:
+    """What is set, by the names of a bot's fields.
+
+    Args:
+        folder: Where the file is; none if it is not known.
+        texts: What the bot says where nothing is set.
+    """
     fields = {key: entry for key, entry in top.items() if key in FIELDS}
     if SECTION in top:
         for key, entry in reader.fields(top[SECTION].value, SECTION, FIELDS).items():
             if key in fields:
                 reader.problem(entry.key, f"{key!r} is at the top of the file as well", "keep one of them")
             fields[key] = entry
-    for key in ("max_iterations", "passages"):
+    for key in ("max_iterations", "max_failed_plans", "passages"):
         if key in fields:
             fields[key] = _unquoted(fields[key])
     found: dict[str, Any] = {
         "on_new_message": reader.one_of(fields, "on_new_message", ON_NEW_MESSAGE, ON_NEW_MESSAGE[0]),
         "max_iterations": reader.whole(fields, "max_iterations", 10, 1, MOST_ITERATIONS),
         "passages": reader.whole(fields, "passages", 4, 1, MOST_PASSAGES),
-        "apology": _message(reader, fields, "apology", APOLOGY),
-        "checking": _message(reader, fields, "checking", CHECKING),
+        "max_failed_plans": reader.whole(fields, "max_failed_plans", 3, 1, MOST_FAILED_PLANS),
+        "apology": _message(reader, fields, "apology", texts.apology),
+        "checking": _message(reader, fields, "checking", texts.checking),
+        "handover": _message(reader, fields, "handover", texts.handover),
         "greet_once": reader.field(fields, "greet_once", bool, False),
         "handoff_to": _role(reader, fields),
         "knowledge": _knowledge(reader, fields, folder),

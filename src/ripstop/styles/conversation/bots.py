@@ -8,6 +8,7 @@ workflow that it names, may have changed.
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,12 @@ from ripstop.app.trust import NotTrusted, private_addresses, unset_secrets
 from ripstop.definitions.loading import Workflow, locate, read
 from ripstop.definitions.reader import Environment
 from ripstop.engine.pinned_definitions import digest_of
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.errors import RunNotFound, UsageError
+from ripstop.kernel.run import Run
 
 from .definition import Bot
+from .reader import FILES, workflow_id
 
 STYLE = "conversation"
 FRESH = 1.0
@@ -86,17 +90,31 @@ class Bots:
             bot = msgspec.structs.replace(bot, generation=generation)
             content = msgspec.json.encode(bot, order="deterministic")
             workflow = msgspec.structs.replace(workflow, content=content)
-        pinned = pin_with_folders(self._app.plugins, workflow, self._app.folders)
+        pinned = pin_with_folders(self._app.plugins, workflow, self._app.folders, bot)
         return KnownBot(workflow, bot, pinned, digest_of(workflow.content))
 
     async def _generation(self, bot: Bot) -> int:
-        """The newest plan that was asked for."""
+        """The newest plan that was made. One that is still being made, or has failed, keeps no session waiting."""
+        made = 1
+        async for generation, run in self.plans(bot):
+            if run.ended and run.ended.outcome == "completed":
+                made = generation
+        return made
+
+    async def plans(self, bot: Bot) -> AsyncIterator[tuple[int, Run[Any]]]:
+        """The planning runs of a configuration that were asked for after the first one, each with its generation."""
         for generation in range(2, MOST_GENERATIONS):
             try:
-                await self._app.engine.look(msgspec.structs.replace(bot, generation=generation).plan_name)
+                named = msgspec.structs.replace(bot, generation=generation).plan_name
+                yield generation, (await self._app.engine.look(named)).run
             except RunNotFound:
-                return generation - 1
+                return
         raise UsageError(f"{MOST_GENERATIONS:,} plans were made for this configuration. Change it, and try again.")
+
+    def name_of(self, named: str) -> str:
+        """The name that the bot at a path has, or would have if it could be read. Raises `UsageError`."""
+        path = locate(self._app.plugins.readers, named).path
+        return workflow_id(path / FILES[0] if path.is_dir() else path)
 
     def forget(self) -> None:
         """Read everything again when it is needed next."""
@@ -106,9 +124,8 @@ class Bots:
 def check_is_bot(named: str, style: str) -> None:
     """Raises `UsageError` for a workflow of another style."""
     if style != STYLE:
-        raise UsageError(
-            f"{named} is a {style}, not a bot, so there is nobody to chat with. Start it with `ripstop run`."
-        )
+        start = NextStep("run", "Start it as a run", "Start it with `{}`")
+        raise UsageError(Advice(f"{named} is a {style}, not a bot, so there is nobody to chat with. ", start, "."))
 
 
 def _signature(path: str) -> tuple[int, int, int] | None:
@@ -135,7 +152,7 @@ def bot_warnings(app: App, known: KnownBot) -> list[str]:
     private = [
         text for origin, text in private_addresses(uses, app.trust.endpoints).items() if not _says(unagreed, origin)
     ]
-    return [*reasons, *map(str, unagreed), *private, *unset_secrets(uses)]
+    return [*reasons, *(refusal.message for refusal in unagreed), *private, *unset_secrets(uses)]
 
 
 def _says(refusals: list[NotTrusted], origin: str) -> bool:

@@ -15,15 +15,16 @@ import msgspec
 
 from ripstop.app.application import App
 from ripstop.engine.engine import View
-from ripstop.kernel.effects import SetTimer
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.errors import RunAlreadyStarted, RunNotFound, UsageError
 from ripstop.kernel.events import Heard
+from ripstop.kernel.folding import KNOWN_MESSAGES, heard_at
 from ripstop.kernel.questions import checked_name
 from ripstop.kernel.run import Run
-from ripstop.kernel.text_limits import shown, whole_characters
+from ripstop.kernel.text_limits import LONGEST_MESSAGE, is_message, shown, whole_characters
 
 from .bots import STYLE, Bots, KnownBot
-from .folding import DESK
+from .folding import DESK_CHANNEL
 from .session_view import SessionView, view_of
 from .state import SessionState
 from .view import SESSIONS
@@ -34,15 +35,15 @@ from .view import SESSIONS
 # few safe characters is percent-encoded; two names never become one id.
 
 
-LONGEST = 128
+MAX_SESSION_NAME = 128
 PREFIX = "chat:"
 SAFE = "@+="
 
 
 def checked_session(name: str) -> str:
     """A session's name. Raises `UsageError`."""
-    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST:
-        raise UsageError(f"A session needs a name of 1 to {LONGEST} characters, not {shown(name)}.")
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_SESSION_NAME:
+        raise UsageError(f"A session needs a name of 1 to {MAX_SESSION_NAME} characters, not {shown(name)}.")
     if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in name) or name != name.strip():
         raise UsageError(f"The name of a session must be plain text without control characters, not {shown(name)}.")
     return name
@@ -66,7 +67,6 @@ def _encoded(text: str) -> str:
     return quote(text, safe=SAFE).replace(".", "%2E")
 
 
-LONGEST_MESSAGE = 20_000
 MOST_VARIABLES = 100
 LONGEST_VARIABLE = 2_000
 
@@ -92,8 +92,11 @@ class Chats:
             run = await self._start(known, run_id, session, _checked(variables or {}), channel)
         if run.ended:
             raise UsageError(
-                f"The session {session!r} has ended ({run.ended.outcome}: {run.ended.because}). "
-                f"Resume it with `ripstop resume {run_id}`, or begin another session."
+                Advice(
+                    f"The session {session!r} has ended ({run.ended.outcome}: {run.ended.because}). ",
+                    NextStep("resume", "Resume it", "Resume it with `{}`", run_id),
+                    ", or begin another session.",
+                )
             )
         if run.definition != known.digest:
             run = await self._redefine(run, known)
@@ -123,21 +126,21 @@ class Chats:
         """Answer a user as the person at the desk. Raises `UsageError` unless this person has the conversation."""
         state = await self._state(run_id)
         if state.status != "transferred":
-            raise UsageError(f"The bot has this conversation. Take it over first: `ripstop act {run_id} take`.")
+            first = NextStep("act", "Take it over first", "Take it over first: `{}`", f"{run_id} take")
+            raise UsageError(Advice("The bot has this conversation. ", first, "."))
         if state.taken_by != by:
             if state.taken_by:
-                raise UsageError(
-                    f"{state.taken_by} has this conversation. Take it over with `ripstop act {run_id} take`."
-                )
+                take = NextStep("act", "Take it over", "Take it over with `{}`", f"{run_id} take")
+                raise UsageError(Advice(f"{state.taken_by} has this conversation. ", take, "."))
             await self.take(run_id, by)
-        return await self.app.engine.hear(run_id, checked_message(text), by=by, channel=DESK)
+        return await self.app.engine.hear(run_id, checked_message(text), by=by, channel=DESK_CHANNEL)
 
     async def take(self, run_id: str, by: str) -> Run[Any]:
         """Take a conversation over, from the bot or from another person."""
         await self._state(run_id)
         if not by:
             raise UsageError("Say who takes the conversation over: --by NAME.")
-        return await self.app.engine.act(run_id, "take", {}, by)
+        return await self.app.act(run_id, "take", by=by)
 
     async def release(self, run_id: str, by: str) -> Run[Any]:
         """Give a conversation back to the bot. Raises `UsageError` if no person has it."""
@@ -154,7 +157,11 @@ class Chats:
 
     async def heard_at(self, run_id: str, id: str) -> int:
         """The record of the message with this id; 0 if it was not heard."""
-        records = await self.app.engine.journal.read(run_id)
+        run = await self.app.engine.current(run_id)
+        number = heard_at(run, id)
+        if number or len(run.known_messages) < KNOWN_MESSAGES:
+            return number
+        records = await self.app.engine.journal.read(run_id)  # it may be older than what the run remembers
         found = (one.number for one in reversed(records) if isinstance(one.event, Heard) and one.event.id == id)
         return next(found, 0)
 
@@ -164,13 +171,26 @@ class Chats:
         found = [msgspec.json.decode(body) for _, body in page.items]
         return [one for one in found if not workflow or one.get("workflow_id") == workflow], page.next
 
-    async def replan(self, workflow: str | Path) -> Run[Any]:
-        """Ask for a new plan of a configuration as it is now; every session uses it from its next message on."""
+    async def replan(self, workflow: str | Path, model: str = "") -> Run[Any]:
+        """Ask for a new plan of a configuration as it is now. Every session uses it once it is made.
+
+        Args:
+            model: Empty: the one that made the last plan.
+        """
         known = await self.bots.get(workflow)
-        bot = msgspec.structs.replace(known.bot, generation=known.bot.generation + 1)
+        before = await self._found(msgspec.structs.replace(known.bot, generation=1).plan_name)
+        newest = 1
+        async for generation, run in self.bots.plans(known.bot):
+            newest, before = generation, run
+        bot = msgspec.structs.replace(known.bot, generation=newest + 1)
         content = msgspec.json.encode(bot, order="deterministic")
         workflow_of_plan = msgspec.structs.replace(known.workflow, style="planning", content=content)
-        run = await self.app.launch(workflow_of_plan, bot.plan_name)
+        if before and not model:
+            model = before.settings.model_for_all
+        run = await self.app.launch(workflow_of_plan, bot.plan_name, model=model)
+        if before and before.settings.base_url and not run.settings.base_url:
+            settings = msgspec.structs.replace(run.settings, base_url=before.settings.base_url)
+            run = await self.app.engine.change_settings(run.id, settings)
         self.bots.forget()
         return run
 
@@ -189,7 +209,7 @@ class Chats:
         if channel:
             given["channel"] = channel
         try:
-            return await self.app.launch(known.workflow, run_id, given=given, pinned=known.pinned)
+            return await self.app.launch(known.workflow, run_id, given=given, pinned=known.pinned, definition=known.bot)
         except RunAlreadyStarted:  # by another process, or another message, a moment ago
             return (await self.app.engine.look(run_id)).run
 
@@ -206,9 +226,9 @@ class Chats:
 
 def checked_message(text: str) -> str:
     """What a user says. Raises `UsageError`."""
-    if not isinstance(text, str) or not text.strip():
-        raise UsageError("A message must not be empty.")
-    if len(text) > LONGEST_MESSAGE:
+    if not isinstance(text, str) or not is_message(text):
+        if not isinstance(text, str) or not text.strip():
+            raise UsageError("A message must not be empty.")
         raise UsageError(f"A message has at most {LONGEST_MESSAGE:,} characters, not {len(text):,}.")
     return whole_characters(text)
 
@@ -225,8 +245,3 @@ def _checked(variables: Mapping[str, str]) -> dict[str, str]:
 def _check_style(view: View) -> None:
     if view.run.started.style != STYLE:
         raise UsageError(f"{view.run.id} is a run of the style {view.run.started.style!r}, not a session of a bot.")
-
-
-def is_idle(view: View) -> bool:
-    """Whether a session has nothing to do but wait: for its user, a timer, or a person."""
-    return not any(type(opened.command) is not SetTimer for opened in view.run.open.values())

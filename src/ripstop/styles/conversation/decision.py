@@ -70,7 +70,9 @@ def read_decision(said: Any, bot: Bot) -> IterationDecision:
         action = as_system(action, bot)
     if action and status == "processing" and purpose_of(action, bot) == HANDOFF:
         status = "transferred"
-    if status in ("typing", "transferred") and not words:
+    if status == "transferred" and not words:
+        words = bot.handover  # who is to talk to a person does so, whatever the model forgets
+    if status == "typing" and not words:
         raise BrokenContract(f"{status!r} needs a 'response' for the user")
     if status == "ready" and words:
         raise BrokenContract("'ready' ends without a word, so 'response' must be null; use 'typing' to answer")

@@ -18,8 +18,8 @@ SYSTEM_ACTIONS = (CLOSE, HANDOFF, UPDATE_PROFILE)
 """What every bot can do silently, whether its configuration names it or not."""
 APOLOGY = "Sorry, something went wrong on our side. Please try again."
 CHECKING = "We are checking this and will get back to you."
+HANDOVER = "I am handing you over to a colleague. Please wait a moment."
 HANDOFF_ROLE = "support"
-FIELDS_OF_PLAN = ("name", "tone", "greeting", "sop", "tools", "skills", "timers", "constraints")
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -112,17 +112,21 @@ class Bot(Struct, frozen=True):
     skills: tuple[Skill, ...] = ()
     flows: tuple[BotFlow, ...] = ()
     timers: tuple[TimerRule, ...] = ()
-    """Used where the plan has none."""
+    """They count before those that the planner finds in prose."""
     unknown: tuple[str, ...] = ()
-    """Paths of fields that nothing but the planner reads, such as `basic_settings.mood`."""
+    """Paths of fields that only models read, such as `basic_settings.mood`."""
     knowledge: str = ""
     """The folder of the knowledge base, as an absolute path; empty: there is none."""
     passages: int = 4
     """Passages of the knowledge base that a prompt holds at most."""
     on_new_message: Literal["supersede", "queue"] = "supersede"
     max_iterations: int = 10
+    max_failed_plans: int = 3
+    """Plans in a row that cannot be used, after which a person is asked."""
     apology: str = APOLOGY
     checking: str = CHECKING
+    handover: str = HANDOVER
+    """What the user is told if a person takes over and the model has no words for it."""
     greet_once: bool = False
     handoff_to: str = HANDOFF_ROLE
     model: str = ""

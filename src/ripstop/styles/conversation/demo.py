@@ -1,7 +1,7 @@
 """Conversations of the shop's bot: one that a person has to take over, two that are ready, and two that are closed."""
 
 from ripstop.app.application import App
-from ripstop.faces.demo.world import DemoWorld
+from ripstop.faces.demo.world import MINUTE, DemoWorld, Scene
 
 from .chats import Chats, run_of
 
@@ -85,3 +85,14 @@ async def _until_said(app: App, run_id: str, messages: int) -> None:
     async for _ in app.follow(run_id):
         if len((await chats.look(run_id)).messages) >= messages:
             return
+
+
+SCENES = (
+    Scene(130 * MINUTE, kowalska),
+    Scene(108 * MINUTE, nudge),
+    Scene(88 * MINUTE, close_idle),
+    Scene(70 * MINUTE, okafor),
+    Scene(44 * MINUTE, li_mei),
+    Scene(9 * MINUTE, weber),
+    Scene(6 * MINUTE, wang_qiang),
+)

@@ -52,6 +52,26 @@ class ActionFailed(Event, tag="conversation.action_failed", frozen=True):
     """Whether the user and the model may learn of the action."""
 
 
+class CallRepeated(Event, tag="conversation.call_repeated", frozen=True):
+    """The model has decided on a call that this pass has made, or that is in doubt: it is told so, and not obeyed."""
+
+    is_trouble: ClassVar[bool] = True
+    reply: int
+    """The record with the decision."""
+    action: str
+    target: str
+    text: str
+    """What the model is told."""
+    visible: bool = True
+
+
+class PlanMissing(Event, tag="conversation.plan_missing", frozen=True):
+    """There is no plan for the configuration now: the pass uses the old one, or the procedure as it is written."""
+
+    is_trouble: ClassVar[bool] = True
+    because: str
+
+
 class PassSuperseded(Event, tag="conversation.superseded", frozen=True):
     """A new message came while a tool or a flow was at work; the next pass begins when its result is known."""
 
@@ -82,12 +102,26 @@ class SessionTaken(Fact, tag="conversation.taken", frozen=True):
     by: str
 
 
+class PlanRefused(Event, tag="planning.refused", frozen=True):
+    """What the planner said cannot be used, or it could not be asked."""
+
+    is_trouble: ClassVar[bool] = True
+    problem: str
+    failures: int
+    """How many times in a row, with this one."""
+    resume_at: int
+    """When the next message may have another plan made, in microseconds."""
+
+
+PLANNING_EVENTS: tuple[type[Event], ...] = (PlanRefused, *TURN_EVENTS)
 CONVERSATION_EVENTS: tuple[type[Event], ...] = (
     PassBegan,
     StatusChanged,
     Greeted,
     IterationDecided,
     ActionFailed,
+    CallRepeated,
+    PlanMissing,
     PassSuperseded,
     ResultNoted,
     TimerQueued,

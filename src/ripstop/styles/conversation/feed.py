@@ -1,14 +1,13 @@
 """A session as it happens: what each side says, statuses, visible actions, and words while they are written."""
 
-import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from ripstop.app.application import App
 from ripstop.engine.engine import Engine
-from ripstop.engine.live import Appended, Live, LiveEvent, Token
+from ripstop.engine.live import Token
 from ripstop.engine.ports import text_in
 from ripstop.kernel.effects import PersonAnswered
 from ripstop.kernel.events import Answered, Heard, Record
@@ -16,44 +15,33 @@ from ripstop.kernel.parts import Timer, Timers
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Notice, Style
 
-from .folding import DESK
-from .session_view import why_broken_off
+from .drafts import DecisionDraft
+from .folding import DESK_CHANNEL
 from .state import SessionState
-
-# Broken passes in the log of a service. What users and models said is never in it: the journal has that.
-
-
-log = logging.getLogger("ripstop.conversation")
-
-
-def log_broken_passes(live: Live) -> Callable[[], None]:
-    """Log each pass that is broken off in this process; returns how to stop it."""
-
-    def see(event: LiveEvent) -> None:
-        for record in event.records if isinstance(event, Appended) else ():
-            if because := why_broken_off(record.event):
-                cause = because.partition(":")[0]  # behind it are words of a model or a tool
-                log.warning("A pass of %s was broken off: %s; see `ripstop why`", event.run_id, cause)
-
-    return live.watch(see)
-
 
 # The words for the user in replies that a model is still writing.
 
 
 class DraftWords:
-    def __init__(self, make_reader: Callable[[], Callable[[str], str]]) -> None:
-        self._make_reader = make_reader
+    def __init__(self) -> None:
         self._number = self._attempt = 0
-        self._read = make_reader()
+        self._draft = DecisionDraft()
+        self._has_words = False
+        self.begins = False
+        """Whether the last piece has the first words of an answer."""
 
     def words(self, token: Token) -> str:
         """The words in a piece; empty for a late piece of an attempt that was given up."""
+        self.begins = False
         if (token.number, token.attempt) < (self._number, self._attempt):
             return ""
         if (token.number, token.attempt) != (self._number, self._attempt):
-            self._number, self._attempt, self._read = token.number, token.attempt, self._make_reader()
-        return self._read(token.text)
+            self._number, self._attempt = token.number, token.attempt
+            self._draft, self._has_words = DecisionDraft(), False
+        words = self._draft.add(token.text)
+        self.begins = bool(words) and not self._has_words and self._draft.status == "typing"
+        self._has_words = self._has_words or bool(words)
+        return words
 
 
 Side = Literal["user", "bot", "desk"]
@@ -104,7 +92,7 @@ class SessionNow(Struct, frozen=True, kw_only=True):
 
 def session_now(engine: Engine, run: Run[SessionState]) -> SessionNow:
     state = run.state
-    parts = engine.style(run).parts(run)
+    parts = engine.style(run).view.parts(run)
     return SessionNow(
         name=state.plan.name if state.plan else str(state.definition.config.get("name") or state.definition.name),
         status=state.status,
@@ -130,7 +118,7 @@ async def feed(app: App, run_id: str, after: int) -> AsyncIterator[FeedItem | Re
     engine = app.engine
     run = (await engine.look(run_id)).run
     style = engine.style(run)
-    draft = DraftWords(style.word_reader)
+    draft = DraftWords()
     async for one in app.follow(run_id, after):
         if isinstance(one, Record):
             for item in await _items(engine, style, run_id, one):
@@ -142,10 +130,10 @@ async def feed(app: App, run_id: str, after: int) -> AsyncIterator[FeedItem | Re
 
 async def _items(engine: Engine, style: Style[Any], run_id: str, record: Record) -> list[FeedItem]:
     event = record.event
-    if isinstance(event, Heard) and event.channel != DESK:
+    if isinstance(event, Heard) and event.channel != DESK_CHANNEL:
         return [SpokenLine(record.number, "user", event.by, "", event.text)]
     found: list[FeedItem] = []
-    for notice in style.notices(record):
+    for notice in style.audience.public_events(record):
         if notice.kind != "message":
             found.append(notice)
             continue
@@ -153,7 +141,7 @@ async def _items(engine: Engine, style: Style[Any], run_id: str, record: Record)
         text = text_in(about) if about else str(notice.data.get("text", ""))
         by = _speaker(about) if about else ""
         kind = str(notice.data.get("kind", ""))
-        found.append(SpokenLine(record.number, "desk" if kind == DESK else "bot", by, kind, text))
+        found.append(SpokenLine(record.number, "desk" if kind == DESK_CHANNEL else "bot", by, kind, text))
     return found
 
 

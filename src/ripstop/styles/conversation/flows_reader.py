@@ -12,12 +12,11 @@ from .bot_fields import BotFields, Fields, as_text, first_of, inner, split_names
 from .definition import BotFlow, BotTool, Match
 from .patterns import MOST_STEPS_IN_ALL, SlowPattern, steps_of
 from .schema import FLOW, LONGEST_NAME, MATCHES, MOST_FLOWS, MOST_PATTERNS
-from .tools_reader import FIELDS as OF_ENDPOINT
-from .tools_reader import read_endpoint
+from .tools_reader import ENDPOINT_FIELDS, read_endpoint
 
 SECTION = "flows"
 PATTERNS = ("trigger_patterns", "patterns", "keywords", "triggers", "trigger")
-FIELDS = (*FLOW["properties"], *OF_ENDPOINT, *PATTERNS, "match", "parameters")
+FIELDS = (*FLOW["properties"], *ENDPOINT_FIELDS, *PATTERNS, "match", "parameters")
 
 
 def read_flows(reader: BotFields, top: Fields, tools: Collection[BotTool]) -> tuple[BotFlow, ...]:

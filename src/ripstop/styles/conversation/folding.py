@@ -17,17 +17,32 @@ from ripstop.kernel.effects import (
     StartRun,
     ToolReturned,
 )
-from ripstop.kernel.events import Answered, Asked, ChildSpoke, DoubtResolved, Ended, Event, Heard, Resumed, Withdrawn
+from ripstop.kernel.events import (
+    Answered,
+    Asked,
+    ChildSpoke,
+    Doubted,
+    DoubtResolved,
+    Ended,
+    Event,
+    Heard,
+    Resumed,
+    Withdrawn,
+)
+from ripstop.kernel.result import read_result
 
 from .. import turn as turns
-from .actions import words_in
-from .decision import BrokenContract, decision_in, read_decision
+from .actions import call_key, words_in
+from .calls import SEARCH, KnowledgeFound
+from .decision import BrokenContract, IterationDecision, decision_in, read_decision
 from .definition import HANDOFF, BotAction, TimerRule
 from .events import (
+    CallRepeated,
     Greeted,
     IterationDecided,
     PassBegan,
     PassSuperseded,
+    PlanMissing,
     ProfileUpdated,
     ResultNoted,
     SessionClosed,
@@ -36,17 +51,19 @@ from .events import (
     TimerQueued,
 )
 from .plan import CachedPlan
-from .state import MOST_UNANSWERED, SessionState, asker
+from .state import MOST_UNANSWERED, DoubtedAction, PassCall, SessionState, asker
 
-DESK = "desk"
+DESK_CHANNEL = "desk"
 """The channel of messages that a person at the desk sends."""
 HANDOFF_QUESTION, REPLY, RELEASE = HANDOFF, "reply", "release"
-KNOWLEDGE = "search_knowledge"
 LONGEST_PASSAGE = 4_000
-MOST_SILENT = 20
+LONGEST_RESULT = 4_000
+"""Characters of a call's result that the model is told again."""
+MOST_CALLS = 100
+SYSTEM_ACTION_DONE = "This system action is done. Answer the user, or decide on another one."
 PLAN = ":plan"
 """The name under which the planning run is pinned."""
-TIMER = "timer-"
+TIMER_PREFIX = "timer-"
 """What the name of a timer begins with: `timer-0: Are you still there?` is the first of the plan."""
 IDLE: dict[str, Any] = {
     "turn": None,
@@ -59,6 +76,7 @@ IDLE: dict[str, Any] = {
     "asking": 0,
     "asks": None,
     "desk": 0,
+    "in_doubt": {},
 }
 """Nothing is at work: the run has ended, or is resumed."""
 
@@ -78,6 +96,8 @@ def evolve(state: SessionState, number: int, event: Event) -> SessionState:
             return replace(spoken, flow_spoke=False, asking=number, asks=ask)
         case Withdrawn(number=withdrawn):
             return _withdrawn(state, withdrawn)
+        case Doubted(to=to):
+            return _doubted(state, number, to)
         case Resumed() | Ended():
             return replace(state, **IDLE)
     own = _own(state, number, event)
@@ -89,22 +109,37 @@ def _own(state: SessionState, number: int, event: Event) -> SessionState | None:
     match event:
         case StatusChanged(status=status):
             over = status in ("ready", "cancelled", "transferred")
-            return replace(state, status=status, in_pass=state.in_pass and not over)
+            said = "" if over or status == "typing" else state.response
+            return replace(state, status=status, in_pass=state.in_pass and not over, response=said)
         case IterationDecided():
             return _decided(state, event)
         case PassBegan(heard=heard, timer=timer):
             return _pass_began(state, heard, timer)
-        case Greeted():
-            return replace(state, need_greeting=False)
+        case CallRepeated(text=text):
+            return _repeated(state, number, event, text)
         case PassSuperseded():
             # what the pass was about is answered with what came meanwhile; after a pass that is over it was answered
             again = state.heard if state.in_pass or state.status == "cancelled" else ()
             waiting = tuple(dict.fromkeys((*again, *state.unanswered)))
             return replace(state, in_pass=True, superseded=True, unanswered=waiting)
         case ResultNoted(text=text):
-            return state.with_line("result", number, text)
+            noted = state.with_line("result", number, text)
+            if state.calls and state.action and state.calls[-1].key == call_key(state.action, state.definition):
+                last = replace(state.calls[-1], result=text[:LONGEST_RESULT])
+                noted = replace(noted, calls=(*state.calls[:-1], last))
+            return noted
         case TimerQueued(name=name):
             return replace(state, due=(*state.due, name))
+    return _own_of_session(state, event)
+
+
+def _own_of_session(state: SessionState, event: Event) -> SessionState | None:
+    """Those that are not about a pass."""
+    match event:
+        case PlanMissing():
+            return replace(state, served=state.definition.hash, need_greeting=_needs_greeting(state))
+        case Greeted():
+            return replace(state, need_greeting=False)
         case SessionTaken(by=by):
             return replace(state, taken_by=by)
         case SessionClosed():
@@ -117,6 +152,8 @@ def _own(state: SessionState, number: int, event: Event) -> SessionState | None:
 def _withdrawn(state: SessionState, number: int) -> SessionState:
     if number == state.desk:
         return replace(state, desk=0)
+    if number == state.planning:
+        return replace(state, planning=0)
     if state.turn and not state.in_pass:
         return replace(state, turn=None)
     return state
@@ -128,7 +165,7 @@ def _in_turn(state: SessionState, number: int, event: Event) -> SessionState:
 
 
 def _heard(state: SessionState, number: int, heard: Heard) -> SessionState:
-    if heard.channel == DESK:
+    if heard.channel == DESK_CHANNEL:
         # what a person has answered need not be answered again when the bot gets the conversation back
         return replace(state.with_line("desk", number, heard.text, heard.by), unanswered=())
     # what is said while a flow asks is for the flow
@@ -145,7 +182,7 @@ def _asked(state: SessionState, number: int, event: Asked) -> SessionState:
         case AnswerChild(about=about):
             return replace(state, asking=0, asks=None, answering=(number, about))
         case CallTool(tool=tool, agent=""):
-            return replace(state, searching=number) if tool == KNOWLEDGE else replace(state, acting=number)
+            return replace(state, searching=number) if tool == SEARCH else replace(state, acting=number)
         case CallTool():
             return replace(state, acting=number)
         case StartRun(workflow=workflow):
@@ -158,10 +195,10 @@ def _answered(state: SessionState, number: int, event: Event, to: int, answer: A
         return _answered_at_desk(replace(state, desk=0), number, answer)
     if to == state.acting:
         return _acted(replace(state, acting=0), number, answer)
+    if to in state.in_doubt:
+        return _resolved(state, number, to, answer)
     if to == state.searching:
-        return replace(
-            state, searching=0, passages=_passages(answer.value if isinstance(answer, ToolReturned) else None)
-        )
+        return replace(state, searching=0, passages=_passages(answer))
     if to == state.planning:
         return replace(state, planning=0)
     if to == state.answering[0]:
@@ -180,71 +217,135 @@ def _answered_at_desk(state: SessionState, number: int, answer: Any) -> SessionS
 
 
 def _acted(state: SessionState, number: int, answer: Any) -> SessionState:
-    """What came of an action. The context of the model gets it only if the action is visible."""
+    """What came of an action. The context of the model gets it if the action is visible, or has failed."""
     action = state.action
-    if action is None or isinstance(answer, RunFinished) or not state.visible or state.then == "flow":
+    if action is None or isinstance(answer, RunFinished) or state.then == "flow":
         return state
+    failed = isinstance(answer, Failed)
+    said = result_line(action, answer) if state.visible or failed else SYSTEM_ACTION_DONE
+    last = state.calls[-1:] if call_key(action, state.definition) else ()
+    calls = (*state.calls[:-1], replace(last[0], result=said[:LONGEST_RESULT], failed=failed)) if last else state.calls
+    state = replace(state, calls=calls)
+    return state.with_line("result", number, said) if state.visible or failed else state
+
+
+def result_line(action: BotAction, answer: Any) -> str:
+    """What the model is told of a call."""
     if isinstance(answer, Failed):
-        said = f"{action.target} failed: {answer.reason}"
-    else:
-        value = getattr(answer, "value", None)
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        said = f"{action.target} returned: {text}"
-    return state.with_line("result", number, said)
+        return f"{action.target} failed: {answer.reason}"
+    value = getattr(answer, "value", None)
+    return f"{action.target} returned: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
 
 
-def _passages(value: Any) -> tuple[tuple[str, str], ...]:
-    found = value.get("passages") if isinstance(value, dict) else None
-    listed = found if isinstance(found, list) else []
-    texts = [(one.get("source"), one.get("text")) for one in listed if isinstance(one, dict)]
-    return tuple(
-        (source, text[:LONGEST_PASSAGE]) for source, text in texts if isinstance(source, str) and isinstance(text, str)
+def _doubted(state: SessionState, number: int, to: int) -> SessionState:
+    """A session does not wait for what a person finds out; what answers a single message does."""
+    if to != state.acting or not state.is_session or state.action is None:
+        return state
+    doubted = DoubtedAction(state.action, state.visible, state.heard, state.timer, to)
+    state = replace(state, acting=0, in_doubt={**state.in_doubt, to: doubted})
+    return state.with_line("result", number, doubt_line(doubted.action))
+
+
+def doubt_line(action: BotAction) -> str:
+    return (
+        f"It is not known whether {action.target} took effect. A colleague is checking it. "
+        "Do not call it again, and do not say that it was done or that it was not."
     )
+
+
+def _resolved(state: SessionState, number: int, to: int, answer: Any) -> SessionState:
+    """It is known now what became of an action: what its pass was to answer is answered, if the user may know of it."""
+    doubted = state.in_doubt[to]
+    others = {number: other for number, other in state.in_doubt.items() if number != to}
+    state = replace(state, in_doubt=others, resolved=doubted)
+    if isinstance(answer, RunFinished):
+        return state
+    if doubted.visible or isinstance(answer, Failed):
+        state = state.with_line("result", number, result_line(doubted.action, answer))
+    if not doubted.visible or doubted.timer or state.status == "transferred":
+        return state
+    if doubted.action.type == "FLOW" and not isinstance(answer, Failed):
+        return state
+    waiting = tuple(sorted({*doubted.heard, *state.unanswered} - set(state.heard if state.in_pass else ())))
+    return replace(state, unanswered=waiting)
+
+
+def _repeated(state: SessionState, number: int, repeated: CallRepeated, text: str) -> SessionState:
+    action = action_of(state, repeated.action, repeated.target)
+    key = call_key(action, state.definition)
+    calls = tuple(replace(one, repeats=one.repeats + 1) if one.key == key else one for one in state.calls)
+    if all(one.key != key for one in calls):  # of another pass, in doubt
+        calls = (*calls, PassCall(key, text, failed=True, repeats=1))
+    told = state.with_line("result", number, text)
+    return replace(
+        told, calls=calls, iterations=state.iterations + 1, idle_rounds=0, turn=None, first=None, first_problem=""
+    )
+
+
+def _passages(answer: Any) -> tuple[tuple[str, str], ...]:
+    """What was found; nothing if the search has failed, or is not needed any more."""
+    if not isinstance(answer, ToolReturned):
+        return ()
+    found = msgspec.convert(answer.value, KnowledgeFound)
+    return tuple((passage.source, passage.text[:LONGEST_PASSAGE]) for passage in found.passages)
 
 
 def _decided(state: SessionState, decided: IterationDecided) -> SessionState:
     idle = decided.next_status == "processing" and not decided.target
-    action = action_of(state, decided)
-    silent = state.silent
-    if action and not decided.visible:
-        silent = (*silent[-MOST_SILENT:], silent_key(action))
+    action, response = None, ""
+    calls = state.calls
+    if decided.target:
+        action = action_of(state, decided.action, decided.target)
+        whole = _decision(state)
+        response = whole.response if whole and decided.next_status == "typing" else ""
+        key = call_key(action, state.definition)
+        if key:
+            calls = (*(one for one in calls[-MOST_CALLS:] if one.key != key), PassCall(key, SYSTEM_ACTION_DONE))
     return replace(
         state,
         iterations=state.iterations + 1,
         idle_rounds=state.idle_rounds + 1 if idle else 0,
         action=action,
         next_status=decided.next_status,
+        response=response,
         visible=decided.visible,
-        silent=silent,
+        calls=calls,
         turn=None,
         first=None,
         first_problem="",
     )
 
 
-def action_of(state: SessionState, decided: IterationDecided) -> BotAction | None:
-    """The action of a decision, with the params that its reply, or its timer, has."""
-    if not decided.target:
+def _decision(state: SessionState) -> IterationDecision | None:
+    """The decision that is carried out, as the model has made it; none if a timer or a pattern has."""
+    if state.timer:
         return None
+    if state.first:
+        return state.first
+    if state.turn and state.turn.exchanges:
+        return decision_in(state.turn.exchanges[-1].reply.text, state.definition)
+    return None
+
+
+def action_of(state: SessionState, kind: str, target: str) -> BotAction:
+    """An action with the params that its reply, or its timer, has."""
     whole: BotAction | None = None
     if state.timer:
         rule = timer_rule(state, state.timer)
         whole = rule.action if rule else None
-    elif state.first:
-        whole = state.first.action
-    elif state.turn and state.turn.exchanges:
-        whole = decision_in(state.turn.exchanges[-1].reply.text, state.definition).action
-    params = whole.params if whole and whole.target == decided.target else {}
-    return BotAction(decided.action, decided.target, params)  # type: ignore[arg-type]
+    elif decision := _decision(state):
+        whole = decision.action
+    params = whole.params if whole and whole.target == target else {}
+    return BotAction(kind, target, params)  # type: ignore[arg-type]
 
 
-def silent_key(action: BotAction) -> str:
-    return f"{action.target} {msgspec.json.encode(action.params, order='sorted').decode()}"
+def timer_rules(state: SessionState) -> tuple[TimerRule, ...]:
+    return (state.plan.timers if state.plan else state.definition.timers) or ()
 
 
 def timer_rule(state: SessionState, name: str) -> TimerRule | None:
-    rules = (state.plan.timers if state.plan else None) or ()
-    index = name.removeprefix(TIMER).partition(":")[0]
+    rules = timer_rules(state)
+    index = name.removeprefix(TIMER_PREFIX).partition(":")[0]
     return rules[int(index)] if index.isdigit() and int(index) < len(rules) else None
 
 
@@ -261,9 +362,10 @@ def _pass_began(state: SessionState, heard: tuple[int, ...], timer: str) -> Sess
         fired=fired,
         iterations=0,
         idle_rounds=0,
-        silent=(),
+        calls=(),
         action=None,
         next_status="",
+        response="",
         passages=(),
         flow_spoke=False,
         flow_words=(),
@@ -276,12 +378,10 @@ def _pass_began(state: SessionState, heard: tuple[int, ...], timer: str) -> Sess
 def joined(state: SessionState, number: int, event: Answered, result: Any) -> SessionState:
     """The end of a child: the plan, or a flow."""
     if event.to == state.acting:
-        return replace(state, acting=0, flow_words=tuple(words_in(result)))
+        return replace(state, acting=0, flow_words=tuple(words_in(read_result(result).text or result)))
     if event.to != state.planning or not isinstance(result, dict) or "plan" not in result:
         return evolve(state, number, event)
     bot = state.definition
-    is_new = bot.hash != state.hash
-    greets_again = is_new and not (bot.greet_once and state.hash)
     first, problem = None, ""
     if result.get("asker") == asker(state) and not state.superseded:
         problem = str(result.get("problem") or "")
@@ -294,11 +394,18 @@ def joined(state: SessionState, number: int, event: Answered, result: Any) -> Se
         planning=0,
         plan=_plan(result["plan"]),
         hash=bot.hash,
+        served=bot.hash,
         generation=bot.generation,
-        need_greeting=state.need_greeting or greets_again,
+        need_greeting=_needs_greeting(state),
         first=first,
         first_problem=problem,
     )
+
+
+def _needs_greeting(state: SessionState) -> bool:
+    """Whether the user is to be greeted: he was not, or the configuration has changed since."""
+    bot = state.definition
+    return state.need_greeting or (bot.hash != state.served and not (bot.greet_once and bool(state.served)))
 
 
 _latest: list[tuple[Any, CachedPlan | None]] = [(None, None)]

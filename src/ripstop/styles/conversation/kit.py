@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from ripstop.kernel.style import Sample, StyleKit
 
-from ..turn import TURN_EVENTS
 from .definition import Bot
-from .events import CONVERSATION_EVENTS
+from .events import CONVERSATION_EVENTS, PLANNING_EVENTS
 from .planning import PLAN_CACHE, PlanningStyle
 from .style import ConversationStyle
 from .view import SESSIONS
@@ -33,5 +32,5 @@ KIT = StyleKit(
     samples=_samples,
 )
 PLANNING = StyleKit(
-    style=PlanningStyle(), definition=Bot, events=TURN_EVENTS, collections=(PLAN_CACHE,), samples=_planning_samples
+    style=PlanningStyle(), definition=Bot, events=PLANNING_EVENTS, collections=(PLAN_CACHE,), samples=_planning_samples
 )

@@ -18,27 +18,32 @@ from ripstop.kernel.effects import (
     ToolReturned,
     text_of,
 )
+from ripstop.kernel.result import Result
 from ripstop.kernel.step import Step
 
 from .. import turn as turns
-from .actions import ASSISTANT, HTTP, Target, UnknownTarget, flow_for, target_of, words_in
+from .actions import ASSISTANT, HTTP, Target, UnknownTarget, call_key, flow_for, is_without_words, target_of, words_in
+from .calls import SEARCH
+from .configuration import procedure_of
 from .decision import BrokenContract, IterationDecision, as_system, decision_in, purpose_of
 from .definition import CLOSE, HANDOFF, UPDATE_PROFILE, BotAction, TimerRule
 from .events import (
     ActionFailed,
+    CallRepeated,
     Greeted,
     IterationDecided,
     PassBegan,
     PassSuperseded,
+    PlanMissing,
     ProfileUpdated,
     ResultNoted,
     SessionClosed,
     StatusChanged,
 )
-from .folding import HANDOFF_QUESTION, KNOWLEDGE, PLAN, RELEASE, REPLY, silent_key, timer_rule
-from .folding import TIMER as FoldingTIMER
-from .prompts import filled
-from .state import SessionState
+from .folding import HANDOFF_QUESTION, PLAN, RELEASE, REPLY, TIMER_PREFIX, doubt_line, timer_rule, timer_rules
+from .planning import CALLS_OF_PLAN
+from .prompts import spoken
+from .state import DoubtedAction, PassCall, SessionState
 
 # What the bot says, on the channel of its session.
 
@@ -69,8 +74,8 @@ SHORTEST_PAUSE, MINUTE = 1.0, 60.0
 not flood the user."""
 
 
-def set_all(step: Step[SessionState]) -> None:
-    for index, rule in enumerate((step.state.plan.timers if step.state.plan else None) or ()):
+def set_timers(step: Step[SessionState]) -> None:
+    for index, rule in enumerate(timer_rules(step.state)):
         step.ask(SetTimer(name=name_of(index, rule), after=rule.delay))
 
 
@@ -79,7 +84,7 @@ def name_of(index: int, rule: TimerRule) -> str:
     done = rule.action.target if rule.action and rule.action.type != "SYSTEM" else ""
     words = " ".join((rule.message or done).split())
     cut = words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 1]}…"
-    return f"{FoldingTIMER}{index}: {cut}" if cut else f"{FoldingTIMER}{index}"
+    return f"{TIMER_PREFIX}{index}: {cut}" if cut else f"{TIMER_PREFIX}{index}"
 
 
 def set_again(step: Step[SessionState], name: str) -> None:
@@ -93,13 +98,13 @@ def _pause(state: SessionState, rule: TimerRule, fired: int) -> float:
     """How long a timer waits after it has fired so often: as its rule says, but quick ones slow down and take turns."""
     if rule.delay >= MINUTE:
         return rule.delay
-    quick = sum(one.delay < MINUTE for one in (state.plan.timers if state.plan else None) or ())
+    quick = sum(one.delay < MINUTE for one in timer_rules(state))
     return max(rule.delay, quick * min(MINUTE, SHORTEST_PAUSE * 2.0 ** max(0, fired - 1)))
 
 
-def cancel_all(step: Step[SessionState], because: str) -> None:
+def cancel_timers(step: Step[SessionState], because: str) -> None:
     for number, opened in list(step.run.open.items()):
-        if type(opened.command) is SetTimer and opened.command.name.startswith(FoldingTIMER):
+        if type(opened.command) is SetTimer and opened.command.name.startswith(TIMER_PREFIX):
             step.withdraw(number, because)
 
 
@@ -115,11 +120,11 @@ Chat = Step[SessionState]
 def transfer(step: Chat) -> None:
     """The user has been told: hand the conversation over."""
     step.record(StatusChanged("transferred"))
-    cancel_all(step, "a person has the conversation")
-    ask(step)
+    cancel_timers(step, "a person has the conversation")
+    ask_person(step)
 
 
-def ask(step: Chat) -> None:
+def ask_person(step: Chat) -> None:
     state = step.state
     taken = f"{state.taken_by} has it. " if state.taken_by else ""
     step.ask_unguarded(
@@ -135,8 +140,9 @@ def ask(step: Chat) -> None:
     )
 
 
-CALLS_OF_PLAN = 3
-"""Calls of the model that a planning run may make."""
+PLAN_TIMER = "plan"
+PLAN_PATIENCE = 60.0
+"""Seconds for which a session waits for the plan; then it does without."""
 IDLE_ROUNDS = 2
 """Decisions to go on without an action, in a row, that end a pass."""
 
@@ -157,7 +163,7 @@ def begin(step: Chat) -> None:
         step.record(IterationDecided(reply=0, next_status="processing", action="FLOW", target=flow.id))
         return _carry_out(step)
     if state.definition.knowledge:
-        step.ask(CallTool(tool=KNOWLEDGE))
+        step.ask(CallTool(tool=SEARCH))
         return None
     return plan_or_go(step)
 
@@ -169,27 +175,50 @@ def _last_message(state: SessionState) -> str:
 
 def plan_or_go(step: Chat) -> None:
     state = step.state
-    bot = state.definition
-    if state.plan is None or state.hash != bot.hash or state.generation != bot.generation:
-        step.ask(StartRun(workflow=PLAN, name=bot.plan_name, limits=Limits(calls=CALLS_OF_PLAN)))
-        return
-    _greet_and_decide(step)
+    if state.is_planned:
+        return _greet_and_decide(step)
+    step.ask(StartRun(workflow=PLAN, name=state.definition.plan_name, limits=Limits(calls=CALLS_OF_PLAN)))
+    if state.is_session:
+        step.ask(SetTimer(name=PLAN_TIMER, after=PLAN_PATIENCE))
+    return None
 
 
 def after_plan(step: Chat, answer: Any) -> None:
+    step.cancel_timer(PLAN_TIMER, "the planning has ended")
+    if isinstance(answer, RunFinished) and answer.outcome == "completed" and step.state.is_planned:
+        step.record(StatusChanged("acknowledged"))
+        return begin(step) if step.state.superseded else _greet_and_decide(step)
     if step.state.superseded:
         return begin(step)
-    if not isinstance(answer, RunFinished) or answer.outcome != "completed" or step.state.plan is None:
-        return cancel(step, f"the configuration could not be planned: {text_of(answer)}")
-    step.record(StatusChanged("acknowledged"))
+    return _go_without_plan(step, f"the configuration could not be planned: {text_of(answer)}")
+
+
+def plan_is_late(step: Chat) -> None:
+    """The planner, or its model, takes too long: the user hears something, and the plan is used once it is there."""
+    state = step.state
+    if not state.planning:
+        return None
+    step.withdraw(state.planning, "the user has waited long enough")
+    say(step, spoken(state, state.definition.checking), CHECKING)
+    if state.superseded:
+        return begin(step)
+    return _go_without_plan(step, "the configuration is still being planned")
+
+
+def _go_without_plan(step: Chat, because: str) -> None:
+    """Use the old plan, else the procedure as it is written."""
+    state = step.state
+    step.record(PlanMissing(because=because))
+    if state.plan is None and not procedure_of(state.definition.config):
+        return cancel(step, because)
     return _greet_and_decide(step)
 
 
 def _greet_and_decide(step: Chat) -> None:
     state = step.state
-    assert state.plan is not None
-    if state.need_greeting and state.plan.greeting:
-        say(step, filled(state.plan.greeting, state.chat.variables), GREETING)
+    greeting = state.plan.greeting if state.plan and state.is_planned else state.definition.greeting
+    if state.need_greeting and greeting:
+        say(step, spoken(state, greeting), GREETING)
         step.record(Greeted())
     step.record(StatusChanged("processing"))
     state = step.state
@@ -239,18 +268,16 @@ def _decide_again(step: Chat, problem: str, because: str) -> None:
 def act(step: Chat, decision: IterationDecision, reply: int) -> None:
     """Carry a decision out."""
     action, status = decision.action, decision.next_status
-    if status == "typing" and action and action.type in ("TOOL", "SKILL", "FLOW"):
-        # an answer that was written before the action cannot know what came of it
-        step.warn(f"the answer was held back until {action.type} {action.target!r} is done")
-        status, decision = "processing", IterationDecision("processing", action)
-    if action and _is_done(step.state, action):
-        done = f"the silent action {action.target!r} was decided on twice"
-        if status == "processing":
-            return _decide_again(step, "this system action is done; answer the user, or decide on another one", done)
-        step.warn(f"{done}; it was not repeated")
+    if action and (known := _made_before(step.state, action)):
+        if status == "processing" or known.failed:
+            return _tell_again(step, action, known, reply)
+        step.warn(f"{action.target!r} was decided on twice with the same parameters; it was not called again")
         action = None
-    if status == "processing" and decision.response:
+    if status == "transferred" and action is None:
+        action = BotAction("SYSTEM", HANDOFF)  # what the configuration calls for it is called
+    if decision.response and (status == "processing" or (status == "typing" and action and action.type == "FLOW")):
         say(step, decision.response, NOTE)  # before the action that it announces
+        status = "processing"
     step.record(
         IterationDecided(
             reply=reply,
@@ -263,28 +290,40 @@ def act(step: Chat, decision: IterationDecision, reply: int) -> None:
     return _say_and_do(step, status, decision.response)
 
 
-def _is_done(state: SessionState, action: BotAction) -> bool:
-    """Whether a silent action was decided on before in this pass: the model is not told of it, so it may repeat it."""
-    if action.type != "SYSTEM" or silent_key(action) not in state.silent:
-        return False
-    try:
-        target_of(action, state.definition)
-    except UnknownTarget:  # of which the model was told
-        return False
-    return True
+def _made_before(state: SessionState, action: BotAction) -> PassCall | None:
+    """The same call, if this pass has made it, or if nobody knows whether an earlier one took effect."""
+    key = call_key(action, state.definition)
+    if not key or purpose_of(action, state.definition) == HANDOFF:
+        return None
+    for one in state.calls:
+        if one.key == key:
+            return one
+    for doubted in state.in_doubt.values():
+        if call_key(doubted.action, state.definition) == key:
+            return PassCall(key, doubt_line(action), failed=True)
+    return None
+
+
+def _tell_again(step: Chat, action: BotAction, known: PassCall, reply: int) -> None:
+    """The model repeats itself: it is told once more what came of the call; after that the pass is over."""
+    if known.repeats:
+        return cancel(step, f"{action.target!r} was decided on three times with the same parameters")
+    visible = action.type != "SYSTEM"
+    said = f"{action.target} was not called again with the same parameters. {known.result}" if visible else known.result
+    step.record(CallRepeated(reply=reply, action=action.type, target=action.target, text=said, visible=visible))
+    return decide(step)
 
 
 def _say_and_do(step: Chat, status: str, response: str) -> None:
-    """Say and do what was decided on."""
+    """Say and do what was decided on. An answer waits for the action beside it, which may fail."""
     action = step.state.action
     if status == "transferred":
         say(step, response, HANDED_OVER)
         return _transfer(step)
-    if status == "typing":
-        step.record(StatusChanged("typing"))
-        say(step, response)
     if action:
         return _carry_out(step)
+    if status == "typing":
+        answer(step, response)
     if status != "processing":
         return finish(step)
     if step.state.idle_rounds >= IDLE_ROUNDS:
@@ -292,33 +331,58 @@ def _say_and_do(step: Chat, status: str, response: str) -> None:
     return decide(step)
 
 
+def answer(step: Chat, response: str) -> None:
+    step.record(StatusChanged("typing"))
+    say(step, response)
+
+
 def _transfer(step: Chat) -> None:
-    """Hand over to a person: first with what the configuration calls for it, if anything, then on the desk."""
-    action = step.state.action
+    """Hand over to a person: first what was decided on besides, then what the configuration calls, then the desk."""
+    state, action = step.state, step.state.action
     try:
-        target = target_of(action, step.state.definition) if action else None
+        target = target_of(action, state.definition) if action else None
     except UnknownTarget as error:
         step.warn(str(error))
         _note_failure(step)
         target = None
+    _note_profile(step)
     if target and target.tool:
         step.record(StatusChanged("transferred"))
         return _call(step, target)
-    return transfer(step)
+    return transfer(step) if target is None or not _calls_hand_over(step) else None
+
+
+def _calls_hand_over(step: Chat) -> bool:
+    """Call what the configuration has for handing over, if it has something and the action was another one."""
+    state, wanted = step.state, BotAction("SYSTEM", HANDOFF)
+    target = target_of(wanted, state.definition)
+    if not target.tool or (state.action and purpose_of(state.action, state.definition) == HANDOFF):
+        return False
+    step.record(
+        IterationDecided(reply=0, next_status="transferred", action=wanted.type, target=wanted.target, visible=False)
+    )
+    if state.status != "transferred":
+        step.record(StatusChanged("transferred"))
+    _call(step, target)
+    return True
+
+
+def _note_profile(step: Chat) -> None:
+    action = step.state.action
+    if action and action.params and purpose_of(action, step.state.definition) == UPDATE_PROFILE:
+        step.record(ProfileUpdated(values=action.params))
 
 
 def _carry_out(step: Chat) -> None:
     """Perform the action that was decided on."""
     state, action = step.state, step.state.action
     assert action is not None
-    purpose = purpose_of(action, state.definition)
     try:
         target = target_of(action, state.definition)
     except UnknownTarget as error:
         step.warn(str(error))
         return _after_unknown(step, str(error))
-    if purpose == UPDATE_PROFILE and action.params:
-        step.record(ProfileUpdated(values=action.params))
+    _note_profile(step)
     if target.workflow:
         step.ask(StartRun(workflow=target.workflow, surface=True))
         return None
@@ -335,9 +399,9 @@ def _call(step: Chat, target: Target) -> None:
 
 
 def _after_unknown(step: Chat, problem: str) -> None:
-    """There is nothing of that name: the model is told, as of any other failure, unless it has answered already."""
+    """There is nothing of that name: the model is told, as of any other failure."""
     _note_failure(step)
-    if step.state.timer or step.state.next_status == "typing":
+    if step.state.timer:
         return _next(step)
     step.record(ResultNoted(text=problem))
     return decide(step)
@@ -354,6 +418,8 @@ def _after_action(step: Chat, text: str = "") -> None:
     if text:
         step.record(ResultNoted(text=text))
     action = step.state.action
+    if step.state.response:
+        answer(step, step.state.response)
     if action and purpose_of(action, step.state.definition) == CLOSE:
         return close(step)
     return _next(step)
@@ -375,24 +441,61 @@ def after_call(step: Chat, answer: Any) -> None:
     if failed:
         _note_failure(step)
     if state.status == "transferred":  # by this very action, or because a person has taken the conversation
-        return None if state.desk or state.then != "transfer" else ask(step)
+        if state.desk or state.then != "transfer" or _calls_hand_over(step):
+            return None
+        return ask_person(step)
     if isinstance(answer, Failed) and (not state.visible or state.timer):
         step.warn(f"{action.target if action else 'the action'} failed: {answer.reason}")
     if state.then == "flow":
         return _after_flow_call(step, answer)
     if state.superseded:
         return begin(step)
-    if failed and state.visible and state.next_status == "ready" and not state.timer:
-        return decide(step)  # nothing was said yet, and the model may want to say something now
+    if failed and state.then == "finish" and not state.timer:
+        return decide(step)  # what was to be said now may not be true
     return _after_action(step)
+
+
+def after_doubt(step: Chat, doubted: DoubtedAction) -> None:
+    """Nobody knows whether the action took effect. A person finds out, and the user can go on talking."""
+    state = step.state
+    if state.status == "transferred":  # what became of the call does not matter to the user who waits
+        return None if state.desk else ask_person(step)
+    if state.superseded:
+        return begin(step)
+    if state.timer:
+        return finish(step)
+    if not doubted.visible:
+        return decide(step)
+    say(step, spoken(state, state.definition.checking), CHECKING)
+    return finish(step)
+
+
+def after_resolution(step: Chat, doubted: DoubtedAction, answer: Any) -> None:
+    """It is known now what became of an action that was in doubt: what the user was to hear of it is said."""
+    if isinstance(answer, Failed):
+        step.record(ActionFailed(action=doubted.action.type, target=doubted.action.target, visible=doubted.visible))
+    if step.state.status == "transferred":
+        return None
+    if doubted.action.type == "FLOW":
+        for text in words_in(answer.value if isinstance(answer, ToolReturned) else None):
+            say(step, text, FLOW)
+    is_at_work = step.state.waits_for_effect or any(type(one.command) is AskAgent for one in step.run.open.values())
+    if step.state.unanswered and not is_at_work and not step.state.asking:
+        cancel_timers(step, "a call that was in doubt is resolved")
+        return begin(step)
+    return None
 
 
 def _after_flow_call(step: Chat, answer: Any) -> None:
     if isinstance(answer, Failed):
         return cancel(step, f"the flow failed: {answer.reason}")
-    words = words_in(answer.value if isinstance(answer, ToolReturned) else None)
+    value = answer.value if isinstance(answer, ToolReturned) else None
+    words = words_in(value)
     for text in words:
         say(step, text, FLOW)
+    if not words and not is_without_words(value):
+        _note_failure(step)
+        return cancel(step, "what the flow returned has no words for the user")
     if not words:
         step.warn("the flow has said nothing to the user")
     return finish(step)
@@ -412,7 +515,7 @@ def after_flow(step: Chat, answer: Any) -> None:
 
 
 def close(step: Chat) -> None:
-    cancel_all(step, "the conversation was closed")
+    cancel_timers(step, "the conversation was closed")
     step.record(SessionClosed())
     finish(step)
 
@@ -428,7 +531,7 @@ def finish(step: Chat) -> None:
 
 def end(step: Chat) -> None:
     """What is not a session ends when its message is answered."""
-    step.end("completed", "The message is answered.", result={"content": _answer(step.state)})
+    step.end("completed", "The message is answered.", result=Result(_answer(step.state)))
 
 
 def cancel(step: Chat, because: str) -> None:
@@ -436,7 +539,7 @@ def cancel(step: Chat, because: str) -> None:
     step.warn(because)
     state = step.state
     if not state.superseded:
-        say(step, filled(state.definition.apology, state.chat.variables), APOLOGY)
+        say(step, spoken(state, state.definition.apology), APOLOGY)
     timer = state.timer
     step.record(StatusChanged("cancelled", because=because))
     if not _goes_on(step) and not step.state.is_session:
@@ -461,7 +564,7 @@ def _set_timers(step: Chat, timer: str) -> None:
     if timer:
         set_again(step, timer)
     else:
-        set_all(step)
+        set_timers(step)
 
 
 def _answer(state: SessionState) -> str:
@@ -481,7 +584,7 @@ def fire(step: Chat, name: str) -> None:
     step.record(PassBegan(timer=name))
     step.record(StatusChanged("processing"))
     if rule.message:
-        say(step, filled(rule.message, state.chat.variables), TIMER)
+        say(step, spoken(state, rule.message), TIMER)
     if rule.action is None:
         return finish(step)
     action = as_system(rule.action, state.definition)

@@ -5,7 +5,6 @@ come from the configuration.
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,12 +12,14 @@ from msgspec import Struct
 
 from ripstop.kernel.text_limits import shown
 
+from .configuration import as_prose, fields_of, procedure_of
 from .definition import SYSTEM_ACTIONS, Bot, BotAction, TimerRule
 
-LONGEST_TEXT = 100_000
 MOST_TIMERS = 20
 LONGEST_DELAY = 366 * 86_400.0
-_DELAY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d_]*)\.?\s*")
+LONGEST_WRITTEN = 100
+"""Characters of a delay that is written as text."""
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d_]*)\.?\s*(?:,|and\b|又|零)?\s*")
 _UNITS = {
     1.0: ("", "s", "sec", "secs", "second", "seconds", "秒", "秒钟"),
     60.0: ("m", "min", "mins", "minute", "minutes", "分", "分钟"),
@@ -33,6 +34,8 @@ class WrongPlan(Exception):
 
 
 class CachedPlan(Struct, frozen=True):
+    """What the planner made of a configuration; or the configuration as it is, until there is a plan."""
+
     name: str
     tone: str
     greeting: str | None
@@ -47,20 +50,49 @@ def read_plan(said: Any, bot: Bot) -> CachedPlan:
     """The plan in a planner's reply, with tools and skills of the configuration. Raises `WrongPlan`."""
     if not isinstance(said, dict):
         raise WrongPlan(f'"plan" must be an object, not {shown(said)}')
-    config = bot.config
-    basic = config.get("basic_settings")
-    known: Mapping[str, Any] = {**basic, **config} if isinstance(basic, dict) else config
-    greeting = _text(said.get("greeting")) or bot.greeting
+    written = written_plan(bot)
     return CachedPlan(
-        name=_text(said.get("name")) or _text(known.get("name")) or bot.name,
-        tone=_text(said.get("tone")) or _text(known.get("tone")),
-        greeting=greeting or None,
-        sop=_text(said.get("sop")),
+        name=as_prose(said.get("name")) or written.name,
+        tone=as_prose(said.get("tone")) or written.tone,
+        greeting=as_prose(said.get("greeting")) or written.greeting,
+        sop=as_prose(said.get("sop")),
+        tools=written.tools,
+        skills=written.skills,
+        timers=_timers(said.get("timers"), bot) or None,
+        constraints=as_prose(said.get("constraints")) or written.constraints,
+    )
+
+
+def missing_in(plan: CachedPlan, bot: Bot) -> str:
+    """What a plan lacks, so that it cannot be used; empty: nothing."""
+    if not plan.sop and procedure_of(bot.config):
+        return '"sop" of the plan is empty, but the configuration has a procedure'
+    return ""
+
+
+def written_plan(bot: Bot) -> CachedPlan:
+    """The configuration as its author wrote it, in the place of a plan."""
+    fields = fields_of(bot.config)
+    return CachedPlan(
+        name=as_prose(fields.get("name")) or bot.name,
+        tone=as_prose(fields.get("tone")),
+        greeting=bot.greeting or None,
+        sop=procedure_of(bot.config),
         tools=tools_of(bot),
         skills=skills_of(bot),
-        timers=read_timers(said.get("timers")) or bot.timers or None,
-        constraints=_text(said.get("constraints")),
+        timers=bot.timers or None,
+        constraints=as_prose(fields.get("constraints")),
     )
+
+
+def _timers(said: Any, bot: Bot) -> tuple[TimerRule, ...]:
+    """The timers of the file. Only what it has in prose is the planner's to read."""
+    if not bot.timers:
+        return read_timers(said)
+    if not any(path.startswith("timers") for path in bot.unknown):
+        return bot.timers
+    known = {rule.delay for rule in bot.timers}
+    return (*bot.timers, *(rule for rule in read_timers(said) if rule.delay not in known))[:MOST_TIMERS]
 
 
 def tools_of(bot: Bot) -> tuple[dict[str, Any], ...]:
@@ -91,7 +123,7 @@ def read_timers(said: Any) -> tuple[TimerRule, ...]:
 def _timer(said: Any, number: int) -> TimerRule:
     if not isinstance(said, dict):
         raise WrongPlan(f"timer {number} must be an object with delay, message and action, not {shown(said)}")
-    message, action = _text(said.get("message")), _action(said.get("action"), number)
+    message, action = as_prose(said.get("message")), _action(said.get("action"), number)
     if not message and action is None:
         raise WrongPlan(f"timer {number} has neither a message nor an action")
     most = said.get("max_triggers", 1)
@@ -110,12 +142,20 @@ def _delay(said: Any, number: int) -> float:
 
 
 def seconds_of(said: Any) -> float | None:
-    """A length of time in seconds: a number, or a text such as `5m`, `5 minutes` or `5 分钟`."""
+    """A length of time in seconds: a number, or a text such as `5m`, `1h30m`, `5 minutes` or `1 小时 30 分钟`."""
     if isinstance(said, int | float) and not isinstance(said, bool):
         return float(said) if said < LONGEST_DELAY * 2 else None
-    found = _DELAY.fullmatch(said[:100]) if isinstance(said, str) else None
-    unit = _SECONDS.get(found[2].lower()) if found else None
-    return float(found[1]) * unit if found and unit else None
+    if not isinstance(said, str) or not said.strip() or len(said) > LONGEST_WRITTEN:
+        return None
+    seconds, at, last = 0.0, 0, float("inf")
+    while at < len(said):
+        part = _PART.match(said, at)
+        unit = _SECONDS.get(part[2].lower()) if part else None
+        # `1h30m`, not `30m1h`, `1h2h` or `5m10`: what cannot have been meant is not guessed
+        if part is None or unit is None or unit >= last or (at and not part[2]):
+            return None
+        seconds, at, last = seconds + float(part[1]) * unit, part.end(), unit
+    return seconds
 
 
 def _action(said: Any, number: int) -> BotAction | None:
@@ -128,14 +168,3 @@ def _action(said: Any, number: int) -> BotAction | None:
         return msgspec.convert({**said, "type": str(said["type"]).upper()}, BotAction)
     except msgspec.ValidationError as error:
         raise WrongPlan(f"the action of timer {number} is wrong: {error}") from error
-
-
-def _text(said: Any) -> str:
-    """What a model wrote where a text belongs: lists become lines, objects JSON."""
-    if said is None or said in ({}, []):
-        return ""
-    if isinstance(said, list):
-        said = "\n".join(_text(one) for one in said[:1000])
-    if not isinstance(said, str):
-        said = msgspec.json.encode(said).decode()
-    return str(said).strip()[:LONGEST_TEXT]

@@ -13,15 +13,18 @@ from msgspec import Struct
 
 from ripstop.kernel.prompt import Message, Prompt
 
+from .actions import known_of, variables_of
+from .configuration import as_prose, background_of, fields_of
 from .definition import CLOSE, HANDOFF, SYSTEM_ACTIONS, UPDATE_PROFILE, Bot
-from .plan import CachedPlan, skills_of, tools_of
+from .plan import CachedPlan, skills_of, tools_of, written_plan
 from .state import ChatLine, SessionState
 
 MOST_HISTORY = 40_000
 """Characters of the conversation in a prompt, counted from its end."""
 MOST_KNOWN = 16
 """Bots whose prompts share what they begin with; of others it is put together for every prompt."""
-_TAG = re.compile(r"<(/?(?:config|tools|skills|flows|system_actions|user_message|conversation|knowledge|plan)\b)", re.I)
+_TAGS = "background|config|conversation|flows|knowledge|known|plan|skills|system_actions|tools|user_message"
+_TAG = re.compile(rf"<(/?(?:{_TAGS})\b)", re.I)
 _VARIABLE = re.compile(r"\{\{\s*\$([\w.]{1,80})\s*\}\}")
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -29,7 +32,8 @@ STATUS_RULES = """\
 next_status is one of:
 - processing: one action has to be carried out before you can answer. Name it in "action"; "response" may be a short \
 note for the user, or null.
-- typing: you can answer now. "response" is the answer.
+- typing: you can answer now. "response" is the answer. An action beside it is carried out first; if it fails, the \
+answer is not sent, and you decide again.
 - ready: nothing needs to be said or done. "response" is null.
 - transferred: a person has to take over. "response" tells the user so; it is sent first."""
 
@@ -38,7 +42,8 @@ An action is {"type": ..., "target": ..., "params": {...}}, one at a time:
 - TOOL: target is the name of a tool.
 - SKILL: target is the id of a skill whose condition holds.
 - FLOW: target is the id of a flow; it takes the conversation over.
-- SYSTEM: target is a system action. The user does not see it and you are not told of it, so never mention it."""
+- SYSTEM: target is a system action. The user does not see it, so never mention it; you are told of it only if it fails.
+The same call with the same params is made once. Its result is in the conversation."""
 
 MANNERS = """\
 Ask one question at a time. Use at most two sentences. State only what the texts above and the results of actions say. \
@@ -71,7 +76,40 @@ DECISION: dict[str, Any] = {
 }
 
 
-def planning_prompt(bot: Bot, message: str, passages: Iterable[tuple[str, str]]) -> Prompt:
+_TEXT = {"type": "string"}
+_TEXT_OR_NONE = {"anyOf": [{"type": "null"}, _TEXT]}
+
+
+def _plan_schema(bot: Bot) -> dict[str, Any]:
+    """What a plan is. A server that obeys a schema then cannot leave the procedure out."""
+    timer = {
+        "type": "object",
+        "properties": {
+            "delay": {"type": "number"},
+            "message": _TEXT,
+            "action": DECISION["properties"]["action"],
+            "max_triggers": {"type": "integer"},
+        },
+        "required": ["delay", "message"],
+    }
+    sop = {"type": "string", "minLength": 1} if written_plan(bot).sop else _TEXT
+    return {
+        "type": "object",
+        "properties": {
+            "name": _TEXT,
+            "tone": _TEXT,
+            "greeting": _TEXT_OR_NONE,
+            "sop": sop,
+            "timers": {"type": "array", "items": timer},
+            "constraints": _TEXT,
+        },
+        "required": ["name", "tone", "greeting", "sop", "timers", "constraints"],
+    }
+
+
+def planning_prompt(
+    bot: Bot, message: str, passages: Iterable[tuple[str, str]], known: Mapping[str, str] | None = None
+) -> Prompt:
     system = f"""\
 You read the configuration of a customer-service bot, once, for all its conversations. You have two tasks:
 1. Rewrite the configuration as a plan that can be followed step by step.
@@ -85,6 +123,8 @@ step follows which.
 "action": action or null}}. The delay counts from the bot's last message. If the second step comes after the first, \
 its delay is the sum of both.
 - name, tone, greeting: as the configuration has them; greeting is null if it has none.
+- The plan serves all users. Leave placeholders such as {{{{$contact.name}}}} as they are, and write nothing into it \
+that is known of this user only.
 
 The decision:
 {STATUS_RULES}
@@ -102,11 +142,12 @@ Reply with one JSON object and nothing else:
         _tagged("skills", _listed(skills_of(bot))),
         *_flows_and_actions(bot),
         *_knowledge(passages),
+        *_known_of(known or {}),
         _tagged("user_message", message),
     ]
     schema = {
         "type": "object",
-        "properties": {"plan": {"type": "object"}, "decision": DECISION},
+        "properties": {"plan": _plan_schema(bot), "decision": DECISION},
         "required": ["plan", "decision"],
     }
     return Prompt((Message("system", system), Message("user", "\n\n".join(parts))), schema=schema)
@@ -119,6 +160,7 @@ def decision_prompt(state: SessionState) -> Prompt:
     parts = [
         actions,
         *_knowledge(state.passages),
+        *_known_of(known_of(state)),
         _tagged("conversation", _history(before) or "(this is its beginning)"),
         _tagged("user_message", state.message()),
     ]
@@ -128,7 +170,7 @@ def decision_prompt(state: SessionState) -> Prompt:
 
 
 class StandingParts(Struct, frozen=True):
-    plan: CachedPlan
+    plan: CachedPlan | None
     bot: Bot
     system: Message
     actions: str
@@ -141,27 +183,32 @@ _known: list[StandingParts] = []
 def _standing(state: SessionState) -> tuple[Message, str]:
     """What every prompt of a bot begins with, and what it says that can be called."""
     plan, bot = state.plan, state.definition
-    assert plan is not None
     for one in _known:
         if one.plan is plan and one.bot is bot:
             return one.system, one.actions
     actions = "\n\n".join(
-        [_tagged("tools", _listed(plan.tools)), _tagged("skills", _listed(plan.skills)), *_flows_and_actions(bot)]
+        [_tagged("tools", _listed(tools_of(bot))), _tagged("skills", _listed(skills_of(bot))), *_flows_and_actions(bot)]
     )
-    system = Message("system", _rules(plan, state.chat.variables))
-    if not (_VARIABLE.search(plan.sop) or _VARIABLE.search(plan.constraints)):  # else it differs between sessions
-        _known[:] = [*_known[1 - MOST_KNOWN :], StandingParts(plan, bot, system, actions)]
+    rules = _rules(plan or written_plan(bot), bot)
+    if _VARIABLE.search(rules):  # then it differs between sessions
+        return Message("system", filled(rules, variables_of(state))), actions
+    system = Message("system", rules)
+    _known[:] = [*_known[1 - MOST_KNOWN :], StandingParts(plan, bot, system, actions)]
     return system, actions
 
 
-def _rules(plan: CachedPlan, variables: Mapping[str, str]) -> str:
+def _rules(plan: CachedPlan, bot: Bot) -> str:
+    written, background = written_plan(bot), background_of(bot.config)
+    more = f"\n\n{_tagged('background', background)}" if background else ""
+    language = _one_line(as_prose(fields_of(bot.config).get("language")))
     return f"""\
-You are {_one_line(plan.name)}, who answers customers. Your tone: {_one_line(plan.tone) or "friendly"}.
+You are {_one_line(plan.name)}, who answers customers. Your tone: {_one_line(plan.tone) or "friendly"}.\
+{f" Your language: {language}." if language else ""}
 
-{_tagged("plan", filled(plan.sop, variables))}
+{_tagged("plan", plan.sop or written.sop)}{more}
 
 Rules of this bot:
-{filled(plan.constraints, variables) or "none besides those below"}
+{plan.constraints or written.constraints or "none besides those below"}
 
 {STATUS_RULES}
 
@@ -175,7 +222,24 @@ Reply with one JSON object and nothing else:
 
 def filled(text: str, variables: Mapping[str, str]) -> str:
     """A text with `{{$contact.name}}` replaced by what is known; what is not known stays as it is."""
-    return _VARIABLE.sub(lambda found: variables.get(found[1], found[0])[:500], text)
+    return _VARIABLE.sub(lambda found: _value(found[1], variables, found[0]), text)
+
+
+def spoken(state: SessionState, text: str) -> str:
+    """A text of the configuration as the user gets it: of what is not known nothing is shown."""
+    variables = variables_of(state)
+    return _VARIABLE.sub(lambda found: _value(found[1], variables, ""), text)
+
+
+def _value(name: str, variables: Mapping[str, str], otherwise: str) -> str:
+    """What `contact.name` is: a variable of that name, or of its last part."""
+    return variables.get(name, variables.get(name.rpartition(".")[2], otherwise))[:500]
+
+
+def _known_of(known: Mapping[str, str]) -> list[str]:
+    """What is known of the user, a line for each."""
+    lines = [f"{_one_line(name)}: {_one_line(value)}" for name, value in known.items() if value.strip()]
+    return [_tagged("known", "What is known of this user:\n" + "\n".join(lines))] if lines else []
 
 
 def _around(lines: list[ChatLine], heard: tuple[int, ...]) -> tuple[list[ChatLine], list[ChatLine]]:

@@ -26,18 +26,17 @@ from ripstop.definitions.references import Reference, check_references
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text, set_fields, tree_of
 
 from .actions import FLOW_EXECUTOR
-from .bot_fields import BotFields, Fields, read_options, snake
+from .bot_fields import BotFields, Fields, read_options
+from .configuration import PROCEDURE, fields_of, snake
+from .default_texts import default_texts
 from .definition import Bot, BotFlow, BotTool, Endpoint, config_hash
 from .flows_reader import read_flows
-from .schema import BOT, DESCRIBED, LONGEST_MESSAGE, MOST_TEXT
+from .schema import BOT, DESCRIBED, LONGEST_MESSAGE, MOST_TEXT, OPTIONS
 from .skills_reader import read_skills
 from .timers_reader import read_timers
 from .tools_reader import read_tools
 
 # What the author of a bot would want to know, although nothing is wrong.
-
-
-PROCEDURE = ("sop", "instruction", "instructions", "procedure")
 
 
 def lint(bot: Bot, reader: BotFields, tree: Value) -> Iterator[Problem]:
@@ -52,9 +51,7 @@ def _warning(place: Position, text: str, hint: str = "") -> Problem:
 
 
 def _procedure(bot: Bot, place: Position) -> Iterator[Problem]:
-    settings = bot.config.get("basic_settings") or bot.config.get("basicSettings")
-    keys = {snake(key) for key, value in bot.config.items() if value}
-    keys |= {snake(key) for key, value in settings.items() if value} if isinstance(settings, dict) else set()
+    keys = {key for key, value in fields_of(bot.config).items() if value}
     if not keys & set(PROCEDURE) and not bot.skills:
         text = "the bot has neither a procedure nor skills, so the model has nothing to go by"
         yield _warning(place, text, "add `sop`")
@@ -222,7 +219,7 @@ def _bot(tree: Value, name: str, folder: Path | None, reader: BotFields) -> Bot:
         skills=skills,
         flows=flows,
         timers=read_timers(reader, top, tools, skills, flows),
-        **read_options(reader, top, folder),
+        **read_options(reader, top, folder, default_texts(config)),
         unknown=tuple(reader.unknown),
     )
 
@@ -264,7 +261,8 @@ def _check_amounts(tree: Value, reader: BotFields) -> None:
 
 
 MOST_GENERATIONS = 1_000_000
-OPTIONS = ("on_new_message", "max_iterations", "apology", "checking", "greet_once", "handoff_to", "passages", "model")
+PINNED_OPTIONS = tuple(name for name in OPTIONS if name != "knowledge")
+"""Those that are pinned as they are written; a knowledge base is pinned as an absolute path."""
 
 
 def check_pinned(bot: Bot) -> None:
@@ -291,7 +289,7 @@ def _written(bot: Bot) -> dict[str, Any]:
         "skills": [{**set_fields(skill), "endpoint": _endpoint(skill.endpoint)} for skill in bot.skills],
         "flows": [_flow(flow) for flow in bot.flows],
         "timers": [msgspec.to_builtins(timer) for timer in bot.timers],
-        "options": {name: getattr(bot, name) for name in OPTIONS},
+        "options": {name: getattr(bot, name) for name in PINNED_OPTIONS},
     }
 
 
@@ -312,8 +310,9 @@ def _endpoint(endpoint: Endpoint | None) -> dict[str, Any] | None:
 
 # Whether a file is a bot's configuration, where its name does not say so.
 #
-# The text is looked at with patterns, because a file that is not right has to be recognised too. Keys that only bots have
-# are enough; `sop`, `skills`, `tools` and `flows` are words that others use, so something of a bot has to be with them.
+# The text is looked at with patterns, because a file that is not right has to be recognised too. Keys that only bots
+# have are enough; `sop`, `skills`, `tools` and `flows` are words that others use, so something of a bot has to be with
+# them.
 
 
 _OWN = ("basic_settings", "basicSettings", "action_books", "actionBooks", "system_tools", "systemTools",
@@ -414,7 +413,6 @@ class BotFiles:
         return in_order(errors or [*read.warnings, *named])
 
     def check_pinned(self, definition: Bot) -> None:
-        pass  # merged
 
         check_pinned(definition)
 
@@ -425,12 +423,10 @@ class BotFiles:
 
     @property
     def scenarios(self) -> tuple[str, ...]:
-        pass  # merged
 
         return scenarios()
 
     def example(self, folder: Path, scenario: str = "") -> list[Path]:
-        pass  # merged
 
         return write_scenario(folder, scenario)
 

@@ -25,9 +25,9 @@ def _bot() -> Bot:
 
 
 def samples() -> tuple[Sample, ...]:
-    """A flow answers by itself; and a configuration that cannot be planned ends in an apology."""
+    """A flow answers by itself; and what can neither be planned nor answered ends in an apology."""
     flow = Sample("flow", _bot(), (ToolReturned(value="From 9 to 5."),), input="When are you open?")
-    failed = Sample("unplanned", _bot(), (Failed(reason="no model"),), input="Hello")
+    failed = Sample("unplanned", _bot(), (Failed(reason="no model"), Failed(reason="no model")), input="Hello")
     return flow, failed
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ripstop.definitions.options import TEXT
 
-from .definition import APOLOGY, CHECKING, HANDOFF_ROLE, SYSTEM_ACTIONS
+from .definition import APOLOGY, CHECKING, HANDOFF_ROLE, HANDOVER, SYSTEM_ACTIONS
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 EFFECTS = ("pure", "keyed", "unsafe")
@@ -20,6 +20,7 @@ MOST_FLOWS = 200
 MOST_PATTERNS = 200
 MOST_HEADERS = 50
 MOST_ITERATIONS = 100
+MOST_FAILED_PLANS = 100
 MOST_PASSAGES = 20
 MOST_TRIGGERS = 1000
 LONGEST_NAME = 100
@@ -119,7 +120,10 @@ TIMER: dict[str, Any] = {
     "type": ["object", "string"],
     "description": "What happens when the user says nothing for a while.",
     "properties": {
-        "delay": {"type": ["number", "string"], "description": "Seconds, or a text such as 5m, 5 minutes, 5 分钟."},
+        "delay": {
+            "type": ["number", "string"],
+            "description": "Seconds, or a text such as 5m, 1h30m, 5 minutes, 5 分钟.",
+        },
         "message": {"type": ["string", "null"], "maxLength": LONGEST_MESSAGE},
         "action": ACTION,
         "max_triggers": {
@@ -145,12 +149,30 @@ OPTIONS: dict[str, Any] = {
         "default": 10,
         "description": "Decisions of the model in one pass.",
     },
-    "apology": {"type": ["string", "null"], "maxLength": LONGEST_MESSAGE, "default": APOLOGY},
+    "max_failed_plans": {
+        "type": ["integer", "null"],
+        "minimum": 1,
+        "maximum": MOST_FAILED_PLANS,
+        "default": 3,
+        "description": "Plans in a row that cannot be used, after which a person is asked.",
+    },
+    "apology": {
+        "type": ["string", "null"],
+        "maxLength": LONGEST_MESSAGE,
+        "default": APOLOGY,
+        "description": "What the user is told if the bot cannot answer. The default of a Chinese bot is Chinese.",
+    },
     "checking": {
         "type": ["string", "null"],
         "maxLength": LONGEST_MESSAGE,
         "default": CHECKING,
         "description": "What the user is told while it is not known whether a call took effect.",
+    },
+    "handover": {
+        "type": ["string", "null"],
+        "maxLength": LONGEST_MESSAGE,
+        "default": HANDOVER,
+        "description": "What the user is told if a person takes over and the model has no words for it.",
     },
     "greet_once": {
         "type": ["boolean", "null"],

@@ -14,11 +14,15 @@ from ripstop.kernel.parts import Timers
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Style
 
-from .events import SUPERSEDED, ActionFailed, IterationDecided, StatusChanged
-from .folding import DESK
+from .events import SUPERSEDED, ActionFailed, IterationDecided, PassBegan, StatusChanged
+from .folding import DESK_CHANNEL
 
 MOST_RECORDS = 2_000
 """Records that a view is made of at most; the newest."""
+LOOK_BACK = 500
+"""Records in which the beginning of a pass is looked for."""
+UNASKED = ("timer", "desk")
+"""Kinds of messages that do not answer the pass they are in."""
 USER = "user"
 """The kind of a message that the user has sent."""
 
@@ -26,6 +30,12 @@ USER = "user"
 class SaidMessage(Struct, frozen=True):
     kind: str
     text: str
+    id: str = ""
+    """`run/record`; the same in the stream of events."""
+    answers: tuple[str, ...] = ()
+    """The ids of the user's messages that it answers."""
+    sent_as: str | UnsetType = UNSET
+    """Of a message of the user: the id that its sender gave it."""
 
 
 class ShownAction(Struct, frozen=True, omit_defaults=True):
@@ -88,7 +98,7 @@ async def view_of(engine: Engine, view: View, after: int = 0) -> SessionView:
         actions=_actions(records),
         timers=tuple(
             ShownTimer(timer.name, iso(timer.due))
-            for part in style.parts(run)
+            for part in style.view.parts(run)
             if isinstance(part, Timers)
             for timer in part.timers
         ),
@@ -103,10 +113,13 @@ async def view_of(engine: Engine, view: View, after: int = 0) -> SessionView:
 
 async def _messages(engine: Engine, style: Style[Any], run: Run[Any], records: list[Record]) -> Any:
     by_number = {one.number: one for one in records}
+    answered = AnsweredMessages(engine, run.id)
     for record in records:
+        id = f"{run.id}/{record.number}"
+        answered.see(record)
         if (words := said_by_user(record)) is not None:
-            yield SaidMessage(USER, words)
-        for notice in style.notices(record):
+            yield SaidMessage(USER, words, id, sent_as=_sent_as(record) or UNSET)
+        for notice in style.audience.public_events(record):
             if notice.kind != "message":
                 continue
             text = notice.data.get("text", "")
@@ -115,13 +128,46 @@ async def _messages(engine: Engine, style: Style[Any], run: Run[Any], records: l
                 if found is None:
                     found = (await engine.journal.read(run.id, after=notice.about - 1, most=1))[0]
                 text = text_in(found)
-            yield SaidMessage(str(notice.data.get("kind", "")), text)
+            kind = str(notice.data.get("kind", ""))
+            yield SaidMessage(kind, text, id, await answered.by(record, kind))
+
+
+class AnsweredMessages:
+    """Which messages of the user the bot answers, followed from record to record."""
+
+    def __init__(self, engine: Engine, run_id: str) -> None:
+        self._engine = engine
+        self._run_id = run_id
+        self._heard: tuple[int, ...] | None = None
+        """`None`: the beginning of the pass was before the first record that was seen."""
+
+    def see(self, record: Record) -> None:
+        if isinstance(record.event, PassBegan):
+            self._heard = record.event.heard
+
+    async def by(self, record: Record, kind: str) -> tuple[str, ...]:
+        """What a message of this kind answers, in the record that was seen last."""
+        if kind in UNASKED:
+            return ()
+        if self._heard is None:
+            await self._look_back(record.number)
+        return tuple(f"{self._run_id}/{number}" for number in self._heard or ())
+
+    async def _look_back(self, number: int) -> None:
+        self._heard = ()
+        first = max(0, number - 1 - LOOK_BACK)
+        for record in await self._engine.journal.read(self._run_id, after=first, before=number):
+            self.see(record)
+
+
+def _sent_as(record: Record) -> str:
+    return record.event.id if isinstance(record.event, Heard) else ""
 
 
 def said_by_user(record: Record) -> str | None:
     """What the user has said in a record; `None` if it is not a message of the user's."""
     event = record.event
-    return event.text if isinstance(event, Heard) and event.channel != DESK else None
+    return event.text if isinstance(event, Heard) and event.channel != DESK_CHANNEL else None
 
 
 def _actions(records: list[Record]) -> tuple[ShownAction, ...]:

@@ -9,10 +9,9 @@ from .bot_fields import BotFields, Fields, first_of, inner
 from .definition import BotTool, Skill
 from .events import purpose_named
 from .schema import LONGEST_NAME, MOST_SKILLS, SKILL
-from .tools_reader import FIELDS as OF_ENDPOINT
-from .tools_reader import read_endpoint
+from .tools_reader import ENDPOINT_FIELDS, read_endpoint
 
-FIELDS = (*SKILL["properties"], *OF_ENDPOINT, "description", "tool", "parameters")
+FIELDS = (*SKILL["properties"], *ENDPOINT_FIELDS, "description", "tool", "parameters")
 SECTIONS = ("skills", "action_books")
 
 

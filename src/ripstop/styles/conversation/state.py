@@ -39,11 +39,37 @@ class ChatLine(Struct, frozen=True, gc=False):
     by: str = ""
 
 
+class PassCall(Struct, frozen=True, gc=False):
+    """A call that a pass has made, or one that is in doubt."""
+
+    key: str
+    """What is called, and with what (`actions.call_key`)."""
+    result: str = ""
+    """What the model is told of it."""
+    failed: bool = False
+    repeats: int = 0
+    """How often the model has decided on it again."""
+
+
+class DoubtedAction(Struct, frozen=True, gc=False):
+    """An action of which nobody knows yet whether it took effect. The session goes on without it."""
+
+    action: BotAction
+    visible: bool
+    heard: tuple[int, ...]
+    """The messages that its pass was to answer."""
+    timer: str
+    number: int
+    """Of the command."""
+
+
 class SessionState(Struct, frozen=True, gc=False):
     definition: Bot
     chat: ChatArguments
     hash: str = ""
     """Of the configuration that `plan` is for."""
+    served: str = ""
+    """Of the configuration that was used last, with its plan or without."""
     generation: int = 1
     need_greeting: bool = True
     status: str = "ready"
@@ -67,11 +93,17 @@ class SessionState(Struct, frozen=True, gc=False):
     iterations: int = 0
     idle_rounds: int = 0
     """Decisions in a row to go on without an action."""
-    silent: tuple[str, ...] = ()
-    """Silent actions of this pass, as JSON."""
+    calls: tuple[PassCall, ...] = ()
+    """What this pass has called."""
+    in_doubt: dict[int, DoubtedAction] = {}
+    """Open calls that may have taken effect; a person at the desk is asked about each."""
+    resolved: DoubtedAction | None = None
+    """The last of them of which it became known what had happened."""
     action: BotAction | None = None
     """What was decided last."""
     next_status: str = ""
+    response: str = ""
+    """What is said once the action is done."""
     visible: bool = True
     """Whether the model and the user may learn of the action."""
     planning: int = 0
@@ -106,6 +138,17 @@ class SessionState(Struct, frozen=True, gc=False):
     def waits_for_effect(self) -> bool:
         """Whether something is at work whose outcome has to be known before the next decision."""
         return bool(self.acting or self.planning or self.searching or self.answering[0])
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the plan is the one that counts for the configuration as it is now."""
+        bot = self.definition
+        return self.plan is not None and (self.hash, self.generation) == (bot.hash, bot.generation)
+
+    @property
+    def is_preparing(self) -> bool:
+        """Whether the pass has not begun to decide, so that nothing is cancelled by another message."""
+        return bool(self.planning or self.searching)
 
     @property
     def is_session(self) -> bool:

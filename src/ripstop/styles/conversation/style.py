@@ -1,12 +1,13 @@
 """The conversation style: a message comes in, actions are carried out in the right order, an answer goes out.
 
 One session is one run. It never ends by itself: it is ready, and the next message begins the next pass. The pass is in
-`passes.py`, a person's side in `desk.py`, the folding of records in `folding.py`.
+`passes.py`, with the part that a person at the desk has in it; the folding of records in `folding.py`.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.kernel.effects import (
@@ -27,21 +28,34 @@ from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.questions import read_answer
 from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import Action, AgentUse, Child, Document, EndpointUse, News, Notice, Picture, Settled, Style
+from ripstop.kernel.style import (
+    Action,
+    AgentUse,
+    AudienceHooks,
+    CallPolicy,
+    Child,
+    Document,
+    Ending,
+    News,
+    Notice,
+    PersonHooks,
+    Picture,
+    Settled,
+    Style,
+    StyleView,
+    Uses,
+)
 
 from .. import turn as turns
-from ..partial_reply import UnfinishedReply
 from . import folding, passes, view
-from . import passes as desk
-from . import passes as saying
-from . import passes as timers
-from .actions import ASSISTANT, PLANNER, UnknownTarget, arguments_of, endpoints_of, target_of
+from .actions import ASSISTANT, PLANNER, UnknownTarget, arguments_of, endpoints_of, known_of, target_of
+from .calls import SEARCH, SearchCall
 from .definition import Bot
+from .drafts import DecisionDraft
 from .events import SUPERSEDED, PassSuperseded, SessionTaken, StatusChanged, TimerQueued
-from .folding import DESK as FoldingDESK
-from .folding import HANDOFF_QUESTION, KNOWLEDGE, PLAN, REPLY
+from .folding import DESK_CHANNEL, HANDOFF_QUESTION, PLAN, REPLY
 from .passes import DESK, pass_on, say
-from .prompts import decision_prompt
+from .prompts import decision_prompt, spoken
 from .state import ChatArguments, SessionState, asker
 
 # What people at the desk do with a conversation: answer the user, take it over, give it back.
@@ -55,13 +69,13 @@ def answered(step: Step[SessionState], answer: Any) -> None:
     if isinstance(answer, PersonAnswered) and answer.text.strip():
         pass_on(step, step.number, DESK)
     if isinstance(answer, PersonAnswered) and answer.choice == REPLY:
-        return desk.ask(step)
+        return passes.ask_person(step)
     step.record(StatusChanged("ready"))
     if step.state.unanswered:
         return passes.begin(step)
     if not step.state.is_session:
         return passes.end(step)
-    return timers.set_all(step)
+    return passes.set_timers(step)
 
 
 def take(step: Step[SessionState]) -> None:
@@ -69,19 +83,71 @@ def take(step: Step[SessionState]) -> None:
     state = step.state
     if state.desk:
         step.withdraw(state.desk, f"{state.taken_by} has taken the conversation")
-        return desk.ask(step)
+        return passes.ask_person(step)
     for number, opened in list(step.run.open.items()):
         if type(opened.command) is AskAgent:
             step.withdraw(number, "a person has taken the conversation")
-    return desk.transfer(step)
+    return passes.transfer(step)
 
 
 LONGEST_QUERY = 2_000
 TAKE = "take"
 
 
+class ConversationView(StyleView[SessionState]):
+    def word_reader(self) -> Callable[[str], str]:
+        return DecisionDraft().add
+
+    def picture(self, run: Run[SessionState]) -> Picture:
+        return view.picture(run)
+
+    def gist(self, run: Run[SessionState]) -> str:
+        return end_line(run) or view.gist(run.state)
+
+    def parts(self, run: Run[SessionState]) -> tuple[Part, ...]:
+        return view.parts(run)
+
+
+class ConversationPeople(PersonHooks[SessionState]):
+    def actions(self, run: Run[SessionState]) -> tuple[Action, ...]:
+        if run.ended:
+            return ()
+        taken = run.state.taken_by
+        confirm = f"{taken} has this conversation. Take it over?" if taken else ""
+        return (Action(TAKE, "Take the conversation over", confirm=confirm),)
+
+    def objection(self, run: Run[SessionState], number: int, by: str) -> str:
+        taken = run.state.taken_by
+        if number != run.state.desk or taken in ("", by):
+            return ""
+        return f"{taken} has this conversation. Take it over before you answer."
+
+    def act(self, run: Run[SessionState], name: str, fields: Mapping[str, Any], by: str) -> Fact:
+        if name != TAKE:
+            raise UsageError(f"A conversation has no action {name!r}; it has: {TAKE}.")
+        return SessionTaken(by=by)
+
+
+class ConversationAudience(AudienceHooks[SessionState]):
+    def doubted(self, step: Step[SessionState], number: int) -> None:
+        state = step.state
+        if number in state.in_doubt:
+            passes.after_doubt(step, state.in_doubt[number])
+        elif number == state.acting and state.visible:  # a single message, whose answer waits for the person
+            say(step, spoken(state, state.definition.checking), passes.CHECKING)
+
+    def public_events(self, record: Record) -> tuple[Notice, ...]:
+        return view.notices(record)
+
+    def operator_events(self, record: Record) -> tuple[Notice, ...]:
+        return view.remarks(record)
+
+
 class ConversationStyle(Style[SessionState]):
     name = "conversation"
+    view = ConversationView()
+    people = ConversationPeople()
+    audience = ConversationAudience()
     unforkable = "A session is one conversation with one user, so it cannot be forked. Begin another session."
     default_guards = Guards(patience=0, courtesy="ignore")  # people repeat themselves and say thanks; a pass is bounded
     arguments_type = ChatArguments
@@ -107,8 +173,8 @@ class ConversationStyle(Style[SessionState]):
             case Started() if not step.state.is_session:
                 step.end("failed", "There is no message to answer. Give one as the input, or chat in a session.")
             case Heard(channel=channel):
-                if channel == FoldingDESK:
-                    return pass_on(step, step.number, saying.DESK)
+                if channel == DESK_CHANNEL:
+                    return pass_on(step, step.number, passes.DESK)
                 return _heard(step, news)
             case Settled():
                 return _settled(step, news)
@@ -126,29 +192,19 @@ class ConversationStyle(Style[SessionState]):
 
     def stopped(self, step: Step[SessionState], verdict: GuardTripped) -> None:
         """A limit that an operator has set: the user hears of it as of any other failure."""
-        say(step, step.state.definition.apology, saying.APOLOGY)
+        say(step, step.state.definition.apology, passes.APOLOGY)
         step.record(StatusChanged("cancelled", because=verdict.text))
         step.end_by_guard(verdict)
-
-    def doubted(self, step: Step[SessionState], number: int) -> None:
-        state = step.state
-        if number != state.acting:
-            return
-        if state.status == "transferred":  # what became of the call does not matter to the user who waits
-            if not state.desk:
-                desk.ask(step)
-        elif state.visible:
-            say(step, state.definition.checking, saying.CHECKING)
 
     # What commands say
 
     def render(self, state: SessionState, command: AskAgent) -> Prompt:
         return turns.render(state.turn, command, decision_prompt(state))
 
-    def arguments(self, state: SessionState, command: CallTool) -> dict[str, Any]:
-        if command.tool == KNOWLEDGE and not command.agent:
+    def arguments(self, state: SessionState, command: CallTool) -> Struct | dict[str, Any]:
+        if command.tool == SEARCH and not command.agent:
             bot = state.definition
-            return {"folder": bot.knowledge, "query": state.message()[:LONGEST_QUERY], "most": bot.passages}
+            return SearchCall(folder=bot.knowledge, query=state.message()[:LONGEST_QUERY], most=bot.passages)
         assert state.action is not None
         try:
             return arguments_of(state, target_of(state.action, state.definition))
@@ -159,71 +215,36 @@ class ConversationStyle(Style[SessionState]):
         if command.workflow != PLAN:
             return Child(input=state.message() or " ".join(line.text for line in state.lines[-1:]))
         passages = [list(one) for one in state.passages]
-        return Child(arguments={"message": state.message(), "asker": asker(state), "passages": passages})
-
-    def word_reader(self) -> Callable[[str], str]:
-        return UnfinishedReply("response").add
+        given: dict[str, Any] = {"message": state.message(), "asker": asker(state), "passages": passages}
+        if known := known_of(state):
+            given["known"] = known
+        return Child(arguments=given)
 
     # What people do
 
     def listens(self, state: SessionState) -> bool:
         return True
 
-    def resumable(self, state: SessionState) -> bool:
-        return state.is_session or state.status != "ready"  # a single message that is answered stays so
-
-    def actions(self, run: Run[SessionState]) -> tuple[Action, ...]:
-        if run.ended:
-            return ()
-        taken = run.state.taken_by
-        confirm = f"{taken} has this conversation. Take it over?" if taken else ""
-        return (Action(TAKE, "Take the conversation over", confirm=confirm),)
-
-    def objection(self, run: Run[SessionState], number: int, by: str) -> str:
-        taken = run.state.taken_by
-        if number != run.state.desk or taken in ("", by):
-            return ""
-        return f"{taken} has this conversation. Take it over before you answer."
-
-    def act(self, run: Run[SessionState], name: str, fields: Mapping[str, Any], by: str) -> Fact:
-        if name != TAKE:
-            raise UsageError(f"A conversation has no action {name!r}; it has: {TAKE}.")
-        return SessionTaken(by=by)
+    def ending(self, state: SessionState) -> Ending:
+        # a single message that is answered stays so
+        return Ending(is_resumable=state.is_session or state.status != "ready")
 
     # What it depends on
 
-    def agents(self, definition: Bot) -> tuple[AgentUse, ...]:
-        return AgentUse(ASSISTANT, definition.model), AgentUse(PLANNER, definition.model)
-
-    def children(self, definition: Bot) -> Mapping[str, str]:
-        return {PLAN: "planning", **{flow.workflow: "" for flow in definition.flows if flow.workflow}}
-
-    def folders(self, definition: Bot) -> tuple[str, ...]:
-        """Its knowledge is read only where the user has named the bot: the passages go to a model."""
-        return (definition.knowledge,) if definition.knowledge else ()
-
-    def endpoints(self, definition: Bot) -> tuple[EndpointUse, ...]:
-        return endpoints_of(definition)
+    def uses(self, definition: Bot) -> Uses:
+        return Uses(
+            agents=(AgentUse(ASSISTANT, definition.model), AgentUse(PLANNER, definition.model)),
+            children={PLAN: "planning", **{flow.workflow: "" for flow in definition.flows if flow.workflow}},
+            endpoints=endpoints_of(definition),
+            # knowledge is read only where the user has named the bot: the passages go to a model
+            folders=(definition.knowledge,) if definition.knowledge else (),
+            calls=CallPolicy(pauses=False),
+        )
 
     # Looking
 
     def documents(self, run: Run[SessionState]) -> tuple[Document, ...]:
         return (view.session_document(run.state),) if run.state.is_session else ()
-
-    def notices(self, record: Record) -> tuple[Notice, ...]:
-        return view.notices(record)
-
-    def remarks(self, record: Record) -> tuple[Notice, ...]:
-        return view.remarks(record)
-
-    def picture(self, run: Run[SessionState]) -> Picture:
-        return view.picture(run)
-
-    def gist(self, run: Run[SessionState]) -> str:
-        return end_line(run) or view.gist(run.state)
-
-    def parts(self, run: Run[SessionState]) -> tuple[Part, ...]:
-        return view.parts(run)
 
 
 def _was_left(state: SessionState) -> bool:
@@ -237,8 +258,10 @@ def _settled(step: Step[SessionState], news: Settled) -> None:
         case AskAgent():
             passes.after_reply(step, answer)
         case CallTool(tool=tool, agent=agent):
-            if tool == KNOWLEDGE and not agent:
+            if tool == SEARCH and not agent:
                 return passes.begin(step) if step.state.superseded else passes.plan_or_go(step)
+            if (resolved := step.state.resolved) and resolved.number == news.number:
+                return passes.after_resolution(step, resolved, answer)
             passes.after_call(step, answer)
         case StartRun(workflow=workflow):
             (passes.after_plan if workflow == PLAN else passes.after_flow)(step, answer)
@@ -253,7 +276,7 @@ def _settled(step: Step[SessionState], news: Settled) -> None:
 
 def _heard(step: Step[SessionState], heard: Heard) -> None:
     state = step.state
-    timers.cancel_all(step, "the user said something")
+    passes.cancel_timers(step, "the user said something")
     if state.status == "transferred":
         return None  # it is for the person at the desk
     if state.asking:
@@ -261,22 +284,15 @@ def _heard(step: Step[SessionState], heard: Heard) -> None:
     if not state.in_pass:
         return passes.begin(step)
     if state.superseded or state.definition.on_new_message == "queue":
-        return say(step, state.definition.checking, saying.CHECKING) if _is_in_doubt(step) else None
+        return None
     for number, opened in list(step.run.open.items()):
         if type(opened.command) is AskAgent:
             step.withdraw(number, "superseded by a new message")
-    if _is_in_doubt(step):
-        step.record(PassSuperseded())
-        return say(step, state.definition.checking, saying.CHECKING)
-    step.record(StatusChanged("cancelled", because=SUPERSEDED))
+    if not state.is_preparing:
+        step.record(StatusChanged("cancelled", because=SUPERSEDED))
     step.record(PassSuperseded())
     # a tool or a flow at work is awaited: an effect that the next prompt does not know would be asked for again
     return None if state.waits_for_effect else passes.begin(step)
-
-
-def _is_in_doubt(step: Step[SessionState]) -> bool:
-    """Whether it is not known what became of the action, so that the user has to wait for a person."""
-    return bool(step.state.acting) and step.state.acting in step.run.doubts.values()
 
 
 def _answer_flow(step: Step[SessionState], words: str) -> None:
@@ -285,7 +301,7 @@ def _answer_flow(step: Step[SessionState], words: str) -> None:
     try:
         choice = read_answer(state.asks, words).choice
     except UsageError as error:
-        return say(step, str(error), saying.FLOW)
+        return say(step, str(error), passes.FLOW)
     step.ask(AnswerChild(asked=state.asking, choice=choice, about=step.number))
     return None
 
@@ -294,19 +310,21 @@ def _spoken(step: Step[SessionState], spoke: ChildSpoke) -> None:
     ask = spoke.ask
     if ask and step.state.status == "cancelled":
         step.record(StatusChanged("processing"))  # what has superseded the flow's pass waits for its answer
-    pass_on(step, step.number, saying.FLOW)
+    pass_on(step, step.number, passes.FLOW)
     if ask and ask.choices:
         # a document is edited on the desk, not in a chat
         choices = [(choice, label) for choice, label in ask.choices.items() if choice != ask.edit]
         say(
             step,
             "\n".join(f"- {choice}: {label}" if label else f"- {choice}" for choice, label in choices),
-            saying.FLOW,
+            passes.FLOW,
         )
 
 
 def _expired(step: Step[SessionState], name: str) -> None:
-    if step.state.in_pass:
+    if name == passes.PLAN_TIMER:
+        passes.plan_is_late(step)
+    elif step.state.in_pass:
         step.record(TimerQueued(name=name))
     else:
         passes.fire(step, name)

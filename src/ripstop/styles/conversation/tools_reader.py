@@ -33,12 +33,12 @@ from .schema import (
 
 # HTTP addresses in a configuration: absolute, without credentials, with placeholders only where they are harmless.
 #
-# URL, headers and body are templates: `{name}` and `#name#` are filled in when a call is made. An address that cannot be
-# called is a warning, because bots come with addresses that only their own network knows; one whose host a model could
-# choose is an error.
+# URL, headers and body are templates: `{name}` and `#name#` are filled in when a call is made. An address that cannot
+# be called is a warning, because bots come with addresses that only their own network knows; one whose host a model
+# could choose is an error.
 
 
-FIELDS = tuple(ENDPOINT["properties"])
+ENDPOINT_FIELDS = tuple(ENDPOINT["properties"])
 PLACEHOLDER = re.compile(r"(?<!\$)\{([\w.-]{1,64})\}|#([\w.-]{1,64})#")
 _SECRET = re.compile(r"\$\{[^}]*\}")
 _BEFORE_PATH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?]*)")
@@ -55,7 +55,9 @@ def read_endpoint(reader: BotFields, owner: Fields, path: str, parameters: Colle
     if entry is None:
         if first_of(owner, "url") is None:
             return None
-        return _Endpoint(reader, path, parameters).read({key: owner[key] for key in FIELDS if key in owner}, None)
+        return _Endpoint(reader, path, parameters).read(
+            {key: owner[key] for key in ENDPOINT_FIELDS if key in owner}, None
+        )
     path = inner(path, "endpoint")
     value = entry.value
     if isinstance(value.value, str):
@@ -63,7 +65,7 @@ def read_endpoint(reader: BotFields, owner: Fields, path: str, parameters: Colle
     if not isinstance(value.value, dict):
         reader.leave(value.place, path, f"an endpoint must be {reader.mapping_word} or a URL, but this is {value.kind}")
         return None
-    fields = reader.fields(value, path, FIELDS)
+    fields = reader.fields(value, path, ENDPOINT_FIELDS)
     if "effect" in owner and "effect" not in fields:
         fields["effect"] = owner["effect"]
     return _Endpoint(reader, path, parameters).read(fields, value)
@@ -225,9 +227,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(one)
 
 
-OF_ENDPOINT = FIELDS
-
-TOOLS_FIELDS = (*TOOL["properties"], *OF_ENDPOINT, "input_schema", "function", "type")
+TOOL_FIELDS = (*TOOL["properties"], *ENDPOINT_FIELDS, "input_schema", "function", "type")
 SECTIONS = ("tools", "system_tools")
 SYSTEM, AGENT = "system_actions", "agent_actions"
 
@@ -247,7 +247,7 @@ class _Tools:
         if SYSTEM in top:
             self._named = {name: place for _, name, place in self._names(top, SYSTEM)}
         for section in (*SECTIONS, SYSTEM, AGENT):
-            for path, key, item in self._reader.items_in(top.get(section), section, TOOLS_FIELDS):
+            for path, key, item in self._reader.items_in(top.get(section), section, TOOL_FIELDS):
                 if section in SECTIONS or isinstance(item.value, dict):
                     self._tool(path, key, item, is_system=section == SYSTEM)
                 elif not isinstance(item.value, str):
@@ -268,7 +268,7 @@ class _Tools:
     def _names(self, top: Fields, section: str) -> list[tuple[str, str, Position]]:
         """The names in a list of actions, with their paths."""
         found = []
-        for path, _, item in self._reader.items_in(top.get(section), section, TOOLS_FIELDS):
+        for path, _, item in self._reader.items_in(top.get(section), section, TOOL_FIELDS):
             if isinstance(item.value, str):
                 found += [(path, name, item.place) for name in split_names(item.value)]
         return found
@@ -317,12 +317,12 @@ class _Tools:
 
     def _fields(self, path: str, item: Value) -> Fields:
         """The fields of a tool; in the form of a function call they are below `function`."""
-        fields = self._reader.fields(item, path, TOOLS_FIELDS)
+        fields = self._reader.fields(item, path, TOOL_FIELDS)
         if "function" not in fields:
             if "type" in fields and fields["type"].value.value not in ("function", "http", "api", None):
                 self._reader.leave(fields["type"].key, inner(path, "type"))
             return fields
-        below = self._reader.fields(fields.pop("function").value, inner(path, "function"), TOOLS_FIELDS)
+        below = self._reader.fields(fields.pop("function").value, inner(path, "function"), TOOL_FIELDS)
         return {**below, **fields}
 
     def _purpose(self, fields: Fields) -> Purpose:

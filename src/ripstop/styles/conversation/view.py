@@ -9,7 +9,7 @@ from ripstop.kernel.run import Run
 from ripstop.kernel.style import Document, Notice, Picture
 
 from .events import SUPERSEDED, ActionFailed, IterationDecided, SessionClosed, SessionTaken, StatusChanged
-from .folding import TIMER, timer_rule
+from .folding import TIMER_PREFIX, timer_rule
 from .state import SessionState
 
 SESSIONS = "sessions"
@@ -91,7 +91,7 @@ def notices(record: Record) -> tuple[Notice, ...]:
             return (Notice("action_failed", {"type": action, "target": target, "visible": True}),)
         case SessionClosed():
             return (Notice("closed", {}),)
-        case Asked(command=SetTimer(name=name, after=after)) if name.startswith(TIMER):
+        case Asked(command=SetTimer(name=name, after=after)) if name.startswith(TIMER_PREFIX):
             return (Notice("timer", {"name": name.partition(": ")[2] or name, "seconds": after}),)
         case SessionTaken(by=by):
             return (Notice("taken", {"by": by}),)
@@ -118,7 +118,7 @@ def timers_of(run: Run[SessionState]) -> tuple[Timer, ...]:
     found: list[Timer] = []
     for opened in run.open.values():
         command = opened.command
-        if type(command) is SetTimer and command.name.startswith(TIMER):
+        if type(command) is SetTimer and command.name.startswith(TIMER_PREFIX):
             rule = timer_rule(run.state, command.name)
             said = rule.message or (rule.action.target if rule and rule.action else "") if rule else ""
             found.append(Timer(said or command.name, opened.at + int(command.after * MICROSECONDS)))

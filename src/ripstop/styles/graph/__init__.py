@@ -1,1 +1,1 @@
-"""Graph definitions: read with positions, checked, described by a schema."""
+"""Graphs: agents take turns along the states of a YAML file."""

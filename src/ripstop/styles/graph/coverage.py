@@ -388,8 +388,8 @@ def warning_inside(value: Value, offset: int, text: str, hint: str) -> Problem:
 
 # Words of prompts and conditions that do not fit together: warnings about values that can never be equal.
 #
-# A condition compares exactly: case matters, and a text is never a number or a boolean. So a word that the prompt spells
-# otherwise than the condition is almost certainly a slip.
+# A condition compares exactly: case matters, and a text is never a number or a boolean. So a word that the prompt
+# spells otherwise than the condition is almost certainly a slip.
 
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")

@@ -5,7 +5,7 @@ import shutil
 from ripstop.app.application import App
 from ripstop.definitions.loading import find
 from ripstop.definitions.reader import Environment
-from ripstop.faces.demo.world import DemoWorld, play
+from ripstop.faces.demo.world import DAY, HOUR, MINUTE, DemoWorld, Scene, play
 from ripstop.kernel.effects import AgentReplied
 from ripstop.kernel.events import Answered
 
@@ -29,7 +29,7 @@ async def translation(app: App, world: DemoWorld) -> None:
     await play(app, world, world.runs["stopped"], "translate", "translate", "the sign at the counter")
 
 
-async def circle(app: App, world: DemoWorld) -> None:
+async def repeated_turns(app: App, world: DemoWorld) -> None:
     """Two agents go round in a circle; the guard asks a person."""
     await play(app, world, world.runs["guard"], "essay", "essay", "why people queue for bread")
 
@@ -56,3 +56,15 @@ async def stricter_fork(app: App, world: DemoWorld) -> None:
     shutil.copytree(world.workspace(before), world.workspace(fork))
     await app.engine.fork(before, last_review, fork, stricter.content, workspace=str(world.workspace(fork)))
     await app.wait(fork)
+
+
+SCENES = (
+    Scene(3 * DAY, poem),
+    Scene(DAY + HOUR, newsletter),
+    Scene(9 * HOUR, broken_poem),
+    Scene(8 * HOUR, translation),
+    Scene(5 * HOUR, repeated_turns),
+    Scene(3 * HOUR, debate),
+    Scene(100 * MINUTE, completed_review),
+    Scene(50 * MINUTE, stricter_fork),
+)

@@ -27,6 +27,7 @@ from ripstop.kernel.budget import before_turn, slice_for_child
 from ripstop.kernel.effects import Answer, Failed, RunFinished
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
+from ripstop.kernel.result import CONTENT, FILES, Result, read_result
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Child
 from ripstop.text.courtesy import courteous
@@ -48,24 +49,28 @@ from .state import VALUES, GraphState, Known, Saved, TurnFinished, Word
 # - A workflow that did not complete fails the run, unless a transition of the state asks for the outcome.
 
 
-CONTENT, DECISIONS = "content", "decisions"
+DECISIONS = "decisions"
 
 
-def result_of(state: GraphState) -> dict[str, Any] | None:
+def result_of(state: GraphState) -> Result | None:
     """The result of a run: what was said last, and the decisions in force."""
     last = state.last
-    return {CONTENT: last.content, DECISIONS: last.decisions} if last.number else None
+    return Result(last.content, {DECISIONS: last.decisions}) if last.number else None
 
 
-def joined(here: State, number: int, finished: RunFinished, result: Any) -> Word:
-    """What a child came to. `number` is the record of its end."""
-    content, decisions = finished.because, dict[str, Any]()
-    if isinstance(result, dict):
-        if isinstance(result.get(CONTENT), str):
-            content = result[CONTENT]
-        if isinstance(result.get(DECISIONS), dict):
-            decisions |= result[DECISIONS]
-        decisions |= {key: value for key, value in result.items() if key not in (CONTENT, DECISIONS)}
+def joined(here: State, number: int, finished: RunFinished, value: Any) -> Word:
+    """What a child came to: its text, or the reason for its end, is said; its data and its files are decisions.
+
+    `number` is the record of its end.
+    """
+    result = read_result(value)
+    decisions = dict(result.data) if isinstance(result.data, dict) else {}
+    made = decisions.pop(DECISIONS, None)
+    decisions = {**(made if isinstance(made, dict) else {}), **decisions}
+    if result.files:
+        decisions[FILES] = list(result.files)
+    has_text = isinstance(value.get(CONTENT) if isinstance(value, dict) else value, str)
+    content = result.text if has_text else finished.because
     return Word(here.workflow, content, {**decisions, OUTCOME: finished.outcome}, number)
 
 
@@ -384,7 +389,7 @@ def _finish_turn(
     step: Step[GraphState], word: Word, turn: Turn | None, transition: Transition | None, index: int
 ) -> None:
     decisions, guards = word.decisions, step.run.guards
-    done = turns.deeds(turn) if turn else []
+    done = turns.effects_of(turn) if turn else []
     step.record(
         TurnFinished(
             reply=word.number,

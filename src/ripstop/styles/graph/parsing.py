@@ -10,8 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.definitions.options import OptionReader
-from ripstop.definitions.options import fields as fields_of
+from ripstop.definitions.options import OptionReader, fields_of
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean, in_order
 from ripstop.definitions.references import Reference
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text, tree_of

@@ -129,7 +129,6 @@ class GraphFiles:
         return GRAPH
 
     def example(self, folder: Path) -> list[Path]:
-        pass  # merged
 
         return write_example(folder)
 

@@ -5,7 +5,7 @@ It is also where the fields of a graph are listed; the reader takes them from he
 
 from typing import Any
 
-from ripstop.definitions.options import GUARDS, LIMITS, TEXT
+from ripstop.definitions.options import GUARDS, LIMITS_SCHEMA, TEXT
 
 TYPES = ("coder", "architect", "ask")
 ACTIONS = ("force_end", "save_and_end")
@@ -174,7 +174,7 @@ GRAPH: dict[str, Any] = {
     "$defs": {
         "agent": AGENT,
         "state": STATE,
-        "limits": LIMITS,
+        "limits": LIMITS_SCHEMA,
         "transition": TRANSITION,
         "exit_condition": EXIT,
         "guards": GUARDS,

@@ -1,6 +1,6 @@
 """The graph style: how a run is folded from its records, what its commands say, and what is shown of it.
 
-Which turn is next, and when the run ends, is in `next_turn.py`.
+Which turn is next, and when the run ends, is in `flow.py`.
 """
 
 import difflib
@@ -28,11 +28,11 @@ from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.resuming import outcome_of
 from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import AgentUse, Child, Explanation, Lead, News, Picture, Settled
+from ripstop.kernel.style import AgentUse, Child, Ending, Explanation, Lead, News, Picture, Settled, Uses
 
 from .. import reply
 from .. import turn as turns
-from ..turn import Turn, TurnStyle
+from ..turn import Turn, TurnStyle, TurnView
 from . import template
 from .definition import END, Graph, instructions_for
 from .flow import (
@@ -55,16 +55,52 @@ NOT_THERE = -1
 """The line of a state that a new definition no longer has."""
 
 
+class GraphView(TurnView[GraphState]):
+    def picture(self, run: Run[GraphState]) -> Picture:
+        state = run.state
+        return Picture(
+            where=state.here.name,
+            whose_turn="" if run.ended else state.here.worker,
+            progress=f"turn {state.turns} of at most {state.most_turns}",
+            document=state.last.content,
+        )
+
+    def turns(self, run: Run[GraphState]) -> int:
+        return run.state.turns
+
+    def gist(self, run: Run[GraphState]) -> str:
+        return end_line(run) or run.state.here.name
+
+    def parts(self, run: Run[GraphState]) -> tuple[Part, ...]:
+        return graph_parts(run)
+
+    def explain(self, before: GraphState, event: Event) -> Explanation:
+        if not isinstance(event, TurnFinished):
+            return Explanation()
+        word = before.joined or (_word(before.turn, event.reply) if before.turn else Word())
+        known = Known(before, word.decisions)
+        return Explanation(explain_turn(before.definition, before.here, event, known.value))
+
+    def transition(self, before: GraphState, event: Event) -> Lead | None:
+        if type(event) is not TurnFinished:
+            return None
+        ways = before.here.transitions
+        condition = ways[event.via].condition if 0 <= event.via < len(ways) else ""
+        return Lead(event.to or END, " ".join(condition.split()))
+
+
 class GraphStyle(TurnStyle[GraphState]):
     name = "graph"
+    view = GraphView()
     arguments_type = GraphArguments
     default_limits = Limits(calls=200, seconds=3600.0)
 
     # What it depends on
 
-    def agents(self, definition: Graph) -> tuple[AgentUse, ...]:
+    def uses(self, definition: Graph) -> Uses:
         # the model with the role of its type, where an agent names none
-        return tuple(AgentUse(agent.name, agent.question.model, agent.may_call) for agent in definition.agents)
+        agents = (AgentUse(agent.name, agent.question.model, agent.may_call) for agent in definition.agents)
+        return Uses(agents=tuple(agents), children=definition.workflows)
 
     def arguments_from(self, definition: Graph, pairs: Mapping[str, str]) -> dict[str, Any]:
         for name, value in pairs.items():
@@ -177,48 +213,13 @@ class GraphStyle(TurnStyle[GraphState]):
         told = instructions_for(agent.type, state.definition.language, state.small_model)
         return turns.render(state.turn, command, Prompt((told, task), agent.may_call, brief.reply_schema))
 
-    def children(self, definition: Graph) -> Mapping[str, str]:
-        return definition.workflows
-
     def start_child(self, state: GraphState, command: StartRun) -> Child:
         return child_of(state)
 
     # Looking
 
-    def resumable(self, state: GraphState) -> bool:
-        return state.saved and state.here.line != NOT_THERE
-
-    def picture(self, run: Run[GraphState]) -> Picture:
-        state = run.state
-        return Picture(
-            where=state.here.name,
-            whose_turn="" if run.ended else state.here.worker,
-            progress=f"turn {state.turns} of at most {state.most_turns}",
-            document=state.last.content,
-        )
-
-    def turns(self, run: Run[GraphState]) -> int:
-        return run.state.turns
-
-    def gist(self, run: Run[GraphState]) -> str:
-        return end_line(run) or run.state.here.name
-
-    def parts(self, run: Run[GraphState]) -> tuple[Part, ...]:
-        return graph_parts(run)
-
-    def explain(self, before: GraphState, event: Event) -> Explanation:
-        if not isinstance(event, TurnFinished):
-            return Explanation()
-        word = before.joined or (_word(before.turn, event.reply) if before.turn else Word())
-        known = Known(before, word.decisions)
-        return Explanation(explain_turn(before.definition, before.here, event, known.value))
-
-    def led_to(self, before: GraphState, event: Event) -> Lead | None:
-        if type(event) is not TurnFinished:
-            return None
-        ways = before.here.transitions
-        condition = ways[event.via].condition if 0 <= event.via < len(ways) else ""
-        return Lead(event.to or END, " ".join(condition.split()))
+    def ending(self, state: GraphState) -> Ending:
+        return Ending(is_resumable=state.saved and state.here.line != NOT_THERE)
 
 
 # Folding

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
-from typing import Literal as TypingLiteral
+from typing import Literal as OneOf
 
 from ripstop.kernel.parts import Facts, Line, Part, Rail, Stage, Talk
 from ripstop.kernel.run import Run
@@ -97,7 +97,7 @@ def _stage(run: Run[Any], one: State) -> Stage:
     return Stage(one.name, _progress(run, one, turns), note)
 
 
-def _progress(run: Run[GraphState], one: State, turns: int) -> TypingLiteral["done", "now", "next", "failed"]:
+def _progress(run: Run[GraphState], one: State, turns: int) -> OneOf["done", "now", "next", "failed"]:
     ended = run.ended
     if one.name == run.state.here.name and (ended is None or run.state.saved):
         return "now"

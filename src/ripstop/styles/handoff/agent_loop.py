@@ -6,34 +6,48 @@ it is not being written. Agents work side by side, one document each.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
 from msgspec import Struct
 
 from ripstop.app.application import now
+from ripstop.app.settings.settings_file import Settings
+from ripstop.app.start import check_model, model_meant
+from ripstop.app.trust import Trust
 from ripstop.engine.performers import Refused, TryAgain
 from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.run import Run
 
 from .definition import Role
-from .document_view import DocumentView, Trouble
+from .document_view import DocumentView, FolderWarning
 from .events import Assignment, WorkRequested
 from .file_events import changes
 from .folder import INBOX, WORKFLOWS
-from .inbox import Mailroom, letters
+from .inbox import Inbox, messages
 from .reconcile import settles
 from .service import HandoffService
-from .state import FINAL, HandoffState, asked_of
+from .state import FINAL, HandoffState, asked_of, owner_asked
 
 
-class Mail(Struct, frozen=True):
+class HandledMessage(Struct, frozen=True):
     """A message was handled."""
 
     agent: str
     file: str
     became: str
+
+
+def check_role_models(settings: Settings, roles: Collection[Role], where: Mapping[str, str]) -> None:
+    """Refuse models of roles that cannot be used now, or whose address the user has not chosen.
+
+    Args:
+        where: Where a role's model is named, as the beginning of an error, by the role's name.
+    """
+    for role in roles:
+        check_model(model_meant(role.model, settings), where.get(role.name, ""), settings.models.base_url)
+    Trust(settings).check_models(model_meant(role.model, settings) for role in roles)
 
 
 SHORTLY = 0.2
@@ -47,13 +61,17 @@ def _names(changed: set[Path]) -> set[str] | None:
 
 class Watch:
     def __init__(
-        self, documents: HandoffService, roles: dict[str, Role], tell: Callable[[Mail], None], sweep: float = 30.0
+        self,
+        documents: HandoffService,
+        roles: dict[str, Role],
+        tell: Callable[[HandledMessage], None],
+        sweep: float = 30.0,
     ) -> None:
         self._documents = documents
         self._roles = roles
         self._tell = tell
         self._sweep = sweep
-        self._stuck: set[Mail] = set()
+        self._stuck: set[HandledMessage] = set()
         """Messages that cannot be put away; each is reported once."""
 
     async def for_ever(self) -> None:
@@ -63,7 +81,7 @@ class Watch:
                 try:
                     await self._round(names)
                 except (Refused, TryAgain) as problem:  # the folder itself; it may come back
-                    self._documents.tell(Trouble(WORKFLOWS, str(problem)))
+                    self._documents.warn(FolderWarning(WORKFLOWS, str(problem)))
 
     async def once(self) -> None:
         """Until nothing is left that an agent could do. What changes meanwhile is noticed, too."""
@@ -112,18 +130,19 @@ class Watch:
 
     async def _round(self, names: Collection[str] | None) -> bool:
         """Give everybody what they can work on; returns whether anybody works."""
-        documents = await self._documents.take_stock(names)
+        documents = await self._documents.reconcile(names)
         working = [await self._give(document) for document in documents]
-        handled = await self._open_mail()
+        handled = await self._handle_messages()
         return any(working) or handled or bool(self._documents.unsettled)
 
     async def _give(self, document: DocumentView) -> bool:
         """Whether an agent works on the document, now that it was asked to."""
-        role = self._roles.get(document.paper.owner)
-        if role is None or document.paper.status in FINAL:
+        role = self._roles.get(document.content.owner)
+        if role is None or document.content.status in FINAL:
             return False
         run = await self._documents.state(document.run)
-        asked = {asked_of(opened.command) for opened in run.open.values()}
+        others = (opened for number, opened in run.open.items() if number != owner_asked(run.open))
+        asked = {asked_of(opened.command) for opened in others}
         if "person" in asked:
             return False
         if "agent" in asked:
@@ -142,27 +161,27 @@ class Watch:
 
     def strangers(self, documents: Collection[DocumentView]) -> list[DocumentView]:
         """Documents that wait for an owner who is not a role here."""
-        return [d for d in documents if d.paper.status not in FINAL and d.paper.owner not in self._roles]
+        return [d for d in documents if d.content.status not in FINAL and d.content.owner not in self._roles]
 
-    async def _open_mail(self) -> bool:
+    async def _handle_messages(self) -> bool:
         handled = False
         try:
-            found = await letters(self._documents)
+            found = await messages(self._documents)
         except (Refused, TryAgain) as problem:
-            self._documents.tell(Trouble(INBOX, str(problem)))
+            self._documents.warn(FolderWarning(INBOX, str(problem)))
             return False
-        room = Mailroom(self._documents)
-        for letter in found:
-            if letter.agent not in self._roles:
+        inbox = Inbox(self._documents)
+        for received in found:
+            if received.agent not in self._roles:
                 continue
-            if letter.message is None and (due := settles(letter.mtime)):  # it may still be being written
-                self._documents.unsettled[f"{INBOX}/{letter.agent}/{letter.file}"] = due
+            if received.message is None and (due := settles(received.mtime)):  # it may still be being written
+                self._documents.unsettled[f"{INBOX}/{received.agent}/{received.file}"] = due
                 continue
-            became, away = await room.handle(letter)
-            mail = Mail(letter.agent, letter.file, became)
-            if away or mail not in self._stuck:
-                self._tell(mail)
+            became, away = await inbox.handle(received)
+            message = HandledMessage(received.agent, received.file, became)
+            if away or message not in self._stuck:
+                self._tell(message)
             if not away:
-                self._stuck.add(mail)
+                self._stuck.add(message)
             handled = handled or away
         return handled

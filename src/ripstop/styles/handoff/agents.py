@@ -8,9 +8,12 @@ interaction.
 from typing import Any
 
 from ripstop.kernel import progress
-from ripstop.kernel.effects import AskAgent, AskPerson
+from ripstop.kernel.budget import slice_for_child
+from ripstop.kernel.effects import Answer, AskAgent, AskPerson, Failed, RunFinished, StartRun
+from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.step import Step
+from ripstop.kernel.style import Child
 from ripstop.text.visible_text import count
 
 from .. import reply
@@ -19,13 +22,10 @@ from ..turn import FinishedTurn
 from . import transitions
 from .document import write
 from .events import AgentFailed, TransitionRefused
-from .state import FAILED, FINAL, PENDING, HandoffState, asked_of
+from .state import ACTIONS, FAILED, FINAL, PENDING, HandoffState, WorkflowStatement, asked_of, owner_asked
 
 # What an agent is told about the document it owns, and what it may answer.
 
-
-ACTIONS = ("pass", "complete", "terminate")
-"""What an agent may do with a document that it has accepted."""
 
 _TOLD = {
     "en": (
@@ -65,7 +65,7 @@ def prompt_for(state: HandoffState, agent: str, tools: tuple[str, ...]) -> Promp
     told = _TOLD[language].format(name=agent, team=", ".join(team) or NOBODY[language])
     if assignment.prompt.strip():
         told = f"{assignment.prompt.strip()}\n\n{told}"
-    messages = (Message(role="system", text=told), Message(role="user", text=write(state.paper)))
+    messages = (Message(role="system", text=told), Message(role="user", text=write(state.document)))
     return Prompt(messages=messages, tools=tools, schema=_schema(team))
 
 
@@ -103,13 +103,13 @@ AGAIN, TERMINATE = "again", "terminate"
 def work(step: Step[HandoffState], agent: str) -> None:
     """Have an agent work on the document, if it is the owner and nobody works on it."""
     state = step.state
-    paper = state.paper
-    if agent != paper.owner or paper.status in FINAL:
-        reason = f"{agent!r} cannot work on it: it is {paper.status} and belongs to {paper.owner!r}"
+    document = state.document
+    if agent != document.owner or document.status in FINAL:
+        reason = f"{agent!r} cannot work on it: it is {document.status} and belongs to {document.owner!r}"
         return step.record(TransitionRefused(action="accept", by=agent, reason=reason))
     if is_handled(step):
         return None
-    if paper.status == PENDING:
+    if document.status == PENDING:
         if state.count >= state.most_interactions:
             step.stop(transitions.too_many(state))
         transitions.make(step, "accept", agent, silent=True)
@@ -119,21 +119,58 @@ def work(step: Step[HandoffState], agent: str) -> None:
 def work_by_role(step: Step[HandoffState]) -> bool:
     """Have the owner work if it is a role of the definition; returns whether it was asked to."""
     state = step.state
-    if step.run.ended or state.paper.status in FINAL or is_handled(step):
+    if step.run.ended or state.document.status in FINAL or is_handled(step):
         return False
-    if all(role.name != state.paper.owner for role in state.definition.roles):
+    if all(role.name != state.document.owner for role in state.definition.roles):
         return False
-    work(step, state.paper.owner)
+    work(step, state.document.owner)
     return True
 
 
 def is_handled(step: Step[HandoffState]) -> bool:
-    """Whether an agent is at work, or a person is asked."""
-    return any(asked_of(opened.command) in ("agent", "person") for opened in step.run.open.values())
+    """Whether an agent is at work, or a person is asked about one."""
+    others = (opened for number, opened in step.run.open.items() if number != owner_asked(step.run.open))
+    return any(asked_of(opened.command) in ("agent", "person") for opened in others)
 
 
 def ask(step: Step[HandoffState], agent: str) -> None:
+    state = step.state
+    if workflow := state.workflow_of(agent):
+        continued = state.said.continued if isinstance(state.said, WorkflowStatement) else ""
+        step.ask(StartRun(workflow=workflow, name=continued, context=(1,)))
+        return
     step.ask(AskAgent(agent=agent, kind="coder", model=step.state.assignment(agent).model, context=(1,)))
+
+
+def child_for(state: HandoffState) -> Child:
+    """What a workflow gets that works in the owner's place."""
+    prompt = state.assignment(state.document.owner).prompt.strip()
+    return Child(input="\n\n".join(filter(None, (prompt, state.document.next_action, write(state.document)))))
+
+
+def after_workflow(step: Step[HandoffState], answer: Answer) -> None:
+    """A workflow has worked in the owner's place: its decisions say what becomes of the document, if it has any.
+
+    If not, the document goes back to the role that handed it over; where there is none, it is completed.
+    """
+    state, agent = step.state, step.state.document.owner
+    workflow = state.workflow_of(agent)
+    if not isinstance(answer, RunFinished):
+        reason = answer.reason if isinstance(answer, Failed) else "its run has no end"
+        return _failed(step, agent, f"the workflow {workflow!r} could not be run: {reason}")
+    if answer.outcome == "limit" and isinstance(slice_for_child(step.run, StartRun(workflow=workflow)), GuardTripped):
+        return ask(step, agent)  # it is the limit of this run, so a guard says so
+    if answer.outcome != "completed":
+        why = f"the workflow {workflow!r} ended as {answer.outcome} ({answer.run}): {answer.because}"
+        return _failed(step, agent, why)
+    assert isinstance(state.said, WorkflowStatement)
+    action, to = state.said.action, state.said.to
+    if not action:
+        giver = state.document.previous
+        is_role = giver != agent and any(role.name == giver for role in state.definition.roles)
+        action, to = ("pass", giver) if is_role else ("complete", "")
+    refusal = transitions.request(step, action, agent, to)
+    return _failed(step, agent, refusal) if refusal else None
 
 
 def after_turn(step: Step[HandoffState], finished: FinishedTurn) -> None:
@@ -177,9 +214,9 @@ def _failed(step: Step[HandoffState], agent: str, reason: str) -> None:
     if state.failures < state.definition.attempts:
         return ask(step, agent)
     question = (
-        f"{agent} has failed {count(state.failures, 'time')} at {state.paper.id!r}: {reason.rstrip('.')}. What now?"
+        f"{agent} has failed {count(state.failures, 'time')} at {state.document.id!r}: {reason.rstrip('.')}. What now?"
     )
     choices = {AGAIN: f"Let {agent} try again", TERMINATE: "Terminate the document"}
-    title = state.paper.id
+    title = state.document.id
     step.ask_unguarded(AskPerson(question=question, purpose=FAILED, title=title, about=(failure,), choices=choices))
     return None

@@ -7,21 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.faces.cli.options import Family, Options, number_type, shared_options, without_tools
+from ripstop.faces.cli.options import Family, Options, number_type, shared_options, watch_limit_options, without_tools
 from ripstop.faces.cli.terminal import say, say_json, say_text
 from ripstop.faces.cli.words import EXIT, WAITING
+from ripstop.faces.next_steps import in_commands
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from .document_view import Trouble
-    from .service import HandoffService
-
-if TYPE_CHECKING:
-    from .document_view import DocumentView
-    from .service import HandoffService
-
-if TYPE_CHECKING:
+    from .document_view import DocumentView, FolderWarning
     from .service import HandoffService
 
 
@@ -42,7 +36,7 @@ def with_documents(
     work: "Callable[[HandoffService], Awaitable[Any]]",
     named: str = "",
     create: bool = False,
-) -> tuple[Any, list["Trouble"]]:
+) -> tuple[Any, list["FolderWarning"]]:
     """Do something with the documents of a folder; returns its result, and what is wrong with some files.
 
     With `create` a journal is made if there is none. So it is if there are files to take in, unless another than the
@@ -57,7 +51,7 @@ def with_documents(
     from .reader import read_rules
     from .service import open_documents
 
-    troubles: list[Trouble] = []
+    warnings: list[FolderWarning] = []
     settings = options.settings()
     rules = read_rules(folder)  # before a journal is made
     takes_in = _is_used(folder)
@@ -70,13 +64,13 @@ def with_documents(
     async def go() -> Any:
         # agents work under `docs watch`, not when a command only reads documents
         async with App(without_tools(settings), create=create, scope=NOTHING) as app:
-            return await work(await open_documents(app, folder, troubles.append, rules))
+            return await work(await open_documents(app, folder, warnings.append, rules))
 
     try:
-        return asyncio.run(go()), troubles
+        return asyncio.run(go()), warnings
     finally:
-        for trouble in dict.fromkeys(troubles):
-            say(f"{trouble.file}: {trouble.text}", err=True)
+        for warning in dict.fromkeys(warnings):
+            say(f"{warning.file}: {in_commands(warning.text)}", err=True)
 
 
 def _is_used(folder: Path) -> bool:
@@ -140,7 +134,7 @@ def new(options: Options, /, task: str, folder: Path, owner: str | None, creator
     _plain_text(task, owner or "", creator, given["kind"], given["named"], given["next_action"], *given["conditions"])
     by = creator or getuser()
     document, _ = with_documents(options, folder, lambda docs: docs.new(task, owner or "", by, **given), create=True)
-    _show_one(options, document, f"{document.id}  {document.paper.status}, for {document.paper.owner}")
+    _show_one(options, document, f"{document.id}  {document.content.status}, for {document.content.owner}")
 
 
 def _plain_text(*texts: str) -> None:
@@ -179,26 +173,28 @@ def list_(options: Options, folder: Path, owner: str, status: str | None) -> Non
     from .reader import role_files
     from .service import unknown_owners
 
-    found, troubles = with_documents(options, folder, lambda docs: docs.take_stock(with_unread=True))
+    found, warnings = with_documents(options, folder, lambda docs: docs.reconcile(with_unread=True))
     unknown = unknown_owners(found, [path.stem for path in role_files(folder)])
-    shown = [d for d in found if owner in ("", d.paper.owner) and status in (None, d.paper.status)]
-    shown.sort(key=lambda document: (document.paper.created, document.id))
+    shown = [d for d in found if owner in ("", d.content.owner) and status in (None, d.content.status)]
+    shown.sort(key=lambda document: (document.content.created, document.id))
     if options.as_json:
         listed = {
             "documents": [plain(document) for document in shown],
-            "problems": [{"file": trouble.file, "text": trouble.text} for trouble in (*troubles, *unknown)],
+            "problems": [
+                {"file": warning.file, "text": in_commands(warning.text)} for warning in (*warnings, *unknown)
+            ],
         }
         return say_json(listed)
     if not shown:
         if found:
             return say(f"No documents match ({len(found)} in this folder).")
-        hint = "" if troubles else ' Make one:  ripstop docs new "TASK" --to NAME'
+        hint = "" if warnings else ' Make one:  ripstop docs new "TASK" --to NAME'
         return say(f"No documents here.{hint}")
     from .cli_watch import show_documents
 
     show_documents(shown)
-    for trouble in unknown:
-        say((trouble.text, "yellow"), err=True)
+    for warning in unknown:
+        say((warning.text, "yellow"), err=True)
     refused = sum(len(document.refused) for document in shown)
     if refused:
         kept = "1 refused edit is" if refused == 1 else f"{refused} refused edits are"
@@ -242,14 +238,14 @@ def _act(options: Options, folder: Path, named: str, action: str, by: str, **giv
 
     async def act(documents: "HandoffService") -> Any:
         found = await documents.find(named)
-        asked = "assign" if action == "pass" and found.paper.status == "pending" else action
-        moved = await documents.act(found, asked, by, **given)
+        asked = "assign" if action == "pass" and found.content.status == "pending" else action
+        moved = await documents.act(found, asked, by or found.content.owner, **given)
         return moved, await documents.state(moved.run)
 
     (document, run), _ = with_documents(options, folder, act, named=named)
-    paper = document.paper
-    whose = "" if paper.status in ("completed", "terminated") else f", with {paper.owner}"
-    _show_one(options, document, f"{document.id}  {paper.status}{whose}")
+    content = document.content
+    whose = "" if content.status in ("completed", "terminated") else f", with {content.owner}"
+    _show_one(options, document, f"{document.id}  {content.status}{whose}")
     for question in document.questions:
         say(f"A person is asked: {question}", err=True)
         say("  ripstop desk", err=True)
@@ -350,30 +346,32 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
     Example:
       ripstop docs inbox secretary --handle
     """
-    from .inbox import Mailroom, letters, plain_letter
+    from .inbox import Inbox, messages, plain_message
 
     async def look(documents: "HandoffService") -> Any:
-        found = await letters(documents, agent)
+        found = await messages(documents, agent)
         if not do_handle:
-            return [(letter, "") for letter in found]
+            return [(received, "") for received in found]
         if found:
-            await documents.take_stock()  # a message can be about a document that was not looked at yet
-        room = Mailroom(documents)
-        return [(letter, (await room.handle(letter))[0]) for letter in found]
+            await documents.reconcile()  # a message can be about a document that was not looked at yet
+        inbox = Inbox(documents)
+        return [(received, (await inbox.handle(received))[0]) for received in found]
 
     found, _ = with_documents(options, folder, look)
     if options.as_json:
-        listed = [{**plain_letter(letter), "became": became} for letter, became in found]
+        listed = [{**plain_message(received), "became": became} for received, became in found]
         return say_json(listed)
     if not found:
         return say("No messages.")
     from ripstop.faces.cli.words import first_line
 
-    for letter, became in found:
-        said = plain_letter(letter)
-        who = f"{said['from']} → {letter.agent}" if said["from"] else letter.agent
+    for received, became in found:
+        said = plain_message(received)
+        who = f"{said['from']} → {received.agent}" if said["from"] else received.agent
         what = (
-            f"{letter.file}: {said['problem']}" if said["problem"] else first_line(said["document"] or said["body"], 80)
+            f"{received.file}: {said['problem']}"
+            if said["problem"]
+            else first_line(said["document"] or said["body"], 80)
         )
         say(f"{who}  {said['type']}  {what}")
         if became:
@@ -384,14 +382,11 @@ def inbox(options: Options, agent: str, folder: Path, do_handle: bool) -> None:
 @docs.command(short_help="Let agents work on the documents they own.")
 @click.option("--once", is_flag=True, help="Stop when nothing is left to do.")
 @click.option("--role", "only", multiple=True, metavar="NAME", help="Only this role; can be repeated.")
-@click.option("--max-tokens", type=number_type("limits", "tokens"), metavar="N", help="Stop after this many tokens.")
-@click.option("--max-money", type=number_type("limits", "money"), metavar="AMOUNT", help="Stop after this much money.")
-@click.option("--max-calls", type=number_type("limits", "calls"), metavar="N", help="Stop after this many model calls.")
-@click.option("--max-seconds", type=number_type("limits", "seconds"), metavar="SECONDS", help="Stop after this long.")
+@watch_limit_options
 @folder_option
 @shared_options
 @click.pass_obj
-def watch(options: Options, /, folder: Path, once: bool, only: tuple[str, ...], **most: Any) -> None:
+def watch(options: Options, folder: Path, once: bool, only: tuple[str, ...], most: dict[str, float]) -> None:
     """Let agents work on the documents they own: workflows first, the inbox second.
 
     A role is a file roles/NAME.md that says how it works; `models` in handoff.yaml, or [docs.models] in ripstop.toml,
@@ -410,8 +405,7 @@ def watch(options: Options, /, folder: Path, once: bool, only: tuple[str, ...], 
 
     from .cli_watch import watch_documents
 
-    limits = {name.removeprefix("max_"): value for name, value in most.items() if value is not None}
-    sys.exit(with_consent(options, lambda: asyncio.run(watch_documents(options, folder, once, only, limits))))
+    sys.exit(with_consent(options, lambda: asyncio.run(watch_documents(options, folder, once, only, most))))
 
 
 # `ripstop docs clean`, `restore` and `guide`: looking after a folder of documents.
@@ -448,7 +442,7 @@ def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> 
         listed = [{"id": document.id, "file": document.file} for document in old]
         return say_json({"deleted": [] if dry_run else listed, "old": listed, "refused": refused})
     for document in old:
-        say(f"{document.id}  {document.paper.updated}  {document.file}")
+        say(f"{document.id}  {document.content.updated}  {document.file}")
     for name in refused:
         say(name)
     verb = "would be deleted" if dry_run else "deleted"
@@ -477,7 +471,7 @@ def restore(options: Options, folder: Path) -> None:
     if options.as_json:
         return say_json({"restored": [plain(document) for document in back]})
     for document in back:
-        say(f"{document.id}  {document.paper.status}  {document.file}")
+        say(f"{document.id}  {document.content.status}  {document.file}")
     return say(f"{count(len(back), 'document')} written back.")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from ripstop.engine.live import Appended, LiveEvent
 from ripstop.faces.cli.blocks import ROOMY, print_table, table_width
@@ -13,8 +14,12 @@ from ripstop.faces.cli.screen import ProgressLines
 from ripstop.faces.cli.signals import STOPPING, interruption, stop_requested, undisturbed
 from ripstop.faces.cli.terminal import keep_working_without_readers, say, say_json
 from ripstop.faces.cli.words import EXIT, GRACE, WAITING, first_line
+from ripstop.faces.next_steps import in_commands
+from ripstop.kernel.budget import amount
 from ripstop.kernel.effects import AgentReplied
 from ripstop.kernel.events import Answered
+from ripstop.kernel.limits import BY_RANK, Limit
+from ripstop.kernel.run import Spent
 
 from .document_view import DocumentView
 
@@ -25,8 +30,8 @@ if TYPE_CHECKING:
     from ripstop.app.settings.settings_file import Settings
     from ripstop.faces.cli.options import Options
 
-    from .agent_loop import Mail
-    from .document_view import DocumentView, Trouble
+    from .agent_loop import HandledMessage
+    from .document_view import DocumentView, FolderWarning
     from .folder_runs import FolderRuns
     from .reader import FolderRules, Role
     from .service import HandoffService
@@ -44,22 +49,16 @@ def show_documents(documents: list[DocumentView]) -> None:
     headings = ("document", "status", "owner", *(("since",) if roomy else ()), "task")
     rows = []
     for one in documents:
-        paper = one.paper
-        status = (paper.status, STATUS_COLOURS[paper.status])
-        since = (paper.updated,) if roomy else ()
-        task = f"(as before the last edit, which cannot be read) {paper.task}" if one.unread else paper.task
-        rows.append((one.id, status, paper.owner, *since, first_line(task, 110 if one.unread else 60)))
+        content = one.content
+        status = (content.status, STATUS_COLOURS[content.status])
+        since = (content.updated,) if roomy else ()
+        task = f"(as before the last edit, which cannot be read) {content.task}" if one.unread else content.task
+        rows.append((one.id, status, content.owner, *since, first_line(task, 110 if one.unread else 60)))
     print_table(headings, rows, width)
 
 
 INTERRUPTED = 128
 STOPPED = EXIT["stopped"]
-LIMITED = {
-    "calls": "call limit of {:g}",
-    "tokens": "token limit of {:g}",
-    "money": "cost limit of {:g}",
-    "seconds": "time limit of {:g} s",
-}
 
 
 class DocumentLines(ProgressLines):
@@ -69,7 +68,7 @@ class DocumentLines(ProgressLines):
         super().__init__()
         self.runs: FolderRuns | None = None
         """The runs of the folder, as soon as they are known."""
-        self._troubles: set[Trouble] = set()
+        self._warnings: set[FolderWarning] = set()
 
     def name(self, run_id: str) -> str:
         if self.runs is None or not self.runs.holds(run_id):
@@ -79,49 +78,52 @@ class DocumentLines(ProgressLines):
     def stranger(self, name: str, owner: str) -> None:
         self.line(name, f"waits for {owner}, who is not a role here", "yellow")
 
-    def trouble(self, trouble: "Trouble") -> None:
-        if trouble not in self._troubles:  # it is found again in every round
-            self._troubles.add(trouble)
-            self.line(trouble.file, trouble.text, "yellow")
+    def warning(self, warning: "FolderWarning") -> None:
+        if warning not in self._warnings:  # it is found again in every round
+            self._warnings.add(warning)
+            self.line(warning.file, in_commands(warning.text), "yellow")
 
-    def mail(self, mail: "Mail") -> None:
-        self.line(f"inbox {mail.agent}", f"{mail.file}: {mail.became}")
+    def handled(self, message: "HandledMessage") -> None:
+        self.line(f"inbox {message.agent}", f"{message.file}: {message.became}")
 
 
-class _Spending:
+class WatchBudget:
     """What the agents of one folder have spent since the command began, and when that is all they may spend."""
 
-    def __init__(self, limits: dict[str, float], runs: "FolderRuns") -> None:
-        self._runs = runs
+    def __init__(self, limits: dict[str, float], holds: "Callable[[str], bool]") -> None:
+        self._holds = holds
+        """Whether a run is of the folder."""
         self.reached: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Says which limit was reached."""
         self._limits = limits
-        self._spent = {"calls": 0.0, "tokens": 0.0, "money": 0.0}
-        if "seconds" in limits:
-            asyncio.get_running_loop().call_later(limits["seconds"], self._reach, "seconds")
+        self._spent = Spent()
+        for limit in self._limited(is_time=True):
+            asyncio.get_running_loop().call_later(limits[limit.name], self._reach, limit)
 
-    def see(self, sight: LiveEvent) -> None:
-        if not isinstance(sight, Appended) or not self._runs.holds(sight.run_id):
+    def see(self, event: LiveEvent) -> None:
+        if not isinstance(event, Appended) or not self._holds(event.run_id):
             return
-        for record in sight.records:
+        for record in event.records:
             if isinstance(record.event, Answered) and isinstance(record.event.answer, AgentReplied):
-                usage = record.event.answer.usage
-                for name, amount in (("calls", 1), ("tokens", usage.tokens), ("money", usage.money)):
-                    self._spent[name] += amount
-        for name, spent in self._spent.items():
-            if name in self._limits and spent >= self._limits[name]:
-                self._reach(name)
+                usage = self._spent.usage.plus(record.event.answer.usage)
+                self._spent = replace(self._spent, calls=self._spent.calls + 1, usage=usage)
+        for limit in self._limited(is_time=False):
+            if amount(self._spent, limit.name) >= self._limits[limit.name]:
+                self._reach(limit)
 
-    def _reach(self, name: str) -> None:
+    def _limited(self, is_time: bool) -> list[Limit]:
+        return [limit for limit in BY_RANK if limit.name in self._limits and (limit.unit == "s") == is_time]
+
+    def _reach(self, limit: Limit) -> None:
         if not self.reached.done():
-            self.reached.set_result(f"The {LIMITED[name].format(self._limits[name])} for this watch is reached.")
+            most = f"{self._limits[limit.name]:g}{' s' if limit.unit == 's' else ''}"
+            self.reached.set_result(f"The {limit.noun} limit of {most} for this watch is reached.")
 
 
 async def watch_documents(
     options: "Options", folder: Path, once: bool, only: tuple[str, ...], limits: dict[str, float]
 ) -> int:
     from ripstop.app.application import App
-    from ripstop.app.start import model_meant
     from ripstop.engine.ports import Prefixed
 
     from .agent_loop import Watch
@@ -134,13 +136,12 @@ async def watch_documents(
     async with App(without_tools(settings), scope=None) as app:  # what the worker works on follows from the folder's id
         prefix = (await _identified(app, folder, rules, lambda _: None)).prefix
     async with options.app(settings, scope=Prefixed(prefix)) as app:
-        app.trust.check_models(model_meant(role.model, settings) for role in roles.values())
         lines = DocumentLines()
-        documents = await _identified(app, folder, rules, lines.trouble)
-        spending = _Spending(limits, documents.runs)
+        documents = await _identified(app, folder, rules, lines.warning)
+        spending = WatchBudget(limits, documents.runs.holds)
         lines.runs = documents.runs
         stops = (app.live.watch(lines.see), app.live.watch(spending.see))
-        watch = Watch(documents, roles, lines.mail)
+        watch = Watch(documents, roles, lines.handled)
         interrupted = stop_requested()
         keep_working_without_readers()
         if not once:
@@ -150,9 +151,9 @@ async def watch_documents(
         try:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                working.cancel()
                 if interrupted.done():
                     say(STOPPING, err=True)
+                await _cancel(working)
                 await app.worker.stop(GRACE if not spending.reached.done() else 0)
                 if spending.reached.done():
                     say(spending.reached.result(), err=True)
@@ -161,26 +162,34 @@ async def watch_documents(
                     say(interruption(), err=True)
                 return INTERRUPTED + interrupted.result()
             working.result()
-            stock = await documents.take_stock()
+            listed = await documents.reconcile()
         finally:
+            await _cancel(working)
             for stop in stops:
                 stop()
-    unknown = {trouble.file: trouble for trouble in unknown_owners(stock, [path.stem for path in role_files(folder)])}
-    for document in watch.strangers(stock):
+    unknown = {warning.file: warning for warning in unknown_owners(listed, [path.stem for path in role_files(folder)])}
+    for document in watch.strangers(listed):
         if document.file in unknown:
-            lines.trouble(unknown[document.file])
+            lines.warning(unknown[document.file])
         else:
-            lines.stranger(document.id, document.paper.owner)
-    return _result(options, stock, lines.stopped)
+            lines.stranger(document.id, document.content.owner)
+    return _result(options, listed, lines.stopped)
+
+
+async def _cancel(working: "asyncio.Future[None]") -> None:
+    """Cancel once, and wait: another cancellation would close a generator that is still running."""
+    if not working.done():
+        working.cancel()
+        await asyncio.wait([working])
 
 
 async def _identified(
-    app: "App", folder: Path, rules: "FolderRules", tell: "Callable[[Trouble], None]"
+    app: "App", folder: Path, rules: "FolderRules", warn: "Callable[[FolderWarning], None]"
 ) -> "HandoffService":
     """The documents of a folder, which gets an id if it is there."""
     from .service import open_documents
 
-    documents = await open_documents(app, folder, tell, rules)
+    documents = await open_documents(app, folder, warn, rules)
     if not await _is_missing(documents):
         await documents.identify()
     return documents
@@ -195,9 +204,9 @@ def _roles(
     options: "Options", settings: "Settings", folder: Path, rules: "FolderRules", only: tuple[str, ...]
 ) -> "dict[str, Role]":
     """The roles that are to be played, each with a model that can be used."""
-    from ripstop.app.application import absolute_script
-    from ripstop.app.start import check_model, model_meant
+    from ripstop.app.start import absolute_script
 
+    from .agent_loop import check_role_models
     from .reader import FILE, read_roles
     from .service import in_force
 
@@ -212,23 +221,24 @@ def _roles(
         raise click.UsageError(f"{wanted}: write {file}.{have}")
     chosen = {name: role for name, role in roles.items() if not only or name in only}
     for role in chosen.values():
-        from_file = role.name in rules.models and not options.model
-        where = f"{folder / FILE}: the model of {role.name!r}: " if from_file else ""
-        check_model(model_meant(role.model, settings), where, settings.models.base_url)
+        if role.workflow:
+            ways = f"Run the folder (`ripstop run {folder}`), or name the other roles."
+            raise click.UsageError(f"{role.name!r} is a workflow, which `docs watch` does not start. {ways}")
+    from_file = () if options.model else rules.models
+    where = {name: f"{folder / FILE}: the model of {name!r}: " for name in chosen if name in from_file}
+    check_role_models(settings, chosen.values(), where)
     return chosen
 
 
-def _result(options: "Options", stock: "list[DocumentView]", stopped: bool) -> int:
+def _result(options: "Options", documents: "list[DocumentView]", stopped: bool) -> int:
     """Show the state of the documents; returns the exit code for it."""
     from .document_view import plain
 
-    pass  # merged
-
     if options.as_json:
-        say_json({"documents": [plain(document) for document in stock]})
-    elif stock:
-        show_documents(stock)
-    if any(document.questions for document in stock):
+        say_json({"documents": [plain(document) for document in documents]})
+    elif documents:
+        show_documents(documents)
+    if any(document.questions for document in documents):
         say("A person is asked: ripstop desk", err=True)
         return WAITING
     return STOPPED if stopped else 0

@@ -16,6 +16,8 @@ class Role(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     prompt: str = ""
     model: str = ""
     """Empty: the default model."""
+    workflow: str = ""
+    """A workflow that works in the agent's place; the prompt and the document are its input."""
 
 
 class Policy(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -31,3 +33,5 @@ class Policy(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     """The folder of documents that it describes, as an absolute path; empty: the run's settings say."""
     roles: tuple[Role, ...] = ()
     """Agents that work on the document as soon as they own it. The first one is the owner if nobody is named."""
+    agents: tuple[str, ...] | None = None
+    """Who else works as an agent in the folder, when it is asked to; `None`: not known. Any other owner is a person."""

@@ -107,14 +107,14 @@ class HandoffDocument(Struct, frozen=True, gc=False):
         lines = self.lines[: self._end()]
         return unescaped(*_body(lines, fences(self.lines), found)) if found else ""
 
-    # Changes; each gives a new paper
+    # Changes; each gives a new document
 
     def gathered(self) -> "HandoffDocument":
-        """The paper with every record in the section for history."""
+        """The document with every record in the section for history."""
         if not self.appended:
             return self
-        paper = read(_BOM * self.bom + "".join(self.lines[: self._end()]))
-        return paper._with_records([bullet.raw for bullet in self.history[-self.appended :]])
+        document = read(_BOM * self.bom + "".join(self.lines[: self._end()]))
+        return document._with_records([bullet.raw for bullet in self.history[-self.appended :]])
 
     def with_headers(self, values: Mapping[str, str]) -> "HandoffDocument":
         """Several headers at once; those that are there already are changed in one go."""
@@ -122,10 +122,10 @@ class HandoffDocument(Struct, frozen=True, gc=False):
         for header in self.headers:
             if header.key in values:
                 lines[header.index] = with_value(lines[header.index], one_line(values[header.key]), newline)
-        paper = read(_BOM * self.bom + "".join(lines))
+        document = read(_BOM * self.bom + "".join(lines))
         for key in values.keys() - {header.key for header in self.headers}:
-            paper = paper.with_header(key, values[key])
-        return paper
+            document = document.with_header(key, values[key])
+        return document
 
     def with_header(self, key: str, value: str) -> "HandoffDocument":
         """Raises `Malformed` for a value that such a header cannot have."""
@@ -167,10 +167,10 @@ class HandoffDocument(Struct, frozen=True, gc=False):
         name = one_line(name)
         if not name:
             raise UsageError("A section needs a name.")
-        paper = self.gathered()
-        found = paper._find(name)
-        above = paper.lines[: found.start if found else paper._place(name)]
-        return paper._filled(name, escaped(clean(text), fences_before=LOOSE in fences(above)))
+        document = self.gathered()
+        found = document._find(name)
+        above = document.lines[: found.start if found else document._place(name)]
+        return document._filled(name, escaped(clean(text), fences_before=LOOSE in fences(above)))
 
     # How
 
@@ -293,8 +293,8 @@ def read(text: str) -> HandoffDocument:
     )
 
 
-def write(paper: HandoffDocument) -> str:
-    return _BOM * paper.bom + "".join(paper.lines)
+def write(document: HandoffDocument) -> str:
+    return _BOM * document.bom + "".join(document.lines)
 
 
 def _body(lines: Sequence[str], marks: bytearray, section: Section) -> tuple[Sequence[str], bytearray]:
@@ -305,22 +305,22 @@ def _body(lines: Sequence[str], marks: bytearray, section: Section) -> tuple[Seq
 # What a document amounts to
 
 
-def interactions(paper: HandoffDocument) -> int:
+def interactions(document: HandoffDocument) -> int:
     """How often an agent has accepted, handed over or completed."""
-    if paper.count is not None:
-        return paper.count
-    return sum((bullet.before, bullet.after) in _INTERACTIONS for bullet in paper.history)
+    if document.count is not None:
+        return document.count
+    return sum((bullet.before, bullet.after) in _INTERACTIONS for bullet in document.history)
 
 
-def line_of(paper: HandoffDocument, what: str) -> int:
+def line_of(document: HandoffDocument, what: str) -> int:
     """The line of a header or of a section's heading, from 1; the title's if it is missing."""
-    for header in paper.headers:
+    for header in document.headers:
         if header.key == what:
             return header.index + 1
-    for section in reversed(paper.sections):
+    for section in reversed(document.sections):
         if section.name == what:
             return section.start + 1
-    return (first_line(paper.lines) or 0) + 1
+    return (first_line(document.lines) or 0) + 1
 
 
 class DocumentFlaw(Struct, frozen=True, gc=False):
@@ -330,30 +330,30 @@ class DocumentFlaw(Struct, frozen=True, gc=False):
     text: str
 
 
-def oddities(paper: HandoffDocument) -> tuple[DocumentFlaw, ...]:
-    found = [*_odd_headers(paper), *_odd_sections(paper), *_odd_history(paper), *_odd_end(paper)]
+def oddities(document: HandoffDocument) -> tuple[DocumentFlaw, ...]:
+    found = [*_odd_headers(document), *_odd_sections(document), *_odd_history(document), *_odd_end(document)]
     return tuple(sorted(found, key=lambda oddity: oddity.line))
 
 
-def _odd_headers(paper: HandoffDocument) -> Iterator[DocumentFlaw]:
-    for header in paper.headers:
+def _odd_headers(document: HandoffDocument) -> Iterator[DocumentFlaw]:
+    for header in document.headers:
         if header.key not in HEADERS:
             yield DocumentFlaw(header.index + 1, f"the header {header.key!r} is unknown; it is kept as it is")
 
 
-def _odd_sections(paper: HandoffDocument) -> Iterator[DocumentFlaw]:
-    present = [section.name for section in paper.sections if section.name in SECTIONS]
+def _odd_sections(document: HandoffDocument) -> Iterator[DocumentFlaw]:
+    present = [section.name for section in document.sections if section.name in SECTIONS]
     for name in SECTIONS:
         if name not in present:
-            yield DocumentFlaw(line_of(paper, name), f"the section `## {name}` is missing")
+            yield DocumentFlaw(line_of(document, name), f"the section `## {name}` is missing")
     for one, following in pairwise(present):
         if SECTIONS.index(one) > SECTIONS.index(following):
-            yield DocumentFlaw(line_of(paper, following), f"`## {following}` should be before `## {one}`")
+            yield DocumentFlaw(line_of(document, following), f"`## {following}` should be before `## {one}`")
 
 
-def _odd_history(paper: HandoffDocument) -> Iterator[DocumentFlaw]:
+def _odd_history(document: HandoffDocument) -> Iterator[DocumentFlaw]:
     status = ""
-    for bullet in paper.history:
+    for bullet in document.history:
         before, after = bullet.before, bullet.after
         if not bullet.agent:
             yield DocumentFlaw(bullet.line, "this record is not `- YYYY-MM-DD HH:MM:SS <agent> <action> <old→new>`")
@@ -369,13 +369,13 @@ def _odd_history(paper: HandoffDocument) -> Iterator[DocumentFlaw]:
         status = after
 
 
-def _odd_end(paper: HandoffDocument) -> Iterator[DocumentFlaw]:
+def _odd_end(document: HandoffDocument) -> Iterator[DocumentFlaw]:
     """Where the header and the last change disagree."""
-    last = next((bullet for bullet in reversed(paper.history) if bullet.after), None)
+    last = next((bullet for bullet in reversed(document.history) if bullet.after), None)
     if last is None:
         return
-    if last.after != paper.status:
-        text = f"the status is {paper.status!r}, but the last record in line {last.line} ended at {last.after!r}"
-        yield DocumentFlaw(line_of(paper, "Status"), text)
-    elif (last.before, last.after) == ("pending", "in_progress") and last.agent != agent_word(paper.owner):
-        yield DocumentFlaw(last.line, f"{last.agent!r} recorded the acceptance, but the owner is {paper.owner!r}")
+    if last.after != document.status:
+        text = f"the status is {document.status!r}, but the last record in line {last.line} ended at {last.after!r}"
+        yield DocumentFlaw(line_of(document, "Status"), text)
+    elif (last.before, last.after) == ("pending", "in_progress") and last.agent != agent_word(document.owner):
+        yield DocumentFlaw(last.line, f"{last.agent!r} recorded the acceptance, but the owner is {document.owner!r}")

@@ -16,7 +16,7 @@ class DocumentView(Struct, frozen=True):
     id: str
     run: str
     file: str
-    paper: HandoffDocument
+    content: HandoffDocument
     oddities: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
     """What a person is asked about it."""
@@ -36,7 +36,7 @@ class Verdict(Struct, frozen=True):
     """What was put right in it, and what is odd about it."""
 
 
-class Trouble(Struct, frozen=True):
+class FolderWarning(Struct, frozen=True):
     """Something about a file that a person should know."""
 
     file: str
@@ -44,30 +44,30 @@ class Trouble(Struct, frozen=True):
 
 
 def text_of(document: DocumentView) -> str:
-    return write(document.paper)
+    return write(document.content)
 
 
 def plain(document: DocumentView, run: Run[HandoffState] | None = None) -> dict[str, Any]:
     """A document as `--json` prints it."""
-    paper = document.paper
+    content = document.content
     shown: dict[str, Any] = {
         "id": document.id,
         "run": document.run,
         "file": document.file,
-        "status": paper.status,
-        "current_owner": paper.owner,
-        "previous_owner": paper.previous,
-        "created_at": paper.created,
-        "updated_at": paper.updated,
-        "interaction_count": interactions(paper),
-        "task": paper.task,
+        "status": content.status,
+        "current_owner": content.owner,
+        "previous_owner": content.previous,
+        "created_at": content.created,
+        "updated_at": content.updated,
+        "interaction_count": interactions(content),
+        "task": content.task,
         "history": [
             {"at": b.at, "agent": b.agent, "action": b.action, "from": b.before, "to": b.after, "line": b.line}
-            for b in paper.history
+            for b in content.history
         ],
-        "next_action": paper.next_action,
-        "termination_conditions": list(paper.conditions),
-        "result": paper.section(RESULT),
+        "next_action": content.next_action,
+        "termination_conditions": list(content.conditions),
+        "result": content.section(RESULT),
         "oddities": list(document.oddities),
         "refused": list(document.refused),
         "unread": document.unread,

@@ -40,27 +40,27 @@ class Taken:
 def draw_run(definition: Policy, chapters: Sequence[Chapter]) -> Diagram:
     """The document's way, from the transitions on record."""
     steps = [
-        Taken(_place(one.before.state.paper), _place(one.after.state.paper), one.event.action)
+        Taken(_place(one.before.state.document), _place(one.after.state.document), one.event.action)
         for one in chapters
         if isinstance(one.event, TransitionMade) and one.before is not None
     ]
     now: HandoffState = chapters[-1].after.state
     notes = (f"{now.count} of at most {count(now.most_interactions, 'interaction')}.", *_roles(definition))
-    start = steps[0].source if steps else _place(now.paper)
-    return _diagram(now.paper, start, steps, notes, journey(chapters, listening=now.paper.status not in FINAL))
+    start = steps[0].source if steps else _place(now.document)
+    return _diagram(now.document, start, steps, notes, journey(chapters, listening=now.document.status not in FINAL))
 
 
 def draw_file(text: str, file: str) -> Diagram:
     """A document as its file shows it. Raises `UsageError` if the file is not a document."""
     try:
-        paper = read(text)
+        document = read(text)
     except Malformed as error:
         raise UsageError(f"{file} is not a hand-off document: {error}.") from error
-    steps = _history(paper)
-    notes = (f"Interactions: {interactions(paper)}.",)
-    ended = paper.status in FINAL
-    journey = Journey(paper.id, paper.status, ended=ended, kind="document")
-    return _diagram(paper, steps[0].source if steps else _place(paper), steps, notes, journey)
+    steps = _history(document)
+    notes = (f"Interactions: {interactions(document)}.",)
+    ended = document.status in FINAL
+    journey = Journey(document.id, document.status, ended=ended, kind="document")
+    return _diagram(document, steps[0].source if steps else _place(document), steps, notes, journey)
 
 
 def draw_definition(definition: Policy) -> Diagram:
@@ -82,14 +82,14 @@ def _roles(definition: Policy) -> tuple[str, ...]:
     return (f"Roles here: {names}.",) if names else ()
 
 
-def _place(paper: HandoffDocument) -> OwnerNode:
-    return OwnerNode(paper.status) if paper.status in FINAL else OwnerNode(paper.status, paper.owner)
+def _place(document: HandoffDocument) -> OwnerNode:
+    return OwnerNode(document.status) if document.status in FINAL else OwnerNode(document.status, document.owner)
 
 
-def _history(paper: HandoffDocument) -> list[Taken]:
-    bullets = [bullet for bullet in paper.history if bullet.before and bullet.after]
+def _history(document: HandoffDocument) -> list[Taken]:
+    bullets = [bullet for bullet in document.history if bullet.before and bullet.after]
     steps: list[Taken] = []
-    owner = paper.owner
+    owner = document.owner
     for bullet in reversed(bullets):
         target = OwnerNode(bullet.after) if bullet.after in FINAL else OwnerNode(bullet.after, owner)
         action = action_for(bullet.before, bullet.after, new_owner=True)
@@ -102,9 +102,9 @@ def _history(paper: HandoffDocument) -> list[Taken]:
 
 
 def _diagram(
-    paper: HandoffDocument, start: OwnerNode, steps: Sequence[Taken], notes: tuple[str, ...], journey: Journey
+    document: HandoffDocument, start: OwnerNode, steps: Sequence[Taken], notes: tuple[str, ...], journey: Journey
 ) -> Diagram:
-    here = _place(paper)
+    here = _place(document)
     taken: dict[Taken, tuple[int, ...]] = {}
     for number, step in enumerate(steps, start=1):
         taken[step] = (*taken.get(step, ()), number)
@@ -119,11 +119,11 @@ def _diagram(
         for step, turns in taken.items()
     ]
     return Diagram(
-        name=paper.id,
+        name=document.id,
         nodes=tuple(Node(n.name, n.agent, n.end, 0 if n.end else n.turns) for n in nodes),
         edges=tuple(edges),
         start=places.index(start),
-        description=" ".join(paper.task.split()),
+        description=" ".join(document.task.split()),
         notes=notes if here.status in FINAL else (*notes, ANYBODY),
         journey=Journey(
             journey.run, journey.status, journey.because, len(steps), journey.ended, places.index(here), journey.kind

@@ -1,7 +1,8 @@
 """An edit of a document's file, read back as transitions.
 
 - It is compared with the view that it was made in (`base`), not with what the document has become since. So an
-  editor that was opened before the last hand-over undoes nothing when it saves.
+  editor that was opened before the last hand-over undoes nothing when it saves. That view is the one that was in the
+  file, unless the text says that it was made in an older one: its editor did not read the file again.
 - What may be changed by hand: the status (legally), the owner (with a hand-over or an assignment), the task, the
   next action, the end conditions, new history lines, sections and headers of one's own.
 - Headers that the engine keeps (times, count, previous owner) are put right, with a note: many agents were told to
@@ -11,7 +12,7 @@
 - A document that came in a message is its sender's own text. Where its history is not legal (`pending→completed`),
   it is taken at its word if the legal transitions that lead to the same end can be made, and the lines are flagged.
 - Where both sides changed the same thing differently, the edit is refused; its text is kept next to the file. One that
-  keeps what was changed and adds to it is not different (`growth.py`): an editor can save again what it saved before.
+  keeps what was changed and adds to it is not different (`keeps_changes`): an editor can save again what it has saved.
 - A line at the end that begins as a history line does, but has no `old→new`, is refused: it would become a part of
   whatever section is the last.
 """
@@ -54,7 +55,7 @@ from .state import COMPLETED, FINAL, IN_PROGRESS, PENDING, RULES, TERMINATED, ac
 _WORD = re.compile(r"[A-Za-z0-9_]+|\S")
 
 
-def has_grown(view: str, now: str, mine: str) -> bool:
+def keeps_changes(view: str, now: str, mine: str) -> bool:
     """Whether `mine`, made in `view`, keeps everything that has changed between `view` and `now`."""
     before, current, words = _WORD.findall(view), _WORD.findall(now), _WORD.findall(mine)
     if not _in_order(current, words, longer=True):
@@ -109,16 +110,21 @@ class DocumentEdit(Struct, frozen=True):
     """What was put right in it, and what is odd about it."""
 
 
-def read_edit(text: str, views: Sequence[HandoffDocument], sender: str = "") -> DocumentEdit:
+def read_edit(
+    text: str, views: Sequence[HandoffDocument], sender: str = "", base: HandoffDocument | None = None
+) -> DocumentEdit:
     """What an edit means, made in one of the last views of the document. Raises `Refusal`.
 
-    `sender`: who sent the text in a message; empty if it was found in the document's file.
+    Args:
+        views: The last views, oldest first; the last one is the document as it is now.
+        sender: Who sent the text in a message; empty if it was found in the document's file.
+        base: The view that was in the file before the edit, one of `views`; `None` if that is not known.
     """
     current = views[-1]
     edited, notes = _readable(text, current)
     if edited.id != current.id:
         raise Refusal(1, f"the id is {current.id!r} and cannot be changed; this says {edited.id!r}")
-    base = _base(edited, views)
+    base = _base(edited, views, base)
     _no_loose_records(edited, base)
     if edited.owner != base.owner and (problem := name_problem(edited.owner)):
         raise Refusal(line_of(edited, "Current_Owner"), problem)
@@ -164,7 +170,7 @@ def _already_made(
 
 
 def _readable(text: str, current: HandoffDocument) -> tuple[HandoffDocument, tuple[str, ...]]:
-    """The edited paper. A count that is not a number is put right, because the engine counts."""
+    """The edited document. A count that is not a number is put right, because the engine counts."""
     try:
         return read(text), ()
     except Malformed as problem:
@@ -178,16 +184,18 @@ def _readable(text: str, current: HandoffDocument) -> tuple[HandoffDocument, tup
             raise Refusal(problem.line, problem.reason) from problem
 
 
-def is_of(edited: HandoffDocument, paper: HandoffDocument) -> bool:
+def is_of(edited: HandoffDocument, document: HandoffDocument) -> bool:
     """Whether a text with another id is this document all the same: as old as it is, and with its whole history."""
-    same_task = bool(paper.history) or edited.task == paper.task
-    return edited.created == paper.created and _continues(edited, paper) and same_task
+    same_task = bool(document.history) or edited.task == document.task
+    return edited.created == document.created and _continues(edited, document) and same_task
 
 
-def _base(edited: HandoffDocument, views: Sequence[HandoffDocument]) -> HandoffDocument:
+def _base(edited: HandoffDocument, views: Sequence[HandoffDocument], known: HandoffDocument | None) -> HandoffDocument:
     """The view that was edited: the one whose history it continues, and whose time it still has.
 
-    Of several that fit, the oldest: what has changed since then is then never taken for an undoing.
+    What was in the file before an edit is the view that its editor had opened, unless they opened it earlier and did
+    not read it again. So the `known` view is taken if the text can have been made in it. Otherwise, of several that
+    fit, the oldest: what has changed since then is then never taken for an undoing.
     """
     fitting = [view for view in views if _continues(edited, view)]
     if not fitting:
@@ -195,6 +203,9 @@ def _base(edited: HandoffDocument, views: Sequence[HandoffDocument]) -> HandoffD
     longest = max(len(view.history) for view in fitting)
     fitting = [view for view in fitting if len(view.history) == longest]
     same_time = [view for view in fitting if view.updated == edited.updated]
+    if any(view is known for view in same_time or fitting):
+        assert known is not None
+        return known
     return same_time[0] if same_time else fitting[-1]
 
 
@@ -324,23 +335,23 @@ def _no_conflict(
         line = line_of(edited, "Status")
         raise Refusal(line, f"the document has moved on meanwhile: it is {current.status} with {current.owner!r} now")
     for field, section in TEXTS.items():
-        mine, was, now = (getattr(paper, field) for paper in (edited, base, current))
-        if mine != was and now not in (was, mine) and not has_grown(_as_text(was), _as_text(now), _as_text(mine)):
+        mine, was, now = (getattr(document, field) for document in (edited, base, current))
+        if mine != was and now not in (was, mine) and not keeps_changes(_as_text(was), _as_text(now), _as_text(mine)):
             raise Refusal(line_of(edited, section), f"{section} was changed meanwhile, to {_shown(now)}")
-    if _rest(edited, len(base.history)) != _rest(base, len(base.history)) and not _rest_has_grown(
+    if _rest(edited, len(base.history)) != _rest(base, len(base.history)) and not _rest_keeps_changes(
         edited, base, current
     ):
         reason = "the document has moved on meanwhile; make the change in it as it is now"
         raise Refusal(line_of(edited, "Status"), reason)
 
 
-def _rest_has_grown(edited: HandoffDocument, base: HandoffDocument, current: HandoffDocument) -> bool:
+def _rest_keeps_changes(edited: HandoffDocument, base: HandoffDocument, current: HandoffDocument) -> bool:
     """Whether what is nobody's field can be taken from the edit: nothing else was written into the document."""
     bullets = len(base.history)
     if _raws(base.history) != _raws(current.history):
         return False
-    was, now, mine = (_rest(paper, bullets) for paper in (base, current, edited))
-    return now in (was, mine) or has_grown(was, now, mine)
+    was, now, mine = (_rest(document, bullets) for document in (base, current, edited))
+    return now in (was, mine) or keeps_changes(was, now, mine)
 
 
 def _as_text(value: str | Sequence[str]) -> str:
@@ -352,10 +363,10 @@ def _shown(value: str | Sequence[str]) -> str:
     return repr(text if len(text) <= 80 else text[:79] + "…")
 
 
-def _rest(paper: HandoffDocument, bullets: int) -> str:
+def _rest(document: HandoffDocument, bullets: int) -> str:
     """All that is nobody's field: the document with its fields made the same, its new history lines left out."""
-    new = {bullet.line for bullet in paper.history[bullets:]}
-    lines = [line for number, line in enumerate(paper.lines, 1) if number not in new]
+    new = {bullet.line for bullet in document.history[bullets:]}
+    lines = [line for number, line in enumerate(document.lines, 1) if number not in new]
     bare = read("".join(lines)).with_task("").with_next_action("").with_conditions(())
     for key, value in (("Status", "pending"), ("Current_Owner", "x"), ("Interaction_Count", "0")):
         bare = bare.with_header(key, value)
@@ -368,31 +379,31 @@ def _joined(edited: HandoffDocument, base: HandoffDocument, current: HandoffDocu
     """What the document has become, with the edit's own changes in it."""
     if _rest(edited, len(base.history)) != _rest(base, len(base.history)):
         return write(_with_texts(edited, base, current))
-    paper = current
+    document = current
     if edited.task != base.task:
-        paper = paper.with_task(edited.task)
+        document = document.with_task(edited.task)
     if edited.next_action != base.next_action:
-        paper = paper.with_next_action(edited.next_action)
+        document = document.with_next_action(edited.next_action)
     if edited.conditions != base.conditions:
-        paper = paper.with_conditions(edited.conditions)
+        document = document.with_conditions(edited.conditions)
     # the same edit may be found twice, by two processes or because its editor saved again
     there = {_said_in(bullet) for bullet in current.history[len(base.history) :]}
     for bullet in edited.history[len(base.history) :]:
         if bullet.after and _said_in(bullet) not in there:
-            paper = paper.with_bullet(bullet.at, bullet.agent, bullet.action, bullet.before, bullet.after)
-    return write(paper)
+            document = document.with_bullet(bullet.at, bullet.agent, bullet.action, bullet.before, bullet.after)
+    return write(document)
 
 
 def _with_texts(edited: HandoffDocument, base: HandoffDocument, current: HandoffDocument) -> HandoffDocument:
-    """The edited paper, with what the texts that it left alone have become."""
-    paper = edited
+    """The edited document, with what the texts that it left alone have become."""
+    document = edited
     if edited.task == base.task:
-        paper = paper.with_task(current.task)
+        document = document.with_task(current.task)
     if edited.next_action == base.next_action:
-        paper = paper.with_next_action(current.next_action)
+        document = document.with_next_action(current.next_action)
     if edited.conditions == base.conditions:
-        paper = paper.with_conditions(current.conditions)
-    return paper
+        document = document.with_conditions(current.conditions)
+    return document
 
 
 def _said_in(bullet: Bullet) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ class TransitionRequested(Fact, tag="handoff.transition_requested", frozen=True)
     """A person or a program wants the document to move on."""
 
     action: str
-    """One of `rules.RULES`."""
+    """One of `state.RULES`."""
     by: str = ""
     """Empty: the document's owner."""
     to: str = ""
@@ -60,6 +60,12 @@ class FileRenamed(Fact, tag="handoff.file_renamed", frozen=True):
     """The document's file has another name now."""
 
     file: str
+
+
+class AgentsChanged(Fact, tag="handoff.agents_changed", frozen=True):
+    """Who works as an agent in the document's folder has changed, or was not known before."""
+
+    agents: tuple[str, ...]
 
 
 class PublishRequested(Fact, tag="handoff.publish_requested", frozen=True):
@@ -155,6 +161,7 @@ HANDOFF_EVENTS: tuple[type[Event], ...] = (
     EditFound,
     FileMissing,
     FileRenamed,
+    AgentsChanged,
     PublishRequested,
     DocumentDrafted,
     TransitionMade,

@@ -3,15 +3,13 @@
 import asyncio
 import ctypes
 import errno
-import fcntl
 import hashlib
 import os
-import secrets
 import threading
 import time
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -21,7 +19,18 @@ from msgspec import Struct
 
 from ripstop.engine.failpoints import failpoint
 from ripstop.engine.performers import Refused, TryAgain
-from ripstop.tools.shared_folder import CREATING, complete_file, in_words, mode_of, read_file
+from ripstop.tools.shared_folder import (
+    CREATING,
+    CompleteFile,
+    complete_file,
+    in_words,
+    mode_of,
+    open_lock,
+    read_file,
+    try_lock,
+    unlock,
+    wait_for_lock,
+)
 from ripstop.tools.workspace import is_name
 
 # Replacing a file only if it still is what it was, which `rename` cannot do: it does not look at what it overwrites.
@@ -85,10 +94,7 @@ def _renameat2() -> Any:
 
 # A lock that processes share, and the tasks of one process too.
 #
-# - It is `flock` on a file: the kernel frees it when its holder dies, however it dies. Each holder opens the file
-#   for itself, so two tasks of one process exclude each other like two processes.
-# - The file is never deleted. A waiter has the old file open; if it were deleted, the next caller would lock a
-#   new file of the same name, and both would believe that they hold the lock.
+# - Each holder opens the file for itself, so two tasks of one process exclude each other like two processes.
 # - Each waiter has its own thread. The pool of `asyncio.to_thread` has few threads: if all of them
 #   waited for a lock, its holder would find none left to do its work in, and leaving the program would wait for them.
 # - A task that gives up waiting leaves its thread behind. Whichever of the two comes second closes the file, so no lock
@@ -107,7 +113,7 @@ async def locked(path: Path) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing would not do if a forked child has it open as well
+        unlock(descriptor)
         os.close(descriptor)
 
 
@@ -126,20 +132,17 @@ async def do_locked(path: Path, work: Callable[[], Result]) -> Result:
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        return open_lock(path, 0o666)
     except OSError as error:
         raise in_words(path, error) from error
 
 
 def _lock_at_once(path: Path, descriptor: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return try_lock(descriptor)
     except OSError as error:
         os.close(descriptor)
         raise in_words(path, error) from error
-    return True
 
 
 class _Waiting:
@@ -173,7 +176,7 @@ class _Waiting:
 
     def _in_thread(self) -> None:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            wait_for_lock(self._descriptor)
         except OSError as error:
             self._error = error
         with self._turn:
@@ -249,7 +252,7 @@ _UNFINISHED = ".unfinished-"
 """How the names of our hidden files begin. Not as those of the file tools, which delete theirs under another lock."""
 _OLD, _LOOKS = 3600.0, 5
 REFUSED = ".refused-"
-PAUSE = 0.01
+RETRY_INTERVAL = 0.01
 """Seconds until we look again."""
 
 
@@ -313,7 +316,7 @@ def look_closely(above: int, name: str) -> tuple[bytes, os.stat_result] | None:
             now = os.stat(name, dir_fd=above, follow_symlinks=False)
             if os.path.samestat(now, status) and (now.st_size, now.st_mtime_ns) == (len(data), status.st_mtime_ns):
                 return data, now
-        time.sleep(PAUSE)
+        time.sleep(RETRY_INTERVAL)
     raise TryAgain(f"{name!r} is being written all the time and cannot be read.")
 
 
@@ -331,13 +334,11 @@ def sha_of_any(above: int, name: str) -> str:
         return "unreadable"
 
 
-@contextmanager
-def _unfinished(above: int, data: bytes, mode: int | None = None, into: int | None = None) -> Iterator[str]:
+def _unfinished(
+    above: int, data: bytes, mode: int | None = None, into: int | None = None
+) -> AbstractContextManager[CompleteFile]:
     """A complete file, safely on disk, under a hidden name that goes away again; `into`: where it is to go."""
-    name = _UNFINISHED + secrets.token_hex(8)
-    with complete_file(above, name, data, mode, when_open=lambda: failpoint("documents.before_write")):
-        yield name
-    os.fsync(above if into is None else into)
+    return complete_file(above, data, _UNFINISHED, mode, into, when_open=lambda: failpoint("documents.before_write"))
 
 
 def sweep(above: int) -> None:
@@ -352,30 +353,27 @@ def sweep(above: int) -> None:
 
 def create(above: int, names: Iterator[str], data: bytes) -> str:
     """Put a new file under the first name that is free; returns it, or nothing if none was."""
-    with _unfinished(above, data) as unfinished:
+    with _unfinished(above, data) as new:
         for name in names:
             failpoint("documents.before_link")
-            try:
-                os.link(unfinished, name, src_dir_fd=above, dst_dir_fd=above, follow_symlinks=False)
-            except FileExistsError:
-                continue
-            failpoint("documents.after_link")
-            return name
+            if new.create(above, name):
+                failpoint("documents.after_link")
+                return name
     return ""
 
 
 def put(above: int, name: str, data: bytes) -> None:
-    with _unfinished(above, data, mode_of(above, name)) as unfinished:
+    with _unfinished(above, data, mode_of(above, name)) as new:
         failpoint("documents.before_rename")
-        os.rename(unfinished, name, src_dir_fd=above, dst_dir_fd=above)
+        new.replace(above, name)
         failpoint("documents.after_rename")
 
 
 def put_in_place_of(above: int, name: str, data: bytes, over: str, beside: int, key: str) -> bool:
     """The new file has a separate name, which only complete files get. After an error it stays: see `rescue`."""
-    with _unfinished(beside, data, mode_of(above, name), into=above) as unfinished:
+    with _unfinished(beside, data, mode_of(above, name), into=above) as new:
         failpoint("documents.before_rename")
-        os.rename(unfinished, key, src_dir_fd=beside, dst_dir_fd=beside)
+        new.replace(beside, key)
         done = replace_if((beside, key), (above, name), over, sha_of_any)
         failpoint("documents.after_rename")
         with suppress(FileNotFoundError):  # where there is no exchange, it was renamed

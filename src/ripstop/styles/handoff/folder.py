@@ -312,7 +312,7 @@ class Folder:
                 ]
                 found = [files.found(above, name) for name in names]
                 if None in found:  # an editor that saves may take a file away for a moment
-                    time.sleep(files.PAUSE)
+                    time.sleep(files.RETRY_INTERVAL)
                     found = [one or files.found(above, name) for one, name in zip(found, names, strict=True)]
                 return odd + [one for one in found if one]
         except Missing:

@@ -1,6 +1,6 @@
 """The runs whose documents are in a folder.
 
-- A document that a person made, or that was found in the folder, has a run named after both (`run_names.py`).
+- A document that a person made, or that was found in the folder, has a run named after both (`folder_runs.py`).
 - A document that another workflow started has a run named after that workflow's command. It belongs to the folder
   that its settings or its definition name.
 
@@ -143,14 +143,14 @@ class FolderRuns:
         if folder_of_run(run) != self._root:
             self._elsewhere.add(info.run_id)
             return False
-        self._started_by_others[run.state.paper.id] = info.run_id
+        self._started_by_others[run.state.document.id] = info.run_id
         return True
 
 
 # Which folder this is: the id that the names of its documents' runs begin with.
 #
-# The id is in a hidden file of the folder. If that file is gone, the journal still knows the folder: by its path, or, if
-# it was moved as well, by the ids of the documents in it. So nothing is taken in a second time.
+# The id is in a hidden file of the folder. If that file is gone, the journal still knows the folder: by its path, or,
+# if it was moved as well, by the ids of the documents in it. So nothing is taken in a second time.
 
 
 class Identity(Struct, frozen=True):

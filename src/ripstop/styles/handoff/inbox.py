@@ -51,16 +51,16 @@ class InboxMessage(Struct, frozen=True):
     """When it was written, in microseconds."""
 
 
-async def letters(documents: HandoffService, agent: str = "") -> list[InboxMessage]:
+async def messages(documents: HandoffService, agent: str = "") -> list[InboxMessage]:
     """What lies in the inboxes, or in one; oldest first."""
     folder = documents.folder
     agents = [agent] if agent else sorted(await asyncio.to_thread(folder.agents))
     found = [(name, one) for name in agents for one in await asyncio.to_thread(folder.messages, name)]
     found.sort(key=lambda pair: (pair[1].mtime, pair[1].name))
-    return [_letter(name, one) for name, one in found]
+    return [_received(name, one) for name, one in found]
 
 
-def _letter(agent: str, found: FoundFile) -> InboxMessage:
+def _received(agent: str, found: FoundFile) -> InboxMessage:
     if found.text is None:
         return InboxMessage(agent, found.name, None, found.problem, found.mtime)
     try:
@@ -72,23 +72,23 @@ def _letter(agent: str, found: FoundFile) -> InboxMessage:
         return InboxMessage(agent, found.name, None, str(problem), found.mtime)
 
 
-def plain_letter(letter: InboxMessage) -> dict[str, str]:
+def plain_message(received: InboxMessage) -> dict[str, str]:
     """A message as `--json` prints it."""
-    message = letter.message or HandoffMessage(sender="", to=letter.agent, type="")
+    message = received.message or HandoffMessage(sender="", to=received.agent, type="")
     return {
-        "agent": letter.agent,
-        "file": letter.file,
+        "agent": received.agent,
+        "file": received.file,
         "from": message.sender,
         "to": message.to,
         "time": message.time,
         "type": message.type,
         "body": message.body,
         "document": message.document,
-        "problem": letter.problem,
+        "problem": received.problem,
     }
 
 
-class Mailroom:
+class Inbox:
     """Handles messages one after the other. What it knows of the documents is read once, not for every message."""
 
     def __init__(self, documents: HandoffService) -> None:
@@ -96,45 +96,45 @@ class Mailroom:
         self._ids: set[str] | None = None
         """Of the documents that the journal knows; looked up when first needed."""
 
-    async def handle(self, letter: InboxMessage) -> tuple[str, bool]:
+    async def handle(self, received: InboxMessage) -> tuple[str, bool]:
         """Do what a message asks for, and put it away.
 
         Returns what became of it, in words, and whether it is away.
         """
         folder = self._documents.folder
         try:
-            lock = await asyncio.to_thread(folder.lock, key_of(f"inbox {letter.agent}"))
+            lock = await asyncio.to_thread(folder.lock, key_of(f"inbox {received.agent}"))
             async with locked(lock):
-                if not await asyncio.to_thread(folder.has_message, letter.agent, letter.file):
+                if not await asyncio.to_thread(folder.has_message, received.agent, received.file):
                     raise Missing("")
-                return await self._handled(letter), True
+                return await self._handled(received), True
         except Missing:
-            return letter.problem or "another process has handled it", False
+            return received.problem or "another process has handled it", False
         except (Refused, TryAgain) as problem:
             return f"it stays where it is: {problem}", False
 
-    async def _handled(self, letter: InboxMessage) -> str:
-        folder, reason = self._documents.folder, letter.problem
-        if letter.message is not None:
+    async def _handled(self, received: InboxMessage) -> str:
+        folder, reason = self._documents.folder, received.problem
+        if received.message is not None:
             try:
-                became = await self._become(letter, letter.message)
+                became = await self._become(received, received.message)
             except Malformed as problem:
                 reason = f"the document in it: {problem}"
             else:
-                await asyncio.to_thread(folder.processed, letter.agent, letter.file)
+                await asyncio.to_thread(folder.processed, received.agent, received.file)
                 return became
-        place = await asyncio.to_thread(folder.set_message_aside, letter.agent, letter.file, reason)
+        place = await asyncio.to_thread(folder.set_message_aside, received.agent, received.file, reason)
         return f"set aside: {reason} ({place})"
 
-    async def _become(self, letter: InboxMessage, message: HandoffMessage) -> str:
+    async def _become(self, received: InboxMessage, message: HandoffMessage) -> str:
         said = spoken(message)
         if message.sender == ENGINE:
             return "a notice from ripstop: filed"
         if message.document:
-            return await self._with_document(letter, message, said)
+            return await self._with_document(received, message, said)
         about = await self._about(message, said)
         if about is not None:
-            return await self._told(about, letter, message)
+            return await self._told(about, received, message)
         if message.type == "workflow":
             raise Malformed(
                 1, "there is none: put it under `## Workflow Document`, or give the id of one here as the Title"
@@ -143,14 +143,14 @@ class Mailroom:
             return "it does not name one document of this folder"
         if nothing_new := self._asks_for_nothing(message, said):
             return nothing_new
-        digest = _digest(letter, message)
+        digest = _digest(received, message)
         named = f"message_{digest}"
         if await self._documents.known(named):
             return f"document {named} exists already"
-        text = self._documents.task(named, message.sender, letter.agent, said.text)
+        text = self._documents.task(named, message.sender, received.agent, said.text)
         document = await self._documents.take(text, f"message-{digest}", message.sender)
         self._learn(document)
-        return f"document {document.id} for {letter.agent}"
+        return f"document {document.id} for {received.agent}"
 
     def _asks_for_nothing(self, message: HandoffMessage, said: Spoken) -> str:
         """Why a message starts nothing; empty if it asks for something."""
@@ -169,37 +169,41 @@ class Mailroom:
         if self._ids is not None:
             self._ids.add(document.id)
 
-    async def _with_document(self, letter: InboxMessage, message: HandoffMessage, said: Spoken) -> str:
-        documents, paper = self._documents, read(message.document)
-        known = await documents.known(paper.id)
+    async def _with_document(self, received: InboxMessage, message: HandoffMessage, said: Spoken) -> str:
+        documents, sent = self._documents, read(message.document)
+        known = await documents.known(sent.id)
         if known is None:
             # the sender of a finished document knows that it is finished
-            sender = message.sender if paper.status not in FINAL else ""
-            document = await documents.take(message.document, f"inbox-{_digest(letter, message)}", sender)
+            sender = message.sender if sent.status not in FINAL else ""
+            document = await documents.take(message.document, f"inbox-{_digest(received, message)}", sender)
             self._learn(document)
-            return await self._ended(document, letter, message, said) or _standing("document", document)
-        if known.paper.status in FINAL:
-            return f"ignored: {known.id} is {known.paper.status}"
+            return await self._ended(document, received, message, said) or _standing("document", document)
+        if known.content.status in FINAL:
+            return f"ignored: {known.id} is {known.content.status}"
         try:
             run = await documents.state(known.run)
             verdict = await documents.offer(run, message.document, sender=message.sender)
         except RunHasEnded:
             return f"ignored: {known.id} has ended"
         if verdict.refusal:
-            return await self._refused(letter, message, verdict.document, verdict.refusal)
+            return await self._refused(received, message, verdict.document, verdict.refusal)
         notes = "".join(f"; {note}" for note in verdict.notes)
-        ended = await self._ended(verdict.document, letter, message, said)
+        ended = await self._ended(verdict.document, received, message, said)
         return (ended or f"taken over into {verdict.document.id}") + notes
 
-    async def _ended(self, document: DocumentView, letter: InboxMessage, message: HandoffMessage, said: Spoken) -> str:
+    async def _ended(
+        self, document: DocumentView, received: InboxMessage, message: HandoffMessage, said: Spoken
+    ) -> str:
         """End a document that came with the end marker in the words above it."""
-        if document.paper.status in FINAL or not progress.has_end_marker(said.own, self._guards()):
+        if document.content.status in FINAL or not progress.has_end_marker(said.own, self._guards()):
             return ""
-        return await self._told(document, letter, message)
+        return await self._told(document, received, message)
 
-    async def _refused(self, letter: InboxMessage, message: HandoffMessage, document: DocumentView, reason: str) -> str:
+    async def _refused(
+        self, received: InboxMessage, message: HandoffMessage, document: DocumentView, reason: str
+    ) -> str:
         """Keep a refused document beside the one that it was meant for, and tell its sender why."""
-        folder, digest = self._documents.folder, _digest(letter, message)
+        folder, digest = self._documents.folder, _digest(received, message)
         kept = await asyncio.to_thread(folder.keep_beside, document.file, message.document, f"message-{digest}")
         told = f"refused: {reason.rstrip('.')}; its text is kept in {kept}"
         if not self._documents.app.settings.docs.replies:
@@ -228,19 +232,19 @@ class Mailroom:
         named = [name for name in self._ids if name in text and _as_word(name, text)]
         return await self._documents.known(named[0]) if len(named) == 1 else None
 
-    async def _told(self, about: DocumentView, letter: InboxMessage, message: HandoffMessage) -> str:
-        if about.paper.status in FINAL:
-            return f"ignored: {about.id} is {about.paper.status}"
+    async def _told(self, about: DocumentView, received: InboxMessage, message: HandoffMessage) -> str:
+        if about.content.status in FINAL:
+            return f"ignored: {about.id} is {about.content.status}"
         said = spoken(message)
         words = said.own or said.text
         try:
             # a process that dies before the message is put away leaves it to be handled again, and heard once
-            heard = f"inbox:{letter.agent}:{_digest(letter, message)}"
+            heard = f"inbox:{received.agent}:{_digest(received, message)}"
             await self._documents.app.engine.hear(about.run, words, by=message.sender, channel="inbox", id=heard)
         except RunHasEnded:
             return f"ignored: {about.id} has ended"
         run = await self._documents.written(about.run)
-        return f"delivered to {about.id}, which is {run.state.paper.status}"
+        return f"delivered to {about.id}, which is {run.state.document.status}"
 
 
 def _as_word(name: str, text: str) -> bool:
@@ -248,9 +252,9 @@ def _as_word(name: str, text: str) -> bool:
 
 
 def _standing(what: str, document: DocumentView) -> str:
-    return f"{what} {document.id}, {document.paper.status} with {document.paper.owner}"
+    return f"{what} {document.id}, {document.content.status} with {document.content.owner}"
 
 
-def _digest(letter: InboxMessage, message: HandoffMessage) -> str:
-    parts = (letter.file, message.sender, message.to, message.time, message.body)
+def _digest(received: InboxMessage, message: HandoffMessage) -> str:
+    parts = (received.file, message.sender, message.to, message.time, message.body)
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:10]

@@ -23,42 +23,42 @@ from itertools import pairwise
 from msgspec import Struct
 
 from ripstop.kernel.errors import RipstopError
+from ripstop.text.markdown import fence_of
 
-# Which lines of a text are fenced code. A fence that is never closed is not a fence.
+# Which lines of a text are fenced code. A fence that is never closed is not a fence, and one counts in any column.
 
 
-_FENCE = re.compile(r"[ \t]*+(`{3,}+(?!.*`)|~{3,}+)(.*)", re.DOTALL)
 TEXT, FENCED, LOOSE = 0, 1, 2
 """What a line is: ordinary text, part of fenced code (its fences included), a fence that is never closed."""
 
 
 def is_fence(line: str) -> bool:
-    return _FENCE.match(line) is not None
+    return fence_of(line) is not None
 
 
 def fences(lines: Sequence[str]) -> bytearray:
     """What each line is. One pass from each side, so that any text is read in linear time."""
     marks = bytearray(len(lines))
     found = [
-        (n, match[1][0], len(match[1]), not match[2].strip())
-        for n, line in enumerate(lines)
-        if ("```" in line or "~~~" in line) and (match := _FENCE.match(line))
+        (number, fence)
+        for number, line in enumerate(lines)
+        if ("```" in line or "~~~" in line) and (fence := fence_of(line))
     ]
     longest = {"`": 0, "~": 0}
     ahead = []  # for each fence, how long the longest one is that could close it
-    for _, kind, length, bare in reversed(found):
-        ahead.append(longest[kind])
-        if bare:
-            longest[kind] = max(longest[kind], length)
-    opening: tuple[int, str, int] | None = None
-    for (number, kind, length, bare), most in zip(found, reversed(ahead), strict=True):
+    for _, fence in reversed(found):
+        ahead.append(longest[fence.kind])
+        if not fence.info:
+            longest[fence.kind] = max(longest[fence.kind], fence.length)
+    start, opening = 0, None
+    for (number, fence), most in zip(found, reversed(ahead), strict=True):
         if opening is None:
-            if most >= length:
-                opening = (number, kind, length)
+            if most >= fence.length:
+                start, opening = number, fence
             else:
                 marks[number] = LOOSE
-        elif bare and kind == opening[1] and length >= opening[2]:
-            marks[opening[0] : number + 1] = bytes([FENCED]) * (number + 1 - opening[0])
+        elif fence.closes(opening):
+            marks[start : number + 1] = bytes([FENCED]) * (number + 1 - start)
             opening = None
     return marks
 
@@ -89,7 +89,7 @@ SPOKEN = ("Answer", "Content")
 
 _WORDS = r"[^\W\d][\w-]*+(?: [\w-]++){0,3}"
 _LABELLED = re.compile(rf"[ \t]*+(?:[-*+][ \t]++)?(\*\*|__)?[ \t]*+({_WORDS})[ \t]*+(\*\*|__)?[ \t]*+[:：]")
-_HEADING = re.compile(r"#{1,6}[ \t]++(.*)")
+_ANY_HEADING = re.compile(r"#{1,6}[ \t]++(.*)")
 _BOLD_LINE = re.compile(rf"(?:\*\*|__)[ \t]*+({_WORDS})[ \t]*+[:：]?[ \t]*+(?:\*\*|__)[ \t]*+[:：]?[ \t]*+")
 
 
@@ -109,7 +109,7 @@ def labelled(line: str) -> tuple[str, str] | None:
 
 def heading_label(line: str) -> tuple[str, str] | None:
     """The name of the known label that is a heading or a bold line, and what follows it in the line."""
-    heading = _HEADING.match(line)
+    heading = _ANY_HEADING.match(line)
     words, rest = (heading[1], "") if heading else ("", "")
     if not heading and (bold := _BOLD_LINE.match(line)):
         words, rest = bold[1], line[bold.end() :].strip()
@@ -131,7 +131,7 @@ TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
 
 _TITLE = re.compile(r"(#{1,3}+)[ \t]++Workflow[ \t]*+[:：]")
 _HEADER = re.compile(r"[ \t]*+([^\W\d][\w-]*+(?: [\w-]++){0,3})[ \t]*+[:：]")
-_markdown_HEADING = re.compile(r"##[ \t]++(.*)", re.DOTALL)
+_SECTION_HEADING = re.compile(r"##[ \t]++(.*)", re.DOTALL)
 _GUARDED = re.compile(rf"(?:[ \t]*+(?=\\*+(?:```|~~~))|(?=\\*+#)|(?=\\*+[-*+][ \t]++{TIMESTAMP.pattern}))(\\*+)")
 _BULLET = re.compile(r"[-*+](?:[ \t]++|\r?$)")
 _EVENT = re.compile(rf"[-*+][ \t]++({TIMESTAMP.pattern})[ \t]++(\S++)(.*)", re.DOTALL)
@@ -334,7 +334,7 @@ class Section(Struct, frozen=True, gc=False):
 
 def heading_of(line: str) -> str:
     """The name in a heading; empty if the line is none."""
-    match = _markdown_HEADING.match(line)
+    match = _SECTION_HEADING.match(line)
     return match[1].strip() if match else ""
 
 

@@ -1,10 +1,10 @@
 """A message between agents: a header, a body, and perhaps a whole hand-off document.
 
 - `# Message` begins it, but may be missing. `From` and `To` may not. `Type` is one of `TYPES`. Labels are known in
-  any case, in bold, and in Chinese (`labels.py`).
+  any case, in bold, and in Chinese (`markdown.py`).
 - The body is what follows the header, without the document. An `Answer:` or `Content:` header is its first line.
   Header lines behind the last known one belong to the body, because agents forget the blank line. What the body
-  says, without labels and quotations: `spoken.py`.
+  says, without labels and quotations: `spoken`.
 - The document is under `## Workflow Document`, its headings one level deeper (its title at any level from
   one to three); another heading of level two ends it. If its sections have their usual level, it continues to the
   end of the message. Without its title it is text, but a message of type `workflow` may not have such a text.
@@ -14,10 +14,10 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec import Struct
 
+from .calls import SendCall
 from .document import HandoffDocument
 from .markdown import (
     ENVELOPE,
@@ -40,7 +40,7 @@ from .markdown import (
     title_of,
     unescaped,
 )
-from .state import COMPLETED, RESULT, HandoffState, in_named_folder, legal_from
+from .state import COMPLETED, RESULT, HandoffState, legal_from
 from .texts import ENGINE
 
 TYPES = ("workflow", "workflow_reply", "normal")
@@ -59,7 +59,7 @@ class HandoffMessage(Struct, frozen=True, gc=False):
     type: str = "normal"
     title: str = ""
     document: str = ""
-    """The text of a hand-off document, as `paper.read` takes it; empty if there is none."""
+    """The text of a hand-off document, as `document.read` takes it; empty if there is none."""
     answers: bool = False
     """A header says that the body is an answer."""
 
@@ -215,21 +215,26 @@ _SAID = {
 }
 
 
-def sending(state: HandoffState) -> dict[str, Any]:
-    """The arguments of the tool that sends the message."""
-    paper = state.paper
+def sending(state: HandoffState) -> SendCall:
+    """The message, for the tool that sends it."""
+    document = state.document
     # a document that is reopened and finished again has a longer history, and that is worth another message
-    wanted = {"agent": state.reply_to, "stem": f"reply_{len(paper.history)}_{paper.id}", "text": _text(state)}
-    return {**wanted, **in_named_folder(state)}
+    stem = f"reply_{len(document.history)}_{document.id}"
+    return SendCall(agent=state.reply_to, stem=stem, text=_text(state), folder=state.definition.folder)
 
 
 def _text(state: HandoffState) -> str:
-    paper = state.paper
-    said = _SAID[state.language][paper.status == COMPLETED].format(id=paper.id)
-    body = "\n\n".join(text for text in (said, _outcome(paper)) if text)
+    document = state.document
+    said = _SAID[state.language][document.status == COMPLETED].format(id=document.id)
+    body = "\n\n".join(text for text in (said, _outcome(document)) if text)
     return write_message(
         HandoffMessage(
-            sender=paper.owner, to=state.reply_to, body=body, time=paper.updated, type="workflow_reply", title=paper.id
+            sender=document.owner,
+            to=state.reply_to,
+            body=body,
+            time=document.updated,
+            type="workflow_reply",
+            title=document.id,
         )
     )
 
@@ -244,26 +249,26 @@ _REFUSED = {
 
 def refusal(state: HandoffState, to: str, reason: str, kept: str, at: str) -> str:
     """The message to the sender of a document that was refused."""
-    paper = state.paper
+    document = state.document
     body = _REFUSED[state.language].format(
-        id=paper.id,
+        id=document.id,
         reason=reason.rstrip("."),
-        status=paper.status,
-        owner=paper.owner,
-        legal=legal_from(paper.status),
+        status=document.status,
+        owner=document.owner,
+        legal=legal_from(document.status),
         kept=kept,
     )
     return write_message(
-        HandoffMessage(sender=ENGINE, to=to, body=body, time=at, type="workflow_reply", title=paper.id)
+        HandoffMessage(sender=ENGINE, to=to, body=body, time=at, type="workflow_reply", title=document.id)
     )
 
 
-def _outcome(paper: HandoffDocument) -> str:
+def _outcome(document: HandoffDocument) -> str:
     """What came out of it. If nothing did, or it was terminated, the last thing that happened to it."""
-    last = paper.history[-1] if paper.history else None
+    last = document.history[-1] if document.history else None
     happened = f"{last.agent} {last.action}" if last else ""
-    result = paper.section(RESULT)
-    if paper.status == COMPLETED:
+    result = document.section(RESULT)
+    if document.status == COMPLETED:
         return result or happened
     return "\n\n".join(text for text in (result, happened) if text)
 

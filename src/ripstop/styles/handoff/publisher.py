@@ -1,15 +1,22 @@
-"""Writes the documents that runs publish, and never overwrites an edit.
+"""Performs what a document's run asks for: to write the document into its file, and to notify its sender.
+
+Publishing never overwrites an edit.
 
 - A document is a view of a run: each text is the view at a record, named by its number. Next to the documents we note
-  what we have `seen` there last: the number, the sha of our text, and what it was written over.
-- Only a text that is ours, or one that the caller names (`over`), is overwritten. Anything else is an edit: it stays,
-  and is handed back with the number of the record that the editor had before them.
+  the version that we have published there last: the number, the sha of our text, and what it was written over.
+- Only a text that we wrote, or one that the caller names (`over`), is overwritten. Anything else is an edit: it stays,
+  and is handed back with the number of the version that was in the file before it.
 - The note is written first, the file second. A process that dies in between leaves a note that knows both texts, so
   the next publication (of the same number, or a higher one) can overwrite either. The text before ours is known by its
   stamp as well: putting exactly that text back is an edit like any other.
 - An edit that was saved at the moment a process was killed is found before anything else is written, kept
   next to the document, and reported.
 - Everything happens under the document's lock. Editors do not take locks; see `Folder.replace`.
+
+A reply goes into an agent's inbox, once. The name of the message follows from the run and from what it is about. So an
+attempt that is repeated, because it is unknown how the first one ended, finds the message: unread, handled or set
+aside. Only a recipient that deletes a message before we have noted that it was sent can get it again, under the same
+name.
 """
 
 import asyncio
@@ -17,38 +24,63 @@ from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.engine.failpoints import failpoint
-from ripstop.engine.performers import Kind, Performer, Refused, Request
-from ripstop.kernel.effects import Answer, CallTool, Command, ToolReturned
+from ripstop.engine.performers import Performer, Refused, Request
+from ripstop.tools.style_tools import OwnTool, typed_tool
 
+from .calls import PUBLISH, SEND, PublishCall, PublishedDocument, SendCall, SentReply
 from .files import do_locked, encoded
 from .folder import Folder
 
-TOOL = "publish_document"
+FolderFor: TypeAlias = Callable[[Request], Folder]
+"""Where a run's document is."""
+MAX_STEM, KEY_IN_STEM = 40, 8
+"""Characters of what a message is about, and of its run's key, in the name of its file."""
 
 
-class Publication(Struct, frozen=True):
-    """The arguments of the tool."""
-
-    number: int
-    """Of the record that the text shows."""
-    file: str
-    text: str
-    over: str = ""
-    """The sha of a text that may be overwritten although it is not ours …"""
-    keep: str = ""
-    """… and is kept beside under this tag; empty if it need not be kept."""
-    folder: str = ""
-    """The folder that the definition names. The run's settings come first (`relocation.py`)."""
+def own_tools() -> dict[str, Performer]:
+    """The performers of the tools that only this style calls, by the tool's name."""
+    return {PUBLISH: publishing_tool(folder_of), SEND: sending_tool(folder_of)}
 
 
-class Seen(Struct, frozen=True):
-    """What we noted when we last wrote a document."""
+def publishing_tool(folder_for: FolderFor) -> OwnTool:
+    async def publish(request: Request, call: PublishCall) -> PublishedDocument:
+        folder, key = folder_for(request), key_of(request.run_id)
+        return await do_locked(folder.lock(key), lambda: _clear_and_publish(folder, key, call))
+
+    return typed_tool(PUBLISH, PublishCall, publish)
+
+
+def sending_tool(folder_for: FolderFor) -> OwnTool:
+    async def send(request: Request, call: SendCall) -> SentReply:
+        folder, key = folder_for(request), key_of(request.run_id)
+        stem = f"{call.stem[:MAX_STEM]}_{key[:KEY_IN_STEM]}"
+        await do_locked(folder.lock(key), lambda: folder.send(call.agent, stem, call.text))
+        return SentReply(call.agent)
+
+    return typed_tool(SEND, SendCall, send)
+
+
+def folder_of(request: Request) -> Folder:
+    """The folder of a run's document, as its settings name it (`app.relocation` says where it is now)."""
+    if not request.settings.folder:
+        raise Refused("The run has no folder of documents, so its document cannot be written.", "definition")
+    return _folder(request.settings.folder)
+
+
+@lru_cache(maxsize=64)
+def _folder(path: str) -> Folder:
+    return Folder(Path(path))
+
+
+class PublishedVersion(Struct, frozen=True):
+    """What we noted when we last wrote a document: the version that an edit of its file is an edit of."""
 
     number: int = 0
     sha: str = ""
@@ -60,8 +92,8 @@ class Seen(Struct, frozen=True):
     cleaned: bool = False
     """The file was deleted by `docs clean`, so it is not missing."""
 
-    def is_ours(self, sha: str, stamp: str) -> bool:
-        """Whether a text is the one that we wrote, or the one that it was to be written over."""
+    def wrote(self, sha: str, stamp: str) -> bool:
+        """Whether we wrote a text: it is this version's, or the one that this was to be written over."""
         return sha == self.sha or (sha == self.before and stamp == self.stamp)
 
 
@@ -75,43 +107,12 @@ def sha_of(text: str) -> str:
     return sha256(encoded(text)).hexdigest()
 
 
-class Publisher:
-    """The performer of `CallTool(tool="publish_document")`."""
-
-    def __init__(self, folder_for: Callable[[Request], Folder]) -> None:
-        self._folder_for = folder_for
-
-    async def perform(self, request: Request) -> Answer | None:
-        command = request.command
-        assert isinstance(command, CallTool)
-        if command.tool != TOOL:
-            raise Refused(f"There is no tool {command.tool!r} here; there is: {TOOL}.", "ours")
-        try:
-            wanted = msgspec.convert(dict(request.arguments), Publication)
-        except msgspec.ValidationError as error:
-            raise Refused(f"{TOOL} was called wrongly: {error}.", "ours") from error
-        folder, key = self._folder_for(request), key_of(request.run_id)
-        return ToolReturned(value=await do_locked(folder.lock(key), lambda: _clear_and_publish(folder, key, wanted)))
-
-    def kind(self, command: Command) -> Kind:
-        return Kind.PURE
-
-    def offers(self) -> tuple[str, ...]:
-        return (f"tool:{TOOL}",)
-
-    def provider(self, request: Request) -> str:
-        return ""
-
-    async def probe(self, request: Request) -> Answer | None:
-        return None
-
-
 async def edited(folder: Folder, key: str, file: str) -> tuple[str, int] | None:
     """An edited text of a document, and the number of the record whose view was edited."""
 
     def look() -> tuple[str, int] | None:
-        seen, (text, stamp) = _seen(folder, key), folder.look(file)
-        return None if text is None or seen.is_ours(sha_of(text), stamp) else (text, seen.number)
+        last, (text, stamp) = _last(folder, key), folder.look(file)
+        return None if text is None or last.wrote(sha_of(text), stamp) else (text, last.number)
 
     return await do_locked(folder.lock(key), look)
 
@@ -121,7 +122,7 @@ async def rescue(folder: Folder, key: str, file: str) -> str:
     return await do_locked(folder.lock(key), lambda: _rescue(folder, key, file))
 
 
-async def notes_of(folder: Folder) -> dict[str, Seen]:
+async def notes_of(folder: Folder) -> dict[str, PublishedVersion]:
     """What we have noted about every document, by key."""
     return {key: _read(note) for key, note in (await asyncio.to_thread(folder.notes)).items()}
 
@@ -130,7 +131,7 @@ async def note_ours(folder: Folder, key: str, file: str, text: str, cleaned: boo
     """Note that the text in a file is the last view of a document that has nothing more to say."""
 
     def note() -> None:
-        _note(folder, key, Seen(_seen(folder, key).number, sha_of(text), file=file, cleaned=cleaned))
+        _note(folder, key, PublishedVersion(_last(folder, key).number, sha_of(text), file=file, cleaned=cleaned))
 
     await do_locked(folder.lock(key), note)
 
@@ -139,8 +140,8 @@ async def put_back(folder: Folder, key: str, file: str, text: str) -> bool:
     """Write the file of a document that has nothing more to say, if there is none. Returns whether it was written."""
 
     def write() -> bool:
-        seen = _seen(folder, key)
-        _note(folder, key, Seen(seen.number, sha_of(text), file=file))
+        last = _last(folder, key)
+        _note(folder, key, PublishedVersion(last.number, sha_of(text), file=file))
         return folder.replace(file, text, over="")
 
     return await do_locked(folder.lock(key), write)
@@ -156,138 +157,60 @@ async def restore(folder: Folder, key: str, file: str, found: str, text: str, ta
         text_now, stamp = folder.look(file)
         if text_now != found:
             return ""
-        kept, seen = folder.keep_beside(file, found, tag), _seen(folder, key)
-        _note(folder, key, Seen(seen.number, sha_of(text), sha_of(found), stamp, file))
+        kept, last = folder.keep_beside(file, found, tag), _last(folder, key)
+        _note(folder, key, PublishedVersion(last.number, sha_of(text), sha_of(found), stamp, file))
         if folder.replace(file, text, over=sha_of(found), key=key):
             return kept
-        _note(folder, key, seen)
+        _note(folder, key, last)
         return ""
 
     return await do_locked(folder.lock(key), put_right)
 
 
-def _clear_and_publish(folder: Folder, key: str, wanted: Publication) -> dict[str, Any]:
+def _clear_and_publish(folder: Folder, key: str, wanted: PublishCall) -> PublishedDocument:
     kept = _rescue(folder, key, wanted.file)
     done = _publish(folder, key, wanted)
-    return {**done, "kept": kept} if kept else done
+    return replace(done, kept=kept) if kept else done
 
 
 def _rescue(folder: Folder, key: str, file: str) -> str:
-    seen = _seen(folder, key)
-    return folder.rescue(key, file, ours=(seen.sha, seen.before))
+    last = _last(folder, key)
+    return folder.rescue(key, file, ours=(last.sha, last.before))
 
 
-def _publish(folder: Folder, key: str, wanted: Publication) -> dict[str, Any]:
-    sha, seen = sha_of(wanted.text), _seen(folder, key)
-    if seen.number > wanted.number:
-        return {"file": wanted.file, "done": "newer"}
+def _publish(folder: Folder, key: str, wanted: PublishCall) -> PublishedDocument:
+    sha, last = sha_of(wanted.text), _last(folder, key)
+    if last.number > wanted.number:
+        return PublishedDocument(file=wanted.file, done="newer")
     found, stamp = folder.look(wanted.file)
     before = "" if found is None else sha_of(found)
-    if seen.number == wanted.number and before == sha:
-        return {"file": wanted.file, "done": "newer"}
-    if found is not None and before not in (wanted.over, sha) and not seen.is_ours(before, stamp):
-        return {"file": wanted.file, "done": "edited", "found": found, "base": seen.number}
+    if last.number == wanted.number and before == sha:
+        return PublishedDocument(file=wanted.file, done="newer")
+    if found is not None and before not in (wanted.over, sha) and not last.wrote(before, stamp):
+        return PublishedDocument(file=wanted.file, done="edited", found=found, base=last.number)
     if found is not None and wanted.keep and before == wanted.over != sha:
         folder.keep_beside(wanted.file, found, wanted.keep)
         failpoint("documents.after_keep")
-    _note(folder, key, Seen(wanted.number, sha, before, stamp, wanted.file))
+    _note(folder, key, PublishedVersion(wanted.number, sha, before, stamp, wanted.file))
     failpoint("documents.after_note")
     if before != sha and not folder.replace(wanted.file, wanted.text, before, key):
         # an editor has saved in the meantime, with our text of before in front of it: as if we had not begun
-        _note(folder, key, seen)
+        _note(folder, key, last)
         return _publish(folder, key, wanted)
-    return {"file": wanted.file, "done": "written"}
+    return PublishedDocument(file=wanted.file, done="written")
 
 
-def _seen(folder: Folder, key: str) -> Seen:
+def _last(folder: Folder, key: str) -> PublishedVersion:
     return _read(folder.note(key))
 
 
-def _read(note: bytes) -> Seen:
-    """Nothing seen, if the note is missing or damaged: then every text there counts as an edit."""
+def _read(note: bytes) -> PublishedVersion:
+    """No version, if the note is missing or damaged: then every text there counts as an edit."""
     try:
-        return msgspec.json.decode(note, type=Seen)
+        return msgspec.json.decode(note, type=PublishedVersion)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return Seen()
+        return PublishedVersion()
 
 
-def _note(folder: Folder, key: str, seen: Seen) -> None:
-    folder.take_note(key, msgspec.json.encode(seen))
-
-
-# The folder of a run's document, as its settings name it (`performers.relocation` says where it is now).
-
-
-def folder_of(request: Request) -> Folder:
-    if not request.settings.folder:
-        raise Refused("The run has no folder of documents, so its document cannot be written.", "definition")
-    return _folder(request.settings.folder)
-
-
-@lru_cache(maxsize=64)
-def _folder(path: str) -> Folder:
-    return Folder(Path(path))
-
-
-# Sends a message for a run into an agent's inbox, once.
-#
-# The name of the message follows from the run and from what it is about. So an attempt that is repeated, because it is
-# unknown how the first one ended, finds the message: unread, handled or set aside. Only a recipient that deletes a
-# message before we have noted that it was sent can get it again, under the same name.
-
-
-SENDER_TOOL = "send_reply"
-
-
-class OutgoingMessage(Struct, frozen=True):
-    """The arguments of the tool."""
-
-    agent: str
-    stem: str
-    """What it is about; the same for the same message, and for no other of this run."""
-    text: str
-    folder: str = ""
-    """The folder that the definition names. The run's settings come first (`relocation.py`)."""
-
-
-class Sender:
-    """The performer of `CallTool(tool="send_reply")`."""
-
-    def __init__(self, folder_for: Callable[[Request], Folder]) -> None:
-        self._folder_for = folder_for
-
-    async def perform(self, request: Request) -> Answer | None:
-        command = request.command
-        assert isinstance(command, CallTool)
-        try:
-            letter = msgspec.convert(dict(request.arguments), OutgoingMessage)
-        except msgspec.ValidationError as error:
-            raise Refused(f"{SENDER_TOOL} was called wrongly: {error}.", "ours") from error
-        folder, key = self._folder_for(request), key_of(request.run_id)
-        stem = f"{letter.stem[:40]}_{key[:8]}"
-        await do_locked(folder.lock(key), lambda: folder.send(letter.agent, stem, letter.text))
-        return ToolReturned(value={"to": letter.agent})
-
-    def kind(self, command: Command) -> Kind:
-        return Kind.PURE
-
-    def offers(self) -> tuple[str, ...]:
-        return (f"tool:{SENDER_TOOL}",)
-
-    def provider(self, request: Request) -> str:
-        return ""
-
-    async def probe(self, request: Request) -> Answer | None:
-        return None
-
-
-# The tools that only the hand-off style calls.
-
-
-PUBLISH = TOOL
-SEND = SENDER_TOOL
-
-
-def own_tools() -> dict[str, Performer]:
-    """A performer for each, by the tool's name."""
-    return {PUBLISH: Publisher(folder_of), SEND: Sender(folder_of)}
+def _note(folder: Folder, key: str, version: PublishedVersion) -> None:
+    folder.take_note(key, msgspec.json.encode(version))

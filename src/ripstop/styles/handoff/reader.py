@@ -16,10 +16,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.definitions.example_files import write_files
+from ripstop.definitions.front_matter import split_front_matter
 from ripstop.definitions.loading import WORKFLOW_FILES, files_named
 from ripstop.definitions.options import GUARDS, OptionReader
 from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefinition, did_you_mean, in_order
 from ripstop.definitions.reader import Environment
+from ripstop.definitions.references import Reference, check_references
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.resuming import override_guards
@@ -52,7 +54,8 @@ def read_roles(root: Path, models: Mapping[str, str], named_in: str, default: st
         raise WrongDefinition([Problem(place, f"there are {len(files)} roles; at most {MAX_ROLES} can be")])
     for path in files:
         try:
-            roles[path.stem] = Role(path.stem, read_text(path, str(path)), models.get(path.stem, default))
+            prompt, workflow = _read_role(path)
+            roles[path.stem] = Role(path.stem, prompt, models.get(path.stem, default), workflow)
         except WrongDefinition as error:
             problems += error.problems
     if problems:
@@ -62,6 +65,26 @@ def read_roles(root: Path, models: Mapping[str, str], named_in: str, default: st
         text = f"{named_in} names {unknown[0]!r}, but there is no {FOLDER}/{unknown[0]}.md"
         raise WrongDefinition([Problem(Position(str(root / FOLDER)), text, did_you_mean(unknown[0], roles))])
     return roles
+
+
+def _read_role(path: Path) -> tuple[str, str]:
+    """A role's prompt, and the workflow that works in its place: `workflow` in the part between lines `---`.
+
+    Such a part without it belongs to the prompt: what an author tells an agent is the agent's to read.
+    """
+    text = read_text(path, str(path))
+    if not text.startswith("---"):
+        return text, ""
+    front, prompt = split_front_matter(text, str(path))
+    tree, problems = parse(front, str(path)) if front[3:].strip() else (None, [])
+    if tree is None or not isinstance(tree.value, dict) or "workflow" not in tree.value:
+        return text, ""
+    reader = OptionReader(problems)
+    fields = reader.mapping(tree, "the beginning of a role", ("workflow",))
+    workflow = reader.field(fields, "workflow", str, "").strip()
+    if problems:
+        raise WrongDefinition(in_order(problems))
+    return prompt.strip("\r\n"), workflow
 
 
 # A small folder of documents that is ready to work, with replies to work without a model.
@@ -280,7 +303,6 @@ class DocumentFolders:
         return HANDOFF
 
     def example(self, folder: Path) -> list[Path]:
-        pass  # merged
 
         return write_example(folder)
 
@@ -301,13 +323,14 @@ def _role_problems(folder: Path, policy: Policy, environment: Environment) -> li
 def _about_role(folder: Path, role: Role, environment: Environment) -> list[Problem]:
     file = str(folder / FOLDER / f"{role.name}.md")
     found = []
-    if not role.prompt.strip():
+    if not role.prompt.strip() and not role.workflow:
         found.append(Problem(Position(file), "the role has no instructions", "say how it works", severity=WARNING))
     about = environment.about_model(role.model) if role.model and environment.about_model else None
     if about:
         severity = "error" if about.certain else WARNING
         found.append(Problem(Position(str(folder / FILE)), about.text, about.hint, severity=severity))
-    return found
+    named = [Reference("workflow", role.workflow, Position(file))] if role.workflow else []
+    return [*found, *check_references(named, environment)]
 
 
 def _document_problems(folder: Path) -> list[Problem]:

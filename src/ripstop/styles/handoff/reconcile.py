@@ -19,18 +19,19 @@ from msgspec.structs import replace
 
 from ripstop.app.application import App, now
 from ripstop.engine.performers import Refused, TryAgain
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.errors import RunHasEnded, RunNotFound
 from ripstop.kernel.run import Run
 
 from .document import HandoffDocument, Malformed, read, write
-from .document_view import DocumentView, Trouble, Verdict
+from .document_view import DocumentView, FolderWarning, Verdict
 from .edits import is_of
 from .events import FileMissing, FileRenamed, PublishRequested
 from .files import FoundFile, Missing
 from .folder import WORKFLOWS, Folder
 from .folder_runs import FolderRuns
-from .publisher import Seen, edited, key_of, note_ours, notes_of, put_back, rescue, restore, sha_of
-from .state import FINAL, OWED, HandoffState, asked_of
+from .publisher import PublishedVersion, edited, key_of, note_ours, notes_of, put_back, rescue, restore, sha_of
+from .state import FINAL, WRITES, HandoffState, asked_of
 
 SETTLED = 2_000_000
 """Microseconds after which a file that cannot be read is not just being written."""
@@ -49,7 +50,7 @@ class Documents(Protocol):
     runs: FolderRuns
     unsettled: dict[str, int]
 
-    def tell(self, trouble: Trouble) -> None: ...
+    def warn(self, warning: FolderWarning) -> None: ...
 
     async def run_of(self, document: str) -> str: ...
 
@@ -57,7 +58,7 @@ class Documents(Protocol):
 
     async def state(self, run_id: str) -> Run[HandoffState]: ...
 
-    async def adopt(self, name: str, text: str, paper: HandoffDocument) -> DocumentView: ...
+    async def adopt(self, name: str, text: str, document: HandoffDocument) -> DocumentView: ...
 
     async def offer(self, run: Run[HandoffState], text: str, base: int | None = None) -> Verdict: ...
 
@@ -80,7 +81,7 @@ class Reconciliation:
         self._ended: set[str] = set()
         self._put_back_runs: set[str] = set()
         """Runs whose file was gone and is there again."""
-        self._notes: dict[str, Seen] = {}
+        self._notes: dict[str, PublishedVersion] = {}
         """What we have noted about the documents, by key; only if we look at all of them."""
         self._runs_by_file: dict[str, list[str]] | None = None
         """Looked up when first needed."""
@@ -92,7 +93,7 @@ class Reconciliation:
         self._active = {run_id for run_id, is_over in ended.items() if not is_over}
         self._ended = {run_id for run_id, is_over in ended.items() if is_over}
         if not await asyncio.to_thread(self._folder.is_there):
-            await self._tell_what_is_missing(self._active | self._ended)
+            await self._warn_about_missing(self._active | self._ended)
             return []
         await self._rescue()
         if names is None:
@@ -104,16 +105,16 @@ class Reconciliation:
             try:
                 self._note(file.name, await self._take_in(file))
             except (Refused, TryAgain) as problem:
-                self._tell(file.name, str(problem))
+                self._warn(file.name, str(problem))
         for run_id in sorted(self._active - self._found.keys()) if names is None else ():
             try:
                 await self._seek(run_id)
             except (Refused, TryAgain) as problem:
                 document = self._found[run_id] = self._documents.document(await self._documents.state(run_id))
-                self._tell(document.file, str(problem))
+                self._warn(document.file, str(problem))
         if names is None:
             noted = {run_id for run_id in self._ended if key_of(run_id) in self._notes}
-            await self._tell_what_is_missing(noted - self._found.keys())
+            await self._warn_about_missing(noted - self._found.keys())
         refused = await asyncio.to_thread(self._folder.refused)
         return [replace(one, refused=tuple(refused.get(one.file, ()))) for one in self._found.values()]
 
@@ -126,7 +127,7 @@ class Reconciliation:
             if self._documents.is_old(run, keep_days) or self._is_cleaned(run_id):
                 continue
             if await self._still_there(run):
-                self._tell(run.state.file, f"{run.state.paper.id} cannot be written back: another file has its name")
+                self._warn(run.state.file, f"{run.state.document.id} cannot be written back: another file has its name")
                 continue
             document = await self._put_back(run)
             if document:
@@ -137,7 +138,7 @@ class Reconciliation:
         note = self._notes.get(key_of(run_id))
         return note is not None and note.cleaned
 
-    async def _tell_what_is_missing(self, runs: Collection[str]) -> None:
+    async def _warn_about_missing(self, runs: Collection[str]) -> None:
         """Say how many documents the journal has whose files are not here."""
         days, missing = self._documents.app.settings.docs.keep_days, 0
         for run_id in runs:
@@ -146,16 +147,17 @@ class Reconciliation:
                 missing += run.state.file not in self._files and not self._documents.is_old(run, days)
         if missing:
             what = "1 document that is" if missing == 1 else f"{missing} documents that are"
-            self._tell(WORKFLOWS, f"the journal has {what} not in this folder: ripstop docs restore")
+            restore = NextStep("restore_documents", "", ": {}")
+            self._warn(WORKFLOWS, Advice(f"the journal has {what} not in this folder", restore))
 
-    def _tell(self, file: str, text: str) -> None:
-        self._documents.tell(Trouble(file, text))
+    def _warn(self, file: str, text: str) -> None:
+        self._documents.warn(FolderWarning(file, text))
 
     def _note(self, file: str, document: DocumentView | None) -> None:
         if document is None:
             return
         if document.file != file:
-            self._tell(file, f"it is a copy of {document.file!r}; give it another id, or delete it")
+            self._warn(file, f"it is a copy of {document.file!r}; give it another id, or delete it")
         self._found.setdefault(document.run, document)
 
     async def _rescue(self) -> None:
@@ -166,27 +168,27 @@ class Reconciliation:
             try:
                 kept = await rescue(self._folder, key_of(run_id), file)
             except (Refused, TryAgain) as problem:
-                self._tell(file, str(problem))
+                self._warn(file, str(problem))
                 continue
             if kept:
-                self._tell(file, f"it was edited when a process was killed that wrote it; that edit is in {kept}")
+                self._warn(file, f"it was edited when a process was killed that wrote it; that edit is in {kept}")
 
     async def _take_in(self, found: FoundFile) -> DocumentView | None:
         """A document from its file, which is taken in if it is new and read back if it was edited."""
         try:
             if found.text is None:
                 raise Malformed(1, found.problem)
-            paper = read(found.text)
+            document = read(found.text)
         except Malformed as problem:
             return await self._unreadable(found, problem)
         try:
-            run = await self._documents.state(await self._documents.run_of(paper.id))
+            run = await self._documents.state(await self._documents.run_of(document.id))
         except RunNotFound:
-            owner = await self._owner(found.name, paper)
+            owner = await self._owner(found.name, document)
             if owner is not None:  # its id was changed, which is an edit like any other
                 return await self._read_back(owner)
             try:
-                return await self._documents.adopt(found.name, found.text, paper)
+                return await self._documents.adopt(found.name, found.text, document)
             except Malformed as problem:
                 return await self._unreadable(found, problem)
         if found.name == run.state.file:
@@ -194,17 +196,17 @@ class Reconciliation:
             if note is not None and note.sha == sha_of(found.text):
                 return await self._unwritten(run)
             return await self._read_back(run)
-        owner = await self._owner(found.name, paper)
+        owner = await self._owner(found.name, document)
         return await (self._read_back(owner) if owner else self._renamed(run, found.name))
 
-    async def _owner(self, file: str, paper: HandoffDocument | None) -> Run[HandoffState] | None:
-        """The run that the file belongs to; `paper`: what it holds, if it can be read."""
+    async def _owner(self, file: str, document: HandoffDocument | None) -> Run[HandoffState] | None:
+        """The run that the file belongs to; `document`: what it holds, if it can be read."""
         if self._runs_by_file is None:
             self._runs_by_file = await self._files_of_runs()
         owners = self._runs_by_file.get(file, ())
         for run_id in sorted(owners, key=lambda run_id: run_id in self._ended):
             run = await self._documents.state(run_id)
-            ours = run_id in self._active or paper is None or is_of(paper, run.state.paper)
+            ours = run_id in self._active or document is None or is_of(document, run.state.document)
             if run.state.file == file and ours:
                 return run
         return None
@@ -230,14 +232,14 @@ class Reconciliation:
         if change is None:
             return await self._unwritten(run)
         text, base = change
-        if run.ended and text == write(run.state.paper):  # the note of it was lost
+        if run.ended and text == write(run.state.document):  # the note of it was lost
             await note_ours(self._folder, key_of(run.id), file, text)
             return self._documents.document(run)
-        if run.ended or run.state.paper.status in FINAL:
-            kept = await restore(self._folder, key_of(run.id), file, text, write(run.state.paper), "final")
+        if run.ended or run.state.document.status in FINAL:
+            kept = await restore(self._folder, key_of(run.id), file, text, write(run.state.document), "final")
             if kept:
-                reason = f"{run.state.paper.id} is {run.state.paper.status}, which is final"
-                self._tell(file, f"{reason}; the file was put right, and what was written is in {kept}")
+                reason = f"{run.state.document.id} is {run.state.document.status}, which is final"
+                self._warn(file, f"{reason}; the file was put right, and what was written is in {kept}")
             return self._documents.document(run)
         try:
             verdict = await self._documents.offer(run, text, base)
@@ -245,9 +247,9 @@ class Reconciliation:
             return await self._read_back(await self._documents.state(run.id))
         if verdict.refusal:
             kept = f"what was written is kept next to it ({file}.refused-…)"
-            self._tell(file, f"{verdict.refusal.rstrip('.')}; the file was put right, {kept}")
+            self._warn(file, f"{verdict.refusal.rstrip('.')}; the file was put right, {kept}")
         for note in verdict.notes:
-            self._tell(file, f"the edit was taken over; {note}")
+            self._warn(file, f"the edit was taken over; {note}")
         return verdict.document
 
     async def _unwritten(self, run: Run[HandoffState]) -> DocumentView:
@@ -255,7 +257,7 @@ class Reconciliation:
         if run.state.unwritten and not run.ended:
             with suppress(RunHasEnded):  # it was ended since we looked
                 await self._documents.app.engine.tell_fact(run.id, PublishRequested())
-        if _owes(run) or run.state.unwritten:
+        if _has_open_writes(run) or run.state.unwritten:
             run = await self._documents.written(run.id)
         return self._documents.document(run)
 
@@ -278,11 +280,11 @@ class Reconciliation:
         """A file that is not a document: put right if it was one, set aside if not."""
         words = str(problem).rstrip(".")
         if not found.mtime:  # its name cannot even be used
-            self._tell(found.name, f"{words}.")
+            self._warn(found.name, f"{words}.")
             return None
         if due := settles(found.mtime):
             self._documents.unsettled[found.name] = due
-            self._tell(found.name, f"{words}.")
+            self._warn(found.name, f"{words}.")
             if unsettled := await self._owner(found.name, None):
                 self.unread.append(replace(self._documents.document(unsettled), unread=words))
             return None  # it may still be being written
@@ -295,32 +297,31 @@ class Reconciliation:
             return None  # another process was quicker
         document = await self._put_back(owner) if owner else None
         again = ", and the document is there again" if document else ""
-        self._tell(found.name, f"{words}; it was set aside as {place}{again}")
+        self._warn(found.name, f"{words}; it was set aside as {place}{again}")
         return document
 
     async def _seek(self, run_id: str) -> None:
         """A document is under way, and we have not come across its file."""
         run = await self._documents.state(run_id)
-        if _owes(run):  # it has not been written yet, if it is new
+        if _has_open_writes(run):  # it has not been written yet, if it is new
             run = await self._documents.written(run_id)
         if run.state.file not in self._files:  # another process, or another run, may have written it since we looked
             for file in await asyncio.to_thread(self._folder.documents, [run.state.file]):
                 self._files.add(file.name)
                 self._note(file.name, await self._take_in(file))
-        if run_id in self._found or run.ended or run.state.paper.status in FINAL or await self._still_there(run):
+        if run_id in self._found or run.ended or run.state.document.status in FINAL or await self._still_there(run):
             return
         document = await self._put_back(run)
         if document:
             self._found[run_id] = document
             self._put_back_runs.add(run_id)
-            self._tell(
-                document.file, f"it was gone and is there again; to end it: ripstop docs terminate {document.id}"
-            )
+            end = NextStep("terminate_document", "to end it, terminate it", "to end it: {}", document.id)
+            self._warn(document.file, Advice("it was gone and is there again; ", end))
 
     async def _put_back(self, run: Run[HandoffState]) -> DocumentView | None:
         """Write the missing file of a document again. `None` if another process has changed something meanwhile."""
         if run.ended:
-            back = await put_back(self._folder, key_of(run.id), run.state.file, write(run.state.paper))
+            back = await put_back(self._folder, key_of(run.id), run.state.file, write(run.state.document))
             return self._documents.document(run) if back else None
         try:
             await self._documents.app.engine.tell_fact(run.id, FileMissing())
@@ -329,6 +330,6 @@ class Reconciliation:
         return self._documents.document(await self._documents.written(run.id))
 
 
-def _owes(run: Run[HandoffState]) -> bool:
+def _has_open_writes(run: Run[HandoffState]) -> bool:
     """Whether a file is still to be written, or a reply to be sent."""
-    return any(asked_of(opened.command) in OWED for opened in run.open.values())
+    return any(asked_of(opened.command) in WRITES for opened in run.open.values())

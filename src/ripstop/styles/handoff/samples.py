@@ -2,12 +2,15 @@
 
 import json
 
+import msgspec
+
 from ripstop.kernel.effects import AgentReplied, Failed, ToolReturned
 from ripstop.kernel.style import Sample
 
+from .calls import PublishedDocument
 from .definition import Policy, Role
 
-_WRITTEN = ToolReturned(value={"file": "document.md", "done": "written"})
+_WRITTEN = ToolReturned(value=msgspec.to_builtins(PublishedDocument(file="document.md", done="written")))
 _TEAM = (Role("writer", "You write."), Role("reviewer", "You review."))
 
 

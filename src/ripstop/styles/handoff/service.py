@@ -2,7 +2,7 @@
 
 - The journal holds what is true of a document; its file is a view of that, and a door. So before anything is done
   with documents their files are read (`reconcile.py`).
-- The id of a document's run follows from the folder's id and the document's (`run_names.py`), so every process finds
+- The id of a document's run follows from the folder's id and the document's (`folder_runs.py`), so every process finds
   the same run. A document that another workflow started is found in its run (`folder_runs.py`).
 - Files are found by what is in them. Their names mean nothing.
 """
@@ -32,53 +32,22 @@ from ripstop.kernel.run import Run
 
 from .definition import Policy
 from .document import HandoffDocument, Malformed, oddities, read, write
-from .document_view import DocumentView, Trouble, Verdict
-from .events import EditFound, PublishRequested
+from .document_view import DocumentView, FolderWarning, Verdict
+from .events import AgentsChanged, EditFound, PublishRequested
 from .files import FoundFile, safe
 from .folder import OURS, WORKFLOWS, Folder, drawn_id
-from .folder_runs import FolderRuns, identity_of, prefix_for, prefix_of, run_named, run_of
+from .folder_runs import FolderRuns, identity_of, prefix_for, run_of
 from .markdown import TIMESTAMP, as_id
 from .publisher import key_of, note_ours, sha_of
 from .reader import FolderRules, read_rules, role_files
 from .reconcile import Reconciliation
-from .state import FINAL, OWED, TERMINATED, HandoffState, asked_of, check_names, draft
+from .state import FINAL, OWNED, TERMINATED, WRITES, HandoffState, asked_of, check_names, draft
 from .style import HandoffStyle
 from .texts import language_of, timestamp
 from .transitions import HandoffArguments, fact_of
 
 if TYPE_CHECKING:
     from ripstop.app.application import App
-    from ripstop.text.diagrams.diagram import Diagram
-
-
-# What an application does with files and folders of documents, whichever command it runs.
-
-
-class DocumentFiles:
-    def attach(self, app: "App", folder: Path) -> None:
-        """If there are documents in a folder, their runs find their files here, wherever they were begun."""
-        if (folder / WORKFLOWS / OURS).is_dir():
-            app.places[prefix_of(Folder(folder.resolve()))] = folder.resolve()
-
-    def run_named(self, named: str, folder: Path) -> str:
-        """The run that the document with an id, or in a file, would have; empty if there are no documents here."""
-        return run_named(named, folder)
-
-    def draw(self, path: Path) -> "Diagram | None":
-        """A document's file, or a folder of documents; none if it is neither. Raises `UsageError`."""
-        from .drawing import draw_definition, draw_file
-        from .reader import READER, read_policy
-
-        if path.suffix.lower() == ".md" and path.is_file():
-            try:
-                return draw_file(path.read_text(encoding="utf-8"), str(path))
-            except (OSError, UnicodeDecodeError) as error:
-                raise UsageError(f"{path} cannot be read: {error}") from error
-        folder = READER.find(path)
-        return draw_definition(read_policy(folder)) if folder else None
-
-
-SERVICE = DocumentFiles()
 
 
 # The time as documents and their files say it: local, to the second.
@@ -100,22 +69,22 @@ def stamp(at: str) -> str:
 # Documents that wait for an owner who may not exist, because an agent or a slip has named them.
 
 
-def unknown_owners(documents: Collection[DocumentView], roles: Collection[str]) -> list[Trouble]:
+def unknown_owners(documents: Collection[DocumentView], roles: Collection[str]) -> list[FolderWarning]:
     """What to say of documents whose owner is neither a role of the folder nor in the history of any document.
 
     A person may give a task to another person who has done nothing here yet, so that alone is not worth a word: either
     a role has named the owner, or the name is nearly that of a role.
     """
-    known = {*roles, *(entry.agent for document in documents for entry in document.paper.history)}
+    known = {*roles, *(entry.agent for document in documents for entry in document.content.history)}
     found = []
     for document in documents:
-        paper = document.paper
-        near = nearest(paper.owner, roles)
-        if paper.status in FINAL or paper.owner in known or not (near or paper.previous in roles):
+        content = document.content
+        near = nearest(content.owner, roles)
+        if content.status in FINAL or content.owner in known or not (near or content.previous in roles):
             continue
         hint = f"; did you mean {near!r}?" if near else ""
-        text = f"{document.id} waits for {paper.owner!r}, who is not a role here and has not worked on anything{hint}"
-        found.append(Trouble(document.file, text))
+        text = f"{document.id} waits for {content.owner!r}, who is not a role here and has not worked on anything{hint}"
+        found.append(FolderWarning(document.file, text))
     return found
 
 
@@ -147,7 +116,7 @@ STALE = 3.0
 
 
 async def open_documents(
-    app: App, root: Path, tell: Callable[[Trouble], None], rules: FolderRules | None = None
+    app: App, root: Path, warn: Callable[[FolderWarning], None], rules: FolderRules | None = None
 ) -> "HandoffService":
     """The documents of a folder. To look at a folder creates nothing in it; an id that it has lost is put back.
 
@@ -155,11 +124,11 @@ async def open_documents(
     """
     folder = _folder_at(root)
     identity = await identity_of(app.engine, folder)
-    documents = HandoffService(app, root, tell, identity.id or drawn_id(), rules)
+    documents = HandoffService(app, root, warn, identity.id or drawn_id(), rules)
     if identity.lost and folder.is_there():
         await documents.identify()
         lost = f"{OURS}/ was gone; the journal knows this folder, so its documents are the same ones as before"
-        tell(Trouble(WORKFLOWS, lost))
+        warn(FolderWarning(WORKFLOWS, lost))
     return documents
 
 
@@ -168,7 +137,7 @@ class HandoffService:
         self,
         app: App,
         root: Path,
-        tell: Callable[[Trouble], None],
+        warn: Callable[[FolderWarning], None],
         folder_id: str = "",
         rules: FolderRules | None = None,
     ) -> None:
@@ -177,7 +146,7 @@ class HandoffService:
         self.folder = _folder_at(root)
         self.rules = read_rules(root) if rules is None else rules
         self._docs = in_force(app.settings.docs, self.rules)
-        self._tell = tell
+        self._warn = warn
         self._id = folder_id or self.folder.id
         self._identified = not folder_id
         self.runs = FolderRuns(app.engine, self.folder.root, self.prefix)
@@ -201,8 +170,8 @@ class HandoffService:
             # its user works here with this journal, so other workflows can hand documents to this folder
             self.app.folders.remember(self.folder.root)
 
-    def tell(self, trouble: Trouble) -> None:
-        self._tell(trouble)
+    def warn(self, warning: FolderWarning) -> None:
+        self._warn(warning)
 
     async def run_of(self, document: str) -> str:
         """The run of a document; the id that it would have if there is none."""
@@ -210,14 +179,30 @@ class HandoffService:
 
     # Looking
 
-    async def take_stock(self, names: Collection[str] | None = None, with_unread: bool = False) -> list[DocumentView]:
+    async def reconcile(self, names: Collection[str] | None = None, with_unread: bool = False) -> list[DocumentView]:
         """Every document, or those in some files, as they are after all edits were read back.
 
         A file that cannot be read may still be being written. Its document is left out, so that nothing is done with
         it meanwhile; `with_unread` lists it as it was before.
         """
-        stock = Reconciliation(self)
-        return await stock.of(names) + (stock.unread if with_unread else [])
+        reconciliation = Reconciliation(self)
+        found = [await self._with_agents(document) for document in await reconciliation.of(names)]
+        return found + (reconciliation.unread if with_unread else [])
+
+    async def _with_agents(self, document: DocumentView) -> DocumentView:
+        """Tell the document's run who works as an agent here, if it knows otherwise: its owner may be a person."""
+        run = await self.state(document.run)
+        if run.ended or run.state.definition.roles or run.state.definition.agents == self._agents:
+            return document
+        try:
+            told: Run[HandoffState] = await self.app.engine.tell_fact(run.id, AgentsChanged(agents=self._agents))
+        except RunHasEnded:
+            return document
+        return replace(self.document(told), refused=document.refused)
+
+    @property
+    def _agents(self) -> tuple[str, ...]:
+        return tuple(path.stem for path in role_files(self.folder.root))
 
     async def find(self, named: str) -> DocumentView:
         """The document with an id, or in a file. Raises `UsageError`."""
@@ -225,7 +210,7 @@ class HandoffService:
         run = named if self.runs.holds(named) else await self.run_of(as_id(named))
         with suppress(RunNotFound):
             file = (await self.state(run)).state.file
-        documents = await self.take_stock({file})
+        documents = await self.reconcile({file})
         for looked_at_all in (False, True):
             for document in documents:
                 if as_id(named) == document.id or named == document.run or Path(named).name == document.file:
@@ -235,7 +220,7 @@ class HandoffService:
                         )
                     return document
             if not looked_at_all:  # its file may be gone, renamed, or new
-                documents = await self.take_stock(with_unread=True)
+                documents = await self.reconcile(with_unread=True)
         known = sorted(document.id for document in documents)
         hint = did_you_mean(named, known) or "there are no documents here yet"
         raise UsageError(with_stop(f"There is no document {named!r} in {self.folder.root}; {hint}"))
@@ -252,9 +237,10 @@ class HandoffService:
 
     def document(self, run: Run[HandoffState]) -> DocumentView:
         state = run.state
-        odd = tuple(f"line {one.line}: {one.text}" for one in oddities(state.paper))
-        questions = [o.command.question for o in run.open.values() if isinstance(o.command, AskPerson)]
-        return DocumentView(state.paper.id, run.id, state.file, state.paper, odd, tuple(questions))
+        odd = tuple(f"line {one.line}: {one.text}" for one in oddities(state.document))
+        asked = [opened.command for opened in run.open.values() if isinstance(opened.command, AskPerson)]
+        questions = [command.question for command in asked if command.purpose != OWNED]  # its owner is listed anyway
+        return DocumentView(state.document.id, run.id, state.file, state.document, odd, tuple(questions))
 
     # Making
 
@@ -310,23 +296,24 @@ class HandoffService:
         return await self.adopt(name, text, read(text), sender=sender)
 
     async def adopt(
-        self, name: str, text: str, paper: HandoffDocument, max_interactions: int | None = None, sender: str = ""
+        self, name: str, text: str, document: HandoffDocument, max_interactions: int | None = None, sender: str = ""
     ) -> DocumentView:
         """Begin the run of a document; `sender`: who sent it in. Raises `Malformed` for names that cannot be."""
-        check_names(paper)
+        check_names(document)
         await self.identify()
         docs, root = self._docs, self.folder.root
         policy = Policy(
             max_interactions=max_interactions or docs.max_interactions,
             attempts=docs.attempts,
-            language=self._language(paper.task, paper.next_action),
+            language=self._language(document.task, document.next_action),
             guards=self.rules.guards,
+            agents=self._agents,
         )
         arguments = HandoffArguments(
             is_document=True, file=name, utc_offset=utc_offset(), reply_to=sender if docs.replies else ""
         )
         settings = in_folder(RunSettings(model=self.app.settings.models.default), root)
-        run_id = run_of(self.prefix, paper.id)
+        run_id = run_of(self.prefix, document.id)
         # a document may wait for days, so the time limit of runs is not for it
         limits = replace(self.app.settings.limits, seconds=None, turns=None)
         if self.app.settings.default_limits:
@@ -349,14 +336,14 @@ class HandoffService:
 
     # Changing
 
-    async def act(self, document: DocumentView, action: str, by: str = "", **given: str) -> DocumentView:
+    async def act(self, document: DocumentView, action: str, by: str, **given: str) -> DocumentView:
         """Have a transition made. Raises `UsageError` if it is refused; a guard may terminate the document instead."""
         fields = {name: text for name, text in given.items() if text}
         wanted = fact_of(await self.state(document.run), action, fields, by)
         try:
             told: Run[HandoffState] = await self.app.engine.tell_fact(document.run, wanted)
         except RunHasEnded:
-            raise UsageError(f"{document.id} is {document.paper.status}, which is final.") from None
+            raise UsageError(f"{document.id} is {document.content.status}, which is final.") from None
         # as it was right after the request: later, others may have been refused something, or have moved it on
         if told.state.refusal and told.state.refused_at == told.length:
             raise UsageError(f"{document.id}: {told.state.refusal.reason}.")
@@ -387,7 +374,7 @@ class HandoffService:
                 document = run_id.removeprefix(mine)
                 # the name of a run differs from the id where the id has signs that names cannot have
                 ambiguous = _CODED.search(document) is not None
-                found.add((await self.state(run_id)).state.paper.id if ambiguous else document)
+                found.add((await self.state(run_id)).state.document.id if ambiguous else document)
         return found
 
     async def written(self, run_id: str) -> Run[HandoffState]:
@@ -397,8 +384,8 @@ class HandoffService:
         """
         turned = asyncio.Event()
 
-        def watch(sight: LiveEvent) -> None:
-            if isinstance(sight, Appended) and sight.run_id == run_id:
+        def watch(event: LiveEvent) -> None:
+            if isinstance(event, Appended) and event.run_id == run_id:
                 turned.set()
 
         stop = self.app.live.watch(watch)
@@ -409,7 +396,7 @@ class HandoffService:
                 if self.app.worker.failure:
                     raise self.app.worker.failure
                 run = await self.state(run_id)
-                writing = {number for number, opened in run.open.items() if asked_of(opened.command) in OWED}
+                writing = {number for number, opened in run.open.items() if asked_of(opened.command) in WRITES}
                 if not writing:
                     return run
                 if writing == waited_for:  # nothing was done about it for long
@@ -427,9 +414,9 @@ class HandoffService:
 
     async def clean(self, days: float, dry_run: bool) -> list[DocumentView]:
         """Delete the files of documents that were terminated so long ago. The journal keeps them."""
-        old = [d for d in await self.take_stock() if self.is_old(await self.state(d.run), days)]
+        old = [d for d in await self.reconcile() if self.is_old(await self.state(d.run), days)]
         for document in old if not dry_run else ():
-            text = write(document.paper)
+            text = write(document.content)
             if await asyncio.to_thread(self.folder.remove, document.file, sha_of(text)):
                 await note_ours(self.folder, key_of(document.run), document.file, text, cleaned=True)
         return old
@@ -443,11 +430,11 @@ class HandoffService:
 
     def is_old(self, run: Run[HandoffState], days: float) -> bool:
         """Whether a document was terminated so long ago."""
-        paper, before = run.state.paper, now() - int(days * 86_400_000_000)
-        if paper.status != TERMINATED:
+        document, before = run.state.document, now() - int(days * 86_400_000_000)
+        if document.status != TERMINATED:
             return False
-        if TIMESTAMP.fullmatch(paper.updated):
-            return paper.updated < timestamp(before, utc_offset())
+        if TIMESTAMP.fullmatch(document.updated):
+            return document.updated < timestamp(before, utc_offset())
         return run.began < before
 
     async def restore(self) -> list[DocumentView]:

@@ -1,24 +1,38 @@
 """The state of a document's run: the document, who works on it, and what was found in its file."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, PersonAnswered, ToolReturned
+from ripstop.kernel.effects import (
+    AgentReplied,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    PersonAnswered,
+    RunFinished,
+    StartRun,
+    ToolReturned,
+)
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Event, Heard, Resumed, ResumeRequested, Withdrawn
 from ripstop.kernel.questions import name_problem
+from ripstop.kernel.result import read_result
+from ripstop.kernel.run import Open
 
 from .. import reply
 from .. import turn as turns
 from ..turn import Turn
+from .calls import PUBLISH, SEND, PublishCall, PublishedDocument
 from .definition import Policy
 from .document import HEADERS, LEGAL, HandoffDocument, Malformed, interactions, line_of, read, write
 from .events import (
     AgentFailed,
+    AgentsChanged,
     Assignment,
     DocumentDrafted,
     EditAccepted,
@@ -76,12 +90,12 @@ def draft(
     words = _WORDS[language]
     values = ("pending", one_line(owner), one_line(creator), one_line(at), one_line(at), "0")
     header = "".join(f"{key}: {value}".rstrip() + "\n" for key, value in zip(HEADERS, values, strict=True))
-    paper = read(f"# Workflow: {as_id(id)}\n{header}")
-    paper = paper.with_task(task).with_bullet(at, creator, words.created, "pending", "pending")
-    if paper.owner != paper.previous:
-        paper = paper.with_bullet(at, creator, words.assigned.format(owner=paper.owner), "pending", "pending")
-    paper = paper.with_next_action(next_action or words.waiting.format(owner=paper.owner))
-    return paper.with_conditions(conditions or [condition.format(limit=limit) for condition in words.conditions])
+    document = read(f"# Workflow: {as_id(id)}\n{header}")
+    document = document.with_task(task).with_bullet(at, creator, words.created, "pending", "pending")
+    if document.owner != document.previous:
+        document = document.with_bullet(at, creator, words.assigned.format(owner=document.owner), "pending", "pending")
+    document = document.with_next_action(next_action or words.waiting.format(owner=document.owner))
+    return document.with_conditions(conditions or [condition.format(limit=limit) for condition in words.conditions])
 
 
 # Which transitions are legal, and who may make them.
@@ -121,29 +135,31 @@ RULES = {
 }
 
 
-def why_not(paper: HandoffDocument, action: str, by: str, to: str = "") -> str:
+def why_not(document: HandoffDocument, action: str, by: str, to: str = "") -> str:
     """Why an action is not legal now; empty if it is."""
     rule = RULES.get(action)
     if rule is None:
         return f"there is no action {action!r}; there are: {', '.join(RULES)}"
-    if paper.status not in rule.before:
-        return f"{paper.status}→{rule.after} ({action}) is not legal; from {paper.status} one may: {_may(paper.status)}"
-    if rule.by_owner and by != paper.owner:
-        return f"{by!r} may not {action} it, because it belongs to {paper.owner!r}"
+    status = document.status
+    if status not in rule.before:
+        return f"{status}→{rule.after} ({action}) is not legal; from {status} one may: {_may(status)}"
+    if rule.by_owner and by != document.owner:
+        who = repr(by) if by else "a person without a name"
+        return f"{who} may not {action} it, because it belongs to {document.owner!r}"
     if rule.names_owner and not to.strip():
         return f"{action} needs the name of the new owner"
     # who owns it already was let in by an older version, perhaps, and must be able to pass it on
-    for name in (to, by if by != paper.owner else ""):
+    for name in (to, by if by != document.owner else ""):
         if problem := name_problem(name):
             return problem
     return ""
 
 
-def check_names(paper: HandoffDocument) -> None:
+def check_names(document: HandoffDocument) -> None:
     """Refuse a new document that names somebody who cannot have that name. Raises `Malformed`."""
-    for header, name in (("Current_Owner", paper.owner), ("Previous_Owner", paper.previous)):
+    for header, name in (("Current_Owner", document.owner), ("Previous_Owner", document.previous)):
         if problem := name_problem(name):
-            raise Malformed(line_of(paper, header), f"{problem}.")
+            raise Malformed(line_of(document, header), f"{problem}.")
 
 
 def action_for(before: str, after: str, new_owner: bool) -> str:
@@ -163,21 +179,23 @@ def _may(status: str) -> str:
     return ", ".join(action for action, rule in RULES.items() if status in rule.before) or "nothing; it is final"
 
 
-PUBLISH = "publish_document"
-"""The tool that writes the document into its file."""
-SEND = "send_reply"
-"""The tool that notifies the sender that the document is finished."""
 RESULT = "Result"
 """The section that holds what came out of the task."""
 _TOOLS = {PUBLISH: "publish", SEND: "reply"}
-OWED = tuple(_TOOLS.values())
+WRITES = tuple(_TOOLS.values())
 """What kinds of things the engine itself owes the world."""
-UNWRITTEN, FAILED = "handoff.unwritten", "handoff.failed"
-"""Purposes of the style's questions: the file cannot be written; an agent has failed too often."""
+UNWRITTEN, FAILED, OWNED = "handoff.unwritten", "handoff.failed", "handoff.owned"
+"""Purposes of the style's questions: the file cannot be written; an agent has failed too often; a person owns it."""
+OWNERS_MOVES = ("complete", "pass")
+"""What only the owner may do, as choices of the question to a person who owns it."""
 LONGEST_RESULT = 100_000
 """Characters of last words that are kept as a result: a document must fit into its file."""
 VIEWS = 20
 """How many of the last views of the document are remembered, for edits that were made in an older one."""
+
+
+ACTIONS = ("pass", "complete", "terminate")
+"""What an agent, or a workflow in its place, may do with a document that it has accepted."""
 
 
 class Statement(Struct, frozen=True, gc=False):
@@ -192,6 +210,16 @@ class Statement(Struct, frozen=True, gc=False):
     """All of an agent's reply."""
 
 
+class WorkflowStatement(Statement, frozen=True, gc=False):
+    """What a workflow came to that worked in an agent's place."""
+
+    action: str = ""
+    """What it wants done with the document; empty: it does not say."""
+    to: str = ""
+    continued: str = ""
+    """Its run, if that reached the limit of this run: it continues if the limit is raised."""
+
+
 class HistoryEntry(Struct, frozen=True, gc=False):
     """A transition that was made, and the record that says so."""
 
@@ -201,7 +229,8 @@ class HistoryEntry(Struct, frozen=True, gc=False):
 
 class HandoffState(Struct, frozen=True, gc=False):
     definition: Policy
-    paper: HandoffDocument
+    # under its first name wherever a state is written out: digests of old journals' states count on it
+    document: HandoffDocument = msgspec.field(name="paper")
     file: str
     language: str
     """Of what is written into the document."""
@@ -217,7 +246,7 @@ class HandoffState(Struct, frozen=True, gc=False):
     failures: int = 0
     """How often in a row an agent has failed at it."""
     views: tuple[tuple[int, HandoffDocument], ...] = ()
-    """The papers that were published, by the number of the command."""
+    """The documents that were published, by the number of the command."""
     found: str = ""
     """The text that was last found in the file and is not ours."""
     found_key: tuple[int, str] = (0, "")
@@ -258,11 +287,15 @@ class HandoffState(Struct, frozen=True, gc=False):
 
     @property
     def count(self) -> int:
-        return interactions(self.paper)
+        return interactions(self.document)
 
     @property
     def most_interactions(self) -> int:
         return self.definition.max_interactions + self.more_interactions
+
+    def workflow_of(self, agent: str) -> str:
+        """The workflow that works in an agent's place; empty for an agent that works itself."""
+        return next((role.workflow for role in self.definition.roles if role.name == agent), "")
 
     def assignment(self, agent: str) -> Assignment:
         """How an agent is told to work: as it was last asked to, else as its role says."""
@@ -306,7 +339,7 @@ def _with_decision(state: HandoffState, number: int, event: Event) -> HandoffSta
         case AgentFailed():
             return replace(state, failures=state.failures + 1)
         case DocumentDrafted():
-            return replace(state, paper=_dated(state, event), file=event.file)
+            return replace(state, document=_dated(state, event), file=event.file)
         case Resumed(raises=raises):
             return replace(state, more_interactions=state.more_interactions + int(raises.get("interactions", 0)))
     return None
@@ -325,6 +358,8 @@ def _with_fact(state: HandoffState, event: Event) -> HandoffState | None:
             return replace(state, said=Statement(), assignments=assignments)
         case FileRenamed(file=file):
             return replace(state, file=file)
+        case AgentsChanged(agents=agents):
+            return replace(state, definition=replace(state.definition, agents=agents))
         case Heard(text=text):
             return replace(state, said=Statement(message=text))
         case ResumeRequested(by=by):
@@ -334,8 +369,10 @@ def _with_fact(state: HandoffState, event: Event) -> HandoffState | None:
 
 def _dated(state: HandoffState, event: DocumentDrafted) -> HandoffDocument:
     """The draft that the run began with, as the document that it becomes."""
-    paper, limit = state.paper, state.most_interactions
-    return draft(event.id, paper.previous, paper.owner, paper.task, event.at, language=state.language, limit=limit)
+    document, limit = state.document, state.most_interactions
+    return draft(
+        event.id, document.previous, document.owner, document.task, event.at, language=state.language, limit=limit
+    )
 
 
 def _tag(refused: EditRefused) -> str:
@@ -350,7 +387,7 @@ def _judged(state: HandoffState) -> HandoffState:
 def _asked(state: HandoffState, number: int, event: Asked) -> HandoffState:
     command = event.command
     if asked_of(command) == "publish":
-        return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.paper)))
+        return replace(state, views=(*state.views[-VIEWS + 1 :], (number, state.document)))
     if asked_of(command) == "reply":
         return replace(state, reply=number)
     if isinstance(command, AskPerson) and command.purpose == UNWRITTEN:
@@ -372,20 +409,20 @@ def _closed(state: HandoffState, event: Withdrawn | Answered) -> HandoffState:
 
 
 def _after_edit(state: HandoffState, event: EditAccepted) -> HandoffState:
-    found, was = read(event.text or state.found).gathered(), state.paper
-    paper = _as_kept(state, found).with_header("Updated_At", event.at)
+    found, was = read(event.text or state.found).gathered(), state.document
+    document = _as_kept(state, found).with_header("Updated_At", event.at)
     new = found.history[len(was.history) :]
     said = Statement(
-        next_action=paper.next_action if paper.next_action != was.next_action else "",
+        next_action=document.next_action if document.next_action != was.next_action else "",
         text="\n".join(bullet.action for bullet in new),
     )
     state = _judged(replace(state, refusal=None, refused_edit=None, keep="", notes=event.notes))
-    return replace(state, paper=paper, said=said, edited_since_asked=state.turn is not None)
+    return replace(state, document=document, said=said, edited_since_asked=state.turn is not None)
 
 
 def _as_kept(state: HandoffState, edited: HandoffDocument) -> HandoffDocument:
-    """An edited paper with the headers that only a transition changes as they were; the transition comes next."""
-    was = state.paper
+    """An edited document with the headers that only a transition changes as they were; the transition comes next."""
+    was = state.document
     kept = {"Status": was.status, "Current_Owner": was.owner}
     if edited.previous != was.previous:
         kept["Previous_Owner"] = was.previous
@@ -398,17 +435,41 @@ def _as_kept(state: HandoffState, edited: HandoffDocument) -> HandoffDocument:
 
 def _answered(state: HandoffState, number: int, event: Answered) -> HandoffState:
     answer = event.answer
+    if isinstance(answer, RunFinished):
+        return joined(state, number, event, None)
     if isinstance(answer, AgentReplied):
         return replace(state, said=replace(said_by_agent(answer.text), number=number, text=answer.text))
     if isinstance(answer, ToolReturned) and any(event.to == view for view, _ in state.views):
-        if "found" not in answer.value:
+        published = msgspec.convert(answer.value, PublishedDocument)
+        if published.found is None:
             return replace(state, over="", keep="")
         # an edit that has its verdict may be replaced: it was merged, or it is kept
-        text = answer.value["found"]
-        return replace(_found(state, text, answer.value.get("base", 0), ""), over=sha(text))
+        return replace(_found(state, published.found, published.base or 0, ""), over=sha(published.found))
+    if isinstance(answer, PersonAnswered) and answer.choice in OWNERS_MOVES:
+        given = {name: str(answer.fields.get(name, "")) for name in ("next_action", "result")}
+        return replace(state, said=Statement(answer.text, number=number, **given), resumed_by=answer.by)
     if isinstance(answer, PersonAnswered):
         return replace(state, resumed_by=answer.by)
     return state
+
+
+def joined(state: HandoffState, number: int, event: Answered, value: Any) -> HandoffState:
+    """The end of a workflow that worked in the owner's place: its text and its files are the result so far."""
+    finished, result = event.answer, read_result(value)
+    assert isinstance(finished, RunFinished)
+    data = result.data if isinstance(result.data, dict) else {}
+    made = data.get("decisions", data)
+    decisions = made if isinstance(made, dict) and made.get("action") in ACTIONS else {}
+    to = _text(decisions.get("to")).strip() if decisions.get("action") == "pass" else ""
+    said = WorkflowStatement(
+        next_action=_text(decisions.get("next_action")),
+        result=_text(decisions.get("result")) or result.whole_text or finished.because,
+        number=number,
+        action=str(decisions.get("action", "")),
+        to=to,
+        continued=finished.run if finished.outcome == "limit" else "",
+    )
+    return replace(state, said=said)
 
 
 def _found(state: HandoffState, text: str, base: int, sender: str) -> HandoffState:
@@ -442,11 +503,11 @@ def _text(value: object) -> str:
 
 
 def _after_transition(state: HandoffState, number: int, event: TransitionMade) -> HandoffState:
-    paper = document_after(state, event)
+    document = document_after(state, event)
     over = event.after == event.before == "pending"
     return replace(
         state,
-        paper=paper,
+        document=document,
         turn=state.turn if over else None,
         failures=0,
         refusal=None,
@@ -459,22 +520,22 @@ def _after_transition(state: HandoffState, number: int, event: TransitionMade) -
 
 def document_after(state: HandoffState, event: TransitionMade) -> HandoffDocument:
     """The document after a transition. Only the lines that it is about change."""
-    paper, said = state.paper, Statement() if event.silent else state.said
+    document, said = state.document, Statement() if event.silent else state.said
     if not event.written:
-        paper = paper.with_bullet(event.at, event.by, event.words, event.before, event.after)
+        document = document.with_bullet(event.at, event.by, event.words, event.before, event.after)
         upcoming = said.next_action or (said.message if event.action in ("pass", "assign") else "")
         upcoming = upcoming or next_words(state.language, event.action, event.to)
         if upcoming.strip():
-            paper = paper.with_next_action(upcoming)
+            document = document.with_next_action(upcoming)
         result = event.result or said.result or (said.message if event.action == "complete" else "")
         if result.strip():
-            paper = paper.with_section(RESULT, result)
+            document = document.with_section(RESULT, result)
     changes = {"Status": event.after, "Updated_At": event.at}
     if event.to:
         changes |= {"Current_Owner": event.to, "Previous_Owner": event.by}
-    if event.counts or paper.count is None:
+    if event.counts or document.count is None:
         changes["Interaction_Count"] = str(state.count + event.counts)
-    return paper.with_headers(changes)
+    return document.with_headers(changes)
 
 
 def last_words(state: HandoffState, end_marker: str) -> str:
@@ -483,27 +544,34 @@ def last_words(state: HandoffState, end_marker: str) -> str:
     texts = [text for text in (said.message, said.next_action, said.result) if text.strip()]
     texts = texts or [reply.without_thinking(said.text)]
     words = [text.replace(end_marker, "").strip() for text in texts]
-    before = state.paper.section(RESULT)
+    before = state.document.section(RESULT)
     kept = [before] if before and before not in words else []
     return "\n\n".join(text for text in dict.fromkeys([*kept, *words]) if text)[:LONGEST_RESULT]
 
 
-def publishing(state: HandoffState) -> dict[str, Any]:
+def publishing(state: HandoffState) -> PublishCall:
     """What the document's file is to hold, and which text it may replace."""
-    number, paper = state.views[-1]
-    wanted = {"number": number, "file": state.file, "text": write(paper), "over": state.over, "keep": state.keep}
-    return {**wanted, **in_named_folder(state)}
+    number, document = state.views[-1]
+    return PublishCall(
+        number=number,
+        file=state.file,
+        text=write(document),
+        over=state.over,
+        keep=state.keep,
+        folder=state.definition.folder,
+    )
 
 
-def in_named_folder(state: HandoffState) -> dict[str, str]:
-    """The folder that the definition names, for runs whose settings name none."""
-    return {"folder": state.definition.folder} if state.definition.folder else {}
+def owner_asked(opened: Mapping[int, Open]) -> int:
+    """The open question to the person who owns the document; 0 if there is none."""
+    asked = (n for n, one in opened.items() if isinstance(one.command, AskPerson) and one.command.purpose == OWNED)
+    return next(asked, 0)
 
 
 def asked_of(command: object) -> str:
     """What kind of thing a command is to this style; empty for the kernel's own timer."""
     if isinstance(command, CallTool) and not command.agent and command.tool in _TOOLS:
         return _TOOLS[command.tool]
-    if isinstance(command, (AskAgent, CallTool)):
+    if isinstance(command, (AskAgent, CallTool, StartRun)):
         return "agent"
     return "person" if isinstance(command, AskPerson) else ""

@@ -8,7 +8,8 @@ from typing import Literal
 # Which language a document is written in: Chinese or English, by the proportion of its author's own text.
 #
 # A Chinese character counts as much as a word in Latin letters. Code, quotations and names in them say nothing about
-# who wrote around them, so they are left out. Where both weigh the same, the text is in the language that it begins with.
+# who wrote around them, so they are left out. Where both weigh the same, the text is in the language that it begins
+# with.
 
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -36,7 +37,9 @@ def language_of(*texts: str) -> Literal["en", "zh"]:
 
 ENGINE = "ripstop"
 """Who acts when nobody else does."""
-LONGEST = 160
+UNNAMED = {"en": "unnamed", "zh": "未署名"}
+"""Who acts, in a history, when a person does not say who it is."""
+MAX_QUOTED = 160
 """Characters of a message that a history line quotes."""
 
 _WORDS = {
@@ -91,7 +94,7 @@ REOPENED = tuple(words["reopen"] for words in _WORDS.values())
 def action_words(language: str, action: str, to: str, message: str) -> str:
     """An action as a history line says it, with the beginning of the message that came with it."""
     said = " ".join(message.split())
-    said = said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+    said = said if len(said) <= MAX_QUOTED else said[: MAX_QUOTED - 1] + "…"
     words = string.Template(_WORDS[language][action]).substitute(to=to)
     return f"{words}: {said}" if said else words
 

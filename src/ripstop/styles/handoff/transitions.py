@@ -26,12 +26,12 @@ from ripstop.text.courtesy import courteous
 from ripstop.text.visible_text import count
 
 from .. import turn as turns
+from .calls import PUBLISH
 from .definition import Policy
 from .document import read
 from .events import DocumentDrafted, TransitionMade, TransitionRefused, TransitionRequested
 from .state import (
     FINAL,
-    PUBLISH,
     RESULT,
     RULES,
     TERMINATED,
@@ -43,7 +43,7 @@ from .state import (
     sha,
     why_not,
 )
-from .texts import ENGINE, action_words, guard_words, language_of, timestamp
+from .texts import ENGINE, UNNAMED, action_words, guard_words, language_of, timestamp
 
 # What a person may do with a document now, as actions that any face can offer.
 #
@@ -76,11 +76,11 @@ TRANSITIONS = {
 def actions(run: Run[HandoffState]) -> tuple[Action, ...]:
     if run.ended:
         return (_reopen(run),) if run.verdict else ()
-    paper = run.state.paper
+    document = run.state.document
     return tuple(
-        replace(TRANSITIONS[name], by=paper.owner if rule.by_owner else "")
+        replace(TRANSITIONS[name], by=document.owner if rule.by_owner else "")
         for name, rule in RULES.items()
-        if paper.status in rule.before
+        if document.status in rule.before
     )
 
 
@@ -98,16 +98,17 @@ def fact_of(run: Run[HandoffState], name: str, fields: Mapping[str, Any], by: st
     if name not in TRANSITIONS:
         raise UsageError(f"There is no action {name!r} for a document; there are: {', '.join((*RULES, REOPEN))}.")
     given = _checked(TRANSITIONS[name], fields)
-    paper = run.state.paper
-    reason = why_not(paper, name, by or paper.owner, given.get("to", ""))
+    document = run.state.document
+    reason = why_not(document, name, by, given.get("to", ""))
     if reason:
-        raise UsageError(f"{paper.id}: {reason}.")
-    return TransitionRequested(action=name, by=by, **given)
+        raise UsageError(f"{document.id}: {reason}.")
+    # a request without a name is recorded as the owner's: that is what it means in journals
+    return TransitionRequested(action=name, by=by or UNNAMED[run.state.language], **given)
 
 
 def _resumed(run: Run[HandoffState], fields: Mapping[str, Any], by: str) -> Fact:
     if run.verdict is None or not run.ended:
-        raise UsageError(f"{run.state.paper.id} was not terminated by a guard, so it cannot be reopened.")
+        raise UsageError(f"{run.state.document.id} was not terminated by a guard, so it cannot be reopened.")
     given = _checked(_reopen(run), fields)
     return ResumeRequested(raises={raisable_by(run.verdict): given[RAISE]} if RAISE in given else {}, by=by)
 
@@ -153,14 +154,14 @@ class HandoffArguments(Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 def begin(policy: Policy, started: Started, given: HandoffArguments) -> HandoffState:
     if given.is_document:
-        paper, over = read(started.input).gathered(), sha(started.input)
-        language = policy.language or language_of(paper.task, paper.next_action)
+        document, over = read(started.input).gathered(), sha(started.input)
+        language = policy.language or language_of(document.task, document.next_action)
     else:
         creator = given.creator.strip() or (started.parent[0] if started.parent else ENGINE)
         owner = given.owner.strip() or next((role.name for role in policy.roles), ENGINE)
-        paper, over = draft("draft", creator, owner, started.input, NO_TIME), ""
+        document, over = draft("draft", creator, owner, started.input, NO_TIME), ""
         language = policy.language or language_of(started.input)
-    return HandoffState(policy, paper, given.file, language, given.utc_offset, over=over, reply_to=given.reply_to)
+    return HandoffState(policy, document, given.file, language, given.utc_offset, over=over, reply_to=given.reply_to)
 
 
 def draft_document(step: Step[HandoffState], started: Started, given: HandoffArguments) -> None:
@@ -192,7 +193,7 @@ def request(step: Step[HandoffState], action: str, by: str, to: str, forgiven: b
     `forgiven`: a person has seen what a guard says about it, and wants it all the same.
     """
     state = step.state
-    reason = why_not(state.paper, action, by, to)
+    reason = why_not(state.document, action, by, to)
     if not reason and action == "pass" and only_courtesy(step) and step.run.guards.courtesy == "ignore":
         reason = "it is nothing but a courtesy, and needs nobody's attention"
     if reason:
@@ -211,7 +212,7 @@ def request(step: Step[HandoffState], action: str, by: str, to: str, forgiven: b
 def review(step: Step[HandoffState]) -> None:
     """Stop the document if the last handlings changed nothing."""
     verdict = progress.review(step.run.trail, step.run.guards)
-    if verdict and step.state.paper.status not in FINAL:
+    if verdict and step.state.document.status not in FINAL:
         step.stop(replace(verdict, progress=0))  # a document has one file, so there is no going back by a fork
 
 
@@ -273,7 +274,7 @@ def make(
     made = TransitionMade(
         action=action,
         by=by,
-        before=state.paper.status,
+        before=state.document.status,
         after=RULES[action].after,
         at=timestamp(step.at, state.offset),
         to=to,
@@ -292,10 +293,10 @@ def make(
 
 def _digest(state: HandoffState, made: TransitionMade) -> str:
     """The turn digest: all that a handling can change, after it. History and times are left out."""
-    paper = document_after(state, made)
-    files = turns.deeds(state.turn) if state.turn else []
-    texts = [_compared(text) for text in (paper.task, paper.next_action, paper.section(RESULT))]
-    return progress.digest(texts, paper.status, paper.owner, files)
+    document = document_after(state, made)
+    files = turns.effects_of(state.turn) if state.turn else []
+    texts = [_compared(text) for text in (document.task, document.next_action, document.section(RESULT))]
+    return progress.digest(texts, document.status, document.owner, files)
 
 
 def _compared(text: str) -> str:
@@ -306,11 +307,11 @@ def _compared(text: str) -> str:
 def reopen(step: Step[HandoffState]) -> None:
     """Reopen a document that a guard terminated, because a person wants it to continue."""
     state = step.state
-    if state.paper.status != TERMINATED:  # a person was asked before anything was terminated
+    if state.document.status != TERMINATED:  # a person was asked before anything was terminated
         publish(step)
         if state.requested:
             wanted = state.requested
-            request(step, wanted.action, wanted.by or state.paper.owner, wanted.to, forgiven=True)
+            request(step, wanted.action, wanted.by or state.document.owner, wanted.to, forgiven=True)
         return None
     made = TransitionMade(
         action="reopen",

@@ -1,9 +1,8 @@
 """What faces show of a document's run: its facts, its history, its text, and why something was decided."""
 
-from typing import Any
-
 from ripstop.kernel.events import Event
 from ripstop.kernel.parts import Facts, Ledger, LedgerEntry, Paper, Part
+from ripstop.kernel.result import Result
 from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
 from ripstop.text.visible_text import count
@@ -23,28 +22,28 @@ from .state import FINAL, RESULT, RULES, HandoffState
 
 
 def picture(run: Run[HandoffState]) -> Picture:
-    paper = run.state.paper
+    document = run.state.document
     return Picture(
-        where=paper.status,
-        whose_turn="" if paper.status in FINAL else paper.owner,
+        where=document.status,
+        whose_turn="" if document.status in FINAL else document.owner,
         progress=_interactions(run.state),
-        document=write(paper),
+        document=write(document),
     )
 
 
 def gist(run: Run[HandoffState]) -> str:
     if reason := end_line(run):
         return reason
-    paper = run.state.paper
-    return paper.status if paper.status in FINAL else f"{paper.status}, {paper.owner}"
+    document = run.state.document
+    return document.status if document.status in FINAL else f"{document.status}, {document.owner}"
 
 
 def parts(run: Run[HandoffState]) -> tuple[Part, ...]:
-    state, paper = run.state, run.state.paper
+    state, document = run.state, run.state.document
     facts = (
-        ("Status", paper.status),
-        ("Owner", paper.owner),
-        ("Previous owner", paper.previous),
+        ("Status", document.status),
+        ("Owner", document.owner),
+        ("Previous owner", document.previous),
         ("Interactions", _interactions(state)),
         ("File", state.file),
     )
@@ -53,9 +52,9 @@ def parts(run: Run[HandoffState]) -> tuple[Part, ...]:
         for entry in state.ledger
     )
     return (
-        Facts(facts, title=paper.id),
+        Facts(facts, title=document.id),
         Ledger(tuple(entries), title="Transitions"),
-        Paper(write(paper), title=paper.id),
+        Paper(write(document), title=document.id),
     )
 
 
@@ -63,18 +62,22 @@ def _interactions(state: HandoffState) -> str:
     return f"{state.count} of at most {count(state.most_interactions, 'interaction')}"
 
 
-def result_of(state: HandoffState) -> dict[str, Any]:
-    """The result for those that wait for the document."""
-    paper = state.paper
-    return {
-        "status": paper.status,
-        "owner": paper.owner,
-        "title": paper.id,
-        "path": f"{WORKFLOWS}/{state.file}",
-        "result": paper.section(RESULT),
-        "next_action": paper.next_action,
+def result_of(state: HandoffState) -> Result:
+    """The result for those that wait for the document: its section `Result`, or what its last owner wrote."""
+    document, path = state.document, f"{WORKFLOWS}/{state.file}"
+    result = document.section(RESULT)
+    last = document.history[-1] if document.history else None
+    data = {
+        "status": document.status,
+        "owner": document.owner,
+        "title": document.id,
+        "path": path,
+        "result": result,
+        "next_action": document.next_action,
         "interactions": state.count,
     }
+    folder = state.definition.folder
+    return Result(result or (last.action if last else ""), data, (f"{folder}/{path}" if folder else path,))
 
 
 def explain(before: HandoffState, event: Event) -> Explanation:
@@ -82,7 +85,7 @@ def explain(before: HandoffState, event: Event) -> Explanation:
 
 
 def _reasons(before: HandoffState, event: Event) -> tuple[Reason, ...]:
-    stayed = Reason(f"the document stayed {before.paper.status}")
+    stayed = Reason(f"the document stayed {before.document.status}")
     match event:
         case TransitionRefused(action=action, by=by, reason=reason):
             return (Reason(f"{by} may {action} it", holds=False), Reason(f"refused: {reason}"), stayed)

@@ -262,10 +262,7 @@ def get_plan(context: ToolContext) -> dict[str, Any]:
 
 def agent_tools() -> list[Tool]:
     """All tools for agents, those that check and control included."""
-    pass  # merged
-
-    here = (value for module in (globals(), vars(control_tools)) for value in module.values())
-    return list({one.name: one for one in here if isinstance(one, Tool)}.values())
+    return [one for one in globals().values() if isinstance(one, Tool)]
 
 
 # The tools with which agents check a project, say what is wrong with it, and ask for another start of a stage.

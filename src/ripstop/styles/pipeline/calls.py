@@ -1,142 +1,230 @@
-"""What the style's own tools are called with. They touch the project's `.cowork` folder; the style never does."""
+"""What the pipeline asks of its tools, and what they return: the style and the tools both use these types.
 
-from typing import Any
+- A field of a call has no default, so mypy finds a style that forgets one.
+- Answers are in journals: a field that is added to one has a default.
+- The tools touch the project's `.cowork` folder and its code; the style never does.
+"""
 
-from ripstop.kernel.effects import CallTool, Usage
-from ripstop.kernel.run import Run
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from .definition import CHECK_REPORT, DELIVERY_REPORT
-from .state import PipelineState
+import msgspec
+from msgspec import Struct
 
-OPEN, BEGIN, WRITE, CHECK, FINISH, CLOSE = (
-    "cowork_open",
-    "cowork_begin",
-    "cowork_write",
-    "cowork_check",
-    "cowork_finish",
-    "cowork_close",
+from ..checks import Shown
+from .definition import StageKind
+from .models import CodeFile, FeedbackEntry
+
+OPEN, BEGIN, WRITE = "cowork_open", "cowork_begin", "cowork_write"
+CHECK, FINISH, CLOSE = "cowork_check", "cowork_finish", "cowork_close"
+NO_CODE = "❌ Project incomplete: No code files found"
+"""How both sides begin to say that there is nothing to deliver."""
+
+Mode = Literal["new", "continue", "modify"]
+"""`continue`: in a project that is there. `modify`: also remove what the stage and later ones have made."""
+ProjectAnswer = TypeVar("ProjectAnswer", bound=Struct)
+
+
+# Calls
+
+
+class StageProducts(Struct, frozen=True, kw_only=True):
+    name: str
+    products: tuple[str, ...]
+    writes_code: bool
+
+
+class OpenProjectCall(Struct, frozen=True, kw_only=True):
+    stages: tuple[StageProducts, ...]
+    restartable: tuple[str, ...]
+    mode: Mode
+    stage: str
+    """The first one that is to run."""
+    idea: str
+    flow: str
+    """The file of the definition; empty: the flow that is shipped."""
+
+
+class BeginStageCall(Struct, frozen=True, kw_only=True):
+    stage: str
+    inputs: tuple[str, ...]
+    may_miss: bool
+    """Whether the stage can do without an input that is not there."""
+    files: bool
+    """Whether it is told the files of the project."""
+
+
+class ReviewFeedback(Struct, frozen=True, kw_only=True):
+    """A person's words about a draft, for the feedback history."""
+
+    record: int
+    """The record with the words."""
+    feedback_type: str
+    severity: str
+    details: str
+    by: str
+    source: str
+
+
+class WriteFilesCall(Struct, frozen=True, kw_only=True):
+    stage: str
+    files: dict[str, str]
+    expected: dict[str, str]
+    """What files should have in them. One that is not there is written; one that a person has edited is returned."""
+    reset: tuple[str, ...]
+    """Files to be removed."""
+    feedback: ReviewFeedback | None
+
+
+class CheckStageCall(Struct, frozen=True, kw_only=True):
+    outputs: tuple[str, ...]
+    kind: StageKind
+    writes_code: bool
+    code_before: dict[str, str] | None
+    """As `OpenedProject` has it."""
+
+
+class ReviewDecision(Struct, frozen=True, kw_only=True):
+    """What a person decided about a draft, for a report."""
+
+    stage: str
+    choice: str
+    by: str
+    text: str
+    at: int
+    """Microseconds."""
+
+
+class ReportCost(Struct, frozen=True, kw_only=True):
+    """What a run has cost so far. The command to finish a stage is recorded with it."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    money: float
+
+
+class ReportCall(Struct, frozen=True, kw_only=True):
+    path: str
+    title: str
+    prose: str
+    decisions: tuple[ReviewDecision, ...]
+    cost: ReportCost | None
+    """None: it is not known."""
+    shown: tuple[Shown, ...]
+    """What was claimed, and what was shown."""
+
+
+class FinishStageCall(Struct, frozen=True, kw_only=True):
+    stage: str
+    products: tuple[str, ...]
+    writes_code: bool
+    report: ReportCall | None
+    is_finished: bool
+    """Whether the stage is marked as finished. One that asks for a restart is not."""
+
+
+class CloseProjectCall(Struct, frozen=True, kw_only=True):
+    outcome: str
+    """How the run is about to end."""
+
+
+ProjectCall: TypeAlias = (
+    OpenProjectCall | BeginStageCall | WriteFilesCall | CheckStageCall | FinishStageCall | CloseProjectCall
 )
-NO_WORDS = "Write it again. (No reason was given.)"
-MAX_DETAILS = 19_000
-"""Characters of one entry of the feedback history."""
-MAX_TITLE = 100
-MAX_DECISION = 300
-"""Characters of a person's words that a report repeats."""
 
 
-def arguments(state: PipelineState, command: CallTool) -> dict[str, Any]:
-    given = dict(command.arguments or {})
-    match command.tool:
-        case "cowork_open":
-            return {**given, **_open(state)}
-        case "cowork_close":
-            return given
-    stage = state.here
-    given["stage"] = stage.name
-    match command.tool:
-        case "cowork_begin":
-            judges = stage.kind != "work"  # it says what it could not check
-            files = stage.writes_code or judges
-            return {**given, "inputs": list(stage.inputs), "may_miss": judges, "files": files}
-        case "cowork_write":
-            return {"stage": stage.name, **_write(state)}
-        case "cowork_check":
-            return {**given, "outputs": list(stage.outputs), "kind": stage.kind, "writes_code": stage.writes_code}
-    return _finish(state, given.get("cost"))
+# Answers
 
 
-def _open(state: PipelineState) -> dict[str, Any]:
-    pipeline, wanted = state.definition, state.arguments
-    return {
-        "stages": [
-            {"name": one.name, "products": list(one.products), "kind": one.kind, "writes_code": one.writes_code}
-            for one in pipeline.stages
-        ],
-        "restartable": list(pipeline.restartable),
-        "mode": "modify" if state.goto else wanted.mode,
-        "stage": state.first,
-        "idea": state.idea,
-        "flow": pipeline.source,
-    }
+class OpenedProject(Struct, frozen=True):
+    completed: tuple[str, ...] = ()
+    """Stages before the first one, which count as finished."""
+    idea: str = ""
+    removed: tuple[str, ...] = ()
+    kept_code: tuple[str, ...] = ()
+    code_before: dict[str, str] | None = None
+    """The project's code when the work on this delivery began: hashes by path. None: recorded before it was kept."""
 
 
-def _write(state: PipelineState) -> dict[str, Any]:
-    stage, review = state.here, state.last_review
-    nothing: dict[str, Any] = {"files": {}, "expected": {}, "reset": [], "feedback": None}
-    match state.phase:
-        case "write_draft":
-            return {**nothing, "files": {stage.draft: _as_file(state.draft)}}
-        case "reset":
-            return {**nothing, "reset": list(stage.outputs)}
-    assert review is not None
-    if review.choice == "edit":  # as the person wrote it, to the last character
-        return {**nothing, "files": {stage.draft: state.draft}}
-    nothing["expected"] = {stage.draft: _as_file(state.draft)}
-    if review.choice == "pass":
-        return nothing
-    entry = {
-        "record": review.number,
-        "feedback_type": review.fields.get("type", "suggestion"),
-        "severity": review.fields.get("severity", "major"),
-        "details": _details(review.text),
-        "by": review.by,
-        "source": "person",
-    }
-    return {**nothing, "feedback": entry}
+class ListedFile(Struct, frozen=True):
+    path: str
+    size: int
 
 
-def _finish(state: PipelineState, cost: Any) -> dict[str, Any]:
-    stage = state.here
-    report: dict[str, Any] | None = None
-    if stage.kind != "work":
-        path = CHECK_REPORT if stage.kind == "check" else DELIVERY_REPORT
-        report = {
-            "path": path,
-            "title": _first_line(state.idea),
-            "prose": state.prose,
-            "cost": cost,
-            "decisions": [
-                {
-                    "stage": one.stage,
-                    "choice": one.choice,
-                    "by": one.by,
-                    "text": one.text[:MAX_DECISION],
-                    "at": one.at,
-                }
-                for one in state.reviewed
-            ],
-        }
-    return {
-        "stage": stage.name,
-        "products": list(stage.products),
-        "writes_code": stage.writes_code,
-        "report": report,
-        "is_finished": not state.goto,
-    }
+class BegunStage(Struct, frozen=True):
+    """What a stage has to work with, as it was read when the stage began."""
+
+    inputs: dict[str, str] = {}
+    missing: tuple[str, ...] = ()
+    """Inputs that are not there."""
+    feedback: tuple[FeedbackEntry, ...] = ()
+    """The latest."""
+    files: tuple[ListedFile, ...] = ()
+    """Files of the project …"""
+    more_files: int = 0
+    """… and how many others there are."""
 
 
-def cost_of(run: Run[Any]) -> dict[str, Any]:
-    """What a run has cost so far, for its report."""
-    usage: Usage = run.spent.usage
-    return {
-        "calls": run.spent.calls,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "money": usage.money,
-    }
+class WrittenFiles(Struct, frozen=True, omit_defaults=True):
+    written: dict[str, str]
+    """The hashes by path."""
+    removed: tuple[str, ...]
+    edited: dict[str, str] = {}
+    """Files that were not as expected: their texts by path."""
 
 
-def _details(text: str) -> str:
-    """A person's words as the feedback history has them. The agent gets them whole."""
-    if len(text) > MAX_DETAILS:
-        return f"{text[:MAX_DETAILS]} … (cut here; the journal has all {len(text):,} characters)"
-    return text if text.strip() else NO_WORDS
+class FeatureCoverage(Struct, frozen=True):
+    feature: str
+    name: str
+    components: list[str]
+    tasks: list[str]
+    status: str
 
 
-def _first_line(text: str) -> str:
-    line = next((line.strip("# \t") for line in text.splitlines() if line.strip("# \t")), "")
-    return line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1]}…"
+class ProjectFacts(Struct, frozen=True):
+    """What the engine itself finds in a project, for the agents that judge it."""
+
+    files: tuple[CodeFile, ...] = ()
+    coverage: tuple[FeatureCoverage, ...] = ()
+    uncovered: tuple[str, ...] = ()
+    requirements: int = 0
+    features: tuple[int, int] = (0, 0)
+    """Completed, and all."""
+    components: int = 0
+    tasks: tuple[int, int] = (0, 0)
+    """Likewise. A task counts as completed only if all its files are there and not empty."""
+    unchecked: tuple[str, ...] = ()
+    """What could not be looked at, and why."""
+    missing_files: tuple[str, ...] = ()
+    """Files of the plan that are not there."""
+    code_files: int = 0
+    """Those with something in them."""
+    changed_files: tuple[str, ...] | None = None
+    """Code that is new, different or gone since the work on this delivery began. None: it is not known."""
+    empty_files: tuple[str, ...] = ()
+    """Files of the plan that have nothing in them."""
+    planned_files: int = 0
+    """All files of the plan."""
+    tasks_marked: int | None = None
+    """Tasks whose status is completed, whether or not their files are there. None: `tasks` counts those."""
 
 
-def _as_file(text: str) -> str:
-    return f"{text.rstrip()}\n"
+class CheckedStage(Struct, frozen=True):
+    problems: tuple[str, ...] = ()
+    facts: ProjectFacts | None = None
+
+
+class FinishedStage(Struct, frozen=True, omit_defaults=True):
+    products: dict[str, str] = {}
+    """The hashes by path."""
+    report: str = ""
+    """The delivery report as it was written, if this was the delivery."""
+
+
+class ClosedProject(Struct, frozen=True):
+    closed: bool = True
+
+
+def answer_of(kind: type[ProjectAnswer], value: Any) -> ProjectAnswer:
+    """What a tool has returned, from its record."""
+    return msgspec.convert(value if isinstance(value, dict) else {}, kind)

@@ -1,4 +1,7 @@
-"""Whether a project's data fits together: formats, dependencies, coverage. Pure functions of what the files hold."""
+"""What the engine itself finds in a project: its data, its code, and whether they fit together.
+
+Formats, dependencies and coverage are functions of what the files hold. What cannot be looked at is listed.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -6,18 +9,20 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from ripstop.engine.performers import Refused
 
-from .code_files import NO_CODE, CodeListing, list_code
+from .calls import NO_CODE, FeatureCoverage, ProjectFacts
+from .code_files import CodeListing, list_code, planned_path
 from .data_files import BY_PATH, DESIGN, FEATURES, PLAN, REQUIREMENTS, DataFile, entries_of, load, problems_in
 from .models import DesignComponent, DevelopmentTask, Feature, Requirement
 from .store import COWORK, CoworkFolder, project_locks
 
 FEWEST_COMPONENTS, MOST_COMPONENTS = 2, 6
 NOT_COVERED = "Some features are not covered"
+NOT_RUN = "Whether the code works: the engine compares files and data, and does not run the code."
+_LOCKS = project_locks()
 
 
 class ProjectData(Struct, frozen=True):
@@ -25,14 +30,6 @@ class ProjectData(Struct, frozen=True):
     features: Sequence[Feature] = ()
     components: Sequence[DesignComponent] = ()
     tasks: Sequence[DevelopmentTask] = ()
-
-
-class FeatureCoverage(Struct, frozen=True):
-    feature: str
-    name: str
-    components: list[str]
-    tasks: list[str]
-    status: str
 
 
 def coverage(data: ProjectData) -> list[FeatureCoverage]:
@@ -131,10 +128,7 @@ def _unknown(owner: str, field: str, named: Sequence[str], known: Sequence[str],
     return [f"{owner}: {field} names {', '.join(map(repr, wrong))}; {what} are: {', '.join(known) or 'none'}."]
 
 
-# What the engine itself finds in a project: its data, its code, and whether they fit together.
-
-
-NOT_RUN = "Whether the code works: the engine compares files and data, and does not run the code."
+# All that is found
 
 
 class Findings(Struct, frozen=True):
@@ -145,20 +139,33 @@ class Findings(Struct, frozen=True):
     """The data files that exist and are valid, by name."""
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> ProjectFacts:
+        """All but what was changed, which needs to know what was there before."""
         data = self.data
-        return {
-            "files": msgspec.to_builtins(self.code.files),
-            "coverage": msgspec.to_builtins(coverage(data)),
-            "uncovered": uncovered(data),
-            "requirements": len(data.requirements),
-            "features": _done(data.features),
-            "components": len(data.components),
-            "tasks": _done(data.tasks),
-            "unchecked": self.unchecked,
-            "missing_files": self.code.missing,
-            "code_files": self.code.count,
-        }
+        return ProjectFacts(
+            files=tuple(self.code.files),
+            coverage=tuple(coverage(data)),
+            uncovered=tuple(uncovered(data)),
+            requirements=len(data.requirements),
+            features=_done(data.features),
+            components=len(data.components),
+            tasks=(sum(map(self.is_completed, data.tasks)), len(data.tasks)),
+            unchecked=tuple(self.unchecked),
+            missing_files=tuple(self.code.missing),
+            code_files=self.code.count,
+            empty_files=tuple(self.code.empty),
+            planned_files=len(self.code.planned),
+            tasks_marked=_done(data.tasks)[0],
+        )
+
+    def is_completed(self, task: DevelopmentTask) -> bool:
+        """Whether it is marked as completed, and all its files are there and not empty."""
+        return task.status == "completed" and not self.lacks(task)
+
+    def lacks(self, task: DevelopmentTask) -> list[str]:
+        """The files of a task that are missing or empty."""
+        wrong = {*self.code.missing, *self.code.empty}
+        return [path for path in task.files_to_create if (planned_path(path) or path) in wrong]
 
     def inconsistencies(self) -> list[str]:
         """What does not fit together, as far as the files for it are there."""
@@ -172,15 +179,15 @@ class Findings(Struct, frozen=True):
             problems += dependency_problems(data)
             problems += coverage_problems(data, "tasks")
         return problems + [
-            f"{one.id} is {one.status}, but its file {path!r} is not there."
+            f"{one.id} is {one.status}, but its file {path!r} is "
+            + ("empty." if (planned_path(path) or path) in self.code.empty else "not there.")
             for one in data.tasks
-            for path in one.files_to_create
-            if path in self.code.missing
+            for path in self.lacks(one)
         ]
 
 
-def _done(entries: Any) -> list[int]:
-    return [sum(one.status == "completed" for one in entries), len(entries)]
+def _done(entries: Sequence[Feature] | Sequence[DevelopmentTask]) -> tuple[int, int]:
+    return sum(one.status == "completed" for one in entries), len(entries)
 
 
 def find(folder: CoworkFolder) -> Findings:
@@ -245,15 +252,12 @@ def _file_problems(folder: CoworkFolder, path: str) -> list[str]:
     return [] if data.strip() else [f"{COWORK}/{path} is empty."]
 
 
-# The project that a tool's call is about, held for the time of the call so that two changes do not undo each other.
-
-
-_LOCKS = project_locks()
+# The project of a tool's call
 
 
 @contextmanager
 def changing(project: Path) -> Iterator[CoworkFolder]:
-    """The project's files, for a call that changes them."""
+    """The project's files, held for the time of a call so that two changes do not undo each other."""
     folder = CoworkFolder(project)
     folder.prepare_locks()
     with _LOCKS.alone(project):

@@ -46,7 +46,8 @@ def new(options: Options, idea: str, flow: str, with_limits: WithLimits) -> None
     wanted = goal_given(idea, "IDEA", without="")
     refuse_existing(Path.cwd())
     chosen = ProjectFlow(installed(), flow)
-    start_and_follow(options, with_limits(options.settings()), chosen.workflow, wanted, Path.cwd(), {"mode": "new"})
+    settings, values = with_limits(options.settings()), {"mode": "new"}
+    start_and_follow(options, settings, chosen.workflow, wanted, Path.cwd(), values, definition=chosen.pipeline)
 
 
 @click.command(short_help="Restart a project at a stage.")
@@ -77,7 +78,7 @@ def modify(
     from ripstop.app.stores import open_engine
 
     from .project import session_of
-    from .project_runs import ProjectFlow, end_last_run, flow_of, model_of, plan_modify
+    from .project_runs import ProjectFlow, end_last_run, flow_of, model_of, plan_modify, refuse_without_inputs
 
     if undo:
         if stage or change:
@@ -88,7 +89,7 @@ def modify(
     here, settings = Path.cwd(), with_limits(options.settings())
 
     async def look() -> tuple[str, str]:
-        async with open_engine(settings, or_empty=True) as engine:
+        async with open_engine(settings, or_empty=True, to_act=True) as engine:
             named = flow or await flow_of(engine, here)
             return named, await model_of(engine, here, settings) or settings.model_for_all
 
@@ -98,6 +99,7 @@ def modify(
     plan = plan_modify(here, chosen.pipeline, stage)
     if not options.as_json:
         _show_plan(plan)
+    refuse_without_inputs(chosen.pipeline, plan)
     if not yes:
         if options.as_json or not can_ask():
             raise click.UsageError("Nothing was changed. Add --yes to restart without being asked.")
@@ -110,7 +112,7 @@ def modify(
         if cancelled := await end_last_run(app.engine, here, stage):
             say(f"{cancelled} is cancelled: the project is restarted.", err=True)
 
-    start_and_follow(options, settings, chosen.workflow, idea, here, values, end_the_one_before)
+    start_and_follow(options, settings, chosen.workflow, idea, here, values, end_the_one_before, chosen.pipeline)
 
 
 def _show_plan(plan: "ModifyPlan") -> None:
@@ -131,7 +133,7 @@ def _undo(options: Options) -> None:
     from .project_runs import LastRun, last_run, undo_modify
 
     async def look() -> LastRun:
-        async with open_engine(options.settings(), or_empty=True) as engine:
+        async with open_engine(options.settings(), or_empty=True, to_act=True) as engine:
             return await last_run(engine, Path.cwd())
 
     last = asyncio.run(look())

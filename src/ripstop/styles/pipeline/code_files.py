@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from ripstop.engine.performers import Refused
 from ripstop.tools.shared_folder import opened, opened_file, parts_of
 from ripstop.tools.workspace import MAX_PARTS, enter, is_name
 
+from .calls import ListedFile
 from .models import CodeFile, DevelopmentTask
 
 MAX_LISTED = 5_000
@@ -27,7 +28,6 @@ MAX_HASHED = 20_000_000
 """Bytes of a file whose hash is taken."""
 MAX_BYTES = 200_000_000
 """Bytes of all of them."""
-NO_CODE = "❌ Project incomplete: No code files found"
 SKIPPED = frozenset({"node_modules", "bower_components", "__pycache__", "venv", "site-packages"})
 CACHE = "CACHEDIR.TAG"
 """A folder with this file in it is a cache, by convention."""
@@ -132,11 +132,6 @@ _CONFIG = re.compile(r"\.(config|conf)\.[cm]?[jt]s$|^\.|^conftest\.py$")
 _CHUNK = 1 << 20
 
 
-class ListedFile(Struct, frozen=True):
-    path: str
-    size: int
-
-
 class Listing(Struct, frozen=True):
     files: list[ListedFile]
     unchecked: list[str]
@@ -146,8 +141,12 @@ class Listing(Struct, frozen=True):
 class CodeListing(Struct, frozen=True):
     files: list[CodeFile]
     missing: list[str]
-    """Files of the plan that are not there."""
+    """Files of the plan that are not there …"""
     unchecked: list[str]
+    empty: list[str] = []
+    """… those that have nothing in them …"""
+    planned: list[str] = []
+    """… and all of them."""
 
     @property
     def count(self) -> int:
@@ -174,21 +173,47 @@ def list_code(project: Path, tasks: Sequence[DevelopmentTask]) -> CodeListing:
     unchecked = list(listing.unchecked)
     planned = _planned(tasks, unchecked)
     files: list[CodeFile] = []
-    left = MAX_BYTES
-    for one in listing.files:
-        if not is_code(one.path, planned):
-            continue
-        sha = ""
-        if one.size <= min(MAX_HASHED, left):
-            left -= one.size
-            with suppress(Refused):
-                sha = _hash(project, one.path)
+    for one, sha in _hashed(project, (one for one in listing.files if is_code(one.path, planned))):
         if not sha:
             unchecked.append(f"{one.path} ({one.size:,} bytes) was not read.")
         files.append(CodeFile(path=one.path, size=one.size, sha256=sha, task_id=planned.get(one.path)))
-    listed = {one.path for one in listing.files}
-    missing = [path for path in planned if path not in listed and not _is_there(project, path)]
-    return CodeListing(files, missing, unchecked)
+    sizes = _planned_sizes(project, planned, {one.path: one.size for one in listing.files})
+    missing = [path for path, size in sizes.items() if size is None]
+    return CodeListing(files, missing, unchecked, [path for path, size in sizes.items() if size == 0], list(sizes))
+
+
+def _planned_sizes(project: Path, planned: Iterable[str], listed: Mapping[str, int]) -> dict[str, int | None]:
+    """The size of each file of the plan; none for one that is not there. A folder has the size of what is in it."""
+    found: dict[str, int | None] = {}
+    for path in planned:
+        if path in listed:
+            found[path] = listed[path]
+        elif inside := [size for name, size in listed.items() if name.startswith(f"{path}/")]:
+            found[path] = sum(inside)
+        else:
+            found[path] = _size_of(project, path)
+    return found
+
+
+def possible_code(project: Path) -> dict[str, str]:
+    """The hashes by path of all files that are code, or would be if a plan named them; empty for one not read."""
+    possible = (one for one in list_files(project).files if is_code(one.path, frozenset({one.path})))
+    return {one.path: sha for one, sha in _hashed(project, possible)}
+
+
+def changed_code(project: Path, now: CodeListing, before: Mapping[str, str]) -> list[str]:
+    """The paths of code that is new, different or gone since `possible_code` returned `before`.
+
+    A file that was not read at one of the two times cannot be compared, and is left out.
+    """
+    known = {one.path: one.sha256 for one in now.files}
+    found = [path for path, sha in known.items() if path not in before or (sha and before[path] not in ("", sha))]
+    gone = [
+        path
+        for path in before
+        if path not in known and (path in now.missing or (is_code(path) and not _is_there(project, path)))
+    ]
+    return sorted(found + gone)
 
 
 def is_code(path: str, planned: "dict[str, str] | frozenset[str]" = frozenset()) -> bool:
@@ -204,11 +229,19 @@ def _planned(tasks: Sequence[DevelopmentTask], unchecked: list[str]) -> dict[str
     found: dict[str, str] = {}
     for task in tasks:
         for named in task.files_to_create:
-            try:
-                found.setdefault("/".join(parts_of(named)), task.id)
-            except Refused as refusal:
-                unchecked.append(f"{task.id}: {refusal}")
+            path = planned_path(named)
+            if not path:
+                unchecked.append(f"{task.id}: {named[:200]!r} cannot be the path of a file in the project.")
+            found.setdefault(path or named, task.id)
     return found
+
+
+def planned_path(named: str) -> str:
+    """A path as files are listed; empty for one that cannot be in the project."""
+    try:
+        return "/".join(parts_of(named))
+    except Refused:
+        return ""
 
 
 def _below(folder: int, parts: tuple[str, ...], unchecked: list[str]) -> Iterator[ListedFile]:
@@ -240,6 +273,18 @@ def _below(folder: int, parts: tuple[str, ...], unchecked: list[str]) -> Iterato
                 unchecked.append(f"{path!r} is a link, or not a regular file; it was not looked at.")
 
 
+def _hashed(project: Path, files: Iterable[ListedFile]) -> Iterator[tuple[ListedFile, str]]:
+    """Each file with its hash; empty for one that is too large or cannot be read."""
+    left = MAX_BYTES
+    for one in files:
+        sha = ""
+        if one.size <= min(MAX_HASHED, left):
+            left -= one.size
+            with suppress(Refused):
+                sha = _hash(project, one.path)
+        yield one, sha
+
+
 def _hash(project: Path, path: str) -> str:
     *folders, name = parts_of(path)
     whole, length = hashlib.sha256(), 0
@@ -251,13 +296,17 @@ def _hash(project: Path, path: str) -> str:
 
 
 def _is_there(project: Path, path: str) -> bool:
-    """Of a file that is not listed, such as a hidden one."""
-    *folders, name = parts_of(path)
+    return _size_of(project, path) is not None
+
+
+def _size_of(project: Path, path: str) -> int | None:
+    """Of a file that is not listed, such as a hidden one; none if there is none."""
     try:
-        with opened(project, tuple(folders)) as above, opened_file(above, name):
-            return True
+        *folders, name = parts_of(path)
+        with opened(project, tuple(folders)) as above, opened_file(above, name) as (_, status):
+            return status.st_size
     except Refused:
-        return False
+        return None
 
 
 def _is_text(name: str) -> bool:

@@ -11,6 +11,7 @@ from msgspec import Struct
 RATE_LIMIT = 2.0
 """Seconds between two model calls, unless the definition sets another number."""
 MAX_REVIEWS = 5
+MAX_RETURNS = 2
 MAX_GOTOS = 10
 """Jumps that `auto_goto` makes in one run."""
 CHECK_REPORT, DELIVERY_REPORT = "artifacts/check_report.md", "artifacts/delivery_report.md"
@@ -86,6 +87,8 @@ class Pipeline(Struct, frozen=True):
     guards: dict[str, Any] = {}
     source: str = ""
     """The file that it was read from, as an absolute path; empty: the flow that is shipped."""
+    max_returns: int = MAX_RETURNS
+    """How often a run sends a product back to be mended before it ends as failed."""
 
     def stage(self, name: str) -> PipelineStage | None:
         return next((stage for stage in self.stages if stage.name == name), None)

@@ -1,7 +1,7 @@
 """A delivery project whose requirements a person has sent back twice; the third draft waits for its review."""
 
 from ripstop.app.application import App
-from ripstop.faces.demo.world import DemoWorld, start
+from ripstop.faces.demo.world import DAY, HOUR, DemoWorld, Scene, start
 
 from .project_runs import ProjectFlow
 
@@ -43,3 +43,10 @@ async def _send_back(app: App, world: DemoWorld, words: str, **fields: str) -> N
     (question,) = [one for one in await app.desk() if one.run_id == run_id]
     await app.answer(question, words, by="ann", choice="feedback", fields=fields)
     await app.wait(run_id)
+
+
+SCENES = (
+    Scene(DAY + 4 * HOUR, begin),
+    Scene(DAY + 3 * HOUR, first_feedback),
+    Scene(DAY + 2 * HOUR, second_feedback),
+)

@@ -2,13 +2,17 @@
 
 - The engine writes the files of a project, from what agents say and tools do; whether an output is there and valid is
   looked up, not believed.
-- Every tool of the style can be repeated, so a run that was stopped takes its last step again (`resuming.py`).
+- Every tool of the style can be repeated, so a run that was stopped takes its last step again (`resume`).
+  A turn in which an agent called tools continues behind them: begun again, it could do things twice. Any other turn
+  begins again.
 - What is wrong with a formal output goes back to the actor, at most `MAX_CORRECTIONS` times. Any other failure fails
   the stage; the run can be resumed from there.
 """
 
 import re
 from typing import Any
+
+from msgspec import to_builtins
 
 from ripstop.kernel import progress
 from ripstop.kernel.budget import slice_for_child
@@ -26,79 +30,67 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
+from ripstop.kernel.result import Result
 from ripstop.kernel.step import Step
 
 from .. import turn as turns
+from ..checks import Shown
 from ..reply_files import WholeFile, deliveries
 from ..turn import FinishedTurn, Turn
-from .calls import BEGIN, CHECK, CLOSE, FINISH, OPEN, WRITE, cost_of
+from .asking import cost_of
+from .calls import BEGIN, CHECK, CLOSE, FINISH, NO_CODE, OPEN, WRITE, WrittenFiles, answer_of
 from .definition import DELIVERY_REPORT, MAX_GOTOS, PipelineStage
+from .judging import (
+    FORM,
+    MAX_REASONS,
+    NoVerdict,
+    as_list,
+    change_of,
+    checks_of,
+    checks_of_files,
+    read_verdict,
+    stage_to_mend,
+)
+from .models import FEEDBACK_TYPES, SEVERITIES
 from .state import (
+    EDIT,
+    FEEDBACK,
+    PASS,
     CriticFinished,
     DraftFinished,
     DraftReviewed,
     GotoRequested,
     OutputFinished,
     PipelineState,
+    ProductJudged,
     StageBegan,
     StageFinished,
 )
-
-# The draft in an agent's reply: all its words, unless it delivers them as a file of the project's records.
-
 
 _CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)))
 _HAS_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """What would act on a terminal that shows the file: all control characters but tab, line feed and carriage return."""
 RECORDS, ARTIFACTS = ".cowork/", "artifacts/"
-
-
-def draft_in(text: str) -> str:
-    """Agents that know the name of the draft's file tend to write it above a fenced block with the draft in it."""
-    files = [one for one in deliveries(text) if isinstance(one, WholeFile)]
-    if len(files) == 1 and files[0].complete and files[0].path.removeprefix(RECORDS).startswith(ARTIFACTS):
-        text = files[0].content
-    return text.translate(_CONTROL) if _HAS_CONTROL.search(text) else text
-
-
-# The way back: an agent asks for a restart at an earlier stage.
-
-
 GOTO = "goto_stage"
 """The tool that agents go back with."""
-
-
-def note_goto(step: Step[PipelineState], deeds: list[tuple[str, Any]]) -> None:
-    """Record the restart that the agent of a turn has asked for last, if it did."""
-    calls = [arguments for tool, arguments in deeds if tool == GOTO]
-    if not calls:
-        return
-    wanted, reason = str(calls[-1].get("stage", "")), str(calls[-1].get("reason", ""))
-    stage, pipeline = step.state.stage, step.state.definition
-    goto = next((name for name in pipeline.restartable if name.casefold() == wanted.strip().casefold()), wanted)
-    if goto not in pipeline.restartable or pipeline.index(goto) >= pipeline.index(stage):
-        step.warn(f"{stage!r} asked for a restart at {goto!r}, which is not an earlier stage")
-        return
-    jumps = pipeline.auto_goto and step.state.gotos < MAX_GOTOS
-    step.record(GotoRequested(stage=stage, goto=goto, reason=reason, jumps=jumps))
-
-
 MAX_CORRECTIONS = 2
 """How often an actor is told what is wrong with one formal output."""
 MAX_SHOWN = 10
 """Problems that are named."""
-NO_CODE = (
-    "❌ Project incomplete: No code files found. Nothing was delivered: finished tasks alone are not a product. "
+NOTHING_TO_DELIVER = (
+    f"{NO_CODE}. Nothing was delivered: finished tasks alone are not a product. "
     "Restart at the stage that writes the code."
 )
+UNCHANGED = "Nothing was changed: the change that was asked for has left no trace in the code."
 REVIEWS = "review."
-PASS, EDIT, FEEDBACK = "pass", "edit", "feedback"
 CHOICES = {PASS: "Take it as it is", EDIT: "Take my edited text", FEEDBACK: "Write it again, with what I say"}
 FIELDS = {
-    "type": Field("Kind of feedback", "one_of", ("build_error", "quality_issue", "missing_requirement", "suggestion")),
-    "severity": Field("Severity", "one_of", ("critical", "major", "minor")),
+    "type": Field("Kind of feedback", "one_of", FEEDBACK_TYPES),
+    "severity": Field("Severity", "one_of", SEVERITIES),
 }
 GRAVE = ("critical", "major")
+_TOOL_OF = {"open": OPEN, "begin": BEGIN, "facts": CHECK, "verify": CHECK, "close": CLOSE}
+"""What a run in a phase waits for, if that is all of it."""
 
 
 # A stage begins
@@ -126,8 +118,12 @@ def after_facts(step: Step[PipelineState], answer: Answer) -> None:
     state = step.state
     _check_tool(state, answer)
     if state.lacks_code:
-        raise Unworkable(NO_CODE)
-    _begin_work(step)
+        raise Unworkable(NOTHING_TO_DELIVER)
+    if state.here.kind == "delivery":
+        shown, reasons = checks_of_files(state.found.facts if state.found else None)
+        if reasons:
+            return keep_back(step, 0, tuple(shown), reasons)
+    return _begin_work(step)
 
 
 def _begin_work(step: Step[PipelineState]) -> None:
@@ -144,6 +140,17 @@ def _check_tool(state: PipelineState, answer: Answer) -> None:
 
 
 # The draft
+
+
+def draft_in(text: str) -> str:
+    """The draft in an agent's reply: all its words, unless it delivers them as a file of the project's records.
+
+    Agents that know the name of the draft's file tend to write it above a fenced block with the draft in it.
+    """
+    files = [one for one in deliveries(text) if isinstance(one, WholeFile)]
+    if len(files) == 1 and files[0].complete and files[0].path.removeprefix(RECORDS).startswith(ARTIFACTS):
+        text = files[0].content
+    return text.translate(_CONTROL) if _HAS_CONTROL.search(text) else text
 
 
 def turn_phase(state: PipelineState) -> str:
@@ -170,7 +177,7 @@ def tools_for(state: PipelineState) -> tuple[str, ...]:
 def ask_actor(step: Step[PipelineState]) -> None:
     state, stage = step.state, step.state.here
     review = state.last_review
-    context = (1, state.given.number, state.draft_number, review.number if review else 0)
+    context = (1, state.given_number, state.draft_number, review.number if review else 0)
     step.ask(AskAgent(agent=stage.agent, model=stage.model, context=_context(context)))
 
 
@@ -200,7 +207,8 @@ def write(step: Step[PipelineState], what: str) -> None:
 def after_writing(step: Step[PipelineState], answer: Answer) -> None:
     state = step.state
     _check_tool(state, answer)
-    if state.phase == "answer" and isinstance(answer, ToolReturned) and (answer.value or {}).get("edited"):
+    assert isinstance(answer, ToolReturned)
+    if state.phase == "answer" and answer_of(WrittenFiles, answer.value).edited:
         step.warn(f"{state.here.draft} was edited while its review waited; it counts as it is now")
     match state.phase:
         case "write_draft" if state.here.review:
@@ -267,7 +275,7 @@ def _work(step: Step[PipelineState]) -> None:
 
 def start_workflow(step: Step[PipelineState]) -> None:
     state = step.state
-    context = _context((1, state.given.number, state.draft_number))
+    context = _context((1, state.given_number, state.draft_number))
     step.ask(StartRun(workflow=state.here.workflow, name=state.child, context=context))
 
 
@@ -291,6 +299,8 @@ def after_output(step: Step[PipelineState], turn: Turn, finished: FinishedTurn) 
     if finished.must_be_repeated:
         raise Unworkable(f"The stage {step.state.stage!r} failed: {finished.why_incomplete(turn.ask.agent)}")
     turns.warn_about_files(step, finished)
+    if step.state.here.kind == "check":
+        return after_judging(step, turn, finished)
     return verify(step)
 
 
@@ -305,7 +315,7 @@ def verify(step: Step[PipelineState]) -> None:
 def after_verifying(step: Step[PipelineState], answer: Answer) -> None:
     state, turn = step.state, step.state.turn
     _check_tool(state, answer)
-    problems = [str(one) for one in state.found.get("problems") or ()]
+    problems = state.found.problems if state.found else ()
     if not problems:
         return accept_output(step)
     told = "\n".join(f"- {one}" for one in problems[:MAX_SHOWN])
@@ -320,15 +330,59 @@ def after_verifying(step: Step[PipelineState], answer: Answer) -> None:
 
 def accept_output(step: Step[PipelineState]) -> None:
     state, stage, turn = step.state, step.state.here, step.state.turn
-    deeds = turns.deeds(turn) if turn else []
+    effects_of = turns.effects_of(turn) if turn else []
     reply = turn.exchanges[-1].number if turn else state.output_number
-    digest = progress.digest(stage.name, state.iteration, deeds)
+    digest = progress.digest(stage.name, state.iteration, effects_of)
     step.record(OutputFinished(agent=stage.agent if turn else "", digest=digest, stage=stage.name, reply=reply))
-    note_goto(step, deeds)
+    note_goto(step, effects_of)
     if stage.critic:
         ask_critic(step)
     else:
         finish_stage(step)
+
+
+# The verdict of a check
+
+
+def after_judging(step: Step[PipelineState], turn: Turn, finished: FinishedTurn) -> None:
+    """A way back that the check asks for is taken, whatever its verdict; otherwise it has to have one."""
+    state, effects_of = step.state, turns.effects_of(turn)
+    if goto_of(state, effects_of):
+        return accept_output(step)
+    try:
+        verdict = read_verdict(finished.text)
+    except NoVerdict as error:
+        if finished.corrections < MAX_CORRECTIONS and not finished.recorded:
+            return turns.correct(step, turn, finished, f"Your verdict could not be read: {error}. {FORM}")
+        raise Unworkable(f"The stage {state.stage!r} failed: {turn.ask.agent!r} gave no verdict: {error}.") from error
+    shown, reasons = checks_of(verdict, turn.ask.agent, effects_of)
+    found, lacking = checks_of_files(state.found.facts if state.found else None)
+    digest = progress.digest(state.stage, state.iteration, state.returns, effects_of)
+    step.record(OutputFinished(agent=turn.ask.agent, digest=digest, stage=state.stage, reply=finished.number))
+    note_goto(step, effects_of)
+    if reasons or lacking:
+        return keep_back(step, finished.number, (*shown, *found), [*reasons, *lacking])
+    step.record(ProductJudged(stage=state.stage, reply=finished.number, shown=(*shown, *found)))
+    return finish_stage(step)
+
+
+def keep_back(step: Step[PipelineState], reply: int, shown: tuple[Shown, ...], reasons: list[str]) -> None:
+    """Send the product to the stage that can mend it, or fail. A check has its report written first."""
+    state = step.state
+    back = stage_to_mend(state.definition, state.stage) if state.returns < state.definition.max_returns else ""
+    kept = tuple(reasons[:MAX_REASONS])
+    step.record(ProductJudged(stage=state.stage, reply=reply, shown=shown, reasons=kept, back=back))
+    if state.here.kind == "check":
+        finish_stage(step)
+    elif back:
+        step.ask(CallTool(tool=OPEN))
+    else:
+        raise _kept_back(step.state)
+
+
+def _kept_back(state: PipelineState) -> Unworkable:
+    times = f" It was sent back {'once' if state.returns == 1 else f'{state.returns} times'}." if state.returns else ""
+    return Unworkable(f"The product cannot be delivered.{times} What keeps it back:\n{as_list(state.kept_back)}")
 
 
 # The critic
@@ -337,18 +391,18 @@ def accept_output(step: Step[PipelineState]) -> None:
 def ask_critic(step: Step[PipelineState]) -> None:
     state, critic = step.state, step.state.here.critic
     assert critic is not None
-    context = _context((1, state.given.number, state.draft_number, state.output_number))
+    context = _context((1, state.given_number, state.draft_number, state.output_number))
     step.ask(AskAgent(agent=critic.agent, model=critic.model, context=context))
 
 
 def after_critic(step: Step[PipelineState], turn: Turn, finished: FinishedTurn) -> None:
     stage = step.state.here
-    deeds = turns.deeds(turn)
-    grave = [arguments for tool, arguments in deeds if tool == "provide_feedback" and _is_grave(arguments)]
+    effects_of = turns.effects_of(turn)
+    grave = [arguments for tool, arguments in effects_of if tool == "provide_feedback" and _is_grave(arguments)]
     step.record(
         CriticFinished(
             agent=turn.ask.agent,
-            digest=progress.digest(stage.name, step.state.iteration, deeds),
+            digest=progress.digest(stage.name, step.state.iteration, effects_of),
             stage=stage.name,
             reply=finished.number,
             findings=len(grave),
@@ -376,6 +430,32 @@ def after_turn(step: Step[PipelineState], finished: FinishedTurn) -> None:
     after[turn_phase(state)](step, turn, finished)
 
 
+# The way back
+
+
+def note_goto(step: Step[PipelineState], effects_of: list[tuple[str, Any]]) -> None:
+    """Record the restart that the agent of a turn has asked for last, if it did."""
+    calls = [arguments for tool, arguments in effects_of if tool == GOTO]
+    if not calls:
+        return
+    stage, pipeline = step.state.stage, step.state.definition
+    goto = goto_of(step.state, effects_of)
+    if not goto:
+        step.warn(f"{stage!r} asked for a restart at {calls[-1].get('stage')!r}, which is not an earlier stage")
+        return
+    jumps = pipeline.auto_goto and step.state.gotos < MAX_GOTOS
+    step.record(GotoRequested(stage=stage, goto=goto, reason=str(calls[-1].get("reason", "")), jumps=jumps))
+
+
+def goto_of(state: PipelineState, effects_of: list[tuple[str, Any]]) -> str:
+    """The earlier stage that the agent of a turn wants to go back to; empty if there is none."""
+    wanted = [str(arguments.get("stage", "")) for tool, arguments in effects_of if tool == GOTO][-1:]
+    pipeline = state.definition
+    before = [one.name for one in pipeline.stages[: pipeline.index(state.stage)]]
+    named = (name for one in wanted for name in pipeline.restartable if name.casefold() == one.strip().casefold())
+    return next((name for name in named if name in before), "")
+
+
 # A stage ends
 
 
@@ -385,7 +465,7 @@ def finish_stage(step: Step[PipelineState]) -> None:
 
 def report_cost(step: Step[PipelineState]) -> dict[str, Any] | None:
     """What a stage with a report has to know besides its state."""
-    return {"cost": cost_of(step.run)} if step.state.here.kind != "work" else None
+    return {"cost": to_builtins(cost_of(step.run))} if step.state.here.kind != "work" else None
 
 
 def after_finishing(step: Step[PipelineState], answer: Answer) -> None:
@@ -397,6 +477,8 @@ def after_finishing(step: Step[PipelineState], answer: Answer) -> None:
         else:
             step.ask(CallTool(tool=CLOSE))
         return
+    if state.kept_back:
+        raise _kept_back(state)
     step.record(StageFinished(stage=state.stage))
     following = following_stage(step.state)
     if following:
@@ -416,27 +498,30 @@ def after_closing(step: Step[PipelineState], answer: Answer) -> None:
     _check_tool(state, answer)
     if state.goto:
         because = f"The stage {state.stage!r} asks for a restart at {state.goto!r}: {state.goto_reason}"
-        return step.end("restart", because, {"goto": state.goto, "reason": state.goto_reason})
-    return step.end("completed", _how_delivered(state), result_of(state))
+        return step.end(state.outcome, because, {"goto": state.goto, "reason": state.goto_reason})
+    return step.end(state.outcome, _how_delivered(state), result_of(state))
 
 
 def _how_delivered(state: PipelineState) -> str:
     if state.here.kind == "delivery":
+        change = change_of(state)
+        if change and not change.holds:
+            return f"{UNCHANGED} The report is .cowork/{DELIVERY_REPORT}."
         return f"Delivered. The report is .cowork/{DELIVERY_REPORT}."
     return "All stages are finished."
 
 
-def result_of(state: PipelineState) -> dict[str, Any]:
-    return {"content": state.prose, "stages": list(state.finished)}
+def result_of(state: PipelineState) -> Result:
+    """The delivery report with what it delivers; of a pipeline without one, what its last stage said or drafted."""
+    data = {"stages": list(state.finished)}
+    if not state.report:
+        return Result(state.prose or state.draft, data)
+    facts = state.found.facts if state.found else None
+    code = tuple(one.path for one in facts.files) if facts else ()
+    return Result(state.report, data, (f".cowork/{DELIVERY_REPORT}", *code))
 
 
-# How a pipeline continues after a stop: it takes its last step again.
-#
-# The style's own tools can be repeated. A turn in which an agent called tools continues behind them: begun again, it
-# could do things twice. Any other turn begins again.
-
-
-_TOOL_OF = {"open": OPEN, "begin": BEGIN, "facts": CHECK, "verify": CHECK, "close": CLOSE}
+# Resuming
 
 
 def resume(step: Step[PipelineState]) -> None:
@@ -453,6 +538,8 @@ def resume(step: Step[PipelineState]) -> None:
         ask_review(step)
     elif phase == "answer":
         write(step, "answer")
+    elif state.kept_back and not state.goto:
+        begin_stage(step, state.stage)  # somebody may have mended it, so it is judged again
     else:
         assert phase == "finish", state.phase
         step.ask(CallTool(tool=FINISH, arguments=report_cost(step)))

@@ -16,11 +16,27 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resumed, TurnRestarted
+from ripstop.kernel.result import read_result
 
 from .. import turn as turns
-from .calls import BEGIN, CHECK, CLOSE, FINISH, OPEN, WRITE
-from .flow import EDIT, REVIEWS, draft_in, turn_phase
+from .calls import (
+    BEGIN,
+    CHECK,
+    CLOSE,
+    FINISH,
+    OPEN,
+    WRITE,
+    BegunStage,
+    CheckedStage,
+    FinishedStage,
+    OpenedProject,
+    WrittenFiles,
+    answer_of,
+)
+from .flow import REVIEWS, draft_in, turn_phase
+from .judging import as_list
 from .state import (
+    EDIT,
     CriticFinished,
     DraftFinished,
     DraftReviewed,
@@ -28,10 +44,10 @@ from .state import (
     OutputFinished,
     Phase,
     PipelineState,
+    ProductJudged,
     Review,
     StageBegan,
     StageFinished,
-    StageInput,
 )
 
 REPORTS = ("save_delivery_report", "save_check_report")
@@ -43,19 +59,19 @@ def evolve(state: PipelineState, number: int, event: Event) -> PipelineState:
     match event:
         case Asked(command=command):
             return _asked(state, number, event, command)
-        case Answered(answer=PersonAnswered()) if state.phase == "review":
-            return replace(state, found={"answer": event.answer})
+        case Answered(answer=PersonAnswered() as said) if state.phase == "review":
+            return replace(state, said=said)
         case Answered(answer=RunFinished() as finished):
             return joined(state, number, finished, None)
         case Answered(to=to, answer=ToolReturned(value=value)) if not (state.turn and to in state.turn.pending):
-            return _looked(state, number, value if isinstance(value, dict) else {})
+            return _looked(state, number, value)
         case Resumed(raises=raises):
             return replace(state, most_reviews=state.most_reviews + int(raises.get("reviews", 0)))
         case TurnRestarted():
             return replace(state, turn=None)
         case CancelRequested():
             return replace(state, cancelled=True)
-    decided = _decided(state, event)
+    decided = _decided(state, number, event)
     if decided is not state:
         return decided
     turn = turns.evolve(state.turn, number, event)
@@ -65,8 +81,7 @@ def evolve(state: PipelineState, number: int, event: Event) -> PipelineState:
 def joined(state: PipelineState, number: int, finished: Answer, result: Any) -> PipelineState:
     """The end of a workflow that took the actor's place."""
     assert isinstance(finished, RunFinished)
-    text = result.get("content") if isinstance(result, dict) else result
-    prose = text if isinstance(text, str) and text.strip() else finished.because
+    prose = read_result(result).whole_text.strip() or finished.because
     child = finished.run if finished.outcome == "limit" else ""
     return replace(state, prose=prose, output_number=number, child=child)
 
@@ -95,28 +110,21 @@ def _asked(state: PipelineState, number: int, event: Asked, command: Command) ->
     return state if turn is state.turn else replace(state, turn=turn)
 
 
-def _looked(state: PipelineState, number: int, value: dict[str, Any]) -> PipelineState:
+def _looked(state: PipelineState, number: int, value: Any) -> PipelineState:
     match state.phase:
         case "open":
-            completed = value.get("completed") or ()
-            idea = value.get("idea")
-            names = tuple(one.name for one in state.definition.stages if one.name in completed)
-            return replace(state, finished=names, idea=idea if isinstance(idea, str) and idea else state.idea)
+            opened = answer_of(OpenedProject, value)
+            names = tuple(one.name for one in state.definition.stages if one.name in opened.completed)
+            return replace(state, finished=names, idea=opened.idea or state.idea, code_before=opened.code_before)
         case "begin":
-            texts = value.get("inputs") or {}
-            given = StageInput(
-                number,
-                {str(path): str(text) for path, text in texts.items()},
-                tuple(map(str, value.get("missing") or ())),
-                tuple(value.get("feedback") or ()),
-                tuple(value.get("files") or ()),
-            )
-            return replace(state, given=given)
+            return replace(state, given=answer_of(BegunStage, value), given_number=number)
         case "facts" | "verify":
-            return replace(state, found=value)
+            return replace(state, found=answer_of(CheckedStage, value), kept_back=())
         case "answer":
-            edited = (value.get("edited") or {}).get(state.here.draft)
-            return replace(state, draft=edited, draft_number=number) if isinstance(edited, str) else state
+            edited = answer_of(WrittenFiles, value).edited.get(state.here.draft)
+            return state if edited is None else replace(state, draft=edited, draft_number=number)
+        case "finish":
+            return replace(state, report=answer_of(FinishedStage, value).report)
         case "close":
             return replace(state, closed=True)
     return state
@@ -125,7 +133,7 @@ def _looked(state: PipelineState, number: int, value: dict[str, Any]) -> Pipelin
 # Decisions
 
 
-def _decided(state: PipelineState, event: Event) -> PipelineState:
+def _decided(state: PipelineState, number: int, event: Event) -> PipelineState:
     match event:
         case StageBegan(stage=stage, iteration=iteration):
             return _begun(state, stage, iteration)
@@ -146,6 +154,12 @@ def _decided(state: PipelineState, event: Event) -> PipelineState:
         case GotoRequested(goto=goto, reason=reason, jumps=jumps):
             first, gotos = (goto, state.gotos + 1) if jumps else (state.first, state.gotos)
             return replace(state, goto=goto, goto_reason=reason, jumps=jumps, first=first, gotos=gotos)
+        case ProductJudged(shown=shown, reasons=reasons, back=back):
+            state = replace(state, shown=shown, shown_at=number, kept_back=reasons)
+            if not back:
+                return state
+            why = as_list(reasons)
+            return replace(state, goto=back, goto_reason=why, jumps=True, first=back, returns=state.returns + 1)
         case StageFinished(stage=stage):
             return replace(state, finished=(*(one for one in state.finished if one != stage), stage))
     return state
@@ -163,26 +177,28 @@ def _begun(state: PipelineState, stage: str, iteration: int) -> PipelineState:
         iteration=1,
         reviews=0,
         most_reviews=state.definition.max_reviews,
-        given=StageInput(),
+        given=BegunStage(),
+        given_number=0,
         turn=None,
         draft="",
         draft_number=0,
-        found={},
+        found=None,
         output_number=0,
         prose="",
         child="",
         goto="",
+        kept_back=(),
         finished=tuple(name for name in state.finished if name in before),
     )
 
 
 def _reviewed(state: PipelineState, event: DraftReviewed) -> PipelineState:
-    said = state.found["answer"]
-    assert isinstance(said, PersonAnswered)
+    said = state.said
+    assert said is not None
     review = Review(
         event.stage, event.choice, event.answer, at=event.at, by=said.by, text=said.text, fields=said.fields
     )
-    state = replace(state, phase="answer", reviews=state.reviews + 1, reviewed=(*state.reviewed, review), found={})
+    state = replace(state, phase="answer", reviews=state.reviews + 1, reviewed=(*state.reviewed, review), said=None)
     if event.choice != EDIT or said.document is None:
         return state
     return replace(state, draft=said.document, draft_number=event.answer)
@@ -191,5 +207,5 @@ def _reviewed(state: PipelineState, event: DraftReviewed) -> PipelineState:
 def _prose(state: PipelineState) -> str:
     """What the actor wants a report to say: what it gave a tool for it, or else its last words."""
     assert state.turn is not None
-    saved = [str(given.get("content", "")) for tool, given in turns.deeds(state.turn) if tool in REPORTS]
+    saved = [str(given.get("content", "")) for tool, given in turns.effects_of(state.turn) if tool in REPORTS]
     return saved[-1] if saved else state.turn.exchanges[-1].reply.text

@@ -16,6 +16,7 @@ from ripstop.definitions.loading import inside, refuse_link
 from ripstop.definitions.options import JsonOptionReader
 from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefinition, did_you_mean, in_order
 from ripstop.definitions.yaml_tree import Value, YamlEntry, read_text, tree_of
+from ripstop.kernel.advice import Advice, NextStep
 
 from .definition import PipelineStage
 from .parsing import REPORTER, PipelineRead, PipelineReader, default_pipeline, read_tree, written_stage
@@ -33,8 +34,21 @@ from .stage_order import CODE, REPORTS, check_stages
 
 Entries = dict[str, YamlEntry]
 SIMPLE, ACTOR_CRITIC = "simple", "actor_critic"
-FIELDS = ("id", "name", "description", "stage_type", "agent", ACTOR_CRITIC, "needs_confirmation", "artifacts", "hooks",
-          "timeout_secs", "version", "tags", "metadata")  # fmt: skip
+STAGE_FIELDS = (
+    "id",
+    "name",
+    "description",
+    "stage_type",
+    "agent",
+    ACTOR_CRITIC,
+    "needs_confirmation",
+    "artifacts",
+    "hooks",
+    "timeout_secs",
+    "version",
+    "tags",
+    "metadata",
+)
 CRITIC_FIELDS = ("actor", "critic", "max_iterations")
 ARTIFACT_FIELDS = ("path", "required", "description")
 MARKDOWN = (".md", ".markdown")
@@ -50,7 +64,7 @@ def check_stage_file(path: Path) -> list[Problem]:
     try:
         tree, problems = _tree(path)
         reader = JsonStageReader(problems)
-        name = reader.field(reader.mapping(tree, "a stage", FIELDS), "id", str, "") or path.stem
+        name = reader.field(reader.mapping(tree, "a stage", STAGE_FIELDS), "id", str, "") or path.stem
         fields = reader.native(name, name, tree.value if isinstance(tree.value, dict) else {}, tree.place)
         fields.pop("inputs", None)
         native = PipelineReader(problems, None)
@@ -105,7 +119,7 @@ class JsonStageReader(JsonOptionReader):
             self.problems += error.problems
             return None
         self.problems += problems
-        fields = self.mapping(tree, "a stage", FIELDS)
+        fields = self.mapping(tree, "a stage", STAGE_FIELDS)
         if not isinstance(tree.value, dict):
             return None
         named = self.field(fields, "id", str, "")
@@ -238,7 +252,7 @@ def _base(base: PipelineStage | None, place: Position, has_file: bool) -> Entrie
     return fields
 
 
-JSON_FLOWS_FIELDS = (
+FLOW_FIELDS = (
     "id",
     "name",
     "description",
@@ -283,7 +297,7 @@ def read_flow(path: Path) -> PipelineRead:
 
 class _FlowReader(JsonStageReader):
     def pipeline(self, tree: Value, path: Path) -> Value:
-        top = self.mapping(tree, "a flow", JSON_FLOWS_FIELDS)
+        top = self.mapping(tree, "a flow", FLOW_FIELDS)
         if not isinstance(tree.value, dict):
             return tree
         self.hooks(top, "global_hooks")
@@ -323,7 +337,9 @@ class _FlowReader(JsonStageReader):
             if not self.field(config, key, bool, True):
                 self.warn(config[key].key, f"kept out: {key!r}: false", meaning)
         self.keep_out(config, "memory_scope", "stages share the files below .cowork, and nothing else")
-        self.keep_out(config, "inheritance", "a person says where a project goes on: ripstop modify --from STAGE")
+        where = "a person says where a project goes on"
+        restart = NextStep("restart_project", where, f"{where}: {{}}", "STAGE")
+        self.keep_out(config, "inheritance", Advice(restart))
         self.keep_out(config, "max_total_time_secs", "give the limit to the run: --max-seconds N")
 
     # Order

@@ -121,6 +121,8 @@ class SessionMeta(Struct, kw_only=True):
     stages: list[str] = []
     restartable: list[str] = []
     completed: dict[str, CompletionMark] = {}
+    code_before: dict[str, str] | None = None
+    """The code when the work on this delivery began: hashes by path. None: no run has looked."""
     created_at: str = ""
     updated_at: str = ""
 

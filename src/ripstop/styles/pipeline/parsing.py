@@ -15,13 +15,12 @@ from msgspec import Struct
 
 from ripstop.definitions.example_files import scenario_files, scenarios_in, write_files
 from ripstop.definitions.loading import inside, read_inside
-from ripstop.definitions.options import OptionReader
-from ripstop.definitions.options import fields as fields_of
+from ripstop.definitions.options import OptionReader, fields_of
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, in_order
 from ripstop.definitions.references import Reference
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text, set_fields, tree_of
 
-from .definition import MAX_REVIEWS, Critic, Pipeline, PipelineStage
+from .definition import MAX_RETURNS, MAX_REVIEWS, Critic, Pipeline, PipelineStage
 from .schema import (
     CRITIC,
     KINDS,
@@ -31,6 +30,7 @@ from .schema import (
     LONGEST_TITLE,
     MOST_ITERATIONS,
     MOST_PATHS,
+    MOST_RETURNS,
     MOST_REVIEWS,
     MOST_STAGES,
     MOST_TOOLS,
@@ -95,6 +95,7 @@ class PipelineReader(OptionReader):
             rate_limit=self._rate_limit(top),
             max_reviews=self.whole(top, "max_reviews", MAX_REVIEWS, 1, MOST_REVIEWS),
             auto_goto=self.field(top, "auto_goto", bool, False),
+            max_returns=self.whole(top, "max_returns", MAX_RETURNS, 0, MOST_RETURNS),
             guards=self.guards(top.get("guards")),
         )
 
@@ -320,8 +321,8 @@ def _shipped() -> Traversable:
 
 # Checking a pipeline that comes from a journal, which somebody else may have made.
 #
-# It is written out as its author would have written it, and read again by the same reader. Flows in JSON become pipelines
-# in the same way.
+# It is written out as its author would have written it, and read again by the same reader. Flows in JSON become
+# pipelines in the same way.
 
 
 def check_pinned(pipeline: Pipeline) -> None:
@@ -332,6 +333,7 @@ def check_pinned(pipeline: Pipeline) -> None:
         "rate_limit": pipeline.rate_limit,
         "max_reviews": pipeline.max_reviews,
         "auto_goto": pipeline.auto_goto,
+        "max_returns": pipeline.max_returns,
         "guards": pipeline.guards,
         "stages": [written_stage(stage) for stage in pipeline.stages],
     }

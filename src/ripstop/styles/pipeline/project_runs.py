@@ -1,7 +1,7 @@
 """The runs of a project: which one continues it, and which workflow a new one is of.
 
 A run in the journal that has not ended, or can be resumed, is continued. Otherwise the project's marks and files choose
-the first stage of a new run (`starting.py`).
+the first stage of a new run (below).
 """
 
 from contextlib import suppress
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
-from ripstop.app.application import new_id
 from ripstop.app.plugin import FoundWork, RestartPlan
 from ripstop.app.settings.settings_file import Settings
+from ripstop.app.start import CheckedStart, check_start, new_id
 from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.reader import Environment
 from ripstop.engine.engine import Engine, View
@@ -23,13 +23,14 @@ from ripstop.kernel.errors import RunAlreadyStarted, RunNotFound, UsageError
 from ripstop.kernel.parts import Rail, Stage
 from ripstop.tools.shared_folder import FolderTaken
 
+from .asking import stage_products
 from .backups import UndoneBackup, code_paths, undo
 from .data_files import BY_PATH, Session, problems_in
 from .definition import DELIVERY_REPORT, Pipeline, PipelineStage
 from .models import SessionMeta
 from .parsing import default_flow
 from .project import ProjectState, existing_project, find_project, mark_states, project_state, session_of, usage_errors
-from .stages import StageCall, products_from
+from .stages import missing_inputs, products_from
 from .store import COWORK, CoworkFolder, project_locks
 
 if TYPE_CHECKING:
@@ -69,20 +70,26 @@ def plan_modify(folder: Path, pipeline: Pipeline, stage: str) -> ModifyPlan:
         valid = ", ".join(pipeline.restartable)
         raise UsageError(f"{UNKNOWN_STAGE} {stage[:100]!r}; expected one of: {valid}.")
     start = pipeline.index(stage)
-    calls = tuple(
-        StageCall(name=one.name, products=one.products, kind=one.kind, writes_code=one.writes_code)
-        for one in pipeline.stages
-    )
     with usage_errors():
-        removed = [path for path in products_from(calls, start) if cowork.read(path) is not None]
-        missing = [path for path in pipeline.stages[start].inputs if cowork.read(path) is None]
+        removed = [path for path in products_from(stage_products(pipeline), start) if cowork.read(path) is not None]
         return ModifyPlan(
             stage=stage,
             removed=sorted(removed),
             kept_code=code_paths(cowork),
             rerun=[one.name for one in pipeline.stages[start:]],
-            missing_inputs=[path for path in missing if path not in removed],
+            missing_inputs=missing_inputs(cowork, pipeline.stages[start].inputs),
         )
+
+
+def refuse_without_inputs(pipeline: Pipeline, plan: ModifyPlan) -> None:
+    """Raise `UsageError` if the stage would fail at once, before a run is cancelled or a file is removed for it."""
+    if not plan.missing_inputs:
+        return
+    missing = ", ".join(f"{COWORK}/{path}" for path in plan.missing_inputs)
+    makers = [stage.name for stage in pipeline.stages if set(stage.products) & set(plan.missing_inputs)]
+    first = next((name for name in makers if name in pipeline.restartable), "")
+    way = f" Restart at {first!r}, which makes {'it' if len(plan.missing_inputs) == 1 else 'them'}." if first else ""
+    raise UsageError(f"{plan.stage!r} cannot begin without {missing}. Nothing was changed.{way}")
 
 
 def undo_modify(folder: Path, over: frozenset[str] = frozenset()) -> UndoneBackup:
@@ -112,8 +119,9 @@ def undo_modify(folder: Path, over: frozenset[str] = frozenset()) -> UndoneBacku
 
 # Where a project goes on: by a recorded restart, then by the marks of completed stages, then by its files.
 #
-# The rule for files is for projects without marks, such as those of another system: it goes on after the last stage whose
-# output is there and valid. Files alone do not tell whether code is complete, so a stage that writes code is done again.
+# The rule for files is for projects without marks, such as those of another system: it goes on after the last stage
+# whose output is there and valid. Files alone do not tell whether code is complete, so a stage that writes code is done
+# again.
 
 
 COMPLETED = "Project already completed"
@@ -208,6 +216,20 @@ class ProjectFlow:
             raise UsageError(f"{named} is a workflow of the style {self.workflow.style!r}, not a pipeline.")
         self.pipeline: Pipeline = plugins.registry.load(STYLE, self.workflow.content)
 
+    def checked(self, app: "App", folder: Path, values: dict[str, str], model: str, key: str = "") -> CheckedStart:
+        """A run of it in a folder, which can be started. Raises `UsageError` or `DefinitionError`."""
+        return check_start(
+            app.settings,
+            app.plugins,
+            app.trust,
+            self.workflow,
+            workspace=folder,
+            values=values,
+            key=key,
+            model=model,
+            definition=self.pipeline,
+        )
+
 
 async def flow_of(engine: "Engine", folder: Path) -> str:
     """The file of the flow that a project was begun with; empty: the one that is shipped.
@@ -269,9 +291,11 @@ class DeliveryProjects:
         values, removed = {"mode": "continue", "stage": start.stage}, list[str]()
         if start.by == "restart":  # as `modify` would do it
             values = {"mode": "modify", "stage": start.stage, "change": start.restart_reason}
-            removed = plan_modify(folder, flow.pipeline, start.stage).removed
+            plan = plan_modify(folder, flow.pipeline, start.stage)
+            refuse_without_inputs(flow.pipeline, plan)
+            removed = plan.removed
         model = await model_of(app.engine, folder, app.settings)
-        run = await app.start(flow.workflow, state.idea, workspace=folder, values=values, model=model)
+        run = await app.start(flow.checked(app, folder, values, model), state.idea)
         told = (f"removes  .cowork/{path}  (kept in .cowork/backups)" for path in removed)
         return FoundWork(run.id, (*_notes(start), *told))
 
@@ -286,12 +310,13 @@ class DeliveryProjects:
         run_id = new_id(flow.workflow.name, key)
         if await app.engine.journal.run(run_id) is not None:
             return run_id
-        plan_modify(folder, flow.pipeline, stage)  # refuses what cannot be restarted
-        await end_last_run(app.engine, folder, stage)
+        refuse_without_inputs(flow.pipeline, plan_modify(folder, flow.pipeline, stage))
         values = {"mode": "modify", "stage": stage, **({"change": change} if change else {})}
         idea, model = session_of(folder).idea, await model_of(app.engine, folder, app.settings)
+        checked = flow.checked(app, folder, values, model, key)  # before the last run is ended for it
+        await end_last_run(app.engine, folder, stage)
         with suppress(RunAlreadyStarted):  # another process was asked the same, with other words
-            await app.start(flow.workflow, idea, workspace=folder, values=values, key=key, model=model)
+            await app.start(checked, idea)
         return run_id
 
 
@@ -341,7 +366,7 @@ def _is_elsewhere(workspace: str, folder: Path) -> bool:
 
 def _continues(app: "App", view: "View") -> bool:
     run = view.run
-    return not run.ended or run.verdict is not None or app.engine.style(run).resumable(run.state)
+    return not run.ended or run.verdict is not None or app.engine.style(run).ending(run.state).is_resumable
 
 
 def _notes(start: StartingPoint) -> list[str]:

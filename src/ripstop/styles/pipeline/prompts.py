@@ -1,17 +1,21 @@
 """What the agents of a stage are told. A prompt is bounded: what is read from files is cut where it is read."""
 
 import json
-from typing import Any
+
+from msgspec import to_builtins
 
 from ripstop.kernel.prompt import Message, Prompt
 
-from .flow import EDIT, FEEDBACK, tools_for, turn_phase
-from .state import PipelineState
+from .calls import ProjectFacts
+from .flow import tools_for, turn_phase
+from .judging import FORM
+from .state import EDIT, FEEDBACK, PipelineState
 
 MAX_DRAFT = 60_000
 """Characters of a draft that are shown."""
 MAX_FILES = 200
-MAX_FEEDBACK = 20
+IF_ANY = ("empty_files", "planned_files", "tasks_marked")
+"""Facts that agents are told only if there is something to tell."""
 MAX_DETAILS = 2000
 """Characters of one piece of feedback."""
 
@@ -36,11 +40,11 @@ def prompt_for(state: PipelineState) -> Prompt:
     stage, phase = state.here, turn_phase(state)
     if phase == "critic":
         assert stage.critic is not None
-        told = (stage.critic.instructions, _CRITIC)
+        told = [stage.critic.instructions, _CRITIC]
     elif phase == "draft":
-        told = (stage.instructions, _DRAFT if stage.is_formal or stage.review else _IDEA)
+        told = [stage.instructions, _DRAFT if stage.is_formal or stage.review else _IDEA]
     else:
-        told = (stage.instructions, _FORMAL if stage.draft else _WORK)
+        told = [stage.instructions, _FORMAL if stage.draft else _WORK, FORM if stage.kind == "check" else ""]
     system = "\n\n".join(part.strip() for part in told if part.strip())
     return Prompt((Message("system", system), Message("user", _task(state, phase))), tools_for(state))
 
@@ -52,15 +56,15 @@ def workflow_input(state: PipelineState) -> str:
 
 
 def _task(state: PipelineState, phase: str) -> str:
-    facts = state.found.get("facts") if state.here.kind != "work" else None
+    facts = state.found.facts if state.found and state.here.kind != "work" else None
     parts = [
         _section("Idea", state.idea),
         _section("Change that is wanted", state.arguments.change),
         _section("Why the project went back to this stage", state.goto_reason),
-        *(_section(f"File .cowork/{path}", text) for path, text in state.given.texts.items()),
+        *(_section(f"File .cowork/{path}", text) for path, text in state.given.inputs.items()),
         _section("Files that are not there", "\n".join(f".cowork/{path}" for path in state.given.missing)),
         _section("Files of the project", _files(state)),
-        _section("What the engine found", _json(facts)),
+        _section("What the engine found", _facts(facts)),
         _section("Feedback so far", _feedback(state)),
         _section("Draft", _cut(state.draft, MAX_DRAFT)),
         _section(*_review(state, phase)),
@@ -83,22 +87,26 @@ def _review(state: PipelineState, phase: str) -> tuple[str, str]:
 
 def _files(state: PipelineState) -> str:
     files = state.given.files
-    lines = [f"{one.get('path')} ({one.get('size')} bytes)" for one in files[:MAX_FILES] if isinstance(one, dict)]
-    more = f"… and {len(files) - MAX_FILES} more" if len(files) > MAX_FILES else ""
+    lines = [f"{one.path} ({one.size} bytes)" for one in files[:MAX_FILES]]
+    left = len(files) - len(lines) + state.given.more_files
+    more = f"… and {left} more" if left else ""
     return "\n".join(filter(None, (*lines, more)))
 
 
 def _feedback(state: PipelineState) -> str:
     lines = []
-    for one in state.given.feedback[-MAX_FEEDBACK:]:
-        who = one.get("by") or one.get("source") or "someone"
-        about = f"{one.get('stage', '')}, {one.get('severity', '')} {one.get('feedback_type', '')}"
-        lines.append(f"- [{about}] {who}: {_cut(str(one.get('details', '')), MAX_DETAILS)}")
+    for one in state.given.feedback:
+        who = one.by or one.source or "someone"
+        about = f"{one.stage}, {one.severity} {one.feedback_type}"
+        lines.append(f"- [{about}] {who}: {_cut(one.details, MAX_DETAILS)}")
     return "\n".join(lines)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1) if value else ""
+def _facts(facts: ProjectFacts | None) -> str:
+    if facts is None:
+        return ""
+    said = {name: value for name, value in to_builtins(facts).items() if value or name not in IF_ANY}
+    return json.dumps(said, ensure_ascii=False, indent=1)
 
 
 def _section(title: str, text: str) -> str:

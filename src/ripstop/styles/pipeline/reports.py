@@ -1,6 +1,12 @@
-"""Check and delivery reports: what an agent says, and around it what the engine has found.
+"""Check and delivery reports: what an agent says, and around it what the engine has found and what people said.
 
-All tables come from files as they are now. An agent's text is only in the first section.
+- All tables come from files as they are now. An agent's text is only in the first section.
+- That text cannot pass for a section of the report, or swallow one. Headings become at least third level, where the
+  report's own are second level; underlined headings lose their line. HTML is shown, not rendered: an open comment would
+  hide everything behind it. So are images, which a reader's program would fetch.
+- A code fence at the beginning of a line that is left open is closed. Others, inside lists and quotations, are shown:
+  in which line such a fence ends depends on more than the fence.
+- Feedback is in `session/feedback_history.json`, to which entries are only added.
 """
 
 import re
@@ -8,23 +14,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from ripstop.engine.performers import Refused
 from ripstop.history.timeline import iso
+from ripstop.text.markdown import MAX_INDENT, Fence, fence_of
 from ripstop.text.visible_text import count, visible, visible_line
+from ripstop.tools.snapshots.run_files import FileChanges
 
+from ..checks import Shown
 from . import checks
+from .calls import ReportCall, ReportCost, ReviewDecision
 from .checks import Findings
 from .data_files import FEEDBACK, MOST_READ, chosen, load, save, text
+from .definition import DELIVERY_REPORT
 from .models import FEEDBACK_TYPES, SEVERITIES, FeedbackEntry, Requirement, convert_entry
 from .store import CoworkFolder, now
 
-# `session/feedback_history.json`: what people, critics and agents said about the stages. Entries are only added.
-
-
 MAX_SHOWN = 20
-"""Entries that a stage is told."""
+"""Entries of the feedback history that a stage is told."""
+LOWEST = 3
+"""The level of the highest heading in prose."""
+MAX_CELL = 120
+"""Characters of a table's cell."""
+NOTHING = "*Nothing was handed in.*"
+MAX_ROWS = 1_000
+SHORT_SHA = 12
+
+
+# Feedback
 
 
 def add_feedback(folder: CoworkFolder, key: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,27 +70,15 @@ def add_feedback(folder: CoworkFolder, key: str, given: Mapping[str, Any]) -> di
     return entry
 
 
-def latest_feedback(folder: CoworkFolder) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = msgspec.to_builtins(load(folder, FEEDBACK).entries[-MAX_SHOWN:])
-    return found
+def latest_feedback(folder: CoworkFolder) -> list[FeedbackEntry]:
+    return load(folder, FEEDBACK).entries[-MAX_SHOWN:]
 
 
-# Agents' text inside a report: readable Markdown that cannot pass for a section of the report, or swallow one.
-#
-# - Headings become at least third level; the sections of a report are second level. Underlined headings lose their line.
-# - HTML is shown, not rendered: an open comment would hide everything behind it. So are images, which a reader's program
-#   would fetch.
-# - A code fence at the beginning of a line that is left open is closed. Others, inside lists and quotations, are shown:
-#   in which line such a fence ends depends on more than the fence.
+# Agents' text
 
 
-LOWEST = 3
-"""The level of the highest heading in prose."""
-MAX_CELL = 120
-"""Characters of a table's cell."""
 _HEADING = re.compile(r"^((?:\s|>|[-*+]\s|\d{1,9}[.)]\s)*)(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r"^(?:\s|>)*(=+|-+)\s*$")
-_FENCE = re.compile(r"^(`{3,}|~{3,})([^`]*|(?<=~).*)$")
 _INNER_FENCE = re.compile(r"^((?:\s|>|[-*+]\s|\d{1,9}[.)]\s)*)(?=```|~~~)")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
@@ -81,23 +86,25 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 def embedded(text: str) -> str:
     """The text as it goes into a report."""
     lines: list[str] = []
-    fence = ""
+    opening: Fence | None = None
     for line in visible(text).strip().split("\n"):
-        if fence:
-            lines.append(line)
-            if re.fullmatch(rf" {{0,3}}{fence}{fence[0]}*\s*", line):
-                fence = ""
+        fence = fence_of(line)
+        if opening:
+            is_end = fence is not None and fence.indent <= MAX_INDENT and fence.closes(opening)
+            lines.append(line.rstrip() if is_end else line)  # other viewers know only spaces and tabs behind a fence
+            if is_end:
+                opening = None
             continue
-        if found := _FENCE.match(line):
-            fence = found[1]
+        if fence and not fence.indent:
+            opening = fence
             lines.append(line)
             continue
         if _UNDERLINE.match(line) and lines and lines[-1].strip():
             lines.append("")
         shown = _INNER_FENCE.sub(r"\1\\", _HEADING.sub(_lowered, line))
         lines.append(_TAG.sub("&lt;", shown.replace("![", "\\![")))
-    if fence:
-        lines.append(fence)
+    if opening:
+        lines.append(opening.mark)
     return "\n".join(lines)
 
 
@@ -123,22 +130,17 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(lines)
 
 
-CHECK_REPORT, DELIVERY_REPORT = "artifacts/check_report.md", "artifacts/delivery_report.md"
-NOTHING = "*Nothing was handed in.*"
-MAX_ROWS = 1_000
-SHORT_SHA = 12
+# The report
 
 
-class ReportCall(Struct, frozen=True, kw_only=True):
-    path: str
-    prose: str = ""
-    title: str = ""
-    decisions: tuple[dict[str, Any], ...] = ()
-    """Of people: stage, choice, by, text, at (microseconds)."""
-    cost: dict[str, Any] = {}
-
-
-def report_text(report: ReportCall, found: Findings, feedback: Sequence[FeedbackEntry], run: str) -> str:
+def report_text(
+    report: ReportCall,
+    found: Findings,
+    feedback: Sequence[FeedbackEntry],
+    run: str,
+    changes: FileChanges | None = None,
+) -> str:
+    """`changes`: what the run did to files that were there before it."""
     is_delivery = report.path == DELIVERY_REPORT
     what = "Delivery report" if is_delivery else "Check report"
     title = cell(report.title)
@@ -147,7 +149,9 @@ def report_text(report: ReportCall, found: Findings, feedback: Sequence[Feedback
         f"*{_summary(found)} Written {_minute(now())} by run {code(run)}.*",
         f"## {'What was built' if is_delivery else 'What was found'}",
         embedded(report.prose) or NOTHING,
+        *_claims(report.shown),
         *_files(found),
+        *_changed(changes),
         *_coverage(found),
         "## Consistency",
         _bullets(found.inconsistencies()) or "Requirements, features, components, tasks and files fit together.",
@@ -159,12 +163,19 @@ def report_text(report: ReportCall, found: Findings, feedback: Sequence[Feedback
     return "\n\n".join(sections) + "\n"
 
 
+def _changed(changes: FileChanges | None) -> list[str]:
+    """What became of the user's own files; nothing where nothing did."""
+    if changes is None or not (changes.problem or changes.changes):
+        return []
+    lines = [f"{one.what}: {one.path}" for one in changes.changes]
+    return ["## Files that were there before", *filter(None, [changes.problem, _bullets(lines)])]
+
+
 def _summary(found: Findings) -> str:
     facts = found.facts
-    (features_done, features), (tasks_done, tasks) = facts["features"], facts["tasks"]
+    (features_done, features), (tasks_done, tasks) = facts.features, facts.tasks
     return (
-        f"{facts['code_files']} code file{'' if facts['code_files'] == 1 else 's'}, "
-        f"{facts['requirements']} requirement{'' if facts['requirements'] == 1 else 's'}, "
+        f"{count(facts.code_files, 'code file')}, {count(facts.requirements, 'requirement')}, "
         f"{features_done} of {features} features and {tasks_done} of {tasks} tasks completed."
     )
 
@@ -176,6 +187,17 @@ def _bullets(lines: Sequence[str]) -> str:
 
 def _rest(lines: Sequence[Any]) -> list[str]:
     return [f"- and {len(lines) - MAX_ROWS:,} more"] if len(lines) > MAX_ROWS else []
+
+
+# What was claimed and what was shown
+
+
+def _claims(shown: Sequence[Shown]) -> list[str]:
+    if not shown:
+        return []
+    holds = {True: "yes", False: "**no**", None: "not checked"}
+    rows = [(cell(one.claimed), cell(one.shown), holds[one.holds]) for one in shown[:MAX_ROWS]]
+    return ["## Claimed and shown", table(("Claimed", "Shown", "Holds"), rows)]
 
 
 # Files
@@ -221,7 +243,7 @@ def _feature_cells(found: Findings, features: list[str]) -> tuple[str, ...]:
     rows = [row for row in checks.coverage(found.data) if row.feature in features]
     tasks = [one for one in found.data.tasks if one.feature_id in features]
     components = dict.fromkeys(name for row in rows for name in row.components)
-    done = sum(one.status == "completed" for one in tasks)
+    done = sum(map(found.is_completed, tasks))
     if not rows:
         status = "no feature"
     elif not tasks:
@@ -236,14 +258,14 @@ def _feature_cells(found: Findings, features: list[str]) -> tuple[str, ...]:
     )
 
 
-# Feedback, decisions, cost
+# Decisions, cost
 
 
 def _minute(time: str) -> str:
     return f"{time[:16].replace('T', ' ')} UTC"
 
 
-def _decisions(feedback: Sequence[FeedbackEntry], decisions: Sequence[Mapping[str, Any]]) -> list[str]:
+def _decisions(feedback: Sequence[FeedbackEntry], decisions: Sequence[ReviewDecision]) -> list[str]:
     lines = [
         f"- {cell(one.stage) or '–'}: {cell(one.severity)} {cell(one.feedback_type)} "
         f"by {cell(one.by or one.source or '–')}: {cell(one.details)}"
@@ -251,10 +273,10 @@ def _decisions(feedback: Sequence[FeedbackEntry], decisions: Sequence[Mapping[st
     ]
     decided = []
     for one in decisions[:MAX_ROWS]:
-        said = f": {cell(one['text'])}" if one.get("text") else ""
-        by = f" by {cell(one['by'])}" if one.get("by") else ""
-        at = f" ({_minute(iso(one['at']))})" if one.get("at") else ""
-        decided.append(f"- {cell(one.get('stage', ''))}: {cell(one.get('choice', ''))}{by}{at}{said}")
+        said = f": {cell(one.text)}" if one.text else ""
+        by = f" by {cell(one.by)}" if one.by else ""
+        at = f" ({_minute(iso(one.at))})" if one.at else ""
+        decided.append(f"- {cell(one.stage)}: {cell(one.choice)}{by}{at}{said}")
     return [
         "## Feedback and decisions",
         "**Feedback**",
@@ -264,13 +286,13 @@ def _decisions(feedback: Sequence[FeedbackEntry], decisions: Sequence[Mapping[st
     ]
 
 
-_COST = {"calls": "Model calls", "input_tokens": "Input tokens", "output_tokens": "Output tokens", "money": "Money"}
-
-
-def _cost(cost: Mapping[str, Any]) -> list[str]:
-    rows = [(name, _number(cost[key])) for key, name in _COST.items() if cost.get(key) is not None]
-    return ["## Cost", table(("What", "How much"), rows) if rows else "The cost is not known."]
-
-
-def _number(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else cell(value)
+def _cost(cost: ReportCost | None) -> list[str]:
+    if cost is None:
+        return ["## Cost", "The cost is not known."]
+    rows = [
+        ("Model calls", f"{cost.calls:,}"),
+        ("Input tokens", f"{cost.input_tokens:,}"),
+        ("Output tokens", f"{cost.output_tokens:,}"),
+        ("Money", cell(cost.money)),
+    ]
+    return ["## Cost", table(("What", "How much"), rows)]

@@ -1,8 +1,11 @@
 """A small pipeline with answers that lead a run of it to its end, for tests that go over all styles."""
 
+from msgspec import Struct, to_builtins
+
 from ripstop.kernel.effects import AgentReplied, Answer, PersonAnswered, ToolCall, ToolReturned, Usage
 from ripstop.kernel.style import Sample
 
+from .calls import BegunStage, CheckedStage, ClosedProject, FinishedStage, OpenedProject, ProjectFacts, WrittenFiles
 from .definition import Critic, Pipeline, PipelineStage
 
 USAGE = Usage(input_tokens=20, output_tokens=8)
@@ -43,47 +46,54 @@ def _calls(tool: str, **arguments: str) -> AgentReplied:
     return AgentReplied(calls=(ToolCall(id="1", tool=tool, arguments=arguments),), usage=USAGE)
 
 
-def _found(code_files: int = 1) -> ToolReturned:
-    return ToolReturned(value={"problems": [], "facts": {"code_files": code_files}})
+def _returned(answer: Struct) -> ToolReturned:
+    return ToolReturned(value=to_builtins(answer))
 
 
+OPENED = _returned(OpenedProject(idea="a page", code_before={}))
+BEGUN = _returned(BegunStage())
+WRITTEN = _returned(WrittenFiles({}, ()))
+FOUND = _returned(CheckedStage(facts=ProjectFacts(code_files=1)))
+FINISHED = _returned(FinishedStage())
+CLOSED = _returned(ClosedProject())
 DONE = ToolReturned(value={})
-BEGUN = ToolReturned(value={"inputs": {}, "feedback": [], "files": []})
+"""What an agent's tool returned."""
 
 
 def _idea() -> tuple[Answer, ...]:
-    return (ToolReturned(value={"completed": [], "idea": "a page"}), BEGUN, _said("# A page"), DONE, DONE)
+    return (OPENED, BEGUN, _said("# A page"), WRITTEN, FINISHED)
 
 
 def _plan(*reviews: Answer) -> tuple[Answer, ...]:
     formal = (
-        DONE,
+        WRITTEN,
         _calls("create_task", title="Write it"),
         ToolReturned(value="TASK-001"),
         _said("Planned."),
-        _found(),
+        FOUND,
     )
-    return (BEGUN, _said("# Plan"), DONE, *reviews, *formal, _said("It is good."), DONE)
+    return (BEGUN, _said("# Plan"), WRITTEN, *reviews, *formal, _said("It is good."), FINISHED)
 
 
 def _reviewed() -> Sample:
     """The draft of the plan is sent back once, then edited."""
     reviews = (
         PersonAnswered(choice="feedback", text="Shorter.", fields={"severity": "minor"}, by="ann"),
-        DONE,
+        WRITTEN,
         _said("# Short plan"),
-        DONE,
+        WRITTEN,
         PersonAnswered(choice="edit", document="# My plan\n", by="ann"),
-        DONE,
+        WRITTEN,
     )
-    check = (BEGUN, _found(), _said("All is there."), DONE)
-    delivery = (BEGUN, _found(), _calls("save_delivery_report", content="Here."), DONE, _said("Done."), DONE, DONE)
+    check = (BEGUN, FOUND, _said('All is there. {"verdict": "pass"}'), FINISHED)
+    report = (_calls("save_delivery_report", content="Here."), DONE, _said("Done."))
+    delivery = (BEGUN, FOUND, *report, FINISHED, CLOSED)
     return Sample("reviewed", _pipeline(), (*_idea(), *_plan(*reviews), *check, *delivery), input="a page")
 
 
 def _sent_back() -> Sample:
     """The check asks for a restart at the plan."""
     back = _calls("goto_stage", stage="plan", reason="The plan has no tests.")
-    check = (BEGUN, _found(), back, DONE, _said("Back to the plan."), DONE, DONE)
-    plan = _plan(PersonAnswered(choice="pass"), DONE)
+    check = (BEGUN, FOUND, back, DONE, _said("Back to the plan."), FINISHED, CLOSED)
+    plan = _plan(PersonAnswered(choice="pass"), WRITTEN)
     return Sample("sent_back", _pipeline(), (*_idea(), *plan, *check), input="a page")

@@ -4,12 +4,13 @@ from typing import Any, get_args
 
 from ripstop.definitions.options import GUARDS, TEXT
 
-from .definition import MAX_REVIEWS, RATE_LIMIT, StageKind
+from .definition import MAX_RETURNS, MAX_REVIEWS, RATE_LIMIT, StageKind
 
 KINDS: tuple[str, ...] = get_args(StageKind)
 MOST_STAGES = 50
 MOST_ITERATIONS = 10
 MOST_REVIEWS = 100
+MOST_RETURNS = 10
 SLOWEST = 3600
 """Seconds between two calls of models."""
 MOST_PATHS = 100
@@ -122,6 +123,13 @@ PIPELINE: dict[str, Any] = {
             "maximum": MOST_REVIEWS,
             "default": MAX_REVIEWS,
             "description": "Reviews of one stage in one run.",
+        },
+        "max_returns": {
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "maximum": MOST_RETURNS,
+            "default": MAX_RETURNS,
+            "description": "How often a product that cannot be delivered goes back to the stage that writes code.",
         },
         "auto_goto": {
             "type": ["boolean", "null"],

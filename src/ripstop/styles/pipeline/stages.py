@@ -1,28 +1,56 @@
-"""What a run does with a project, stage by stage: open it, begin, write, check, finish, close.
+"""The tools that only the pipeline style calls: they open a project, and begin, check and finish its stages.
 
-Everything here can be repeated after a kill at any moment: files are written in an order in which the last one says
-that the others are complete, and a repeat finds what is there. The caller holds the project's lock.
+- Everything can be repeated after a kill at any moment: files are written in an order in which the last one says that
+  the others are complete, a repeat finds what is there, and its answer is the same.
+- A tool works on the project in the run's workspace, and holds the project's lock meanwhile.
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from ripstop.engine.performers import Performer, Refused, Request
 from ripstop.tools.shared_folder import parts_of, work_in_turn
-from ripstop.tools.style_tools import OwnTool, arguments_of
+from ripstop.tools.snapshots.run_files import FileChanges, RunFiles
+from ripstop.tools.style_tools import typed_tool
 from ripstop.tools.toolbox import workspace_of
+from ripstop.tools.workspace_tools import run_files
 
 from .backups import back_up_and_remove
+from .calls import (
+    BEGIN,
+    CHECK,
+    CLOSE,
+    FINISH,
+    NO_CODE,
+    OPEN,
+    WRITE,
+    BeginStageCall,
+    BegunStage,
+    CheckedStage,
+    CheckStageCall,
+    ClosedProject,
+    CloseProjectCall,
+    FinishedStage,
+    FinishStageCall,
+    OpenedProject,
+    OpenProjectCall,
+    ProjectAnswer,
+    ReportCall,
+    StageProducts,
+    WriteFilesCall,
+    WrittenFiles,
+)
 from .checks import Findings, find, output_problems
-from .code_files import MAX_LISTED, NO_CODE, list_files
+from .code_files import changed_code, list_files, possible_code
 from .data_files import BY_PATH, CODE, FEATURES, FEEDBACK, REQUIREMENTS, Session, document_of, invalid, load, save
+from .definition import DELIVERY_REPORT
 from .items import mark_state, new_mark
 from .models import CompletionMark, InvalidData
-from .reports import DELIVERY_REPORT, ReportCall, add_feedback, latest_feedback, report_text
+from .reports import add_feedback, latest_feedback, report_text
 from .store import ARTIFACTS, COWORK, DATA, CoworkFolder, as_data, missing_file, project_locks
 
 MAX_INPUT = 60_000
@@ -35,88 +63,30 @@ IDEA = "artifacts/idea.md"
 INITIALIZED = "Project already initialized"
 
 
-class StageCall(Struct, frozen=True, kw_only=True):
-    name: str
-    products: tuple[str, ...] = ()
-    kind: str = "work"
-    writes_code: bool = False
-
-    @property
-    def all_products(self) -> tuple[str, ...]:
-        code = (CODE.path,) if self.writes_code else ()
-        return tuple(dict.fromkeys((*self.products, *code)))
-
-
-class OpenCall(Struct, frozen=True, kw_only=True):
-    stages: tuple[StageCall, ...]
-    restartable: tuple[str, ...] = ()
-    mode: Literal["new", "continue", "modify"]
-    stage: str = ""
-    idea: str = ""
-    flow: str = ""
-
-
-class BeginCall(Struct, frozen=True, kw_only=True):
-    stage: str
-    inputs: tuple[str, ...] = ()
-    may_miss: bool = False
-    """Whether the stage can do without an input that is not there."""
-    files: bool = False
-
-
-class DraftCall(Struct, frozen=True, kw_only=True):
-    stage: str
-    files: dict[str, str] = {}
-    expected: dict[str, str] = {}
-    """What files should have in them. One that is not there is written; one that a person has edited is returned."""
-    reset: tuple[str, ...] = ()
-    feedback: dict[str, Any] | None = None
-
-
-class ProductsCall(Struct, frozen=True, kw_only=True):
-    stage: str
-    outputs: tuple[str, ...] = ()
-    kind: str = "work"
-    writes_code: bool = False
-    code_before: dict[str, str] = {}
-
-
-class FinishCall(Struct, frozen=True, kw_only=True):
-    stage: str
-    products: tuple[str, ...] = ()
-    writes_code: bool = False
-    report: ReportCall | None = None
-    is_finished: bool = True
-    """Whether the stage is marked as finished. One that asks for a restart is not."""
-
-
-class CloseCall(Struct, frozen=True, kw_only=True):
-    outcome: str = ""
-
-
 # Opening
 
 
-def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenCall) -> dict[str, Any]:
+def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenProjectCall) -> OpenedProject:
     names = [stage.name for stage in call.stages]
-    if call.stage and call.stage not in names:
+    if call.stage not in names:
         raise Refused(f"Unknown stage {call.stage!r}; expected one of: {', '.join(names)}.", "ours")
     if call.mode == "new" and not _is_new(folder, run_id):
         raise Refused(f"{INITIALIZED}: there is a {COWORK} folder in {str(folder.project)!r}.")
     folder.prepare()
     session = Session(folder)
-    start = names.index(call.stage) if call.stage else 0
+    start = names.index(call.stage)
     removed: list[str] = []
     kept_code: list[str] = []
     if call.mode == "modify":
         doomed = products_from(call.stages, start)
-        backup = back_up_and_remove(folder, session, run_id, key, names[start], doomed)
+        backup = back_up_and_remove(folder, session, run_id, key, call.stage, doomed)
         removed, kept_code = sorted(backup.files), backup.kept_code
     marks = _marks(folder, session, call.stages, start)
     idea = call.idea or session.meta.idea or _idea(folder)
+    code_before = _code_before(folder, session)
     session.change(
-        names[start],
-        current_stage=names[start],
+        call.stage,
+        current_stage=call.stage,
         restart_reason=None,
         run=run_id,
         runs=list(dict.fromkeys((*session.meta.runs, run_id)))[-MAX_RUNS:],
@@ -125,9 +95,10 @@ def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenCall) ->
         stages=names,
         restartable=call.restartable,
         completed=marks,
+        code_before=code_before,
     )
-    completed = [name for name in names if name in marks]
-    return {"completed": completed, "idea": idea, "removed": removed, "kept_code": kept_code}
+    completed = tuple(name for name in names if name in marks)
+    return OpenedProject(completed, idea, tuple(removed), tuple(kept_code), code_before)
 
 
 def _relative(flow: str, project: Path) -> str:
@@ -143,15 +114,29 @@ def _is_new(folder: CoworkFolder, run_id: str) -> bool:
     return session.meta.run == run_id if session.is_there else not (folder.names(ARTIFACTS) or folder.names(DATA))
 
 
-def products_from(stages: tuple[StageCall, ...], start: int) -> list[str]:
+def products_from(stages: tuple[StageProducts, ...], start: int) -> list[str]:
     """The products of a stage and all later ones, but those that an earlier one has made."""
-    earlier = {path for stage in stages[:start] for path in stage.all_products}
-    later = dict.fromkeys(path for stage in stages[start:] for path in stage.all_products)
+    earlier = {path for stage in stages[:start] for path in _all_products(stage)}
+    later = dict.fromkeys(path for stage in stages[start:] for path in _all_products(stage))
     return [path for path in later if path not in earlier]
 
 
+def _all_products(stage: StageProducts | FinishStageCall) -> tuple[str, ...]:
+    code = (CODE.path,) if stage.writes_code else ()
+    return tuple(dict.fromkeys((*stage.products, *code)))
+
+
+def _code_before(folder: CoworkFolder, session: Session) -> dict[str, str]:
+    """The code when the work on this delivery began, however many runs that takes; after a delivery, the code now."""
+    meta = session.meta
+    is_delivered = bool(meta.stages) and meta.stages[-1] in meta.completed
+    if meta.code_before is None or is_delivered:
+        return possible_code(folder.project)
+    return meta.code_before
+
+
 def _marks(
-    folder: CoworkFolder, session: Session, stages: tuple[StageCall, ...], start: int
+    folder: CoworkFolder, session: Session, stages: tuple[StageProducts, ...], start: int
 ) -> dict[str, CompletionMark]:
     """The marks of the stages before `start`, which count as finished with their products as they are now.
 
@@ -164,7 +149,7 @@ def _marks(
         mark = session.meta.completed.get(stage.name)
         state = mark_state(folder, mark, logged) if mark else None
         is_same = mark is not None and state is not None and not (state.missing or state.changed)
-        found[stage.name] = mark if mark is not None and is_same else new_mark(folder, stage.all_products)
+        found[stage.name] = mark if mark is not None and is_same else new_mark(folder, _all_products(stage))
     return found
 
 
@@ -175,26 +160,36 @@ def _idea(folder: CoworkFolder) -> str:
 # Beginning
 
 
-def begin_stage(folder: CoworkFolder, call: BeginCall) -> dict[str, Any]:
+def begin_stage(folder: CoworkFolder, call: BeginStageCall) -> BegunStage:
     missing = [path for path in call.inputs if folder.read(path) is None] if call.may_miss else []
     inputs = {path: _input(folder, path, call.inputs) for path in call.inputs if path not in missing}
     listing = list_files(folder.project).files if call.files else []
     Session(folder).change(call.stage, current_stage=call.stage)
-    return {
-        "inputs": inputs,
-        "missing": missing,
-        "feedback": latest_feedback(folder),
-        "files": msgspec.to_builtins(listing[:MAX_FILES]),
-        "more_files": max(0, min(len(listing), MAX_LISTED) - MAX_FILES),
-    }
+    return BegunStage(
+        inputs,
+        tuple(missing),
+        tuple(latest_feedback(folder)),
+        tuple(listing[:MAX_FILES]),
+        max(0, len(listing) - MAX_FILES),
+    )
+
+
+def missing_inputs(folder: CoworkFolder, inputs: tuple[str, ...]) -> list[str]:
+    """The inputs without which a stage that makes something cannot begin."""
+    return [path for path in inputs if folder.read(path) is None and not _counts_as_empty(folder, path, inputs)]
+
+
+def _counts_as_empty(folder: CoworkFolder, path: str, inputs: tuple[str, ...]) -> bool:
+    """Whether a file that is not there is as good as an empty list: the original system takes features so."""
+    is_list = BY_PATH.get(path) is FEATURES
+    return is_list and REQUIREMENTS.path in inputs and folder.read(REQUIREMENTS.path) is not None
 
 
 def _input(folder: CoworkFolder, path: str, inputs: tuple[str, ...]) -> str:
     data = folder.read(path)
     file = BY_PATH.get(path)
     if data is None:
-        # the original system takes a feature list that is not there for an empty one
-        if file is FEATURES and REQUIREMENTS.path in inputs and folder.read(REQUIREMENTS.path) is not None:
+        if _counts_as_empty(folder, path, inputs):
             return '{"features": []}'
         raise missing_file(path)
     if file is not None:
@@ -208,7 +203,7 @@ def _input(folder: CoworkFolder, path: str, inputs: tuple[str, ...]) -> str:
 # Writing
 
 
-def write_files(folder: CoworkFolder, run_id: str, call: DraftCall) -> dict[str, Any]:
+def write_files(folder: CoworkFolder, run_id: str, call: WriteFilesCall) -> WrittenFiles:
     texts = {path: _checked(path, text) for path, text in call.files.items()}
     for path in call.reset:
         _check_path(path)
@@ -224,11 +219,11 @@ def write_files(folder: CoworkFolder, run_id: str, call: DraftCall) -> dict[str,
             edited[path] = now_there
     written = {path: folder.write(path, data, call.stage) for path, data in texts.items()}
     if call.feedback:
-        given = {"stage": call.stage, **call.feedback}
+        given = {"stage": call.stage, **asdict(call.feedback)}
         # the record with the words, because the command is another one when the run was resumed
         add_feedback(folder, f"{run_id}/{given.pop('record')}", given)
-    removed = [path for path in call.reset if path not in texts]
-    return {"written": written, "removed": removed, **({"edited": edited} if edited else {})}
+    removed = tuple(path for path in call.reset if path not in texts)
+    return WrittenFiles(written, removed, edited)
 
 
 def _check_path(path: str) -> None:
@@ -252,31 +247,35 @@ def _checked(path: str, text: str) -> bytes:
 # Checking
 
 
-def check_stage(folder: CoworkFolder, call: ProductsCall) -> dict[str, Any]:
+def check_stage(folder: CoworkFolder, call: CheckStageCall) -> CheckedStage:
     found = find(folder)
     needs_code = call.writes_code or call.kind == "delivery"
     problems = output_problems(folder, call.outputs, found, needs_code)
-    changed = [one.path for one in found.code.files if call.code_before.get(one.path) != one.sha256]
-    return {"problems": problems, "facts": {**found.facts, "changed_files": changed}}
+    before = call.code_before
+    changed = None if before is None else tuple(changed_code(folder.project, found.code, before))
+    return CheckedStage(tuple(problems), replace(found.facts, changed_files=changed))
 
 
 # Finishing
 
 
-def finish_stage(folder: CoworkFolder, run_id: str, call: FinishCall) -> dict[str, Any]:
-    products = StageCall(name=call.stage, products=call.products, writes_code=call.writes_code).all_products
+def finish_stage(
+    folder: CoworkFolder, run_id: str, call: FinishStageCall, files: RunFiles | None = None
+) -> FinishedStage:
+    """`files`: what the run did to files that were there before it."""
     if call.writes_code:
         _write_code_metadata(folder, find(folder), call.stage)
+    report = ""
     if call.report:
-        _write_report(folder, run_id, call.report, call.stage)
+        report = _write_report(folder, run_id, call.report, call.stage, files.changes() if files else None)
     session = Session(folder)
-    mark = new_mark(folder, products)
+    mark = new_mark(folder, _all_products(call))
     if not call.is_finished:
-        return {"products": mark.products}
+        return FinishedStage(mark.products, report)
     known = session.meta.completed.get(call.stage)
     if known is None or known.products != mark.products:
         session.change(call.stage, completed={**session.meta.completed, call.stage: mark})
-    return {"products": mark.products}
+    return FinishedStage(mark.products, report)
 
 
 def _write_code_metadata(folder: CoworkFolder, found: Findings, stage: str) -> None:
@@ -293,25 +292,20 @@ def _write_code_metadata(folder: CoworkFolder, found: Findings, stage: str) -> N
         save(folder, document, stage)
 
 
-def _write_report(folder: CoworkFolder, run_id: str, report: ReportCall, stage: str) -> None:
+def _write_report(
+    folder: CoworkFolder, run_id: str, report: ReportCall, stage: str, changes: FileChanges | None
+) -> str:
+    """Write a report; returns that of a delivery, which is the run's result."""
     _check_path(report.path)
     found = find(folder)
     if report.path == DELIVERY_REPORT and not found.code.count:
         raise Refused(f"{NO_CODE} in {str(folder.project)!r}, so there is no report.")
-    text = report_text(report, found, load(folder, FEEDBACK).entries, run_id)
+    text = report_text(report, found, load(folder, FEEDBACK).entries, run_id, changes)
     folder.write(report.path, as_data(report.path, text), stage, "report")
+    return text if report.path == DELIVERY_REPORT else ""
 
 
-# The tools that only the pipeline style calls: they work on the project in the run's workspace.
-#
-# All of them can be repeated: an attempt that was killed leaves files that the next one completes, and the value is the
-# same.
-
-
-OPEN, BEGIN, WRITE = "cowork_open", "cowork_begin", "cowork_write"
-CHECK, FINISH, CLOSE = "cowork_check", "cowork_finish", "cowork_close"
-
-Work = Callable[[CoworkFolder], dict[str, Any]]
+# The tools
 
 
 class Projects:
@@ -320,43 +314,37 @@ class Projects:
     def __init__(self) -> None:
         self._locks = project_locks()
 
-    async def open(self, request: Request) -> dict[str, Any]:
-        call = arguments_of(request, OpenCall)
+    async def open(self, request: Request, call: OpenProjectCall) -> OpenedProject:
         return await self._work(request, lambda folder: open_project(folder, request.run_id, request.key, call))
 
-    async def begin(self, request: Request) -> dict[str, Any]:
-        call = arguments_of(request, BeginCall)
+    async def begin(self, request: Request, call: BeginStageCall) -> BegunStage:
         return await self._work(request, lambda folder: begin_stage(folder, call))
 
-    async def write(self, request: Request) -> dict[str, Any]:
-        call = arguments_of(request, DraftCall)
+    async def write(self, request: Request, call: WriteFilesCall) -> WrittenFiles:
         return await self._work(request, lambda folder: write_files(folder, request.run_id, call))
 
-    async def check(self, request: Request) -> dict[str, Any]:
-        call = arguments_of(request, ProductsCall)
+    async def check(self, request: Request, call: CheckStageCall) -> CheckedStage:
         return await self._work(request, lambda folder: check_stage(folder, call))
 
-    async def finish(self, request: Request) -> dict[str, Any]:
-        call = arguments_of(request, FinishCall)
-        return await self._work(request, lambda folder: finish_stage(folder, request.run_id, call))
+    async def finish(self, request: Request, call: FinishStageCall) -> FinishedStage:
+        files = await run_files(request)
+        return await self._work(request, lambda folder: finish_stage(folder, request.run_id, call, files))
 
-    async def close(self, request: Request) -> dict[str, Any]:
-        call = arguments_of(request, CloseCall)
-
-        def work(folder: CoworkFolder) -> dict[str, Any]:
+    async def close(self, request: Request, call: CloseProjectCall) -> ClosedProject:
+        def work(folder: CoworkFolder) -> ClosedProject:
             try:
                 if folder.exists():
                     folder.log("", f"close: {call.outcome}")
             finally:
                 self._locks.release(folder.project)
-            return {"closed": True}
+            return ClosedProject()
 
         return await self._work(request, work)
 
-    async def _work(self, request: Request, work: Work) -> dict[str, Any]:
+    async def _work(self, request: Request, work: Callable[[CoworkFolder], ProjectAnswer]) -> ProjectAnswer:
         project = Path(workspace_of(request))
 
-        def work_locked(over: frozenset[str]) -> dict[str, Any]:
+        def work_locked(over: frozenset[str]) -> ProjectAnswer:
             folder = CoworkFolder(project)
             folder.prepare_locks()
             with self._locks.working(project, request.run_id, over):
@@ -368,12 +356,11 @@ class Projects:
 def own_tools() -> dict[str, Performer]:
     """A performer for each, by the tool's name."""
     projects = Projects()
-    calls = {
-        OPEN: projects.open,
-        BEGIN: projects.begin,
-        WRITE: projects.write,
-        CHECK: projects.check,
-        FINISH: projects.finish,
-        CLOSE: projects.close,
+    return {
+        OPEN: typed_tool(OPEN, OpenProjectCall, projects.open),
+        BEGIN: typed_tool(BEGIN, BeginStageCall, projects.begin),
+        WRITE: typed_tool(WRITE, WriteFilesCall, projects.write),
+        CHECK: typed_tool(CHECK, CheckStageCall, projects.check),
+        FINISH: typed_tool(FINISH, FinishStageCall, projects.finish),
+        CLOSE: typed_tool(CLOSE, CloseProjectCall, projects.close),
     }
-    return {name: OwnTool(name, call) for name, call in calls.items()}

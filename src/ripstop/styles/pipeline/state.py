@@ -4,10 +4,16 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from ripstop.kernel.effects import PersonAnswered
 from ripstop.kernel.events import Event, TurnResult
 
+from ..checks import Shown
 from ..turn import TURN_EVENTS, Turn
+from .calls import BegunStage, CheckedStage, Mode
 from .definition import Pipeline, PipelineStage
+
+PASS, EDIT, FEEDBACK = "pass", "edit", "feedback"
+"""What a person can choose in a review."""
 
 # The pipeline's own decisions.
 
@@ -60,6 +66,20 @@ class GotoRequested(Event, tag="pipeline.goto_requested", frozen=True):
     """Whether this run goes there itself."""
 
 
+class ProductJudged(Event, tag="pipeline.product_judged", frozen=True):
+    """What was claimed about a product, beside what was found; with it, whether it can be delivered."""
+
+    stage: str
+    """The one that judges it."""
+    reply: int
+    """The record with the verdict; 0 if only the engine has looked."""
+    shown: tuple[Shown, ...]
+    reasons: tuple[str, ...] = ()
+    """What keeps it back; none: nothing does."""
+    back: str = ""
+    """The stage that this run goes back to; empty: none, or it has gone back as often as it may."""
+
+
 class StageFinished(Event, tag="pipeline.stage_finished", frozen=True):
     stage: str
 
@@ -71,6 +91,7 @@ PIPELINE_EVENTS: tuple[type[Event], ...] = (
     OutputFinished,
     CriticFinished,
     GotoRequested,
+    ProductJudged,
     StageFinished,
     *TURN_EVENTS,
 )
@@ -95,25 +116,11 @@ Phase = Literal[
 
 
 class PipelineArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    mode: Literal["new", "continue", "modify"] = "new"
-    """`continue`: in a project that is there. `modify`: also remove what the stage and later ones have made."""
+    mode: Mode = "new"
     stage: str = ""
     """The first one of this run; empty: the pipeline's first."""
     change: str = ""
     """What the person wants changed."""
-
-
-class StageInput(Struct, frozen=True):
-    """What a stage has to work with, as it was read when the stage began."""
-
-    number: int = 0
-    """The record with it."""
-    texts: dict[str, str] = {}
-    missing: tuple[str, ...] = ()
-    """Inputs that are not there."""
-    feedback: tuple[dict[str, Any], ...] = ()
-    files: tuple[Any, ...] = ()
-    """Files of the project, each with its size."""
 
 
 class Review(Struct, frozen=True):
@@ -142,19 +149,27 @@ class PipelineState(Struct, frozen=True):
     """Reviews of this stage in this run …"""
     most_reviews: int = 0
     """… and how many it may have."""
-    given: StageInput = StageInput()
+    code_before: dict[str, str] | None = None
+    """As `OpenedProject` has it."""
+    given: BegunStage = BegunStage()
+    given_number: int = 0
+    """The record with it."""
     turn: Turn | None = None
     draft: str = ""
     draft_number: int = 0
     """The record with the draft: the actor's reply, or the person's edit."""
     reviewed: tuple[Review, ...] = ()
     """Every review of this run."""
-    found: dict[str, Any] = {}
+    said: PersonAnswered | None = None
+    """What a person has just answered to a review, until it is recorded as a decision."""
+    found: CheckedStage | None = None
     """What the engine found when it looked last."""
     output_number: int = 0
     """The record that the formal output of this stage ended with."""
     words: str = ""
     """What an agent, or a person who edited, said last."""
+    report: str = ""
+    """The delivery report as it was written."""
     prose: str = ""
     """The words for a report."""
     child: str = ""
@@ -164,6 +179,14 @@ class PipelineState(Struct, frozen=True):
     jumps: bool = False
     """Whether this run goes to the stage `goto` itself."""
     gotos: int = 0
+    shown: tuple[Shown, ...] = ()
+    """What was claimed and found when the product was judged last …"""
+    shown_at: int = 0
+    """… and the record with it."""
+    kept_back: tuple[str, ...] = ()
+    """What keeps the product of this stage from being delivered."""
+    returns: int = 0
+    """How often this run has sent it back."""
     finished: tuple[str, ...] = ()
     """Stages that this run has finished, or found finished."""
     closed: bool = False
@@ -181,7 +204,12 @@ class PipelineState(Struct, frozen=True):
         """Whether the run is about to deliver, and nothing is there to be delivered."""
         if self.phase != "facts" or self.here.kind != "delivery":
             return False
-        return not (self.found.get("facts") or {}).get("code_files")
+        return not (self.found and self.found.facts and self.found.facts.code_files)
+
+    @property
+    def outcome(self) -> Literal["restart", "completed"]:
+        """How the run ends when its project is closed."""
+        return "restart" if self.goto else "completed"
 
     @property
     def last_review(self) -> Review | None:

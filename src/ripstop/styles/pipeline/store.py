@@ -12,7 +12,6 @@
 import errno
 import hashlib
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from ripstop.engine.performers import Refused
 from ripstop.history.timeline import iso
 from ripstop.security.files import OURS, make_folder
 from ripstop.tools.shared_folder import (
+    APPENDING,
     FolderLocks,
     PathMissing,
     complete_file,
@@ -33,7 +33,9 @@ from ripstop.tools.shared_folder import (
     mode_of,
     opened,
     parts_of,
+    put,
     read_file,
+    sweep,
 )
 from ripstop.tools.workspace import RESERVED
 
@@ -134,13 +136,12 @@ class CoworkFolder:
         self.log(stage, what, path, sha)
         *folders, name = parts_of(path)
         with self._folder(tuple(folders), create=True) as above:
-            _sweep(above)
-            unfinished, mode = RESERVED + secrets.token_hex(8), mode_of(above, name)
-            with complete_file(above, unfinished, data, NEW_FILE if mode is None else mode):
+            sweep(above, RESERVED)
+            mode = mode_of(above, name)
+            with complete_file(above, data, RESERVED, NEW_FILE if mode is None else mode) as new:
                 failpoint("cowork.before_rename")
-                os.rename(unfinished, name, src_dir_fd=above, dst_dir_fd=above)
+                new.replace(above, name)
                 failpoint("cowork.after_rename")
-            os.fsync(above)
         return sha
 
     def remove(self, path: str, stage: str = "") -> None:
@@ -178,8 +179,7 @@ class CoworkFolder:
         with self._folder((LOGS,), create=True) as above:
             failpoint("cowork.before_log")
             self._shorten_log(above)
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(LOG, flags, NEW_FILE, dir_fd=above)
+            descriptor = os.open(LOG, APPENDING, NEW_FILE, dir_fd=above)
             try:
                 size = os.fstat(descriptor).st_size
                 if size and os.pread(descriptor, 1, size - 1) != b"\n":  # torn by a kill
@@ -196,9 +196,7 @@ class CoworkFolder:
             data, _ = read_file(above, LOG, MAX_FILE)
         except FileNotFoundError:
             return
-        unfinished = RESERVED + secrets.token_hex(8)
-        with complete_file(above, unfinished, data[data.find(b"\n", len(data) // 2) + 1 :], NEW_FILE):
-            os.rename(unfinished, LOG, src_dir_fd=above, dst_dir_fd=above)
+        put(above, LOG, data[data.find(b"\n", len(data) // 2) + 1 :], RESERVED, NEW_FILE)
 
     def logged_hashes(self) -> dict[str, set[str]]:
         """The hashes that the engine has written, by path."""
@@ -237,11 +235,3 @@ def as_data(path: str, text: str) -> bytes:
 def as_json(value: Any) -> bytes:
     """A value as people can read it."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-
-
-def _sweep(above: int) -> None:
-    """Remove what killed processes have left: the caller has the mutex, so no live process is writing it."""
-    for name in os.listdir(above):
-        if name.startswith(RESERVED):
-            with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
-                os.unlink(name, dir_fd=above)

@@ -1,10 +1,11 @@
 """The pipeline style: from an idea to delivered files, stage by stage, with a person's review.
 
-The flow is in `flow.py`, the folding of records in `folding.py`, what the style's own tools get in `tool_calls.py`.
+The flow is in `flow.py`, the folding of records in `folding.py`, what the style's own tools are asked in `asking.py`.
 """
 
-from collections.abc import Mapping
 from typing import Any
+
+from msgspec import Struct
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Guards, Limits, PersonAnswered, StartRun
 from ripstop.kernel.errors import Unworkable
@@ -13,29 +14,48 @@ from ripstop.kernel.parts import Part
 from ripstop.kernel.prompt import Prompt
 from ripstop.kernel.run import Run
 from ripstop.kernel.step import Step
-from ripstop.kernel.style import AgentUse, CallPolicy, Child, Explanation, News, Picture, Settled
+from ripstop.kernel.style import AgentUse, CallPolicy, Child, Ending, Explanation, News, Picture, Settled, Uses
 
 from .. import turn as turns
-from ..turn import FinishedTurn, TurnStyle
-from . import calls as tool_calls
-from . import flow, folding, view
-from . import flow as resuming
+from ..turn import FinishedTurn, TurnStyle, TurnView
+from . import calls, flow, folding, view
+from .asking import call_of
 from .definition import RATE_LIMIT, Pipeline
 from .flow import draft_in
 from .prompts import prompt_for, workflow_input
 from .state import PipelineArguments, PipelineState
 
 AFTER = {
-    tool_calls.OPEN: flow.after_opening,
-    tool_calls.BEGIN: flow.after_beginning,
-    tool_calls.WRITE: flow.after_writing,
-    tool_calls.FINISH: flow.after_finishing,
-    tool_calls.CLOSE: flow.after_closing,
+    calls.OPEN: flow.after_opening,
+    calls.BEGIN: flow.after_beginning,
+    calls.WRITE: flow.after_writing,
+    calls.FINISH: flow.after_finishing,
+    calls.CLOSE: flow.after_closing,
 }
+
+
+class PipelineView(TurnView[PipelineState]):
+    def document(self, record: Record) -> str:
+        text = super().document(record)
+        answer = getattr(record.event, "answer", None)
+        return text if type(answer) is PersonAnswered else draft_in(text)
+
+    def picture(self, run: Run[PipelineState]) -> Picture:
+        return view.picture(run)
+
+    def gist(self, run: Run[PipelineState]) -> str:
+        return view.gist(run)
+
+    def parts(self, run: Run[PipelineState]) -> tuple[Part, ...]:
+        return view.parts(run)
+
+    def explain(self, before: PipelineState, event: Event) -> Explanation:
+        return view.explain(before, event)
 
 
 class PipelineStyle(TurnStyle[PipelineState]):
     name = "pipeline"
+    view = PipelineView()
     unforkable = "A project has one set of files, so its run cannot be forked. Restart it at a stage instead."
     default_guards = Guards(courtesy="ignore")
     default_limits = Limits(calls=500, seconds=14400.0)
@@ -60,10 +80,10 @@ class PipelineStyle(TurnStyle[PipelineState]):
             case Started():
                 if step.state.definition.stage(step.state.first) is None:
                     raise Unworkable(f"Unknown stage {step.state.first!r}.")
-                step.ask(CallTool(tool=tool_calls.OPEN))
+                step.ask(CallTool(tool=calls.OPEN))
             case Resumed():
-                resuming.resume(step)
-            case Settled(command=CallTool(tool=tool_calls.CHECK, agent=""), answer=answer):
+                flow.resume(step)
+            case Settled(command=CallTool(tool=calls.CHECK, agent=""), answer=answer):
                 (flow.after_facts if step.state.phase == "facts" else flow.after_verifying)(step, answer)
             case Settled(command=CallTool(tool=tool, agent=""), answer=answer):
                 AFTER[tool](step, answer)
@@ -90,59 +110,45 @@ class PipelineStyle(TurnStyle[PipelineState]):
     def render(self, state: PipelineState, command: AskAgent) -> Prompt:
         return turns.render(state.turn, command, prompt_for(state))
 
-    def arguments(self, state: PipelineState, command: CallTool) -> dict[str, Any]:
-        return super().arguments(state, command) if command.agent else tool_calls.arguments(state, command)
-
-    def document(self, record: Record) -> str:
-        text = super().document(record)
-        answer = getattr(record.event, "answer", None)
-        return text if type(answer) is PersonAnswered else draft_in(text)
-
-    def children(self, definition: Pipeline) -> Mapping[str, str]:
-        return {stage.workflow: "" for stage in definition.stages if stage.workflow}
+    def arguments(self, state: PipelineState, command: CallTool) -> Struct | dict[str, Any]:
+        return super().arguments(state, command) if command.agent else call_of(state, command)
 
     def start_child(self, state: PipelineState, command: StartRun) -> Child:
         return Child(input=workflow_input(state))
 
     # What it depends on
 
-    def agents(self, definition: Pipeline) -> tuple[AgentUse, ...]:
-        found: dict[str, AgentUse] = {}
-        for stage in definition.stages:
-            used = [(stage.agent, stage.model, (*stage.draft_tools, *stage.tools))] if stage.agent else []
-            used += [(stage.critic.agent, stage.critic.model, stage.critic.tools)] if stage.critic else []
-            for name, model, tools in used:
-                before = found[name].tools if name in found else ()
-                found[name] = AgentUse(name, model, tuple(dict.fromkeys((*before, *tools))))
-        return tuple(found.values())
-
-    def calls(self, definition: Pipeline) -> CallPolicy:
-        chosen = definition.rate_limit
-        if chosen is None:
-            return CallPolicy(RATE_LIMIT, "rate_limit", exempt=("script",))
-        return CallPolicy(chosen, "rate_limit")
-
-    def shares_workspace(self, definition: Pipeline) -> bool:
-        return True
+    def uses(self, definition: Pipeline) -> Uses:
+        return Uses(
+            agents=_agents(definition),
+            children={stage.workflow: "" for stage in definition.stages if stage.workflow},
+            shares_workspace=True,
+            calls=_call_policy(definition),
+        )
 
     # Looking
 
-    def resumable(self, state: PipelineState) -> bool:
-        return not (state.closed or state.cancelled)
+    def ending(self, state: PipelineState) -> Ending:
+        with_code = (stage.name for stage in state.definition.stages if stage.writes_code)
+        return Ending(
+            is_resumable=not (state.closed or state.cancelled),
+            restart_at=next(with_code, "") if state.lacks_code or (state.kept_back and not state.goto) else state.goto,
+        )
 
-    def restart_at(self, state: PipelineState) -> str:
-        if state.lacks_code:
-            return next((stage.name for stage in state.definition.stages if stage.writes_code), "")
-        return state.goto
 
-    def picture(self, run: Run[PipelineState]) -> Picture:
-        return view.picture(run)
+def _agents(definition: Pipeline) -> tuple[AgentUse, ...]:
+    found: dict[str, AgentUse] = {}
+    for stage in definition.stages:
+        used = [(stage.agent, stage.model, (*stage.draft_tools, *stage.tools))] if stage.agent else []
+        used += [(stage.critic.agent, stage.critic.model, stage.critic.tools)] if stage.critic else []
+        for name, model, tools in used:
+            before = found[name].tools if name in found else ()
+            found[name] = AgentUse(name, model, tuple(dict.fromkeys((*before, *tools))))
+    return tuple(found.values())
 
-    def gist(self, run: Run[PipelineState]) -> str:
-        return view.gist(run)
 
-    def parts(self, run: Run[PipelineState]) -> tuple[Part, ...]:
-        return view.parts(run)
-
-    def explain(self, before: PipelineState, event: Event) -> Explanation:
-        return view.explain(before, event)
+def _call_policy(definition: Pipeline) -> CallPolicy:
+    chosen = definition.rate_limit
+    if chosen is None:
+        return CallPolicy(RATE_LIMIT, "rate_limit", exempt=("script",))
+    return CallPolicy(chosen, "rate_limit")

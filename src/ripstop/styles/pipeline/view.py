@@ -3,12 +3,13 @@
 from typing import Literal
 
 from ripstop.kernel.events import Event
-from ripstop.kernel.parts import Facts, Ledger, LedgerEntry, Paper, Part, Rail, Stage
+from ripstop.kernel.parts import Claim, Claims, Facts, Ledger, LedgerEntry, Paper, Part, Rail, Stage
 from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
 
 from .flow import turn_phase
-from .state import CriticFinished, DraftReviewed, GotoRequested, OutputFinished, PipelineState
+from .judging import as_list
+from .state import CriticFinished, DraftReviewed, GotoRequested, OutputFinished, PipelineState, ProductJudged
 
 WHAT = {
     "open": "opening the project",
@@ -66,6 +67,7 @@ def parts(run: Run[PipelineState]) -> tuple[Part, ...]:
         ("Reviews of this stage", f"{state.reviews} of at most {state.most_reviews}" if state.reviews else ""),
         ("Change", state.arguments.change),
         ("Restart wanted", f"{state.goto}: {state.goto_reason}" if state.goto else ""),
+        ("Sent back", f"{state.returns} of at most {state.definition.max_returns}" if state.returns else ""),
     ]
     found: list[Part] = [Rail(stages, state.definition.name), Facts(tuple(row for row in facts if row[1]))]
     if state.reviewed:
@@ -74,9 +76,18 @@ def parts(run: Run[PipelineState]) -> tuple[Part, ...]:
             for one in state.reviewed
         )
         found.append(Ledger(tuple(entries), "Reviews"))
+    if state.shown:
+        by = _judge(state)
+        claims = tuple(Claim(state.shown_at, by, one.claimed, one.shown, one.holds) for one in state.shown)
+        found.append(Claims(claims, "Claimed and shown"))
     if state.draft and not run.ended:
         found.append(Paper(state.draft, state.here.draft))
     return tuple(found)
+
+
+def _judge(state: PipelineState) -> str:
+    judges = (one.agent for one in state.definition.stages if one.kind == "check" and one.agent)
+    return next(judges, "")
 
 
 def _state_of(run: Run[PipelineState], name: str) -> Literal["done", "now", "next", "failed"]:
@@ -105,6 +116,10 @@ def explain(before: PipelineState, event: Event) -> Explanation:
             most = before.here.max_iterations
             again = f"iteration {before.iteration} of at most {most}"
             return Explanation((Reason(f"{findings} critical or major findings, {again}", taken=True),))
+        case ProductJudged(shown=shown, reasons=reasons, back=back):
+            found = [Reason(str(one), holds=one.holds) for one in shown]
+            how = f"it goes back to {back}" if back else "it cannot be delivered"
+            return Explanation((*found, *([Reason(f"{how}:\n{as_list(reasons)}", taken=True)] if reasons else [])))
         case GotoRequested(goto=goto, reason=reason, jumps=jumps):
             how = "this run goes there itself" if jumps else "a person has to restart it there"
             return Explanation((Reason(f"restart at {goto}: {reason}; {how}", taken=True),))

@@ -10,14 +10,14 @@ from .svg import svg
 # A diagram in the DOT language of Graphviz. Names never become ids; texts are quoted.
 
 
-TAKEN, HERE = "#1d4fd7", "#d97706"
+TAKEN_COLOUR, HERE = "#1d4fd7", "#d97706"
 
 
 def dot(diagram: Diagram) -> str:
     journey = diagram.journey
     lines = [
-        f"digraph {_text(diagram.name)} {{",
-        f"    label={_text(diagram.name)}; labelloc=t; rankdir=TB; bgcolor=white; fontname=sans;",
+        f"digraph {_dot_text(diagram.name)} {{",
+        f"    label={_dot_text(diagram.name)}; labelloc=t; rankdir=TB; bgcolor=white; fontname=sans;",
         '    node [shape=box, style="rounded,filled", fillcolor="#f2f5fa", fontname=sans];',
         '    edge [fontname=monospace, fontsize=11, color="#6d7889"];',
         '    start [shape=point, width=0.15, label=""];',
@@ -25,29 +25,29 @@ def dot(diagram: Diagram) -> str:
     ]
     for number, node in enumerate(diagram.nodes):
         if node.end:
-            looks = [f"label={_text(node.name)}", "shape=doublecircle", 'fillcolor="#1a2230"', "fontcolor=white"]
+            looks = [f"label={_dot_text(node.name)}", "shape=doublecircle", 'fillcolor="#1a2230"', "fontcolor=white"]
         else:
             often = f" · {node.turns}×" if node.turns else ""
-            looks = [f"label={_text(*filter(None, (node.name, node.agent + often)))}"]
+            looks = [f"label={_dot_text(*filter(None, (node.name, node.agent + often)))}"]
             if node.nested:
                 looks.append("peripheries=2")
         if journey and journey.here == number:
             looks += [f'color="{HERE}"', "penwidth=3"]
         elif node.turns:
-            looks += [f'color="{TAKEN}"', "penwidth=2"]
+            looks += [f'color="{TAKEN_COLOUR}"', "penwidth=2"]
         lines.append(f"    s{number} [{', '.join(looks)}];")
     for edge in diagram.edges:
         looks = []
         if edge.condition or edge.turns:
-            looks.append(f"label={_text(*filter(None, (turns_in_words(edge.turns), edge.condition)))}")
+            looks.append(f"label={_dot_text(*filter(None, (turns_in_words(edge.turns), edge.condition)))}")
         if edge.turns:
-            looks += [f'color="{TAKEN}"', f'fontcolor="{TAKEN}"', "penwidth=2"]
+            looks += [f'color="{TAKEN_COLOUR}"', f'fontcolor="{TAKEN_COLOUR}"', "penwidth=2"]
         listed = f" [{', '.join(looks)}]" if looks else ""
         lines.append(f"    s{edge.source} -> s{edge.target}{listed};")
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _text(*lines: str) -> str:
+def _dot_text(*lines: str) -> str:
     """Lines in quotes. Graphviz knows escapes and HTML's names of characters, so both are written out."""
     escaped = (clean(line).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") for line in lines)
     return '"' + "\\n".join(escaped) + '"'
@@ -60,7 +60,7 @@ def _text(*lines: str) -> str:
 
 
 _SPECIAL = re.compile(r"""["#<>&`*~\\\[\]{}|;:$^]|(?<![^\W_])_|_(?![^\W_])|^[-+=]|(?<=^\d)[.)]|(?<=^\d\d)[.)]|//""")
-MERMAID_TAKEN = "stroke:#1d4fd7,stroke-width:3px"
+TAKEN_LINK = "stroke:#1d4fd7,stroke-width:3px"
 
 
 def mermaid(diagram: Diagram) -> str:
@@ -81,7 +81,7 @@ def mermaid(diagram: Diagram) -> str:
         taken = [str(number + 1) for number, edge in enumerate(diagram.edges) if edge.turns]
         visited = [f"s{number}" for number, node in enumerate(diagram.nodes) if node.turns]
         if taken:
-            lines.append(f"    linkStyle {','.join(taken)} {MERMAID_TAKEN}")
+            lines.append(f"    linkStyle {','.join(taken)} {TAKEN_LINK}")
         if visited:
             lines += ["    classDef visited stroke:#1d4fd7,stroke-width:2px", f"    class {','.join(visited)} visited"]
         if journey.here is not None:

@@ -16,7 +16,7 @@ from .svg import box, halo, inside, n, start, way
 
 HUES = 6
 MARGIN = 10.0
-LONGEST = 500
+MAX_LABEL = 500
 """Characters of a name, a condition or a note."""
 
 Hue = Callable[[str], int]
@@ -83,7 +83,7 @@ def _bounded(diagram: Diagram) -> Diagram:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
 
 
 def _in_order(diagram: Diagram) -> Hue:

@@ -31,7 +31,7 @@ ROUNDS, FEWEST_ROUNDS = 60, 20
 EFFORT = 600_000
 """Things that are pulled at most, over all rounds: in a drawing of 200 states the difference is not visible."""
 STRAIGHTENINGS = 3
-GAP = 18.0
+COLUMN_GAP = 18.0
 NEAR = 30.0
 """A stretch moves this far to be exactly below or above what it leads to."""
 JOG = 5.0
@@ -110,7 +110,7 @@ def _weight(one: Thing, other: Thing) -> float:
 
 def apart(left: Thing, right: Thing) -> float:
     """The least distance between the middles of two neighbours."""
-    return left.right + GAP + right.left
+    return left.right + COLUMN_GAP + right.left
 
 
 def _straighten(rows: Order, chain: list[Thing]) -> None:
@@ -253,7 +253,7 @@ def _by_breadth(roots: list[int], after: list[list[int]]) -> list[int]:
     return order
 
 
-LAYOUT_GAP, SLOPE, MOST_GAP = 22.0, 0.1, 64.0
+ROW_GAP, SLOPE, MAX_ROW_GAP = 22.0, 0.1, 64.0
 BEND = 5.0
 """Half the room that a passing edge takes."""
 
@@ -404,7 +404,7 @@ def _heights(rows: Order) -> tuple[list[float], float]:
         height = max((thing.height for thing in row), default=0.0)
         middles.append(y + height / 2)
         widest = max((abs(_lower_x(t) - _upper_x(t)) for thing in row for t in thing.down), default=0.0)
-        y += height + min(LAYOUT_GAP + SLOPE * widest, MOST_GAP)
+        y += height + min(ROW_GAP + SLOPE * widest, MAX_ROW_GAP)
         last = height
     return middles, middles[-1] + last / 2
 

@@ -15,7 +15,7 @@ from .diagram import Edge, Node, turns_in_words
 
 
 WIDE, EMOJI, MONOSPACED = 1.0, 1.35, 0.61
-MOST = 1000
+MAX_MEASURED = 1000
 """Characters that are measured; no label shows more."""
 _NARROW = frozenset("ijl.,:;|!'`()[]{}/\\ftrI ")
 _BROAD = frozenset("mwMW@%&")
@@ -52,7 +52,7 @@ def width(text: str, size: float, monospaced: bool = False) -> float:
 
 def wrap(text: str, size: float, most: float, lines: int, monospaced: bool = False) -> tuple[str, ...]:
     """`text` on at most `lines` lines of about `most` points, as even as can be; the rest is cut with …"""
-    text = clean(text[:MOST])[:MOST]
+    text = clean(text[:MAX_MEASURED])[:MAX_MEASURED]
     found = _fill(text, size, most, monospaced)
     if len(found) > lines:
         last = _cut(" ".join(found[lines - 1 :]), size, most, monospaced)
@@ -112,7 +112,7 @@ def _pieces(word: str, size: float, most: float, monospaced: bool) -> list[str]:
 
 def cut_to(text: str, size: float, most: float) -> str:
     """A text on one line, cut if it is wider than `most`."""
-    return text if width(text[:MOST], size) <= most else _cut(text[:MOST], size, most, False)
+    return text if width(text[:MAX_MEASURED], size) <= most else _cut(text[:MAX_MEASURED], size, most, False)
 
 
 def _cut(text: str, size: float, most: float, monospaced: bool) -> str:

@@ -85,8 +85,6 @@ def box(rect: Rect, radius: float) -> str:
     return f'x="{n(rect.left)}" y="{n(rect.top)}" width="{n(rect.width)}" height="{n(rect.height)}" rx="{n(radius)}"'
 
 
-_n = n
-
 CHINESE = "'PingFang SC', 'Microsoft YaHei'"
 SANS = f"system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Noto Sans', 'Noto Sans CJK SC', {CHINESE}, sans-serif"
 MONO = f"ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', {CHINESE}, monospace"
@@ -119,16 +117,16 @@ def svg(diagram: Diagram) -> str:
     foot, bottom = _foot(diagram, inner, top + layout.height + 36)
     wide, high = round(inner + 2 * MARGIN, 1), round(bottom + 2 * MARGIN - 8, 1)
     shift = round((inner - layout.width) / 2, 1)
-    size = f'width="{_n(wide)}" height="{_n(high)}" viewBox="0 0 {_n(wide)} {_n(high)}"'
+    size = f'width="{n(wide)}" height="{n(high)}" viewBox="0 0 {n(wide)} {n(high)}"'
     title = clean(_title(diagram))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(title)}>',
         f"<title>{escape(title)}</title>",
         f"<desc>{escape(clean(in_words(diagram)))}</desc>",
         _rect(Rect(0.5, 0.5, wide - 1, high - 1), 10, GROUND, FRAME, 1),
-        f'<g transform="translate({_n(MARGIN)} {_n(MARGIN)})" font-family="{SANS}" fill="{INK}">',
+        f'<g transform="translate({n(MARGIN)} {n(MARGIN)})" font-family="{SANS}" fill="{INK}">',
         *heading,
-        f'<g transform="translate({_n(shift)} {_n(top)})">',
+        f'<g transform="translate({n(shift)} {n(top)})">',
         *_halo(diagram, layout),
         *_edges(diagram, layout),
         _start(layout.boxes[diagram.start]),
@@ -147,7 +145,7 @@ def _title(diagram: Diagram) -> str:
 
 
 def _text(x: float, y: float, text: str, size: float, more: str = "") -> str:
-    return f'<text x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}"{more}>{escape(text)}</text>'
+    return f'<text x="{n(x)}" y="{n(y)}" font-size="{n(size)}"{more}>{escape(text)}</text>'
 
 
 # Above and below the graph
@@ -184,7 +182,7 @@ def _legend(y: float, counted: str, ended: bool) -> list[str]:
     middle, words, more = y - 4, f"path taken, numbered by {counted}", f' fill="{SOFT}"'
     x = 34 + width(words, SMALL) + 20
     return [
-        f'<path d="M0 {_n(middle)}H20" stroke="{TAKEN}" stroke-width="2.4"/>',
+        f'<path d="M0 {n(middle)}H20" stroke="{TAKEN}" stroke-width="2.4"/>',
         _filled(arrowhead(26, middle, (1, 0)), TAKEN),
         _text(34, y, words, SMALL, more),
         _rect(Rect(x, middle - 7, 20, 14), 5, GROUND, HERE, 3),
@@ -248,7 +246,7 @@ def _label(diagram: Diagram, edge: Edge, route: Route) -> str:
 def _start(rect: Rect) -> str:
     (x, y), line, head = start(rect)
     return (
-        f'<g><title>start</title><circle cx="{_n(x)}" cy="{_n(y)}" r="6" fill="{INK}"/>'
+        f'<g><title>start</title><circle cx="{n(x)}" cy="{n(y)}" r="6" fill="{INK}"/>'
         f'<path d="{line}" stroke="{INK}" stroke-width="1.5"/>'
         f"{_filled(head, INK)}</g>"
     )
@@ -301,4 +299,4 @@ def _end(node: Node, rect: Rect, reached: bool, here: bool) -> str:
 
 
 def _rect(rect: Rect, radius: float, ground: str, border: str, thick: float) -> str:
-    return f'<rect {box(rect, radius)} fill="{ground}" stroke="{border}" stroke-width="{_n(thick)}"/>'
+    return f'<rect {box(rect, radius)} fill="{ground}" stroke="{border}" stroke-width="{n(thick)}"/>'

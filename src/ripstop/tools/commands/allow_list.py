@@ -6,11 +6,14 @@ work (shells, deleting, signals, the system's own tools), and a refusal says wha
 - A program is named, not given by a path: it is looked for in fixed folders, none of which is in the project.
 - The exceptions are programs that the project has installed for itself: `.venv/bin/NAME` and `node_modules/.bin/NAME`.
 - The name of the program is compared, nothing else: `npm run format` and `git log --grep rm` are what they are.
+- Programs that only start another one (`env`, `timeout`, `xargs`, `find -exec`, `sh -c`) are looked through, so that an
+  agent that writes `env rm` is told what to do instead. What they hide otherwise is the sandbox's affair.
 """
 
 import os
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
@@ -105,6 +108,9 @@ def program(command: list[str], rules: CommandRules, folder: Path, workspace: Pa
         return _installed(named, folder, workspace)
     if named not in rules.allowed:
         raise _not_allowed(named, rules)
+    for started in started_programs(command):
+        if started not in rules.allowed:
+            raise _not_allowed(started, rules)
     for place in search_path(rules):
         found = os.path.join(place, named)
         if os.path.isfile(found) and os.access(found, os.X_OK):
@@ -114,6 +120,73 @@ def program(command: list[str], rules: CommandRules, folder: Path, workspace: Pa
         f"project is named by its path: {INSTALLED[0]}/{named} or {INSTALLED[-1]}/{named}.",
         "agent",
     )
+
+
+# What a program starts that only starts others
+
+_TAKES_VALUE = {
+    "env": ("-u", "--unset", "-C", "--chdir"),
+    "nice": ("-n", "--adjustment"),
+    "ionice": ("-c", "-n", "--class", "--classdata"),
+    "timeout": ("-k", "-s", "--kill-after", "--signal"),
+    "stdbuf": ("-i", "-o", "-e", "--input", "--output", "--error"),
+    "xargs": ("-I", "-L", "-n", "-P", "-s", "-d", "-a", "-E", "--max-args", "--max-procs", "--delimiter", "--arg-file"),
+    "time": ("-f", "-o", "--format", "--output"),
+    "nohup": (),
+    "setsid": (),
+    "command": (),
+}
+"""Options with a word of their own, of programs that start the first word which is not theirs."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_FINDS = ("-exec", "-execdir", "-ok", "-okdir")
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
+MAX_LOOKED_THROUGH = 10
+
+
+def started_programs(command: list[str]) -> list[str]:
+    """The names of the programs that a command starts besides its own, as far as its words say so."""
+    found: list[str] = []
+    for _ in range(MAX_LOOKED_THROUGH):
+        program, words = os.path.basename(command[0]), command[1:]
+        if program == "find":
+            found += ["rm"] if "-delete" in words else []
+            return found + [os.path.basename(started) for word, started in pairwise(words) if word in _FINDS]
+        if program in _SHELLS:
+            inner = words[words.index("-c") + 1 :] if "-c" in words else []
+            command = _words(inner[0]) if inner else []
+        elif program in _TAKES_VALUE:
+            command = _after_options(program, words)
+        else:
+            return found
+        if not command:
+            return found
+        found.append(os.path.basename(command[0]))
+    return found
+
+
+def _after_options(program: str, words: list[str]) -> list[str]:
+    """The command that is left when the words of the program that starts it are taken away."""
+    waiting = list(words)
+    while waiting:
+        word = waiting[0]
+        if program == "env" and word in ("-S", "--split-string"):
+            return [*_words(" ".join(waiting[1:2])), *waiting[2:]]
+        if word == "--":
+            waiting = waiting[1:]
+            break
+        if not word.startswith("-") and not (program == "env" and _ASSIGNMENT.fullmatch(word)):
+            break
+        waiting = waiting[2 if word in _TAKES_VALUE[program] else 1 :]
+    while program == "env" and waiting and _ASSIGNMENT.fullmatch(waiting[0]):
+        waiting = waiting[1:]
+    return waiting[1:] if program == "timeout" else waiting
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
 
 
 def search_path(rules: CommandRules) -> list[str]:
@@ -126,10 +199,7 @@ def as_list(command: object) -> Refused | None:
     """What to say about a command that is one text, not a list of words; nothing if it is a list."""
     if not isinstance(command, str):
         return None
-    try:
-        words = shlex.split(command[:200])
-    except ValueError:
-        words = command[:200].split()
+    words = _words(command[:200])
     return Refused(
         f"`command` is a list of words: the program, then each argument; there is no shell. Write {words!r} instead.",
         "agent",

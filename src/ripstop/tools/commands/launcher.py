@@ -17,8 +17,10 @@ import os
 import resource
 import select
 import signal
+import struct
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 IS_LINUX = sys.platform == "linux"
@@ -26,9 +28,7 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 2
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 36, 38, 47
 SECCOMP_MODE_FILTER, CLEAR_ALL = 2, 4
 CAPSET = {"x86_64": 126, "aarch64": 91}
-LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
-PATH_BENEATH = 1
-O_PATH = 0o10000000
+LANDLOCK_RESTRICT = 446
 
 POLL_INTERVAL = 0.02
 """Seconds between two looks at how many tasks the system has."""
@@ -41,15 +41,6 @@ KILL_TIMEOUT = 20.0
 
 _libc = ctypes.CDLL(None, use_errno=True)
 PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
-class RulesetAttributes(ctypes.Structure):
-    _fields_ = [("files", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
-
-
-class PathRule(ctypes.Structure):
-    _pack_ = 1
-    _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
 
 
 class FilterProgram(ctypes.Structure):
@@ -80,7 +71,7 @@ def confine(spec: dict[str, Any]) -> None:
     if spec["kind"] == "landlock":
         drop_capabilities()
         check(prctl(PR_SET_NO_NEW_PRIVS, 1), "no_new_privs")
-        restrict_files(spec["landlock"])
+        restrict_files(spec["ruleset"])
         restrict_syscalls(bytes.fromhex(spec["seccomp"]))
 
 
@@ -100,21 +91,9 @@ def drop_capabilities() -> None:
     check(_libc.syscall(number, header, nothing), "capset")
 
 
-def restrict_files(rules: dict[str, Any]) -> None:
-    attributes = RulesetAttributes(rules["files"], rules["net"], rules["scoped"])
-    size = ctypes.c_size_t(rules["size"])
-    create, add, restrict = map(ctypes.c_long, (LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT))
-    ruleset = check(_libc.syscall(create, ctypes.byref(attributes), size, ctypes.c_uint32(0)), "Landlock")
-    for path, allowed in rules["paths"]:
-        try:
-            folder = os.open(path, O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:
-            continue  # not on this system, or gone: nothing to allow
-        rule = PathRule(allowed, folder)
-        check(_libc.syscall(add, ruleset, PATH_BENEATH, ctypes.byref(rule), ctypes.c_uint32(0)), f"Landlock: {path}")
-        os.close(folder)
-    check(_libc.syscall(restrict, ruleset, ctypes.c_uint32(0)), "Landlock")
-    os.close(ruleset)
+def restrict_files(ruleset: int) -> None:
+    """Put rules in force that the parent has made."""
+    check(_libc.syscall(ctypes.c_long(LANDLOCK_RESTRICT), ruleset, ctypes.c_uint32(0)), "Landlock")
 
 
 def restrict_syscalls(code: bytes) -> None:
@@ -144,7 +123,7 @@ def start(spec: dict[str, Any], failed: int) -> NoReturn:
             os.lseek(code, 0, os.SEEK_SET)
             argv = [str(code) if word == "@SECCOMP" else word for word in argv]
         else:
-            os.chdir(spec["folder"])
+            os.fchdir(spec["folder"])
         confine(spec)
         os.execve(spec["program"], argv, spec["environment"])  # noqa: S606  # there is no shell
     except BaseException as error:  # noqa: BLE001  # all of it is told to the parent
@@ -227,6 +206,54 @@ def _signal(pid: int, number: int) -> None:
 # Watching
 
 
+EVENT = struct.Struct("iIII")
+"""What inotify says of an event, before the name."""
+REPLACING = 0x040 | 0x080 | 0x100 | 0x200
+"""Moved away, moved here, created, deleted."""
+OVERFLOW = 0x4000
+
+
+class WatchedNames:
+    """What happens to names that the command must not touch (`protection.py`)."""
+
+    def __init__(self, watch: dict[str, Any] | None) -> None:
+        self.descriptors = [watch["descriptor"]] if watch else []
+        self.names: dict[str, str] = watch["names"] if watch else {}
+        self.seen: dict[str, int] | None = {} if watch else None
+
+    def look(self) -> bool:
+        """Count what happened since the last look: whether a name was replaced, or nobody can say."""
+        replaced = False
+        for descriptor in self.descriptors:
+            while data := _available(descriptor):
+                for event in _events(data):
+                    replaced |= self._note(*event)
+        return replaced
+
+    def _note(self, number: int, mask: int, name: str) -> bool:
+        path = self.names.get(f"{number}/{name}")
+        if mask & OVERFLOW:
+            self.seen = None
+        elif path and self.seen is not None:
+            self.seen[path] = self.seen.get(path, 0) + 1
+        return bool(mask & OVERFLOW or (path and mask & REPLACING))
+
+
+def _available(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 1 << 16)
+    except BlockingIOError:
+        return b""
+
+
+def _events(data: bytes) -> Iterator[tuple[int, int, str]]:
+    while data:
+        number, mask, _, length = EVENT.unpack_from(data)
+        name = data[EVENT.size : EVENT.size + length].rstrip(b"\0")
+        yield number, mask, os.fsdecode(name)
+        data = data[EVENT.size + length :]
+
+
 class WatchedCommand:
     """One command from its start to its end."""
 
@@ -238,6 +265,7 @@ class WatchedCommand:
         self.stopped = ""
         self.counted_at = 0.0
         self.tasks = tasks_of_system()
+        self.names = WatchedNames(spec.get("watch"))
 
     def run(self) -> None:
         deadline = time.monotonic() + self.spec["seconds"]
@@ -247,11 +275,13 @@ class WatchedCommand:
             if pid:
                 self.code = os.waitstatus_to_exitcode(status)
                 return
-            ready, _, _ = select.select([0, self.wake, *ended], [], [], POLL_INTERVAL)
+            ready, _, _ = select.select([0, self.wake, *ended, *self.names.descriptors], [], [], POLL_INTERVAL)
             if self.wake in ready or (0 in ready and not os.read(0, 1)):
                 self.stopped = "cancelled"
             elif time.monotonic() > deadline:
                 self.stopped = "time"
+            elif self.names.look():
+                self.stopped = "replaced"
             else:
                 self._count()
 
@@ -285,7 +315,8 @@ def main() -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
     if os.getppid() != spec["parent"]:
         return
-    os.set_inheritable(spec["status"], False)
+    for descriptor in spec["kept"]:  # from the command; bubblewrap closes those that it gets
+        os.set_inheritable(descriptor, False)
     began = time.monotonic()
     reading, failed = os.pipe()
     child = os.fork()
@@ -300,10 +331,12 @@ def main() -> None:
     watch.run()
     seconds = time.monotonic() - began
     left = kill_all(child)
+    watch.names.look()
     problem = os.read(reading, 4096).decode(errors="replace")
     told = {"code": watch.code, "stopped": watch.stopped, "seconds": seconds, "left": left, "problem": problem}
+    seen = {"seen": watch.names.seen}
     with contextlib.suppress(BrokenPipeError):  # the parent has died
-        os.write(spec["status"], json.dumps(told).encode() + b"\n")
+        os.write(spec["status"], json.dumps({**told, **seen}).encode() + b"\n")
 
 
 if __name__ == "__main__":

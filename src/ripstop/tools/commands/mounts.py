@@ -1,31 +1,39 @@
 """Where a command works: the folders that it writes, and what in them it must not write or see.
 
 - Agents with folders of their own: the agent's folder and `collab`. Agents that share a workspace: the workspace,
-  without what the project is run by (`shared_workspace.py`).
-- `.git` is read-only, because git needs to read it; `.ripstop` and `.env` files are hidden. That holds at any depth, as
-  far as `MOST_LOOKED_AT` entries go.
+  without what the project is run by (`tools/workspace.py`).
+- `.git` is read-only, because git needs to read it; `.ripstop` and `.env` files are hidden. That holds at any depth. A
+  folder of which not everything could be looked at is not for commands.
+- Everything is looked for below an open folder, without following links, and what is found is held open. The sandbox
+  is made of what is held, not of paths, so nothing that is swapped meanwhile can lead out.
 - Where the workspace lacks one of the names that are not for agents, an empty placeholder takes its place while
-  commands run; otherwise a command could make it. A `.git` that a command made deeper down is renamed afterwards.
+  a command runs; otherwise the command could make it. A `.git` that a command made deeper down is renamed afterwards.
 """
 
+import errno
 import os
 import stat
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from ripstop.engine.performers import Refused
+from ripstop.engine.performers import Refused, TryAgain
 from ripstop.security.files import OURS
 
+from ..shared_folder import HOLDING, LISTING, in_words, open_beneath, rename_aside
 from ..workspace import SharedWorkspace, is_off_limits, is_secret, plain_name
 
-MOST_LOOKED_AT = 200_000
-"""Entries among which protected ones are looked for."""
+MOST_LOOKED_AT = 500_000
+"""Entries among which protected ones are looked for; a folder with more is not for commands."""
+MOST_HELD = 400
+"""Protected entries that are held open."""
+MOST_SCANS = 20
+"""Times that a folder is looked through, if it changes while we look."""
 RENAMED = "made-by-a-command"
-_FILES = ("ripstop.toml",)
+PLACEHOLDER_FILES = ("ripstop.toml",)
 
 
 MOST_PASSES = 20
@@ -33,23 +41,41 @@ REPOSITORY_HEAD = "head"
 BARE_REPOSITORY = {REPOSITORY_HEAD, "objects", "refs"}
 """What makes any folder a git repository, in small letters. Without its HEAD it is none."""
 
+Parts = tuple[str, ...]
+
+
+class HeldPath(Struct, frozen=True):
+    """Something that stays what it is, whatever becomes of its name."""
+
+    path: Path
+    """As the command names it."""
+    descriptor: int
+    is_folder: bool
+    identity: tuple[int, int]
+    """Device and inode."""
+
 
 class CommandPlace(Struct, frozen=True, kw_only=True):
-    folder: Path
+    workspace: HeldPath
+    folder: HeldPath
     """Where the command begins."""
     root: Path
     """The folder of the agent, or of all agents."""
-    writable: tuple[Path, ...]
-    read_only: tuple[Path, ...] = ()
+    writable: tuple[HeldPath, ...]
+    read_only: tuple[HeldPath, ...] = ()
     """Of what is writable."""
-    hidden: tuple[Path, ...] = ()
-    known: frozenset[int] = frozenset()
-    """The inodes of what is protected, wherever it is moved: any other was made by the command."""
+    hidden: tuple[HeldPath, ...] = ()
+
+    @property
+    def known(self) -> frozenset[tuple[int, int]]:
+        """What is protected, wherever it is moved: any other was made by the command."""
+        return frozenset(one.identity for one in (*self.read_only, *self.hidden))
 
 
 class CommandFolders(Struct, frozen=True, kw_only=True):
-    """Folders that exist, before anything in them is looked at."""
+    """Folders that exist, before anything in them is looked at. All are below the workspace, whose path has no link."""
 
+    workspace: Path
     folder: Path
     """Where the command begins."""
     writable: tuple[Path, ...]
@@ -61,124 +87,211 @@ class CommandFolders(Struct, frozen=True, kw_only=True):
         return self.writable[0]
 
 
-def command_place(folders: CommandFolders) -> CommandPlace:
-    """The place of a command; `release` it after the command. Raises `Refused`."""
-    shared, writable = folders.shared, folders.writable
-    if shared:
-        _make_placeholders(shared)
-    named = shared.protected() if shared else []
-    read_only = [path for path in named if os.path.lexists(path) and set(writable) & {*path.parents}]
-    hidden: list[Path] = []
-    for path in (one for root in writable for one in _protected(root)):
-        if plain_name(path.name) == OURS or is_secret(path.name):
-            hidden.append(path)
-        else:
-            read_only.append(path)
-    kept = [path for path in dict.fromkeys(read_only) if path not in hidden]
-    for path in (*kept, *hidden):
-        if path.is_symlink():
-            release(folders)
-            raise Refused(
-                f"{path.name!r} is a symbolic link, so commands cannot be kept from it. Replace it by a copy."
+@contextmanager
+def command_place(folders: CommandFolders, workspace: int) -> Iterator[CommandPlace]:
+    """The place of a command, held open. Raises `Refused` and `TryAgain`.
+
+    Args:
+        workspace: The open folder; the caller has its lock, and has made the placeholders.
+    """
+    with ExitStack() as stack:
+        held = _Holding(folders.workspace, workspace, stack)
+        try:
+            writable = tuple(held.folder(path) for path in folders.writable)
+            folder = held.folder(folders.folder)
+            read_only, hidden = _held_protected(folders, writable, held)
+            place = CommandPlace(
+                workspace=HeldPath(folders.workspace, workspace, True, _identity(os.fstat(workspace))),
+                folder=folder,
+                root=folders.root,
+                writable=writable,
+                read_only=read_only,
+                hidden=hidden,
             )
-    return CommandPlace(
-        folder=folders.folder,
-        root=folders.root,
-        writable=writable,
-        read_only=tuple(kept),
-        hidden=tuple(hidden),
-        known=frozenset(path.lstat().st_ino for path in (*kept, *hidden)),
+        except OSError as error:
+            raise in_words(folders.workspace, error) from error
+        yield place
+
+
+class _Holding:
+    """Opens what is below a workspace, and closes it at the end."""
+
+    def __init__(self, workspace: Path, descriptor: int, stack: ExitStack) -> None:
+        self._workspace = workspace
+        self._descriptor = descriptor
+        self._stack = stack
+
+    def path(self, path: Path) -> HeldPath:
+        """Raises `OSError`, and `Refused` for a link."""
+        descriptor = open_beneath(self._descriptor, path.relative_to(self._workspace).parts, HOLDING)
+        self._stack.callback(os.close, descriptor)
+        found = os.fstat(descriptor)
+        if stat.S_ISLNK(found.st_mode):
+            raise _is_link(path)
+        return HeldPath(path, descriptor, stat.S_ISDIR(found.st_mode), _identity(found))
+
+    def folder(self, path: Path) -> HeldPath:
+        found = self.path(path)
+        if not found.is_folder:
+            raise Refused(f"{path.name!r} is not a folder.", "agent")
+        return found
+
+
+def _is_link(path: Path) -> Refused:
+    return Refused(f"{path.name!r} is a symbolic link, so commands cannot be kept from it. Replace it by a copy.")
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _held_protected(
+    folders: CommandFolders, writable: tuple[HeldPath, ...], holding: _Holding
+) -> tuple[tuple[HeldPath, ...], tuple[HeldPath, ...]]:
+    """What commands must not write, and what they must not see."""
+    read_only: dict[Path, HeldPath] = {}
+    hidden: dict[Path, HeldPath] = {}
+    for path in folders.shared.protected() if folders.shared else ():
+        if {*folders.writable} & {*path.parents} and not _hides(path.name):
+            with suppress(FileNotFoundError):
+                read_only[path] = _unless_link(holding, path)
+    for root in writable:
+        for path in _settled_scan(root):
+            into = hidden if _hides(path.name) else read_only
+            if path not in into:
+                with suppress(FileNotFoundError):
+                    into[path] = _unless_link(holding, path)
+            if len(read_only) + len(hidden) > MOST_HELD:
+                raise Refused(
+                    f"Commands cannot be run in {str(folders.workspace)!r}: it has more than {MOST_HELD} repositories "
+                    "and files with secrets, from all of which they would have to be kept."
+                )
+    return tuple(read_only.values()), tuple(hidden.values())
+
+
+def _unless_link(holding: _Holding, path: Path) -> HeldPath:
+    try:
+        return holding.path(path)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EXDEV):
+            raise _is_link(path) from error
+        raise
+
+
+def _hides(name: str) -> bool:
+    return plain_name(name) == OURS or is_secret(name)
+
+
+# Looking for what is protected
+
+
+class _Found(NamedTuple):
+    above: int
+    """The open folder that it is in, until the next one is looked for."""
+    parts: Parts
+    """Below the folder that was looked through."""
+
+
+class _Changed(Exception):
+    """A folder that was just seen is something else now."""
+
+
+def _settled_scan(root: HeldPath) -> list[Path]:
+    """The paths of what is protected below a folder. Raises `Refused` and `TryAgain` if not all of it could be seen."""
+    for _ in range(MOST_SCANS):
+        try:
+            return [root.path.joinpath(*found.parts) for found in _protected(root)]
+        except _Changed:
+            continue
+    raise TryAgain(f"{str(root.path)!r} changes all the time, so commands cannot be kept from what is protected in it.")
+
+
+def _protected(root: HeldPath) -> Iterator[_Found]:
+    """What is not for agents below a folder, without what is inside of it. Raises `Refused`, and `_Changed`."""
+    waiting: list[Parts] = [()]
+    looked_at = 0
+    while waiting:
+        parts = waiting.pop()
+        with _looked_into(root, parts) as folder:
+            if folder is None:
+                continue
+            with os.scandir(folder) as found:
+                entries = list(found)
+            looked_at += len(entries)
+            if looked_at > MOST_LOOKED_AT:
+                raise _too_many(root.path)
+            if {one.name.casefold() for one in entries} >= BARE_REPOSITORY:
+                heads = (one.name for one in entries if one.name.casefold() == REPOSITORY_HEAD)
+                yield from (_Found(folder, (*parts, name)) for name in heads)
+            for entry in entries:
+                if is_off_limits(entry.name) or (is_secret(entry.name) and entry.is_file(follow_symlinks=False)):
+                    yield _Found(folder, (*parts, entry.name))
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append((*parts, entry.name))
+
+
+@contextmanager
+def _looked_into(root: HeldPath, parts: Parts) -> Iterator[int | None]:
+    """An open folder; nothing if it is gone."""
+    try:
+        folder = open_beneath(root.descriptor, parts, LISTING)
+    except FileNotFoundError:
+        yield None
+        return
+    except PermissionError as error:
+        raise Refused(
+            f"Commands cannot be run in {str(root.path)!r}: its folder {'/'.join(parts)!r} cannot be read, so they "
+            "could not be kept from what is protected in it. Make it readable, or move it away."
+        ) from error
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EXDEV, errno.EAGAIN):
+            raise _Changed from error
+        raise in_words(root.path.joinpath(*parts), error) from error
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _too_many(folder: Path) -> Refused:
+    return Refused(
+        f"Commands cannot be run in {str(folder)!r}: it has more than {MOST_LOOKED_AT:,} files and folders, and among "
+        "more than that they cannot be kept from what is protected. Move away what is not needed there."
     )
 
 
 def rename_repositories(place: CommandPlace) -> list[str]:
-    """Rename what a command made and must not make, such as a repository whose hooks others would run."""
+    """Rename what a command made and must not make, such as a repository whose hooks others would run.
+
+    Raises `Refused` and `TryAgain` if not everything could be looked at.
+    """
     renamed: list[str] = []
     for _ in range(MOST_PASSES):
         found = len(renamed)
-        for path in [one for root in place.writable for one in _protected(root)]:
-            with suppress(OSError):
-                if is_secret(path.name) or path.lstat().st_ino in place.known:
-                    continue
-                path.rename(_free_name(path))
-                renamed.append(str(path.relative_to(place.root)) if place.root in path.parents else path.name)
+        for root in place.writable:
+            renamed += _renamed(place, root)
         if len(renamed) == found:  # a repository can be inside of another one that was renamed
             break
     return renamed
 
 
-def _free_name(path: Path) -> Path:
-    name = f"{path.name.lstrip('.')}-{RENAMED}"
-    return next(one for number in range(1, 10_000) if not os.path.lexists(one := path.with_name(f"{name}-{number}")))
-
-
-# Placeholders: several commands of this process can run in one workspace, and the last removes them
-
-_lock = threading.Lock()
-_commands: dict[Path, int] = {}
-_placeholders: dict[Path, list[Path]] = {}
-
-
-def _make_placeholders(shared: SharedWorkspace) -> None:
-    with _lock:
-        _commands[shared.workspace] = _commands.get(shared.workspace, 0) + 1
-        made = _placeholders.setdefault(shared.workspace, [])
-        for path in shared.protected():
-            if path.parent != shared.workspace or os.path.lexists(path):
-                continue
-            with suppress(FileExistsError):  # another process was first
-                if path.name in _FILES:
-                    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-                else:
-                    path.mkdir()
-                made.append(path)
-
-
-def release(folders: CommandFolders) -> None:
-    """A command has ended: remove what was made for it, if no other one needs it. Only what is empty is removed."""
-    if not folders.shared:
-        return
-    workspace = folders.shared.workspace
-    with _lock:
-        _commands[workspace] -= 1
-        if _commands[workspace]:
-            return
-        del _commands[workspace]
-        for path in _placeholders.pop(workspace):
-            with suppress(OSError):
-                if path.name not in _FILES:
-                    path.rmdir()
-                elif path.lstat().st_size == 0:
-                    path.unlink()
-
-
-def _protected(root: Path) -> Iterator[Path]:
-    """What is not for agents below a folder, without what is inside of it."""
-    waiting, looked_at = [root], 0
-    while waiting:
-        folder = waiting.pop()
+def _renamed(place: CommandPlace, root: HeldPath) -> list[str]:
+    renamed: list[str] = []
+    for _ in range(MOST_SCANS):
         try:
-            entries = list(os.scandir(folder))
-        except OSError:
+            for found in _protected(root):
+                name = found.parts[-1]
+                with suppress(FileNotFoundError):
+                    seen = os.stat(name, dir_fd=found.above, follow_symlinks=False)
+                    if is_secret(name) or _identity(seen) in place.known:
+                        continue
+                    rename_aside(found.above, name, f"{name.lstrip('.')}-{RENAMED}")
+                    path = root.path.joinpath(*found.parts)
+                    renamed.append(str(path.relative_to(place.root)) if place.root in path.parents else name)
+            return renamed
+        except _Changed:
             continue
-        looked_at += len(entries)
-        if looked_at > MOST_LOOKED_AT:
-            return
-        if {one.name.casefold() for one in entries} >= BARE_REPOSITORY:
-            yield from (Path(one.path) for one in entries if one.name.casefold() == REPOSITORY_HEAD)
-        for entry in entries:
-            if is_off_limits(entry.name) or (is_secret(entry.name) and entry.is_file(follow_symlinks=False)):
-                yield Path(entry.path)
-            elif entry.is_dir(follow_symlinks=False):
-                waiting.append(Path(entry.path))
-
-
-def is_folder(path: Path) -> bool:
-    """Whether it is a folder, and not a link to one."""
-    try:
-        return stat.S_ISDIR(path.lstat().st_mode)
-    except OSError:
-        return False
+    raise TryAgain(f"{str(root.path)!r} changes all the time, so not all of it could be looked at.")
 
 
 # The parts of the system that every command can read: programs, libraries, and what they need of `/etc`.

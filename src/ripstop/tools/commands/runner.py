@@ -13,25 +13,30 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from ripstop.engine.performers import InDoubt, Refused
+from ripstop.engine.performers import InDoubt, Refused, TryAgain
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.security.redaction import redacted, secrets_in
 
+from ..shared_folder import in_words
 from .allow_list import CommandRules, program, search_path
 from .landlock import SIGNALS_ABI, landlock_rules
-from .mounts import CommandFolders, CommandPlace, command_place, release, rename_repositories
+from .mounts import CommandFolders, CommandPlace, command_place, rename_repositories
+from .protection import Contents, contents_of, put_back, watching
 from .sandbox import HOME, Sandboxes, SandboxKind, bubblewrap_arguments, find_sandboxes
 from .syscall_filter import EVERYWHERE, OWN_NETWORK, SIGNALS, WITHOUT_NAMESPACES, filter_program, machine
+from .turns import CommandTurn, command_turn
 
 # The environment of a command, made from nothing: no variable of the user's, so no key, reaches it.
 #
-# `LANG` and `TZ` are the exceptions. What is set here keeps programs from the network, from questions, from colours, and
-# git from code that a repository brings (its hooks; the sandbox holds the rest).
+# `LANG` and `TZ` are the exceptions. What is set here keeps programs from the network, from questions, from colours,
+# and git from code that a repository brings (its hooks; the sandbox holds the rest).
 
 
 PASSED_ON = ("LANG", "TZ")
@@ -92,7 +97,7 @@ def command_environment(path: list[str], home: str, users: Mapping[str, str]) ->
 
 HEAD, TAIL = 12_000, 12_000
 """Bytes that are kept of the beginning and of the end."""
-MOST = 64 * 1024 * 1024
+MAX_OUTPUT = 64 * 1024 * 1024
 """Bytes; a command that prints more is stopped."""
 
 _CREDENTIALS = re.compile(r"(://)[^\s/@:]*:[^\s/@]+@")
@@ -116,7 +121,7 @@ class BoundedOutput:
 
     @property
     def is_too_much(self) -> bool:
-        return self.total > MOST
+        return self.total > MAX_OUTPUT
 
     def text(self) -> str:
         """What is kept; passwords in addresses (`https://user:password@…`) are left out."""
@@ -138,13 +143,16 @@ MEMORY = min(4 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") /
 """Bytes, of all of them together."""
 GRACE = 30.0
 """Seconds after its time limit in which the launcher must have ended everything."""
-RLIMITS = {"RLIMIT_CORE": 0, "RLIMIT_NOFILE": 4096, "RLIMIT_FSIZE": 1 << 30, "RLIMIT_DATA": MEMORY}
+RLIMITS = {"RLIMIT_CORE": 0, "RLIMIT_NOFILE": 1024, "RLIMIT_FSIZE": 1 << 30, "RLIMIT_DATA": MEMORY}
 _CHUNK = 1 << 16
+
+Result = TypeVar("Result")
 
 STOPPED = {
     "time": "it took longer than its time limit",
     "output": "it printed too much",
     "processes": f"it started more than {PROCESSES} processes, or {THREADS} threads",
+    "replaced": "something that commands are kept from was replaced while it ran, such as by an editor; run it again",
     "memory": f"it used more than {MEMORY >> 20:,} MiB of memory",
 }
 
@@ -160,7 +168,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-class CommandRunner:
+class SandboxedPrograms:
     """What runs commands, by the user's rules and with the sandbox that there is."""
 
     def __init__(self, rules: CommandRules = CommandRules(), sandboxes: Sandboxes | None = None) -> None:
@@ -174,10 +182,8 @@ class CommandRunner:
     def check_sandbox(self) -> None:
         """Raise `Refused` if commands would have no sandbox, and the user has not said that they need none."""
         if self.kind == "none" and not self.rules.unconfined:
-            raise Refused(
-                "Commands cannot be run here: there is no sandbox for them (bubblewrap, or Landlock with seccomp). "
-                "`ripstop doctor` says what is missing."
-            )
+            said = "Commands cannot be run here: there is no sandbox for them (bubblewrap, or Landlock with seccomp). "
+            raise Refused(Advice(said, NextStep("doctor", "Install one of them.", "`{}` says what is missing.")))
 
     def time_limit(self, seconds: float | None) -> float:
         """Raises `Refused` for a time that is none."""
@@ -192,33 +198,39 @@ class CommandRunner:
         self.check_sandbox()
         limit = self.time_limit(seconds)
         file = program(command, self.rules, folders.folder, folders.root)
-        making = asyncio.ensure_future(asyncio.to_thread(command_place, folders))
-        try:
-            place = await asyncio.shield(making)
-        except asyncio.CancelledError:
-            making.add_done_callback(lambda made: None if made.exception() else release(folders))
-            raise
-        home = Path(tempfile.mkdtemp(prefix="ripstop-command-"))
-        try:
-            return await self._run(self._spec(command, file, place, home, limit), place)
-        finally:
-            await asyncio.shield(asyncio.to_thread(_clean_up, folders, home))
+        async with command_turn(folders) as turn, AsyncExitStack() as stack:
+            try:
+                place = await _entered(stack, command_place(folders, turn.workspace))
+                home = Path(tempfile.mkdtemp(prefix="ripstop-command-"))
+                stack.callback(shutil.rmtree, home, ignore_errors=True)
+                spec = self._spec(command, file, place, home, limit)
+                if self.kind == "landlock":
+                    rules = landlock_rules(place, home, self._readable, self._found().landlock)
+                    spec["ruleset"] = await _entered(stack, rules)
+                elif self.kind == "bubblewrap":
+                    spec["watch"] = await _entered(stack, watching(place))
+            except OSError as error:
+                raise in_words(folders.workspace, error) from error
+            return await self._run(spec, place, turn)
 
     def _found(self) -> Sandboxes:
         if self._sandboxes is None:
             self._sandboxes = find_sandboxes()
         return self._sandboxes
 
+    @property
+    def _readable(self) -> tuple[Path, ...]:
+        return tuple(Path(folder).expanduser() for folder in self.rules.read)
+
     def _spec(self, command: list[str], file: str, place: CommandPlace, home: Path, limit: float) -> dict[str, Any]:
         found, kind = self._found(), self.kind
-        read = tuple(Path(folder).expanduser() for folder in self.rules.read)
         bwrapped = kind == "bubblewrap"
         spec: dict[str, Any] = {
             "kind": kind,
             "parent": os.getpid(),
             "program": file,
             "argv": command,
-            "folder": str(place.folder),
+            "folder": place.folder.descriptor,
             "environment": command_environment(search_path(self.rules), HOME if bwrapped else str(home), os.environ),
             "seconds": limit,
             "processes": PROCESSES,
@@ -227,17 +239,23 @@ class CommandRunner:
             "rlimits": {**RLIMITS, "RLIMIT_CPU": int(limit * 4) + 1},
         }
         if bwrapped:
-            spec["argv"] = [*bubblewrap_arguments(found.bwrap, place, read), file, *command[1:]]
+            spec["argv"] = [*bubblewrap_arguments(found.bwrap, place, self._readable), file, *command[1:]]
             spec["program"] = found.bwrap
             spec["seccomp"] = filter_program((*EVERYWHERE, *OWN_NETWORK), machine()).hex()
         elif kind == "landlock":
             denied = (*EVERYWHERE, *WITHOUT_NAMESPACES, *(SIGNALS if found.landlock < SIGNALS_ABI else ()))
             spec["seccomp"] = filter_program(denied, machine()).hex()
-            spec["landlock"] = landlock_rules(place, home, read, found.landlock)
         return spec
 
-    async def _run(self, spec: dict[str, Any], place: CommandPlace) -> CommandResult:
+    async def _run(self, spec: dict[str, Any], place: CommandPlace, turn: CommandTurn) -> CommandResult:
         reading, writing = os.pipe()
+        kept, before = [writing, turn.lock], contents_of(place) if spec["kind"] == "bubblewrap" else {}
+        passed: tuple[int, ...] = ()
+        if spec["kind"] == "bubblewrap":
+            passed = tuple(one.descriptor for one in (*place.writable, *place.read_only))
+            kept += [spec["watch"]["descriptor"]] if spec["watch"] else []
+        else:
+            kept += [spec["folder"], *([spec["ruleset"]] if "ruleset" in spec else [])]
         try:
             launcher = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", str(LAUNCHER)),
@@ -246,7 +264,7 @@ class CommandRunner:
                 stderr=asyncio.subprocess.STDOUT,
                 env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
                 start_new_session=True,
-                pass_fds=(writing,),
+                pass_fds=(*kept, *passed),
             )
         except BaseException:
             os.close(reading)
@@ -256,13 +274,13 @@ class CommandRunner:
         output = BoundedOutput()
         try:
             async with asyncio.timeout(spec["seconds"] + GRACE):
-                await _watch(launcher, {**spec, "status": writing}, output)
+                await _watch(launcher, {**spec, "status": writing, "kept": kept}, output)
         finally:
             await _end(launcher)
             told = os.read(reading, _CHUNK)
             os.close(reading)
-        renamed = await asyncio.to_thread(rename_repositories, place)
-        return _result(told, output, spec, renamed)
+            notes = await _finished(asyncio.to_thread(_tidied, place, spec["kind"], told, before))
+        return _result(told, output, spec, notes)
 
 
 async def _watch(launcher: asyncio.subprocess.Process, spec: dict[str, Any], output: BoundedOutput) -> None:
@@ -289,14 +307,13 @@ async def _end(launcher: asyncio.subprocess.Process) -> None:
         launcher.kill()
 
 
-def _result(told: bytes, output: BoundedOutput, spec: dict[str, Any], renamed: list[str]) -> CommandResult:
+def _result(told: bytes, output: BoundedOutput, spec: dict[str, Any], notes: list[str]) -> CommandResult:
     if not told:
         raise InDoubt("The process that watched the command was killed; what the command did is not known.")
     said = json.loads(told)
     if said["problem"]:
         raise Refused(f"The command could not be started: {said['problem']}")
     stopped = "output" if output.is_too_much else said["stopped"]
-    notes = [f"Renamed, because it is not for commands to make: {name}" for name in renamed[:20]]
     if said["left"]:
         notes.append(f"{said['left']} processes could not be ended.")
     if spec["kind"] == "landlock" and said["code"]:
@@ -311,6 +328,40 @@ def _result(told: bytes, output: BoundedOutput, spec: dict[str, Any], renamed: l
     )
 
 
-def _clean_up(folders: CommandFolders, home: Path) -> None:
-    release(folders)
-    shutil.rmtree(home, ignore_errors=True)
+def _tidied(place: CommandPlace, kind: SandboxKind, told: bytes, before: Contents) -> list[str]:
+    """Undo what a command must not do in its folders; returns what there is to tell of it.
+
+    `told`: what the launcher said; nothing if it was killed.
+    """
+    notes = []
+    try:
+        if kind == "bubblewrap":
+            notes += put_back(place, json.loads(told)["seen"] if told else None, before)
+        renamed = rename_repositories(place)
+    except (Refused, TryAgain, OSError) as error:
+        return [*notes, f"Not all that the command made could be looked at. {error}"]
+    return [*notes, *(f"Renamed, because it is not for commands to make: {name}" for name in renamed[:20])]
+
+
+async def _finished(working: Awaitable[Result]) -> Result:
+    """Wait for something to its end, also if we are cancelled meanwhile."""
+    task = asyncio.ensure_future(working)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+async def _entered(stack: AsyncExitStack, making: AbstractContextManager[Result]) -> Result:
+    """Enter a context in a thread, because it looks at many files; it is left if we are cancelled meanwhile."""
+    entering = asyncio.ensure_future(asyncio.to_thread(making.__enter__))
+    try:
+        entered = await asyncio.shield(entering)
+    except asyncio.CancelledError:
+        await asyncio.wait([entering])  # before what it uses is closed
+        if entering.exception() is None:
+            making.__exit__(None, None, None)
+        raise
+    stack.push(making)
+    return entered

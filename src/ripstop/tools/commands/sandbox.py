@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from .allow_list import PATH
 from .landlock import LOWEST_ABI, landlock_abi
-from .mounts import SYSTEM, CommandPlace, is_folder, readable_etc
+from .mounts import SYSTEM, CommandPlace, readable_etc
 from .syscall_filter import machine
 
 # The same place by bubblewrap: namespaces of its own, and a file system that has nothing else in it.
@@ -28,7 +28,10 @@ SECCOMP = "@SECCOMP"
 
 
 def bubblewrap_arguments(bwrap: str, place: CommandPlace, read: tuple[Path, ...]) -> list[str]:
-    """What to start before the command's own words."""
+    """What to start before the command's own words.
+
+    Bubblewrap gets the descriptors of what is held: it mounts them, checks that it mounted those, and closes them.
+    """
     arguments = [bwrap, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     arguments += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     arguments += ["--hostname", "sandbox", "--seccomp", SECCOMP]
@@ -47,16 +50,16 @@ def bubblewrap_arguments(bwrap: str, place: CommandPlace, read: tuple[Path, ...]
     arguments += [*size, "/tmp", "--dir", HOME]  # noqa: S108
     for folder in map(str, read):
         arguments += ["--ro-bind-try", folder, folder]
-    for folder in map(str, place.writable):
-        arguments += ["--bind", folder, folder]
-    for kept in map(str, place.read_only):
-        arguments += ["--ro-bind", kept, kept]
+    for writable in place.writable:
+        arguments += ["--bind-fd", str(writable.descriptor), str(writable.path)]
+    for kept in place.read_only:
+        arguments += ["--ro-bind-fd", str(kept.descriptor), str(kept.path)]
     for hidden in place.hidden:
-        if is_folder(hidden):
-            arguments += ["--tmpfs", str(hidden), "--remount-ro", str(hidden)]
+        if hidden.is_folder:
+            arguments += ["--tmpfs", str(hidden.path), "--remount-ro", str(hidden.path)]
         else:
-            arguments += ["--ro-bind", "/dev/null", str(hidden)]
-    return [*arguments, "--remount-ro", "/", "--chdir", str(place.folder), "--"]
+            arguments += ["--ro-bind", "/dev/null", str(hidden.path)]
+    return [*arguments, "--remount-ro", "/", "--chdir", str(place.folder.path), "--"]
 
 
 SandboxKind = Literal["bubblewrap", "landlock", "none"]
@@ -98,7 +101,7 @@ def find_sandboxes() -> Sandboxes:
     if sys.platform != "linux":
         return Sandboxes(bwrap_problem="it exists for Linux only")
     bwrap = shutil.which("bwrap", path=":".join(PATH)) or ""
-    problem = _problem([bwrap, *_TRIAL]) if bwrap else "it is not installed"
+    problem = _problem_of(bwrap) if bwrap else "it is not installed"
     namespaces = not problem or not _problem(
         [sys.executable, "-I", "-c", "import ctypes,sys; sys.exit(ctypes.CDLL(None).unshare(0x10000000) and 1)"]
     )
@@ -110,6 +113,15 @@ def find_sandboxes() -> Sandboxes:
         seccomp=bool(machine()) and _has_seccomp(),
         user_namespaces=namespaces,
     )
+
+
+def _problem_of(bwrap: str) -> str:
+    """Why bubblewrap cannot be used; empty if it can."""
+    problem = _problem([bwrap, *_TRIAL])
+    # mounting by path is open to races: CVE-2024-42472
+    if not problem and "--ro-bind-fd" not in _said([bwrap, "--help"]):
+        return "it is too old: it has no --bind-fd, which every distribution added for CVE-2024-42472"
+    return problem
 
 
 def _has_seccomp() -> bool:

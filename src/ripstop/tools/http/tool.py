@@ -53,7 +53,7 @@ MOST_READ = 2**20
 """Bytes of a body."""
 MOST_GIVEN = 20_000
 """Characters that are given on."""
-LONGEST_COMPLAINT = 500
+LONGEST_SERVER_ERROR = 500
 """Characters of what a server says about an error."""
 MARGIN = 1_000
 """Characters beyond what is given on that are looked at, so that no secret is cut in half before it is found."""
@@ -91,8 +91,8 @@ def body_of(data: bytes, has_more: bool, content_type: str, secrets: tuple[str, 
 
 def beginning(data: bytes, content_type: str, secrets: tuple[str, ...]) -> str:
     """What a server says about an error."""
-    text = redacted(decode_text(data, content_type)[: LONGEST_COMPLAINT + MARGIN].strip(), *secrets)
-    return text if len(text) <= LONGEST_COMPLAINT else f"{text[:LONGEST_COMPLAINT]}…"
+    text = redacted(decode_text(data, content_type)[: LONGEST_SERVER_ERROR + MARGIN].strip(), *secrets)
+    return text if len(text) <= LONGEST_SERVER_ERROR else f"{text[:LONGEST_SERVER_ERROR]}…"
 
 
 def _bounded(text: str, has_more: bool, secrets: tuple[str, ...]) -> str:
@@ -257,8 +257,7 @@ class HttpEndpoints:
             return
         with_secrets = f" to get the secrets {', '.join(secrets)}" if secrets else ""
         raise Refused(
-            f"You have not agreed to {url.origin}{with_secrets}, so nothing was sent. Look at it and agree with "
-            "`ripstop trust CONFIG`.",
+            f"You have not agreed to {url.origin}{with_secrets}, so nothing was sent. Look at it and agree to it.",
             "definition",
         )
 

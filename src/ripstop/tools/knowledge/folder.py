@@ -1,10 +1,11 @@
 """The text files of a knowledge folder, and what tells whether one has changed.
 
 - Searched are `.md`, `.markdown` and `.txt` below the folder. What is hidden (`.git`, `.draft.md`) is left out.
-- Links are not followed: one could lead to any file of this user.
+- Links are not followed: one could lead to any file of this user. A hard link is left out for the same reason.
 - Numbers, sizes and depth are bounded. What is left out for that, or cannot be read, is reported and fails nothing.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from msgspec import Struct
 
 from ripstop.engine.clock import system_time
 from ripstop.engine.performers import Refused
+from ripstop.security.files import HARD_LINK
 
 from ..shared_folder import read_file
 from ..workspace import enter
@@ -74,6 +76,8 @@ class KnowledgeFolder:
             data, status = read_file(current, name, MAX_FILE)
         finally:
             os.close(current)
+        if status.st_nlink > 1:
+            raise OSError(errno.EMLINK, HARD_LINK, path)
         age = system_time() * 1000 - status.st_ctime_ns
         return KnowledgeFile(data, "" if abs(age) < UNSETTLED else _stamp(status))
 
@@ -90,6 +94,8 @@ class _Found:
     def take(self, path: str, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
             self.leave_out(path, "it is not a regular file")
+        elif status.st_nlink > 1:
+            self.leave_out(path, HARD_LINK)
         elif status.st_size > MAX_FILE:
             self.leave_out(path, f"it has {status.st_size:,} bytes, at most {MAX_FILE:,} are read")
         elif len(self.stamps) == MAX_FILES:

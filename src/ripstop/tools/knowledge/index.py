@@ -8,7 +8,6 @@
 """
 
 import atexit
-import fcntl
 import hashlib
 import os
 import re
@@ -19,23 +18,25 @@ import threading
 import time
 import unicodedata
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
 from ripstop.engine.performers import Refused, TryAgain
+from ripstop.kernel.errors import UsageError
 from ripstop.security.files import PRIVATE_FILE, PRIVATE_FOLDER, cache_folder, create_file
 
+from ..shared_folder import open_lock, try_lock
 from .folder import MARKDOWN, FileList, KnowledgeFolder, Skipped, reason_of
 from .passages import Passage, passages_of
 
 # What is searched for: the words of a text, and of a question, in scripts with and without spaces between words.
 #
 # - Letters are compared without case, width and accents. English endings are left to SQLite's own stemmer.
-# - Chinese, Japanese, Korean, Thai and the like are cut into pairs of neighbouring characters, so a word of two is found
-#   inside a sentence. The last character of a run is kept on its own, so that one character can be found as the beginning
-#   of a pair.
+# - Chinese, Japanese, Korean, Thai and the like are cut into pairs of neighbouring characters, so a word of two is
+#   found inside a sentence. The last character of a run is kept on its own, so that one character can be found as the
+#   beginning of a pair.
 # - A question has words that say nothing about its subject. They are left out, unless it has no others.
 # - Words are letters and digits only: nothing of a user's message can be part of a query's syntax.
 
@@ -148,7 +149,7 @@ CANDIDATES = 200
 TITLE_WEIGHT = 3.0
 PIECE_WEIGHT = 0.5
 """Of parts of words, next to whole words."""
-LONGEST_WAIT, PAUSE = 60.0, 0.01
+LONGEST_WAIT, RETRY_INTERVAL = 60.0, 0.01
 """Seconds until a search gives up waiting for another process, and between two looks."""
 
 _TABLES = """
@@ -191,7 +192,7 @@ class KnowledgeIndex:
         try:
             return self._search(files, terms, most)
         except sqlite3.Error:
-            with self._locked(fcntl.LOCK_EX):
+            with self._locked(shared=False):
                 self._remove()
         try:
             return self._search(files, terms, most)
@@ -199,12 +200,12 @@ class KnowledgeIndex:
             raise TryAgain(f"The index {str(self._file)!r} cannot be used: {error}.") from error
 
     def _search(self, files: FileList, terms: Terms | None, most: int) -> SearchResult:
-        with self._locked(fcntl.LOCK_SH):
+        with self._locked(shared=True):
             if self._file.exists():
                 with closing(_connected(self._file)) as db:
                     if _version(db) == VERSION and _stamps(db) == files.stamps:
                         return _result(db, files, terms, most)
-        with self._locked(fcntl.LOCK_EX):
+        with self._locked(shared=False):
             create_file(self._file)
             with closing(_connected(self._file)) as db:
                 if _version(db) not in (0, VERSION):
@@ -216,21 +217,18 @@ class KnowledgeIndex:
                 return _result(db, files, terms, most)
 
     @contextmanager
-    def _locked(self, how: int) -> Iterator[None]:
+    def _locked(self, shared: bool) -> Iterator[None]:
         path = self._file.with_suffix(".lock")
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+            descriptor = open_lock(path, PRIVATE_FILE)
         except OSError as error:
             raise TryAgain(f"The index {str(self._file)!r} cannot be locked: {error.strerror}.") from error
         try:
             end = time.monotonic() + LONGEST_WAIT
-            while True:
-                with suppress(BlockingIOError):
-                    fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-                    break
+            while not try_lock(descriptor, shared):
                 if time.monotonic() > end:
                     raise TryAgain(f"The index {str(self._file)!r} is in use by another process all the time.")
-                time.sleep(PAUSE)
+                time.sleep(RETRY_INTERVAL)
             yield
         finally:
             os.close(descriptor)
@@ -415,3 +413,11 @@ def _kept_indexes(cache: Path | None) -> Path | None:
     except OSError:  # a read-only disk, or a file in the way
         return None
     return indexes if os.access(indexes, os.W_OK | os.X_OK) else None
+
+
+def search_knowledge(folder: Path, question: str, most: int) -> SearchResult:
+    """What a style would get for a question, for people who look. Raises `UsageError` if the folder cannot be read."""
+    try:
+        return KnowledgeBases().search(folder, question, most)
+    except Refused as refusal:
+        raise UsageError(str(refusal)) from refusal

@@ -1,7 +1,7 @@
 """Cuts a text into passages: by headings first, then by paragraphs, so that each is about one thing and fits a prompt.
 
 - Short paragraphs of one section stay together; one that is too long is cut where a sentence, a line or a word ends.
-- A heading is text in fenced code. A fence that is never closed lasts to the end, as in CommonMark.
+- Fences and headings are CommonMark's (`text/markdown.py`), so a heading is text in fenced code.
 - A section that is nothing but its heading is a passage, unless deeper sections follow: they name it as theirs.
 """
 
@@ -10,15 +10,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-LONGEST = 1_000
+from ripstop.text.markdown import blocks, heading_of, split_lines
+
+MAX_PASSAGE = 1_000
 """Characters of a passage."""
 LONGEST_HEADING = 120
-DEEPEST = 6
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _NOT_UNDERLINED = re.compile(r"[ \t]*(?:[-*+>|]|\d+[.)])(?:[ \t]|$)|[ \t]*\|")
-_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})")
 _SENTENCE_END = re.compile(r"[。！？；][”’」』）]?|[.!?;]['\")]?(?=\s)|\n")
 _SPACES = re.compile(r"\s+")
 
@@ -33,7 +32,7 @@ class Passage(Struct, frozen=True):
 
 def passages_of(text: str, is_markdown: bool = True) -> list[Passage]:
     """The passages of a text, in their order."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = split_lines(text)
     if not is_markdown:
         return [Passage(piece) for piece in _pieces(_paragraphs(lines))]
     found: list[Passage] = []
@@ -56,18 +55,14 @@ def _sections(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
     level, heading = 0, ""
     start = _behind_front_matter(lines)
     body: list[str] = lines[1 : start - 1] if start else []
-    fence = ""
-    for line in lines[start:]:
-        if fence:
-            if (closing := _FENCE.match(line)) and closing[1].startswith(fence) and not line.strip(" \t`~"):
-                fence = ""
+    rest = lines[start:]
+    code = {number for block in blocks(rest) for number in range(block.start, block.end)}
+    for number, line in enumerate(rest):
+        if number in code:
             body.append(line)
-        elif opening := _FENCE.match(line):
-            fence = opening[1]
-            body.append(line)
-        elif match := _HEADING.match(line):
+        elif "#" in line and (found := heading_of(line)):
             yield level, heading, body
-            level, heading, body = len(match[1]), _one_line(match[2] or ""), []
+            level, heading, body = found.level, _one_line(found.text), []
         elif (match := _UNDERLINE.match(line)) and _can_be_underlined(body):
             name = _one_line(body.pop())
             yield level, heading, body
@@ -110,7 +105,7 @@ def _pieces(paragraphs: Iterator[str]) -> Iterator[str]:
     joined = ""
     for paragraph in paragraphs:
         for piece in _cut(paragraph):
-            if joined and len(joined) + len(piece) + 2 > LONGEST:
+            if joined and len(joined) + len(piece) + 2 > MAX_PASSAGE:
                 yield joined
                 joined = ""
             joined = f"{joined}\n\n{piece}" if joined else piece
@@ -120,7 +115,7 @@ def _pieces(paragraphs: Iterator[str]) -> Iterator[str]:
 
 def _cut(paragraph: str) -> Iterator[str]:
     start = 0
-    while len(paragraph) - start > LONGEST:
+    while len(paragraph) - start > MAX_PASSAGE:
         end = _good_end(paragraph, start)
         if piece := paragraph[start:end].strip("\n "):
             yield piece
@@ -131,7 +126,7 @@ def _cut(paragraph: str) -> Iterator[str]:
 
 def _good_end(text: str, start: int) -> int:
     """Where to end a piece: behind a sentence, else a word, else where it must end."""
-    limit, least = start + LONGEST, start + LONGEST // 2
+    limit, least = start + MAX_PASSAGE, start + MAX_PASSAGE // 2
     ends = [match.end() for match in _SENTENCE_END.finditer(text, least, limit)]
     if ends:
         return ends[-1]

@@ -49,9 +49,9 @@ from ripstop.kernel.text_limits import plain
 from ripstop.security.files import make_folder
 
 from ..toolbox import workspace_of
+from .card import ToolCard, clean
 from .connection import Connection, ConnectionOver
 from .forms import ACCEPT, CannotAsk, elicit_content, form_question, key_of, url_question
-from .inspection import ToolCard, clean
 from .schema_check import schema_problem, wrong_arguments
 from .servers import ServerSpec
 
@@ -130,7 +130,7 @@ MOST_TRIES = 5
 """Times that a person is asked again, because the answer is not what the server's form takes."""
 STILL_WORKING = 0.25
 """Seconds before a server that only gave a state is called again."""
-LOOKS = (0.1, 2.0)
+POLL_INTERVALS = (0.1, 2.0)
 """Seconds between two looks for an answer, at first and at most."""
 
 Waiting = MutableMapping[str, InputRequiredResult]
@@ -310,7 +310,7 @@ class ServerCall:
 
     async def _wait_for(self, key: str, question: AskPerson) -> PersonAnswered | None:
         """The answer, as soon as there is one; `None` if the call has ended before."""
-        pause, longest = LOOKS
+        pause, longest = POLL_INTERVALS
         while self._limit is not None:
             answer = await self._request.ask(key, question)
             if answer is not None:

@@ -35,7 +35,8 @@ from pydantic import ValidationError
 from ripstop import __version__
 from ripstop.security.redaction import redacted
 
-from .inspection import InspectedStream, Inspection, clean
+from .card import clean
+from .inspection import InspectedStream, Inspection
 from .servers import MOST_PAGES, ServerSpec, ToolListing
 
 log = logging.getLogger("ripstop.mcp")

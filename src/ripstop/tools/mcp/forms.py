@@ -10,9 +10,10 @@ from typing import Any, Literal
 import msgspec
 
 from ripstop.kernel.effects import AskPerson, Field, PersonAnswered
-from ripstop.text.visible_text import visible_json, without_hidden
+from ripstop.kernel.shown_calls import MOST_SHOWN, can_be_shown, digest_of_arguments, size_of_arguments
+from ripstop.text.visible_text import without_hidden
 
-from .inspection import ToolCard, clean
+from .card import ToolCard, clean
 
 ACCEPT, DECLINE = "accept", "decline"
 MOST_FIELDS = 30
@@ -32,15 +33,17 @@ class CannotAsk(Exception):
 
 
 def approval(card: ToolCard, agent: str, arguments: Mapping[str, Any]) -> AskPerson:
-    """May this call be made? The person sees what is sent, with what hides in it written out."""
-    given = visible_json(msgspec.json.encode(arguments).decode())
-    if len(given) > LONGEST_MESSAGE:
-        given = f"{given[:LONGEST_MESSAGE]}… ({len(given):,} characters in all)"
+    """May this call be made? The person sees all that is sent. Raises `CannotAsk` if it is too much for that."""
+    if not can_be_shown(arguments):
+        size = f"{size_of_arguments(arguments):,} bytes, and at most {MOST_SHOWN:,} can be shown"
+        raise CannotAsk(f"its arguments have {size}")
     return AskPerson(
-        question=f"{agent or 'The workflow'} wants to call {card.name} with {given}. May it?",
+        question=f"{agent or 'The workflow'} wants to call {card.name} with the arguments that are shown. May it?",
         title=card.name,
         choices={"approve": "", "reject": ""},
         other="reject",
+        arguments=dict(arguments),
+        shown=digest_of_arguments(arguments),
     )
 
 

@@ -17,13 +17,14 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.engine.performers import Kind, Refused, Request, ToolSpec, TryAgain
+from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.effects import Answer, CallTool, Command
 from ripstop.kernel.errors import UsageError
 from ripstop.security.consent import UserFile
 from ripstop.security.files import state_folder
 
-from .forms import approval, key_of
-from .inspection import ALL, SEPARATOR, ToolCard, Unusable, clean, read_card
+from .card import ALL, SEPARATOR, ToolCard, Unusable, clean, read_card
+from .forms import CannotAsk, approval, key_of
 from .schema_check import wrong_arguments
 
 if TYPE_CHECKING:
@@ -173,7 +174,11 @@ class Pins:
     def __init__(self, folder: Path | None = None) -> None:
         """`folder`: where the file is, if not in the user's own state folder."""
         where = folder or state_folder()
-        self._file = UserFile(where / FILE, "ripstop tools trust SERVER") if where else None
+        self._file = (
+            UserFile(where / FILE, NextStep("trust_server", "agree again", "agree again: {}", "SERVER"))
+            if where
+            else None
+        )
 
     def cards(self, server: ServerSpec) -> dict[str, ToolCard]:
         """The tools of a server that the user has agreed to, by the server's name for them.
@@ -239,7 +244,8 @@ class Server:
         if found is None:
             return f"The MCP server {self.spec.name!r} does not have the tool {card.tool!r} any more."
         if found.pin != card.pin:
-            return f"{card.name} has changed since you agreed to it. Look at it: ripstop tools trust {self.spec.name}."
+            look = NextStep("trust_server", "Look at it, and agree again", "Look at it: {}", self.spec.name)
+            return Advice(f"{card.name} has changed since you agreed to it. ", look, ".")
         return ""
 
     async def connection(self) -> "Connection":
@@ -328,7 +334,8 @@ class ServerTools:
         assert isinstance(command, CallTool)
         found = self._find(command.tool)
         if found is None:
-            raise Refused(f"There is no tool {command.tool!r} here. {self.why_missing(command.tool)}".strip())
+            why = self.why_missing(command.tool)
+            raise Refused(Advice(f"There is no tool {command.tool!r} here.", *((" ", why) if why else ())))
         server, card = found
         module = await asyncio.to_thread(_import_sdk) if self._calls is None else self._calls
         self._calls = module
@@ -362,7 +369,8 @@ class ServerTools:
         card = next((card for card in known.pinned.values() if card.name == name), None)
         if card is not None:
             return known.why_not(card)
-        return f"You have not agreed to {'any tool' if name.endswith(ALL) else name!r}: ripstop tools trust {server}."
+        agree = NextStep("trust_server", "", ": {}", server)
+        return Advice(f"You have not agreed to {'any tool' if name.endswith(ALL) else name!r}", agree, ".")
 
     async def prepare(self, names: Iterable[str]) -> None:
         """Connect to the servers of these tools, so that a change is known before a run needs them."""
@@ -428,7 +436,10 @@ def _check(card: ToolCard, arguments: Mapping[str, Any]) -> None:
 async def _approved(card: ToolCard, request: Request) -> bool:
     """Whether a person has agreed to this call; false: nobody has answered yet. Raises `Refused`."""
     assert isinstance(request.command, CallTool)
-    question = approval(card, request.command.agent, request.arguments)
+    try:
+        question = approval(card, request.command.agent, request.arguments)
+    except CannotAsk as error:
+        raise Refused(f"{card.name} needs a person's approval, which cannot be asked for: {error}.", "agent") from error
     answer = await request.ask(key_of(question, 0), question)
     if answer is None:
         return False

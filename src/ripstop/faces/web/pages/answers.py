@@ -13,8 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ripstop.engine.ports import Question
-from ripstop.history import AskedQuestion, desk_item, shown_status
-from ripstop.history.desk import records_at
+from ripstop.history.answers import AskedQuestion
+from ripstop.history.desk import desk_item, handed_over, records_at
+from ripstop.history.runs import shown_status
 from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HANDOFF, QUESTION, REVIEWED
 from ripstop.kernel.effects import AskPerson, PersonAnswered
 from ripstop.kernel.errors import QuestionClosed, RipstopError, UsageError
@@ -122,7 +123,7 @@ async def _record(site: Site, run_id: str, asked: AskedQuestion, said: TypedAnsw
         for answered, given in since:
             if given == mine:
                 return answered
-        now = await _handed_over(site, run_id) if kind_of(asked.ask) == HANDOFF else 0
+        now = handed_over((await site.engine.look(run_id)).run) if kind_of(asked.ask) == HANDOFF else 0
         if not (now and since and all(given.by == by for _, given in since)):
             raise
         # every answer to a user is a question of its own; a page that was left open still means the conversation
@@ -141,13 +142,6 @@ async def _answers_since(site: Site, run_id: str, asked: AskedQuestion) -> list[
     events = [records[one.number].event for one in given if one.number in records]
     answered = [(event.to, event.answer) for event in events if isinstance(event, Answered)]
     return [(to, answer) for to, answer in answered if isinstance(answer, PersonAnswered)]
-
-
-async def _handed_over(site: Site, run_id: str) -> int:
-    """The question with which a person has the conversation; 0 if none has it."""
-    run = (await site.engine.look(run_id)).run
-    numbers = (n for n, opened in run.open.items() if getattr(opened.command, "purpose", "") == HANDOFF)
-    return next(numbers, 0)
 
 
 # Answers to the request
@@ -187,7 +181,7 @@ async def _done(
     status = shown_status(view.status, await site.engine.has_workers())
     lang, item = language_of(request), f"{run_id}/{number}"
     data: dict[str, Any] = {"run": run_id, "number": number, "status": status}
-    if kind_of(ask) == HANDOFF and (now := await _handed_over(site, run_id)):
+    if kind_of(ask) == HANDOFF and (now := handed_over(view.run)):
         return site.done(request, listing.address(f"/desk/{run_id}/{now}"), **data)
     if (following := listing.following(item)) is None:
         listing = await desk_list(site, request, {"kind": "", "after": ""})

@@ -8,19 +8,19 @@ from starlette.responses import Response
 
 from ripstop.engine.engine import View
 from ripstop.engine.ports import RunInfo, RunQuery
+from ripstop.history.desk import handed_over
 from ripstop.history.transcript import DESK, talk_page
-from ripstop.kernel.desk_kinds import HANDOFF
-from ripstop.kernel.effects import AskPerson
 from ripstop.kernel.errors import RunNotFound, UsageError
 from ripstop.kernel.parts import Facts, Talk, Timers
 from ripstop.kernel.run import Run
+from ripstop.kernel.style import NO_AUDIENCE
+from ripstop.kernel.text_limits import LONGEST_MESSAGE, is_message
 
 from ..rendering import address
 from ..site import Site, language_of, query_of
 from ..words import word
 
 SIZE = 50
-LONGEST_MESSAGE = 20_000
 LONGEST_NAME = 80
 """Characters of a user's name, which a model may have written."""
 TAKE = "take"
@@ -53,7 +53,7 @@ async def chats_page(site: Site, request: Request) -> Response:
 async def chat_page(site: Site, request: Request) -> Response:
     view = await site.engine.look(request.path_params["run"])
     run, by = view.run, site.by(request)
-    if not site.engine.style(run).has_notices:
+    if not site.engine.style(run).audience is not NO_AUDIENCE:
         raise UsageError(f"{run.id} is a run of the style {run.started.style!r}, not a conversation.")
     given = query_of(request, "before", "after")
     before, after = (int(given[name]) if given[name].isascii() and given[name].isdigit() else 0 for name in given)
@@ -62,15 +62,15 @@ async def chat_page(site: Site, request: Request) -> Response:
         "run": run,
         "view": view,
         "talk": talk,
-        "question": _handed_over(run),
+        "question": handed_over(run),
         "taken_by": _talk_of(site, run).taken_by,
         "by": by,
-        "can_take": any(action.name == TAKE for action in site.engine.style(run).actions(run)),
+        "can_take": any(action.name == TAKE for action in site.engine.style(run).people.actions(run)),
     }
     if request.headers.get("x-fragment") and after:
         return site.fragment(request, "_talk.html", **context)
     rows, older = await _rows(site, request)
-    parts = site.engine.style(run).parts(run)
+    parts = site.engine.style(run).view.parts(run)
     context |= {
         "rows": rows,
         "older": older,
@@ -87,19 +87,21 @@ async def send(site: Site, request: Request) -> Response:
     """A person at the desk says something to the user. Sent twice, it is said once."""
     form, run_id, by = await site.form(request), request.path_params["run"], site.by(request)
     text = form.text("text")
-    if not text.strip() or len(text) > LONGEST_MESSAGE:
+    if not is_message(text):
         raise UsageError(f"A message has 1 to {LONGEST_MESSAGE:,} characters.")
     view = await site.engine.look(run_id)
     style = site.engine.style(view.run)
     if not style.may_listen:
         raise UsageError(f"{run_id} does not listen: no run of the style {style.name!r} does.")
-    question = _handed_over(view.run)
-    if question is None:
+    question = handed_over(view.run)
+    if not question:
         raise UsageError("The bot has this conversation. Take it over before you answer.")
-    if objection := style.objection(view.run, question, by):
+    if objection := style.people.objection(view.run, question, by):
         raise UsageError(objection)
-    if _talk_of(site, view.run).taken_by != by and any(action.name == TAKE for action in style.actions(view.run)):
-        await site.engine.act(run_id, TAKE, {}, by)
+    if _talk_of(site, view.run).taken_by != by and any(
+        action.name == TAKE for action in style.people.actions(view.run)
+    ):
+        await site.app.act(run_id, TAKE, by=by)
     await site.engine.hear(run_id, text, by=by, channel=DESK, id=form.intent)
     return site.done(request, address(f"/chats/{run_id}"))
 
@@ -139,18 +141,10 @@ def _row(site: Site, info: RunInfo | None, view: View) -> SessionRow:
 
 
 def _talk_of(site: Site, run: Run[Any]) -> Talk:
-    parts = site.engine.style(run).parts(run)
+    parts = site.engine.style(run).view.parts(run)
     return next((part for part in parts if isinstance(part, Talk)), Talk(()))
 
 
 def _name(run_id: str) -> str:
     """The session in the id of its run."""
     return run_id.rpartition(":")[2]
-
-
-def _handed_over(run: Run[Any]) -> int | None:
-    """The open question with which a person has the conversation."""
-    for number, opened in run.open.items():
-        if isinstance(opened.command, AskPerson) and opened.command.purpose == HANDOFF:
-            return number
-    return None

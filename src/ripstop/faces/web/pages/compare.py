@@ -21,7 +21,7 @@ MOST_TURNS = 50
 """Of each run, behind what they share."""
 MOST_LINES = 400
 """Of one difference."""
-LONGEST = 200_000
+MAX_COMPARED = 200_000
 """Characters of a text that is compared."""
 MOST_OFFERED = 20
 MOST_FORKS = 50
@@ -135,7 +135,7 @@ async def _definitions(site: Site, one: RunAbout, other: RunAbout) -> Compared |
 
 
 def _compared(old: str, new: str) -> Compared:
-    if max(len(old), len(new)) > LONGEST:
+    if max(len(old), len(new)) > MAX_COMPARED:
         return Compared([], is_too_long=True)
     hunks = difference(old, new)
     kept, lines = [], 0

@@ -15,15 +15,17 @@ from starlette.responses import RedirectResponse, Response
 
 from ripstop.engine.ports import MAX_PAGE, DeskQuery, Question, RunInfo, RunQuery
 from ripstop.faces.http.asgi import RequestRefused
-from ripstop.history import AskedQuestion, DeskItem, desk_item
+from ripstop.history.answers import AskedQuestion
+from ripstop.history.desk import DeskItem, desk_item
 from ripstop.history.evidence import doubted_call, verdict_shown
 from ripstop.history.transcript import talk_page
-from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HALTED, HANDOFF, KINDS, QUESTION, REVIEWED, STUCK
+from ripstop.kernel.desk_kinds import DOUBTED, GUARDED, HALTED, HANDOFF, KINDS, PAUSED, QUESTION, REVIEWED, STUCK
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.errors import DefinitionError, RunNotFound, RunUnreadable, UnknownRecord, UnknownStyle, UsageError
 from ripstop.kernel.parts import Rail, Talk
 from ripstop.kernel.questions import kind_of
 from ripstop.kernel.run import Run
+from ripstop.kernel.style import NO_AUDIENCE
 from ripstop.text.differences import Hunk, difference
 from ripstop.text.visible_text import visible, visible_line
 
@@ -38,7 +40,7 @@ from ..words import word
 
 
 SIZE = 50
-ASKED = (REVIEWED, QUESTION, DOUBTED, GUARDED, HANDOFF)
+ASKED = (REVIEWED, QUESTION, DOUBTED, GUARDED, PAUSED, HANDOFF)
 """Kinds whose chips are always there, so that they keep their places."""
 Chip = tuple[str, str, bool, int | None]
 
@@ -167,6 +169,8 @@ MOST_CHANGES = 2000
 """Lines of a difference that are shown."""
 MOST_LINES = 100
 """Of a conversation whose style has no notices, the last ones."""
+FOLDED = 120
+"""Characters of an argument of a call from which on it is folded."""
 MOST_ANSWERS = 10
 """Earlier answers, the last ones."""
 CHANGES, PREVIEW, SOURCE = "changes", "preview", "source"
@@ -175,6 +179,7 @@ TEMPLATES = {
     QUESTION: "desk_question.html",
     DOUBTED: "desk_doubt.html",
     GUARDED: "desk_guard.html",
+    PAUSED: "desk_question.html",
     HANDOFF: "desk_handoff.html",
 }
 Pane = dict[str, Any]
@@ -249,6 +254,7 @@ async def question_pane(
         "fields": form_fields(item, typed),
         "typed": typed,
         "is_readable": run is not None,
+        "arguments": shown_arguments(item.arguments or {}),
     }
     if item.kind == REVIEWED:
         return pane | await _review(site, item, run, listing, view, typed)
@@ -275,7 +281,7 @@ async def _review(site: Site, item: DeskItem, run: Run[Any] | None, listing: Des
     views = (*((CHANGES,) if changes is not None else ()), PREVIEW, *((SOURCE,) if item.edit else ()))
     here = SOURCE if typed.document is not None else view if view in views else views[0]
     answered = await earlier_answers(site, item.run, item.purpose, item.number)
-    parts = site.engine.style(run).parts(run) if run else ()
+    parts = site.engine.style(run).view.parts(run) if run else ()
     shown = shown_text(document)
     return {
         "title": item.question,
@@ -299,12 +305,9 @@ async def _doubt(site: Site, item: DeskItem, run: Run[Any]) -> Pane:
     if call is None:
         return {"template": TEMPLATES[QUESTION]}
     command = call.command
-    is_tool = isinstance(command, CallTool)
-    arguments = msgspec.json.format(msgspec.json.encode(call.arguments), indent=2).decode() if is_tool else ""
     return {
         "call": call,
         "effect": (command.effect or site.app.toolbox.kind(command).value) if isinstance(command, CallTool) else "",
-        "arguments": shown_text(arguments, 20_000),
     }
 
 
@@ -325,14 +328,14 @@ async def _guard(site: Site, item: DeskItem, run: Run[Any], typed: Typed) -> Pan
 
 async def _handoff(site: Site, request: Request, item: DeskItem, run: Run[Any]) -> Pane:
     by, style = site.by(request), site.engine.style(run)
-    is_mine = style.picture(run).whose_turn == by
-    actions = () if is_mine else [action for action in style.actions(run) if action.by in ("", by)]
+    is_mine = style.view.picture(run).whose_turn == by
+    actions = () if is_mine else [action for action in style.people.actions(run) if action.by in ("", by)]
     return {
         "run": run,
         "is_mine": is_mine,
-        "talk": await talk_page(site.engine, run) if style.has_notices else None,
+        "talk": await talk_page(site.engine, run) if style.audience is not NO_AUDIENCE else None,
         "said": Talk(tuple(item.talk[-MOST_LINES:])),
-        "objection": style.objection(run, item.number, by),
+        "objection": style.people.objection(run, item.number, by),
         "actions": [(action, address(f"/runs/{run.id}/act/{action.name}")) for action in actions],
         "by": by,
     }
@@ -393,6 +396,16 @@ async def earlier_answers(site: Site, run_id: str, purpose: str, before: int) ->
     except UNREADABLE:
         return []
     return [one for one in asked.values() if one.given and one.ask.purpose == purpose and one.number < before]
+
+
+def shown_arguments(arguments: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+    """What a tool is called with: each name, its value as JSON or text, and whether that is folded."""
+    shown = []
+    for name, value in arguments.items():
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        is_long = len(text) > FOLDED or "\n" in (value if isinstance(value, str) else text)
+        shown.append((name, value if is_long and isinstance(value, str) else text, is_long))
+    return shown
 
 
 def shown_text(text: str, most: int = SHOWN) -> ShownText:

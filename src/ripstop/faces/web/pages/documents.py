@@ -44,7 +44,7 @@ async def documents_page(site: Site, request: Request) -> Response:
 async def document_page(site: Site, request: Request) -> Response:
     view = await site.engine.look(request.path_params["run"])
     run, style = view.run, site.engine.style(view.run)
-    parts = style.parts(run)
+    parts = style.view.parts(run)
     papers = [part for part in parts if isinstance(part, Paper)]
     if not papers:
         raise UsageError(f"{run.id} is a run of the style {run.started.style!r}, which has no document.")
@@ -55,7 +55,7 @@ async def document_page(site: Site, request: Request) -> Response:
         "paper": papers[0],
         "facts": [part for part in parts if isinstance(part, Facts)],
         "history": [part for part in parts if isinstance(part, Ledger)],
-        "actions": style.actions(run),
+        "actions": style.people.actions(run),
         "shown": shown if shown in VIEWS else VIEWS[0],
         "by": site.by(request),
     }

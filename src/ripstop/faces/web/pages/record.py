@@ -16,11 +16,11 @@ from starlette.responses import Response
 from ripstop.engine.ports import text_in
 from ripstop.history.narration import is_trouble, sentence
 from ripstop.history.outline import Outline
-from ripstop.history.timeline import TimelineEntry, Why, plain
+from ripstop.history.timeline import TimelineEntry, Why, record_as_json
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, text_of
 from ripstop.kernel.events import Answered, Asked
 from ripstop.kernel.prompt import Prompt, seal
-from ripstop.kernel.style import Reason
+from ripstop.kernel.style import Reason, arguments_for
 from ripstop.text.visible_text import visible_line
 
 from ..site import Site, language_of
@@ -80,13 +80,13 @@ def _texts(outline: Outline, entry: TimelineEntry, lang: str) -> list[tuple[str,
         texts += _prompt_texts(entry.prompt, lang)
     elif isinstance(event, Asked) and isinstance(event.command, CallTool):
         opened = entry.run.open.get(entry.record.number)
-        given = outline.style.arguments(opened.state, event.command) if opened else event.command.arguments
+        given = arguments_for(outline.style, opened.state, event.command) if opened else event.command.arguments
         texts.append((word(lang, "record.arguments", tool=event.command.tool), pretty(given)))
     elif isinstance(event, Answered):
         texts += _answer_texts(event, lang)
     elif said := text_in(entry.record):
         texts.append((word(lang, "record.text"), said))
-    return [*texts, ("JSON", pretty(plain(replace(entry, prompt=None))))]
+    return [*texts, ("JSON", pretty(record_as_json(replace(entry, prompt=None))))]
 
 
 def _prompt_texts(prompt: Prompt, lang: str) -> list[tuple[str, str]]:
@@ -165,7 +165,7 @@ def _seal(entry: TimelineEntry, answer: tuple[int, str] | None, is_open: bool) -
 def _download(run_id: str, entry: TimelineEntry) -> Response:
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", run_id)[:100]
     return Response(
-        pretty(plain(entry)).encode(),
+        pretty(record_as_json(entry)).encode(),
         media_type="application/octet-stream",
         headers={"content-disposition": f'attachment; filename="{name}-{entry.record.number}.json"'},
     )

@@ -14,14 +14,17 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ripstop.app.run_files import file_changes
 from ripstop.engine.ports import DeskQuery, Question, RunInfo, RunQuery
-from ripstop.history import shown_status
 from ripstop.history.narration import shown_seconds
 from ripstop.history.outline import Outline
+from ripstop.history.runs import shown_status
 from ripstop.history.timeline import Why
+from ripstop.kernel.budget import amount
 from ripstop.kernel.effects import AskAgent, CallTool, StartRun
 from ripstop.kernel.errors import RunNotFound, UsageError
 from ripstop.kernel.events import OUTCOMES
+from ripstop.kernel.limits import BY_RANK
 from ripstop.kernel.parts import Claims, Facts, Ledger, Line, Paper, Part, Rail, Talk, Tasks, Timers
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Action, Picture, Style
@@ -46,10 +49,6 @@ from .timeline import (
 )
 
 if TYPE_CHECKING:
-    from ..site import Site
-
-if TYPE_CHECKING:
-    pass  # merged
     from ..site import Site
 
 
@@ -99,7 +98,7 @@ class RunAbout(Struct, frozen=True):
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        return self.style.actions(self.run)
+        return self.style.people.actions(self.run)
 
 
 class Kin(Struct, frozen=True):
@@ -125,7 +124,7 @@ async def about_run(site: "Site", run_id: str) -> RunAbout:
         outline=outline,
         run=run,
         style=style,
-        picture=style.picture(run),
+        picture=style.view.picture(run),
         workflow=str(getattr(engine.definition(run), "name", "")),
         section=engine.kit(run).section,
         seconds=max(0, now - info.created) / MICROSECONDS,
@@ -144,21 +143,24 @@ class Spending(Struct, frozen=True):
     """What was spent of something, and the limit; 0 for none."""
 
     name: str
+    unit: str
+    """As in the table of limits."""
     value: float
     limit: float
 
 
 def spending_of(about: RunAbout) -> list[Spending]:
-    run, usage = about.run, about.run.spent.usage
-    limits = run.limits
-    spent = [
-        Spending("turns", about.style.turns(run), limits.turns or 0),
-        Spending("calls", run.spent.calls, limits.calls or 0),
-        Spending("tokens", usage.counted_tokens, limits.tokens or 0),
-        Spending("money", usage.counted_money, limits.money or 0),
-    ]
-    if limits.seconds:
-        spent.append(Spending("seconds", run.work.counted / MICROSECONDS, limits.seconds))
+    run = about.run
+    spent = []
+    for limit in BY_RANK:
+        most = getattr(run.limits, limit.name) or 0
+        if limit.unit != "s":
+            value = about.style.view.turns(run) if limit.name == "turns" else amount(run.spent, limit.name)
+        elif most:  # otherwise the time at work is not counted
+            value = run.work.counted / MICROSECONDS
+        else:
+            continue
+        spent.append(Spending(limit.name, limit.unit, value, most))
     return spent
 
 
@@ -235,7 +237,7 @@ TIMELINE = "timeline"
 ICONS = {"board": "list", "stages": "flow", "talk": "chat", "document": "doc", TIMELINE: "pulse"}
 MOST_ROWS = 200
 """Rows of one part; of more, the last ones are shown."""
-LONGEST_PAPER, LONGEST_LINE = 100_000, 4000
+LONGEST_DOCUMENT, LONGEST_LINE = 100_000, 4000
 """Characters of a document, and of one message; behind a longer one is the number of the record that has all of it."""
 
 
@@ -291,8 +293,8 @@ def _bounded(part: Part) -> ShownPart:
             return _last(rows, lambda kept: replace(part, stages=kept))
         case Timers(timers=rows):
             return _last(rows, lambda kept: replace(part, timers=kept))
-        case Paper(text=text) if len(text) > LONGEST_PAPER:
-            return ShownPart(replace(part, text=text[:LONGEST_PAPER]), len(text) - LONGEST_PAPER)
+        case Paper(text=text) if len(text) > LONGEST_DOCUMENT:
+            return ShownPart(replace(part, text=text[:LONGEST_DOCUMENT]), len(text) - LONGEST_DOCUMENT)
     return ShownPart(part)
 
 
@@ -316,7 +318,7 @@ MOST_NOTES = 3
 async def run_page(site: Site, request: Request) -> Response:
     run_id, lang = request.path_params["run"], language_of(request)
     about, asked = await about_run(site, run_id), asked_in(request)
-    tabs = tabs_of(about.style.parts(about.run))
+    tabs = tabs_of(about.style.view.parts(about.run))
     part = query_of(request, "part")["part"]
     if part not in tabs.names:
         part = TIMELINE if not asked.is_tail or "see" in request.query_params else tabs.names[0]
@@ -358,6 +360,7 @@ async def _pieces(
         "kin": await kin_of(site, about.info),
         "spending": spending_of(about),
         "on_record": _on_record(about),
+        "files": await file_changes(site.engine, about.info.run_id),
     }
 
 
@@ -378,7 +381,7 @@ async def rows(site: Site, request: Request) -> Response:
 async def summary(site: Site, request: Request) -> Response:
     """The pieces of a page that change while the run goes on: its summary, what is under way, what is beside it."""
     about, lang = await about_run(site, request.path_params["run"]), language_of(request)
-    pieces = await _pieces(site, about, tabs_of(about.style.parts(about.run)), asked_in(request), lang)
+    pieces = await _pieces(site, about, tabs_of(about.style.view.parts(about.run)), asked_in(request), lang)
     is_short = about.outline.turns <= MOST_REDRAWN
     drawn = lanes_of(about, site.engine.clock(), lang) if is_short else ""
     return site.fragment(request, "_summary.html", part=TIMELINE, is_piece=True, lanes=drawn, **pieces)

@@ -8,30 +8,24 @@ from msgspec.structs import asdict, replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ripstop.engine.ports import Page, RunInfo, RunQuery
-from ripstop.history import shown_counts, shown_status
+from ripstop.engine.ports import RunQuery
+from ripstop.history.runs import shown_counts, shown_runs
+from ripstop.kernel.statuses import STATUSES
 
 from ..rendering import address
 from ..site import Site, language_of, query_of
 from ..words import word
 from .start import offered_workflows
 
-SIZE, MOST = 50, 200
+SIZE, MAX_ROWS = 50, 200
 """Rows of a page, unless another number is asked for."""
 EVERY = "*"
 """As `parent`: children of other runs, too."""
-STATUSES = (
-    *("working", "interrupted", "waiting", "listening", "stuck", "set_aside"),
-    *("failed", "limit", "stopped", "restart", "completed"),
-)
-"""In the order of their chips: what is at work first, then what needs a person, then how runs end."""
 SINCE = {"hour": 3_600, "day": 86_400, "week": 7 * 86_400, "month": 30 * 86_400}
 """Seconds."""
 MICROSECONDS = 1_000_000
 LONGEST_TRAIL = 40
 """Pages that the way back remembers; beyond them it leads to the newest runs."""
-MOST_PAGES = 20
-"""Pages of the journal that are looked through for one page, where what is shown differs from what is stored."""
 SEPARATOR = "~"
 
 
@@ -62,9 +56,9 @@ class Chosen(Struct, frozen=True):
         size = fields["size"] if fields["size"] != SIZE else ""
         return address("/runs", **{**fields, "size": size, "trail": SEPARATOR.join(fields["trail"])})
 
-    def query(self, statuses: tuple[str, ...], now: int) -> RunQuery:
+    def query(self, now: int) -> RunQuery:
         return RunQuery(
-            statuses=statuses,
+            statuses=(self.status,) if self.status else (),
             styles=(self.style,) if self.style else (),
             text=self.q,
             parent=None if self.parent == EVERY else self.parent,
@@ -76,7 +70,7 @@ class Chosen(Struct, frozen=True):
 
 async def runs_page(site: Site, request: Request) -> Response:
     chosen = chosen_in(request)
-    page = await _page(site, chosen)
+    page = await shown_runs(site.engine, chosen.query(site.engine.clock()))
     counts = await _counts(site, chosen)
     lang = language_of(request)
     return await site.render(
@@ -107,39 +101,16 @@ def chosen_in(request: Request) -> Chosen:
         q=given["q"].strip(),
         since=given["since"] if given["since"] in SINCE else "",
         parent=given["parent"],
-        size=min(MOST, size) or SIZE,
+        size=min(MAX_ROWS, size) or SIZE,
         before=given["before"],
         trail=tuple(filter(None, given["trail"].split(SEPARATOR)))[-LONGEST_TRAIL:],
     )
 
 
-async def _page(site: Site, chosen: Chosen) -> Page[RunInfo]:
-    """A page of runs with their statuses as people see them."""
-    engine = site.engine
-    has_workers = await engine.has_workers()
-    left = await engine.left_waiting()
-    query = chosen.query(_stored(chosen.status, has_workers), engine.clock())
-    for _ in range(MOST_PAGES):
-        page = await engine.runs(query)
-        shown = [replace(one, status=shown_status(one.status, has_workers, one.run_id in left)) for one in page.items]
-        wanted = [one for one in shown if chosen.status in ("", one.status)]
-        if wanted or not page.next:
-            break
-        query = replace(query, cursor=page.next)
-    return Page(wanted, page.next)
-
-
-def _stored(status: str, has_workers: bool) -> tuple[str, ...]:
-    """The statuses in the journal among which the runs with a shown status are."""
-    if status == "interrupted":
-        return ("working",) if has_workers else ("working", "waiting")
-    return (status,) if status else ()
-
-
 async def _counts(site: Site, chosen: Chosen) -> dict[str, int]:
     if not chosen.is_filtered:
         return (await site.counts()).by_status
-    return await shown_counts(site.engine, replace(chosen, before="").query((), site.engine.clock()))
+    return await shown_counts(site.engine, replace(chosen, status="", before="").query(site.engine.clock()))
 
 
 def _chips(chosen: Chosen, counts: dict[str, int], lang: str) -> list[tuple[str, str, bool, int | None]]:

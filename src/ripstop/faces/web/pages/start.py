@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ripstop.app.application import new_id
 from ripstop.app.settings.number_ranges import range_of
-from ripstop.app.start import children_of, environment
+from ripstop.app.start import children_of, environment, new_id
 from ripstop.definitions.families import check
 from ripstop.definitions.loading import FOLDER, Workflow, find, find_all, locate, read
 from ripstop.definitions.problems import Problem
@@ -20,10 +19,11 @@ from ripstop.engine.ports import RunQuery
 from ripstop.faces.http.asgi import RequestRefused
 from ripstop.kernel.effects import Limits
 from ripstop.kernel.errors import DefinitionError, RipstopError, RunAlreadyStarted, UsageError
+from ripstop.kernel.limits import BY_RANK
 from ripstop.kernel.style import AgentUse
 from ripstop.text.diagrams.inline_svg import inline_svg
 
-from ..errors import status_of
+from ..errors import said_of, status_of
 from ..forms import Form
 from ..markup import hue
 from ..rendering import address
@@ -84,7 +84,7 @@ def check_inside(site: "Site", named: str) -> None:
             raise UsageError(f"The workflow {named!r} is not inside the folder of this server. Copy it to workflows/.")
 
 
-def check_model(named: str) -> None:
+def refuse_model_outside(named: str) -> None:
     """Raise `UsageError` for a model that is a file outside of the server's folder."""
     kind, _, path = named.partition(":")
     if not named.isprintable() or len(named) > LONGEST_NAME:
@@ -105,13 +105,9 @@ def problems_of(site: "Site", named: str) -> list[Problem]:
     check_inside(site, named)
     plugins = site.app.plugins
     tools = [offer.removeprefix("tool:") for offer in site.app.toolbox.offers()]
-    known = environment("given when it is started", tools=(*tools, *(tool.name for tool in plugins.agent_tools())))
+    known = environment("given when it is started", tools=(*tools, *plugins.agent_tools()))
     found = check(plugins.readers, named, known, children=lambda one: children_of(plugins, one))
     return [problem for problems in found.values() for problem in problems]
-
-
-LIMITS = ("turns", "calls", "tokens", "money", "seconds")
-WHOLE = ("turns", "calls", "tokens")
 
 
 class Draft(Struct, frozen=True):
@@ -137,7 +133,7 @@ async def start(site: Site, request: Request) -> Response:
         input=form.text("input"),
         model=form.text("model").strip(),
         values=form.text("values"),
-        limits={name: form.text(f"limit.{name}").strip() for name in LIMITS},
+        limits={limit.name: form.text(f"limit.{limit.name}").strip() for limit in BY_RANK},
     )
     try:
         return await _started(site, request, form, draft)
@@ -152,7 +148,7 @@ async def _started(site: Site, request: Request, form: Form, draft: Draft) -> Re
     workflow = find_inside(site, draft.workflow, draft.input)
     if app.plugins.registry.kits[workflow.style].section == "conversations" and not draft.input.strip():
         raise UsageError(word(lang, "start.needs_message"))
-    check_model(draft.model)
+    refuse_model_outside(draft.model)
     try:
         run = await app.start(
             workflow,
@@ -171,11 +167,13 @@ async def _started(site: Site, request: Request, form: Form, draft: Draft) -> Re
 
 
 async def _form(site: Site, request: Request, draft: Draft, error: Exception | None = None) -> Response:
-    problems, refused = _checked(site, draft.workflow, error)
+    lang = language_of(request)
+    refused = said_of(error, lang) if isinstance(error, RipstopError) else str(error or "")
+    problems, refused = _checked(site, draft.workflow, error, refused)
     return await site.render(
         request,
         "new_run.html",
-        title=word(language_of(request), "start.title"),
+        title=word(lang, "start.title"),
         section="runs",
         status=status_of(error) if error else 200,
         draft=draft,
@@ -183,15 +181,13 @@ async def _form(site: Site, request: Request, draft: Draft, error: Exception | N
         problems=problems,
         is_wrong=any(problem.severity == "error" for problem in problems),
         refused=refused,
-        limits=LIMITS,
-        whole=WHOLE,
+        limits=BY_RANK,
         defaults=_defaults(site),
     )
 
 
-def _checked(site: Site, named: str, error: Exception | None) -> tuple[list[Problem], str]:
-    """The problems of a workflow, and what else keeps it from being started."""
-    refused = str(error) if error else ""
+def _checked(site: Site, named: str, error: Exception | None, refused: str) -> tuple[list[Problem], str]:
+    """The problems of a workflow, and what else keeps it from being started. `refused`: what the error says."""
     if not named:
         return [], refused
     try:
@@ -203,19 +199,19 @@ def _checked(site: Site, named: str, error: Exception | None) -> tuple[list[Prob
 
 def _defaults(site: Site) -> dict[str, Any]:
     """The limits that the settings give every run."""
-    return {name: getattr(site.app.settings.limits, name) for name in LIMITS}
+    return {limit.name: getattr(site.app.settings.limits, limit.name) for limit in BY_RANK}
 
 
 def _limits(site: Site, form: Form) -> Limits:
     given: dict[str, Any] = {}
-    for name in LIMITS:
-        amount = form.amount(f"limit.{name}")
+    for limit in BY_RANK:
+        name, amount = limit.name, form.amount(f"limit.{limit.name}")
         if amount is None:
             continue
         range_ = range_of("limits", name)
-        if (range_ and not range_.holds(amount)) or (name in WHOLE and not amount.is_integer()):
+        if (range_ and not range_.holds(amount)) or (limit.is_whole and not amount.is_integer()):
             raise UsageError(f"The limit of {name} is {amount:g}; expected a number {range_}.")
-        given[name] = int(amount) if name in WHOLE else amount
+        given[name] = int(amount) if limit.is_whole else amount
     return replace(site.app.settings.limits, **given)
 
 
@@ -287,4 +283,4 @@ def _read(site: Site, path: Path) -> tuple[Markup, tuple[AgentUse, ...], str]:
         return Markup(""), (), ""
     kit = plugins.registry.kits[workflow.style]
     drawn = Markup(inline_svg(kit.draw_definition(definition), hue)) if kit.draw_definition else Markup("")  # noqa: S704
-    return drawn, kit.style.agents(definition), workflow.name
+    return drawn, kit.style.uses(definition).agents, workflow.name

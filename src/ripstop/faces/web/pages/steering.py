@@ -8,23 +8,20 @@
 | use    | the same model changes nothing                                                  |
 | act    | the run must be as long as the page showed it, where the form says how long     |
 
-Whatever makes agents work is checked first, as `ripstop resume` does: a journal can come from somebody else.
+What makes agents work is checked by `App`, as for `ripstop resume`: a journal can come from somebody else.
 """
 
-import asyncio
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ripstop.app.application import new_id
-from ripstop.app.fork import fork_run
+from ripstop.app.fork import fork_id
 from ripstop.app.plugin import StyleProjects
 from ripstop.engine.engine import View
-from ripstop.kernel.errors import DefinitionError, RunAlreadyStarted, RunNotFound, UsageError
+from ripstop.kernel.errors import DefinitionError, RunNotFound, UsageError
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Action
 
@@ -34,7 +31,7 @@ from ..rendering import address
 from ..site import Site, inside, language_of, query_of, wants_json
 from ..words import word
 from .run import RunAbout, about_run
-from .start import check_model, find_inside, offered_workflows
+from .start import find_inside, offered_workflows, refuse_model_outside
 from .timeline import number_in
 
 # Restarting the project of a run at one of its stages: what is removed is listed before anybody agrees.
@@ -57,7 +54,6 @@ async def restart(site: Site, request: Request) -> Response:
         if len(change) > LONGEST_CHANGE:
             raise UsageError(f"What should change has at most {LONGEST_CHANGE:,} characters.")
         projects, folder = await _project_of(site, run)
-        site.app.check_usable(run)
         name = await projects.restart(site.app, folder, stage, change, form.intent)
     except UsageError as error:
         if wants_json(request):
@@ -92,7 +88,7 @@ async def _project_of(site: Site, run: Run[Any]) -> tuple[StyleProjects, Path]:
     Raises `UsageError` if there is none, or if the user has not agreed to that folder: a journal can come from somebody
     else, so nothing in the folder is read before.
     """
-    await site.app.check_allowed(run)
+    await site.app.admit(run)
     folder = Path(run.settings.workspace)
     found = site.app.plugins.project_in(folder) if run.settings.workspace else None
     if found is None:
@@ -103,8 +99,6 @@ async def _project_of(site: Site, run: Run[Any]) -> tuple[StyleProjects, Path]:
 LONGEST_REASON = 500
 FIELD, RAISE = "field.", "raise."
 """What the names of an action's own fields, and of limits that are raised, begin with."""
-_forking: WeakKeyDictionary[Site, asyncio.Lock] = WeakKeyDictionary()
-"""Two copies of one form must not copy the same files at once."""
 
 
 # Forking
@@ -146,20 +140,11 @@ async def fork(site: Site, request: Request) -> Response:
 
 
 async def _forked(site: Site, request: Request, form: Form) -> Response:
-    run_id = request.path_params["run"]
-    name = new_id(run_id.rpartition("-")[0] or run_id, form.intent)
-    async with _forking.setdefault(site, asyncio.Lock()):
-        if await site.engine.journal.run(name) is None:
-            run = (await site.engine.look(run_id)).run
-            await site.app.check_allowed(run)
-            site.app.check_usable(run)
-            named = form.text("definition").strip()
-            workflow = find_inside(site, named, run.started.input or run_id) if named else None
-            try:
-                app, at = site.app, form.number("at")
-                await fork_run(app.engine, app.plugins, run_id, at, workflow, key=form.intent, folders=app.folders)
-            except RunAlreadyStarted:  # another process was asked the same
-                pass
+    run_id, name = request.path_params["run"], fork_id(request.path_params["run"], form.intent)
+    if await site.engine.journal.run(name) is None:
+        run, named = (await site.engine.look(run_id)).run, form.text("definition").strip()
+        workflow = find_inside(site, named, run.started.input or run_id) if named else None
+        await site.app.fork(run, form.number("at"), workflow=workflow, key=form.intent)
     return site.done(request, address(f"/runs/{name}"), word(language_of(request), "fork.done", run=run_id), run=name)
 
 
@@ -179,7 +164,7 @@ async def cancel(site: Site, request: Request) -> Response:
     run = (await site.engine.look(run_id)).run
     if run.ended:
         return _shown(site, request, run, "cancel.ended")
-    run = await site.engine.cancel(run_id, by=site.by(request), because=form.text("because").strip()[:LONGEST_REASON])
+    run = await site.app.cancel(run, by=site.by(request), because=form.text("because").strip()[:LONGEST_REASON])
     return _shown(site, request, run, "cancel.done")
 
 
@@ -192,27 +177,16 @@ async def resume(site: Site, request: Request) -> Response:
     view, info = await site.engine.look(run_id), await site.engine.journal.run(run_id)
     run = view.run
     if info is not None and info.set_aside:
-        await _check_usable_here(site, run)
-        await site.engine.put_back(run_id)
+        await site.app.resume(run, by=site.by(request))
         return _shown(site, request, run, "resume.put_back")
     if run.ended is None and not run.asks_about_verdict:
         goes_on = view.status != "working" or await site.engine.has_workers()
         return _shown(site, request, run, "resume.goes_on" if goes_on else "resume.no_worker")
     _check_length(form, "length", view)
-    await _check_usable_here(site, run)
     raises = {name: _amount(form, f"{RAISE}{name}") for name, text in form.starting(RAISE).items() if text.strip()}
     accept = form.text("accept_edits") == "true"
-    run = await site.engine.resume(run_id, raises, by=site.by(request), accept_edits=accept)
-    return _shown(site, request, run, "resume.done")
-
-
-async def _check_usable_here(site: Site, run: Run[Any]) -> None:
-    """Raise `UsageError` if the run must not, or cannot, be worked on here."""
-    app = site.app
-    app.check_roles()
-    await app.check_resumable(run.id)
-    app.check_tools(run)
-    app.check_usable(run)
+    resumed = await site.app.resume(run, raises=raises, accept_edits=accept, by=site.by(request))
+    return _shown(site, request, resumed.run, "resume.done")
 
 
 def _amount(form: Form, name: str) -> float:
@@ -226,12 +200,11 @@ async def use_model(site: Site, request: Request) -> Response:
     model = form.text("model").strip()
     if not model:
         raise UsageError("Name a model, such as local, openai:NAME or script:PATH.")
-    check_model(model)
+    refuse_model_outside(model)
     run = (await site.engine.look(run_id)).run
     if run.ended:
         return _shown(site, request, run, "cancel.ended")
-    site.app.check_usable(run, model)
-    await site.app.use_model(run_id, model, "")
+    await site.app.use_model(run, model)
     return _shown(site, request, run, "use.done")
 
 
@@ -271,7 +244,7 @@ async def act(site: Site, request: Request) -> Response:
         _check_length(form, "seen", view)
         seen = view.run.length
     fields = {name: text for name, text in form.starting(FIELD).items() if text}
-    run = await site.engine.act(run_id, request.path_params["action"], fields, site.by(request), seen)
+    run = await site.app.act(run_id, request.path_params["action"], fields, site.by(request), seen=seen)
     if form.text("then"):
         return site.done(request, inside(form.text("then")), run=run.id)
     return _shown(site, request, run, "act.done")

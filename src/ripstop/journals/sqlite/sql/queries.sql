@@ -1,4 +1,6 @@
--- Every statement of the SQLite journal, by name.
+-- Every statement of the SQLite journal, by name. Two lists of columns are written by `sql.queries`, so that a new
+-- column of `runs` need not be named here: /* run columns */, those of `RunInfo`; and /* listed columns */, those
+-- that every entry sets (`ports.LISTED`), each with a parameter.
 
 -- name: create_run
 -- A new run; no row changes if the id is taken.
@@ -6,53 +8,93 @@ INSERT INTO runs (id, style, status, created, updated, length, last, head, root,
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING;
 
 -- name: is_forgotten
+-- Whether there was a run with this id.
 SELECT 1 FROM tombstones WHERE id = ?;
 
 -- name: advance_run
 -- The optimistic check: no row changes if somebody else appended first.
-UPDATE runs SET length = ?, last = ?, head = ?, status = ?, updated = ?, gist = ?, tokens = ?, money = ?
+UPDATE runs SET length = ?, last = ?, head = ?, updated = ?, /* listed columns */
 WHERE key = ? AND length = ? AND head = ?;
 
 -- name: head_of
+-- Where a run ends, for the next step.
 SELECT key, length, last, head FROM runs WHERE id = ?;
 
 -- name: add_record
+-- A row for a whole step.
 INSERT INTO records (position, run, number, at, before, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: last_position
 -- Of all steps, those of forgotten runs included.
 SELECT max(coalesce((SELECT max(position) FROM records), 0), (SELECT position FROM total));
 
+-- name: record_hash
+-- The hash of the row at a position.
+SELECT hash FROM records WHERE position = ?;
+
+-- name: last_worker
+-- The highest number that a worker of this journal has had.
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'workers'), 0);
+
+-- name: identity
+-- Who the journal is.
+SELECT id, copied FROM identity;
+
+-- name: forget_identity
+-- Before another one is written.
+DELETE FROM identity;
+
+-- name: keep_identity
+-- Who the journal is from now on.
+INSERT INTO identity (id, copied) VALUES (?, ?);
+
+-- name: mark_copy
+-- The file is a copy, made then; one that is a copy already stays as old as it is.
+UPDATE identity SET copied = ? WHERE copied = 0;
+
+-- name: mark_unknown_copy
+-- The same for a journal without an id.
+INSERT INTO identity (id, copied) SELECT '', ? WHERE NOT EXISTS (SELECT 1 FROM identity);
+
 -- name: keep_position
 -- Before records are removed.
 UPDATE total SET position = max(position, coalesce((SELECT max(position) FROM records), 0));
 
 -- name: keep_blob
+-- Content that a step brings; what is kept already stays.
 INSERT INTO blobs (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING;
 
 -- name: use_blob
+-- A run uses this content.
 INSERT INTO blob_uses (hash, run) VALUES (?, ?) ON CONFLICT DO NOTHING;
 
 -- name: is_used
+-- Whether a run uses this content.
 SELECT 1 FROM blob_uses WHERE run = ? AND hash = ?;
 
 -- name: blob
+-- Content by its hash.
 SELECT body FROM blobs WHERE hash = ?;
 
 -- name: keep_document
+-- What a style projects from a run now.
 INSERT INTO documents (collection, key, body, run, number) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (collection, key) DO UPDATE SET body = excluded.body, run = excluded.run, number = excluded.number;
 
 -- name: drop_document
+-- The style projects it no longer.
 DELETE FROM documents WHERE collection = ? AND key = ?;
 
 -- name: document
+-- One document of a collection.
 SELECT body FROM documents WHERE collection = ? AND key = ?;
 
 -- name: documents
+-- A page of a collection, by key.
 SELECT key, body FROM documents WHERE collection = ? AND key > ? ORDER BY key LIMIT ?;
 
 -- name: open_command
+-- A command that a step asks for, in the hands of the worker that takes it at once, if one does.
 INSERT INTO outbox (run, number, record, waits, due, holder, state, attempt, needs, awaits)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
@@ -63,6 +105,7 @@ UPDATE outbox SET number = ?1, record = ?2, waits = ?3, due = ?4, state = ?5, at
 WHERE run = ?6 AND number = ?7 AND holder = ?8 AND awaits IS NULL;
 
 -- name: move_on_with_needs
+-- The same where the next command needs something of a worker, or awaits a run.
 UPDATE outbox SET number = ?1, record = ?2, waits = ?3, due = ?4, state = ?5, attempt = ?5,
 needs = ?9, awaits = ?10, woken = 0
 WHERE run = ?6 AND number = ?7 AND holder = ?8;
@@ -72,6 +115,7 @@ WHERE run = ?6 AND number = ?7 AND holder = ?8;
 UPDATE outbox SET holder = holder WHERE run = ? AND number = ? AND holder = ?;
 
 -- name: close_command
+-- It was answered.
 DELETE FROM outbox WHERE run = ? AND number = ?;
 
 -- name: drop_unheld
@@ -88,6 +132,7 @@ WHERE run = :run AND number = :number;
 UPDATE outbox SET due = NULL, holder = NULL, state = 3 WHERE run = ? AND number = ?;
 
 -- name: release_command
+-- Not in doubt any more: a worker can take it again.
 UPDATE outbox SET due = ?, holder = NULL, state = 0 WHERE run = ? AND number = ?;
 
 -- name: wake
@@ -120,61 +165,68 @@ SELECT records.position, records.hash FROM story JOIN records ON records.positio
 WHERE story.number <= :number;
 
 -- name: since
+-- Steps of all runs behind a position, for those who follow the journal.
 SELECT records.position, runs.id, records.number, records.at, records.body
 FROM records JOIN runs ON runs.key = records.run
 WHERE records.position > ? ORDER BY records.position LIMIT ?;
 
 -- name: follower
+-- How far one who follows the journal has come.
 SELECT cursor FROM followers WHERE name = ?;
 
 -- name: keep_follower
+-- It has come this far.
 INSERT INTO followers (name, cursor) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor;
 
 -- name: style_of
+-- The style of a run; a fork has the same.
 SELECT style FROM runs WHERE id = ?;
 
 -- name: root_of
+-- The top of a run's family; its children have the same.
 SELECT root FROM runs WHERE id = ?;
 
 -- name: runs
 -- The newest first. `lists` puts the filters in that are wanted.
-SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
-FROM runs
+SELECT key, /* run columns */ FROM runs
 WHERE key < :before /* filters */
 ORDER BY key DESC LIMIT :size;
 
 -- name: filter_statuses
+-- Only runs with one of these statuses, as people see them.
 AND CASE WHEN set_aside IS NULL THEN status ELSE 'set_aside' END IN (SELECT value FROM json_each(:statuses));
 
 -- name: filter_styles
+-- Only runs of these styles.
 AND style IN (SELECT value FROM json_each(:styles));
 
 -- name: filter_text
+-- Only runs with this text in their id or gist.
 AND (instr(id, :text) > 0 OR instr(gist, :text) > 0);
 
 -- name: filter_parentless
+-- Only runs that no other run started.
 AND parent IS NULL;
 
 -- name: filter_since
+-- Only runs that have changed since then.
 AND updated >= :since;
 
 -- name: run
-SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
-FROM runs WHERE id = ?;
+-- One run, as lists show it.
+SELECT key, /* run columns */ FROM runs WHERE id = ?;
 
 -- name: children
 -- The runs that a run started, the newest first.
-SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
-FROM runs WHERE parent = :parent AND key < :before ORDER BY key DESC;
+SELECT key, /* run columns */ FROM runs WHERE parent = :parent AND key < :before ORDER BY key DESC;
 
 -- name: family
 -- A run with its descendants, the newest first.
-SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
-FROM runs WHERE root = :root AND key < :before ORDER BY key DESC;
+SELECT key, /* run columns */ FROM runs WHERE root = :root AND key < :before ORDER BY key DESC;
 
 -- name: forks
-SELECT key, id, style, status, length, created, updated, parent, root, fork_of, fork_at, gist, tokens, money, set_aside
-FROM runs WHERE fork_of = ? ORDER BY key;
+-- The runs that share records with a run, the oldest first.
+SELECT key, /* run columns */ FROM runs WHERE fork_of = ? ORDER BY key;
 
 -- name: counts
 -- How many runs of the list have each status; the filters are those of `runs`.
@@ -200,12 +252,15 @@ AND (outbox.record, outbox.number, outbox.run) > (:record, :number, :run)
 ORDER BY outbox.record, outbox.number, outbox.run LIMIT :size;
 
 -- name: desk_count
+-- How many questions wait for a person.
 SELECT count(*) FROM outbox WHERE waits = 'person' AND state <> 4;
 
 -- name: enrol
+-- A new worker; its id is the number that fences.
 INSERT INTO workers (until) VALUES (?);
 
 -- name: workers
+-- Every worker, and until when it counts as alive.
 SELECT id, until FROM workers;
 
 -- name: latest
@@ -213,9 +268,11 @@ SELECT id, until FROM workers;
 SELECT (SELECT at FROM records ORDER BY position DESC LIMIT 1), (SELECT max(until) FROM workers);
 
 -- name: is_enrolled
+-- Whether a worker is in the list.
 SELECT 1 FROM workers WHERE id = ?;
 
 -- name: heartbeat
+-- A worker is alive until then.
 UPDATE workers SET until = ? WHERE id = ?;
 
 -- name: release_all
@@ -223,6 +280,7 @@ UPDATE workers SET until = ? WHERE id = ?;
 UPDATE outbox SET holder = NULL, due = CASE state WHEN 4 THEN :now ELSE due END WHERE holder = :holder;
 
 -- name: forget_worker
+-- A worker that is gone, once what it held is released.
 DELETE FROM workers WHERE id = ?;
 
 -- name: due_now
@@ -256,23 +314,29 @@ SELECT DISTINCT awaited.root FROM runs JOIN outbox ON outbox.run = runs.key AND 
 JOIN runs AS awaited ON awaited.id = outbox.awaits WHERE runs.root = ?;
 
 -- name: take
+-- A worker claims a command that is due.
 UPDATE outbox SET holder = ? WHERE run = ? AND number = ?;
 
 -- name: begin_attempt
+-- Counts an attempt before it begins; no row changes if the worker has lost the command.
 UPDATE outbox SET attempt = ?, state = ?
 WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ? AND state <> 4;
 
 -- name: is_superseded
+-- Whether a command that a worker holds is not needed any more.
 SELECT 1 FROM outbox WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ? AND state = 4;
 
 -- name: retry
+-- An attempt has failed; the command is due again later.
 UPDATE outbox SET holder = NULL, state = 0, due = ?
 WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ? AND state <> 4;
 
 -- name: give_back
+-- A worker releases a command that it has not begun, or need not perform.
 UPDATE outbox SET holder = NULL WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
 
 -- name: await_run
+-- The end of this run makes the command due.
 UPDATE outbox SET awaits = ? WHERE run = (SELECT key FROM runs WHERE id = ?) AND number = ? AND holder = ?;
 
 -- name: park
@@ -282,11 +346,17 @@ due = CASE WHEN woken <> :seen OR (state = 4 AND NOT :superseded) THEN :now END
 WHERE run = (SELECT key FROM runs WHERE id = :run) AND number = :number AND holder = :holder;
 
 -- name: superseded
+-- The commands that a worker holds and that are not needed any more.
 SELECT runs.id, outbox.number FROM outbox JOIN runs ON runs.key = outbox.run
 WHERE outbox.holder = ? AND outbox.state = 4;
 
 -- name: held
+-- The commands of a run that workers hold.
 SELECT number FROM outbox WHERE run = (SELECT key FROM runs WHERE id = ?) AND holder IS NOT NULL;
+
+-- name: begun
+-- The commands of a run that a worker has begun, and not answered.
+SELECT number FROM outbox WHERE run = (SELECT key FROM runs WHERE id = ?) AND state IN (1, 2) ORDER BY number;
 
 -- name: next_due
 -- When the first command falls due that `due_now` would find.
@@ -295,11 +365,13 @@ WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs = ? AND 
 ORDER BY outbox.due LIMIT 1;
 
 -- name: next_due_in
+-- The same, of the families in a JSON array of roots.
 SELECT min(outbox.due) FROM json_each(:roots) AS root JOIN runs ON runs.root = root.value
 JOIN outbox ON outbox.run = runs.key
 WHERE outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs IN (SELECT value FROM json_each(:offers));
 
 -- name: next_due_named
+-- The same, of the runs whose ids are in a range.
 SELECT min(outbox.due) FROM runs JOIN outbox ON outbox.run = runs.key
 WHERE runs.id >= :first AND runs.id < :behind AND runs.set_aside IS NULL
 AND outbox.holder IS NULL AND outbox.due IS NOT NULL AND outbox.needs IN (SELECT value FROM json_each(:offers));
@@ -323,18 +395,23 @@ SELECT needs FROM outbox WHERE run = (SELECT key FROM runs WHERE id = :run) AND 
 SELECT runs.id FROM outbox JOIN runs ON runs.key = outbox.run WHERE outbox.awaits = ?;
 
 -- name: set_aside
+-- Why workers leave a run alone; NULL: they do not.
 UPDATE runs SET set_aside = ? WHERE id = ?;
 
 -- name: bury
+-- What is left of a run that is forgotten.
 INSERT INTO tombstones (id, at, status, length, head) SELECT id, :now, status, length, head FROM runs WHERE key = :key;
 
 -- name: tombstones
+-- Every run that was forgotten, the oldest first.
 SELECT id, at, status, length FROM tombstones ORDER BY at, id;
 
 -- name: tombstone
+-- One run that was forgotten.
 SELECT id, at, status, length FROM tombstones WHERE id = ?;
 
 -- name: forget_records
+-- The rows of a run; those that it shares belong to another.
 DELETE FROM records WHERE position IN (
     WITH RECURSIVE own (position, before) AS (
         SELECT position, before FROM records WHERE position = (SELECT last FROM runs WHERE key = :key) AND run = :key
@@ -345,33 +422,37 @@ DELETE FROM records WHERE position IN (
     SELECT position FROM own);
 
 -- name: forget_outbox
+-- The open commands of a run.
 DELETE FROM outbox WHERE run = :key;
 
 -- name: forget_documents
+-- What was projected from a run.
 DELETE FROM documents WHERE run = :key;
 
 -- name: forget_blobs
+-- Content that no other run uses.
 DELETE FROM blobs WHERE hash IN (
     SELECT mine.hash FROM blob_uses AS mine WHERE mine.run = :key
     AND NOT EXISTS (SELECT 1 FROM blob_uses AS other WHERE other.hash = mine.hash AND other.run <> :key));
 
 -- name: forget_blob_uses
+-- Which content a run used.
 DELETE FROM blob_uses WHERE run = :key;
 
 -- name: forget_run
+-- Its line in the list of runs.
 DELETE FROM runs WHERE key = :key;
 
 -- name: all_runs
-SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at,
-root, tokens, money, gist, set_aside FROM runs ORDER BY key;
+-- Every run, with what only the store needs, in the order of `RUN_COLUMNS`.
+SELECT key, /* run columns */, last, head, parent_number FROM runs ORDER BY key;
 
 -- name: runs_behind
 -- A run, the one that it shares records with, and so on; as `all_runs`.
 WITH RECURSIVE behind (id) AS (
     SELECT :run UNION SELECT runs.fork_of FROM behind JOIN runs ON runs.id = behind.id WHERE runs.fork_of IS NOT NULL
 )
-SELECT key, id, style, status, created, updated, length, last, head, parent, parent_number, fork_of, fork_at,
-root, tokens, money, gist, set_aside FROM runs WHERE id IN (SELECT id FROM behind) ORDER BY key;
+SELECT key, /* run columns */, last, head, parent_number FROM runs WHERE id IN (SELECT id FROM behind) ORDER BY key;
 
 -- name: records_of
 -- The rows of a run, and of those it shares records with, as far as it does; as `all_records`.
@@ -385,28 +466,36 @@ SELECT position, run, number, at, before, body, hash FROM records
 WHERE position IN (SELECT position FROM story) ORDER BY position;
 
 -- name: open_of
+-- The commands of one run; as `all_open`.
 SELECT run, number, record, waits, due, holder, attempt, state, needs, awaits, woken FROM outbox
 WHERE run = (SELECT key FROM runs WHERE id = :run);
 
 -- name: all_open
+-- The whole outbox, in the order of `OpenRow`.
 SELECT run, number, record, waits, due, holder, attempt, state, needs, awaits, woken FROM outbox;
 
 -- name: all_records
+-- Every row, in the order in which they were written.
 SELECT position, run, number, at, before, body, hash FROM records ORDER BY position;
 
 -- name: count_run
+-- One more run was started.
 UPDATE total SET runs = runs + 1;
 
 -- name: totals
+-- How many runs were started, and the last position of runs that were forgotten.
 SELECT runs, position FROM total;
 
 -- name: all_tombstones
+-- Every run that was forgotten, with the hash of its end.
 SELECT id, at, status, length, head FROM tombstones;
 
 -- name: all_blobs
+-- All content.
 SELECT hash, body FROM blobs;
 
 -- name: unused_blobs
+-- Content that no run uses.
 SELECT hash FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.hash = blobs.hash);
 
 -- name: stray_uses
@@ -414,9 +503,11 @@ SELECT hash FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses
 SELECT run, hash FROM blob_uses WHERE run NOT IN (SELECT key FROM runs) OR hash NOT IN (SELECT hash FROM blobs);
 
 -- name: all_documents
+-- Every document, and the record that it was projected after.
 SELECT collection, key, body, run, number FROM documents;
 
 -- name: projected
+-- The records that documents were projected after.
 SELECT DISTINCT run, number FROM documents;
 
 -- name: last_workers
@@ -424,4 +515,5 @@ SELECT DISTINCT run, number FROM documents;
 SELECT name, seq FROM sqlite_sequence;
 
 -- name: all_followers
+-- Everyone who follows the journal, and how far they have come.
 SELECT name, cursor FROM followers;

@@ -112,7 +112,9 @@ def _talk(user: "UserSide", words: str | None, message_id: str) -> int:
 
 def _message(given: str | None) -> str | None:
     """The message that the command line gives: a text, or what stdin holds. Raises `UsageError`."""
-    from ..chats import LONGEST_MESSAGE, checked_message
+    from ripstop.kernel.text_limits import LONGEST_MESSAGE
+
+    from ..chats import checked_message
 
     if given is None:
         return None

@@ -16,7 +16,7 @@ from ripstop.faces.cli.terminal import at_terminal, console_for, keep_working_wi
 from ripstop.faces.cli.words import GRACE, command_for
 from ripstop.kernel.errors import UsageError
 
-from .messages import plain, session_meant, settled, stdin_lines
+from .messages import plain, resolve_session, settled, stdin_lines
 from .terminal_chat import QUIT, RELEASE, TAKE, command_in, words_in
 from .user_side import same_options, take_up
 
@@ -47,7 +47,7 @@ class DeskSide:
         if not self.by:
             raise UsageError("Say who you are: --by NAME.")
         self.chats = Chats(app)
-        self.run_id = await session_meant(app.engine, self.named)
+        self.run_id = await resolve_session(app.engine, self.named)
         return (await app.engine.look(self.run_id)).run
 
     async def type(self, text: str) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ripstop.tools.knowledge.folder import Skipped
 
-MOST = 50
+MAX_PASSAGES = 50
 """Passages; a conversation gets fewer."""
 PASSAGES = 5
 NAMED_APART = 3
@@ -38,7 +38,9 @@ def kb() -> None:
 @click.argument("question")
 @click.argument("config", required=False)
 @click.option("--folder", type=FolderPath(), metavar="FOLDER", help="Default: that of the bot, else knowledge")
-@click.option("--most", type=click.IntRange(1, MOST), metavar="N", help="Passages. Default: as the bot has it, else 5")
+@click.option(
+    "--most", type=click.IntRange(1, MAX_PASSAGES), metavar="N", help="Passages. Default: as the bot has it, else 5"
+)
 @shared_options
 @click.pass_obj
 def search(options: Options, question: str, config: str | None, folder: Path | None, most: int | None) -> None:
@@ -52,7 +54,7 @@ def search(options: Options, question: str, config: str | None, folder: Path | N
       ripstop kb search "How do I return shoes?" bots/shop
       ripstop kb search 怎么退货 --folder docs/faq --most 3 --json
     """
-    from ripstop.tools.knowledge.tools import search_knowledge
+    from ripstop.tools.knowledge.index import search_knowledge
 
     if config and folder:
         raise click.UsageError("Give either CONFIG or --folder.")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 # What is typed, as keys: characters, names of special keys, and whole texts that are pasted.
 #
-# A terminal sends bytes in pieces of any size: a character, or the sequence of one key, can be cut anywhere. What is not
-# understood is dropped, so that no sequence gets into a text.
+# A terminal sends bytes in pieces of any size: a character, or the sequence of one key, can be cut anywhere. What is
+# not understood is dropped, so that no sequence gets into a text.
 
 
 PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
@@ -136,7 +136,7 @@ class KeyReader:
 
 
 MOST_REMEMBERED = 200
-LONGEST = 100_000
+MAX_TYPED = 100_000
 """Characters; a message that is too long is refused when it is sent, and can still be shortened."""
 NEWLINE = "⏎"
 MOST_IN_COLUMN = 4
@@ -189,7 +189,7 @@ class LineEditor:
         return ShownInput("".join(cells[start:end]), before)
 
     def _insert(self, text: str) -> None:
-        room = LONGEST - len(self.text)
+        room = MAX_TYPED - len(self.text)
         self.text = self.text[: self.cursor] + text[:room] + self.text[self.cursor :]
         self.cursor += len(text[:room])
 

@@ -16,18 +16,12 @@ from ripstop.kernel.text_limits import shown
 from .user_side import UserSide
 
 if TYPE_CHECKING:
-    from ripstop.engine.engine import Engine
-
-if TYPE_CHECKING:
+    from ripstop.app.application import App
     from ripstop.app.settings.settings_file import Settings
-    from ripstop.engine.engine import View
+    from ripstop.engine.engine import Engine, View
+    from ripstop.engine.worker import Worker
 
     from ..session_view import SessionView
-
-if TYPE_CHECKING:
-    from ripstop.app.application import App
-    from ripstop.engine.engine import View
-    from ripstop.engine.worker import Worker
 
 
 # Which session a person means: by the id of its run, or by its own name.
@@ -37,7 +31,7 @@ PAGE = 200
 MOST_LISTED = 10
 
 
-async def session_meant(engine: "Engine", named: str) -> str:
+async def resolve_session(engine: "Engine", named: str) -> str:
     """The id of a session's run. Raises `UsageError` if there is none, or if several bots have one of that name."""
     from ripstop.kernel.errors import UsageError
 
@@ -79,8 +73,6 @@ async def send_one(user: UserSide, settings: "Settings", text: str, message_id: 
     """Send a message, work until its pass is over, and say what was said."""
     from ripstop.engine.ports import Tree
 
-    pass  # merged
-
     interrupted = stop_requested()
     keep_working_without_readers()
     options = user.options
@@ -108,6 +100,7 @@ def plain(session: "SessionView") -> dict[str, Any]:
     import msgspec
 
     document: dict[str, Any] = msgspec.to_builtins(session)
+    document["messages"] = [{"kind": one.kind, "text": one.text} for one in session.messages]
     closed = {"closed": True} if session.closed else {}
     return {name: document[name] for name in SHOWN if name in document} | closed
 
@@ -163,7 +156,7 @@ async def settled(
 
 
 PIECE = 65536
-LONGEST = 100_000
+MAX_LINE = 100_000
 """Bytes of a line."""
 
 
@@ -181,8 +174,8 @@ async def stdin_lines() -> AsyncIterator[str]:
             yield text
         if not piece:
             return
-        if len(rest) > LONGEST:
-            raise UsageError(f"A line of stdin has at most {LONGEST:,} bytes.")
+        if len(rest) > MAX_LINE:
+            raise UsageError(f"A line of stdin has at most {MAX_LINE:,} bytes.")
 
 
 async def _piece(handle: int) -> bytes:

@@ -11,7 +11,7 @@ from ripstop.faces.cli.terminal import console_for, say, say_json
 from ripstop.faces.cli.trust import with_consent
 from ripstop.text.visible_text import count
 
-from .messages import documents, session_meant
+from .messages import documents, resolve_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LIMIT = 50
 MESSAGES_SHOWN = 40
-LONGEST = 300
+MAX_SHOWN = 300
 """Characters of a message that are shown."""
 STATUSES = ("acknowledged", "processing", "typing", "ready", "transferred", "cancelled", "closed")
 SHORT_HASH = 8
@@ -123,9 +123,9 @@ def show(options: Options, named: str) -> None:
         from ..session_view import view_of
 
         async with open_engine(options.settings()) as engine:
-            run_id = await session_meant(engine, named)
+            run_id = await resolve_session(engine, named)
             view = await engine.look(run_id)
-            parts = engine.style(view.run).parts(view.run)
+            parts = engine.style(view.run).view.parts(view.run)
             return view, parts, spoken_before(view.run), await view_of(engine, view)
 
     view, parts, spoken, session = asyncio.run(look())
@@ -157,7 +157,7 @@ def _show_talk(session: "SessionView", spoken: "Sequence[SpokenLine]") -> None:
         more = "" if not session.before else f", and {session.before:,} records before them"
         say((f"  … {count(earlier, 'earlier message')}{more}; --json has the messages.", "dim"))
     for line in shown:
-        print_indented(console_for(), 2, f"{line.by or line.side}: {first_line(line.text, LONGEST)}")
+        print_indented(console_for(), 2, f"{line.by or line.side}: {first_line(line.text, MAX_SHOWN)}")
 
 
 def _tell_ways(session: "SessionView") -> None:
@@ -201,7 +201,9 @@ def plans(options: Options) -> None:
 @shared_options
 @click.pass_obj
 def replan(options: Options, config: str) -> None:
-    """Have a new plan made of a CONFIG as it is now; its sessions use it from their next message on.
+    """Have a new plan made of a CONFIG as it is now, by the model that made the last one, or by --model.
+
+    Its sessions use the old plan until the new one is there.
 
     \b
     Example:
@@ -221,9 +223,8 @@ async def _replan(options: Options, config: str) -> int:
     settings = options.settings()
     interrupted = stop_requested()
     async with options.app(settings, create=False, scope=None) as app:
-        app.check_roles()
         chats = Chats(app)
-        run = await chats.replan(config)
+        run = await chats.replan(config, options.other_model())
         again = f"{command_for(settings.store)} resume {run.id}"
         resume_with(again)
         async with app.working(Tree(run.id)) as worker:

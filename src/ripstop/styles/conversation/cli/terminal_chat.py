@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.cells import set_cell_size
 
 from ripstop.faces.cli.blocks import print_indented, print_labelled, print_line
-from ripstop.faces.cli.errors import complaint_about
+from ripstop.faces.cli.errors import error_report
 from ripstop.faces.cli.signals import STOPPING, interruption, resume_with, stop_requested, undisturbed
 from ripstop.faces.cli.terminal import Part, keep_working_without_readers, say
 from ripstop.faces.cli.words import GRACE, exit_code, first_line, seconds
@@ -25,23 +25,14 @@ from .line_editor import PromptArea
 from .user_side import UserSide
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..feed import SessionNow
-
-if TYPE_CHECKING:
-    from ripstop.app.application import App
-    from ripstop.engine.worker import Worker
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ripstop.app.application import App
     from ripstop.app.settings.settings_file import Settings
     from ripstop.engine.worker import Worker
     from ripstop.kernel.run import Run
 
-    from ..feed import SpokenLine
+    from ..feed import SessionNow, SpokenLine
 
 
 # What a line that is typed into a chat is: a command, or words for the other side.
@@ -194,7 +185,7 @@ class TerminalChat:
         try:
             await self._send(text)
         except RipstopError as error:
-            self.note(f"{complaint_about(error).error}  (↑ brings your line back)", "yellow")
+            self.note(f"{error_report(error).error}  (↑ brings your line back)", "yellow")
 
     def _tick(self) -> None:
         if self._worker and self._worker.failure:

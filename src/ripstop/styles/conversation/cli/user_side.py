@@ -2,6 +2,7 @@
 
 import secrets
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,6 @@ class UserSide:
         from ..chats import Chats, run_of
 
         options = self.options
-        app.check_roles()
         app.attach(Path.cwd())
         self.chats = Chats(app)
         known = await self.chats.bots.get(self.config)
@@ -79,15 +79,11 @@ def same_options(options: Options) -> str:
 
 
 async def take_up(options: Options, app: "App", run: "Run[Any]") -> None:
-    """Check that this process can work on a session that was begun before, and give it the model of the options."""
-    from ripstop.faces.cli.trust import check_or_ask
+    """Prepare a session that was begun before for work in this process, and give it the model of the options."""
+    from ripstop.faces.cli.trust import with_folders
 
-    model, base_url = options.model or "", options.base_url or ""
-    await check_or_ask(options, app, run.id)
-    if not run.ended:
-        app.check_usable(run, model, base_url)
-        if model or base_url:
-            await app.use_model(run.id, model, base_url)
+    take_up = partial(app.take_up, run, model=options.model or "", base_url=options.base_url or "")
+    await with_folders(options, app, take_up, run.id)
 
 
 def new_session() -> str:
@@ -101,7 +97,7 @@ def check_before_journal(settings: "Settings", config: str) -> None:
     """
     from ripstop.app.plugins import installed
     from ripstop.app.settings.settings_file import store_path
-    from ripstop.app.start import check_start, workspace_for
+    from ripstop.app.start import check_start
     from ripstop.app.trust import Trust
     from ripstop.definitions.loading import find
     from ripstop.definitions.reader import Environment
@@ -112,7 +108,4 @@ def check_before_journal(settings: "Settings", config: str) -> None:
     check_is_bot(config, workflow.style)
     if store_path(settings.store).exists():
         return
-    registry = installed().registry
-    style, definition = registry.kits[workflow.style].style, registry.load(workflow.style, workflow.content)
-    folder = workspace_for(style, definition, workflow.name, None)
-    check_start(settings, Trust(settings).check_models, style, definition, workflow, folder)
+    check_start(settings, installed(), Trust(settings), workflow)

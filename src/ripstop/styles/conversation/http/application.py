@@ -16,11 +16,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ripstop.engine.live import LiveEvent, Token
+from ripstop.engine.live import Appended, Live, LiveEvent, Token
 from ripstop.engine.ports import text_in
 from ripstop.faces.http.asgi import RequestRefused, error_document
 from ripstop.faces.http.door import BY
 from ripstop.faces.http.event_stream import ALIVE, HEARTBEAT, EventStreamResponse, StreamSlots, event_lines, with_pauses
+from ripstop.faces.next_steps import in_commands
 from ripstop.kernel.errors import (
     DefinitionError,
     JournalError,
@@ -34,8 +35,8 @@ from ripstop.kernel.events import Record
 
 from ..bots import bot_warnings
 from ..chats import Chats, run_of
-from ..feed import DraftWords, log_broken_passes
-from ..session_view import USER, said_by_user
+from ..feed import DraftWords
+from ..session_view import USER, AnsweredMessages, said_by_user, why_broken_off
 from .openapi import Accepted, openapi_document
 from .requests import JSON_TYPE, StreamPosition, as_json, new_message, seconds_to_wait, session_name, stream_position
 
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("ripstop.http")
+passes_log = logging.getLogger("ripstop.conversation")
 RETRY_SECONDS = "2"
 """After which a client asks again when the store did not answer."""
 
@@ -102,6 +104,7 @@ def _refusal(request: Request, error: Exception) -> RequestRefused:
 # - The id is the number of the record. Of a record with several events the first has `12.0`, the next `12.1`, the last
 #   `12`. So a client that comes back with `Last-Event-ID` misses nothing and gets nothing twice.
 # - `token` events have no id. They are a draft that the message replaces: a higher `attempt` starts it again.
+#   The status `typing` comes without an id when the words of an answer begin, and is on record with the answer.
 # - A comment every 15 seconds shows that the connection is alive.
 
 
@@ -133,6 +136,8 @@ async def session_events(
                     is_last = index == len(events) - 1
                     yield event_lines(event.kind, event.data, str(one.number) if is_last else f"{one.number}.{index}")
             elif isinstance(one, Token) and (words := draft.words(one)):
+                if draft.begins:
+                    yield event_lines("status", {"status": "typing"})
                 yield event_lines("token", {"number": one.number, "attempt": one.attempt, "text": words})
 
 
@@ -142,11 +147,12 @@ async def session_events(
 async def served_bots(chats: Chats, named: Mapping[str, str], paths: Sequence[str]) -> dict[str, str]:
     """Paths by name: those that the settings name, and others under the names that their bots have.
 
-    All are read, so that a wrong one is found before the first message. Raises `UsageError` or `DefinitionError`.
+    All are read, so that a wrong one is named before the first message. The others are served all the same, and it is,
+    too, once it is put right. Raises `UsageError`, and `DefinitionError` if none is right.
     """
-    served = dict(named)
+    served, wrong = dict(named), dict[str, DefinitionError]()
     for path in paths:
-        name = (await chats.bots.get(path)).bot.name
+        name = await _name_of(chats, path, wrong)
         if served.setdefault(name, path) != path:
             raise UsageError(
                 f"{served[name]} and {path} would both be served as {name!r}. Name them in [serve.workflows]."
@@ -155,12 +161,25 @@ async def served_bots(chats: Chats, named: Mapping[str, str], paths: Sequence[st
         raise UsageError("There is nothing to serve. Name a workflow:  ripstop serve WORKFLOW")
     bots: dict[str, str] = {}
     for path in served.values():
-        bot = (await chats.bots.get(path)).bot.name
+        bot = await _name_of(chats, path, wrong)
         if bots.setdefault(bot, path) != path:
             raise UsageError(
                 f"{bots[bot]} and {path} are both called {bot!r}, and would share their sessions. Rename one."
             )
+    if len(wrong) == len(served):
+        raise next(iter(wrong.values()))
+    for path, error in wrong.items():
+        log.error("%s is not answered for until it is put right: %s", path, error)
     return served
+
+
+async def _name_of(chats: Chats, path: str, wrong: dict[str, DefinitionError]) -> str:
+    """The name of a bot; of one that cannot be read, the name that it would have. Raises `UsageError`."""
+    try:
+        return (await chats.bots.get(path)).bot.name
+    except DefinitionError as error:
+        wrong[path] = error
+        return chats.bots.name_of(path)
 
 
 SESSION_PATH = "/conversations/{workflow}/{session}"
@@ -224,7 +243,8 @@ class HttpFace:
         if wait and await self._settled(run.id, wait):
             session_view = await self._chats.look(run.id, await self._chats.heard_at(run.id, message.id))
             return _json(session_view.for_users())
-        return _json(Accepted(run.id, session), 202)
+        number = await self._chats.heard_at(run.id, message.id)
+        return _json(Accepted(run.id, session, f"{run.id}/{number}"), 202)
 
     async def _check_open(self, run_id: str) -> None:
         """Raises `RunHasEnded`."""
@@ -253,18 +273,24 @@ class HttpFace:
         if after > run.length:
             raise RequestRefused(409, "`Last-Event-ID` is ahead of the session.", "Leave it out to begin at the start.")
 
+        answered = AnsweredMessages(engine, run_id)
+
         async def events_of(record: Record) -> list[ShownEvent]:
             shown = []
+            answered.see(record)
             if (words := said_by_user(record)) is not None:
                 shown.append(ShownEvent("message", {"id": f"{run_id}/{record.number}", "kind": USER, "text": words}))
-            for notice in style.notices(record):
+            for notice in style.audience.public_events(record):
                 data = {"id": f"{run_id}/{record.number}", **notice.data}
+                kind = str(data.get("kind", ""))
+                if notice.kind == "message" and (answers := await answered.by(record, kind)):
+                    data["answers"] = list(answers)
                 if notice.about:
                     data["text"] = text_in((await engine.journal.read(run_id, after=notice.about - 1, most=1))[0])
                 shown.append(ShownEvent(notice.kind, data))
             return shown
 
-        lines = session_events(self._app.follow(run_id, after), position, events_of, DraftWords(style.word_reader))
+        lines = session_events(self._app.follow(run_id, after), position, events_of, DraftWords())
         return EventStreamResponse(lines, self._slots, self.stopping)
 
     def _path(self, request: Request) -> Path | str:
@@ -278,14 +304,32 @@ class HttpFace:
         return run_of((await self._chats.bots.get(path)).bot.name, session)
 
 
+def log_broken_passes(live: Live) -> Callable[[], None]:
+    """Log each pass that is broken off in this process; returns how to stop it.
+
+    What users and models said is never in the log: the journal has that.
+    """
+
+    def see(event: LiveEvent) -> None:
+        for record in event.records if isinstance(event, Appended) else ():
+            if because := why_broken_off(record.event):
+                cause = because.partition(":")[0]  # behind it are words of a model or a tool
+                passes_log.warning("A pass of %s was broken off: %s; see `ripstop why`", event.run_id, cause)
+
+    return live.watch(see)
+
+
 async def open_face(app: "App", named: Mapping[str, str], paths: Sequence[str]) -> HttpFace:
     """A face for bots that the settings name, and for others. Raises `UsageError` or `DefinitionError`."""
     chats = Chats(app)
     served = await served_bots(chats, named, paths)
     for path in served.values():
-        known = await chats.bots.get(path)
+        try:
+            known = await chats.bots.get(path)
+        except DefinitionError:  # `served_bots` has named it
+            continue
         for warning in bot_warnings(app, known):
-            log.warning("%s: %s", known.bot.name, warning)
+            log.warning("%s: %s", known.bot.name, in_commands(warning))
     log_broken_passes(app.live)
     return HttpFace(app, chats, served)
 

@@ -38,6 +38,8 @@ class Accepted(msgspec.Struct, frozen=True):
 
     run: str
     session: str
+    message: str
+    """The id of the message; what answers it names this id."""
 
 
 def openapi_document(workflows: Sequence[str]) -> dict[str, Any]:

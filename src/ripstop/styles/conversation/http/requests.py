@@ -13,8 +13,9 @@ from msgspec import Meta, Struct
 from starlette.requests import Request
 
 from ripstop.faces.http.asgi import RequestRefused
+from ripstop.kernel.text_limits import LONGEST_MESSAGE, is_message
 
-from ..chats import LONGEST_MESSAGE, LONGEST_VARIABLE, MOST_VARIABLES
+from ..chats import LONGEST_VARIABLE, MOST_VARIABLES
 
 SESSION = "^[A-Za-z0-9_@+-][A-Za-z0-9_@+=.:-]{0,99}$"
 MESSAGE_ID = "^[!-~]{1,200}$"
@@ -53,7 +54,7 @@ async def new_message(request: Request) -> NewMessage:
             half = r"A text in the body has half of a character, such as `\ud800` without its other half."
             raise RequestRefused(422, half, "Send whole characters, in UTF-8 or as a pair of escapes.") from error
         raise RequestRefused(400, "The body is not JSON.", "Send a JSON object in UTF-8.") from error
-    if not message.text.strip():
+    if not is_message(message.text):
         raise RequestRefused(422, "The text of the message is empty.")
     # `$` of a pattern also matches before a last newline
     if any("\n" in name for name in (message.id, *message.variables)):

@@ -1,0 +1,66 @@
+"""One answer to many questions: calls in doubt, and runs of a journal that was restored.
+
+They are alike, and there can be hundreds of them after a restore. Any other question is about its own run, and is
+answered by itself.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ripstop.engine.engine import Engine
+from ripstop.engine.ports import MAX_PAGE, DeskQuery, Question
+from ripstop.kernel.effects import CallTool
+from ripstop.kernel.errors import QuestionClosed, RunDamaged, UsageError
+from ripstop.kernel.run import DOUBT, Run
+
+
+class BulkAnswers(Struct, frozen=True):
+    answered: tuple[str, ...]
+    """The questions, as `run/number`."""
+    refused: dict[str, str]
+    """Why others stay open."""
+
+
+async def answer_all(
+    engine: Engine, purpose: str, choice: str, words: str = "", by: str = "", tool: str = ""
+) -> BulkAnswers:
+    """Give one answer to every open question of a purpose; with `tool` only where a call of it is in doubt, or open.
+
+    What is answered stays so if a later one is refused. Raises `UsageError` if the answer fits none of them.
+    """
+    answered, refused = list[str](), dict[str, str]()
+    for question in await _questions(engine, purpose):
+        name = f"{question.run_id}/{question.number}"
+        try:
+            run = (await engine.look(question.run_id)).run
+            if tool and tool not in _tools(run, question):
+                continue
+            await engine.answer(question.run_id, question.number, words, choice=choice, by=by)
+            answered.append(name)
+        except QuestionClosed:
+            continue  # somebody was quicker
+        except (UsageError, RunDamaged) as error:
+            refused[name] = str(error)
+    if refused and not answered:
+        raise UsageError(next(iter(refused.values())))
+    return BulkAnswers(tuple(answered), refused)
+
+
+async def _questions(engine: Engine, purpose: str) -> list[Question]:
+    found, query = list[Question](), DeskQuery(purpose=purpose, size=MAX_PAGE)
+    while True:
+        page = await engine.desk(query)
+        found += page.items
+        if not page.next:
+            return found
+        query = replace(query, cursor=page.next)
+
+
+def _tools(run: Run[Any], question: Question) -> set[str]:
+    """The tools that a question is about: of the call in doubt, or of all calls that are open."""
+    ask = question.command
+    numbers = ask.about if ask.purpose == DOUBT else tuple(run.open)
+    commands = (run.open[number].command for number in numbers if number in run.open)
+    return {command.tool for command in commands if isinstance(command, CallTool)}

@@ -1,0 +1,301 @@
+"""Whether the user has made or agreed to a journal, and whether it is still where it was and as far as it was.
+
+- A journal is the user's if the user's state folder knows its id (`security.known_journals`), at this path and not
+  ahead of it. One without runs is anybody's: it gets a new id, which is remembered before the journal has it.
+- Any other is *foreign*: it can be looked at, but nothing is written to it, so nothing of it is claimed, performed,
+  delivered or answered, before its user agrees. A store that the user names (`--store`, `RIPSTOP_STORE`) is agreed to.
+- A consent is for the journal as it was shown: one that has changed since is asked about again.
+- A journal that has not come as far as it was seen, that says it is a copy, or whose original is still there, was
+  restored: its runs are held before anything else happens (`app.restoring`), and it gets an id of its own.
+"""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct, json
+
+from ripstop.engine.engine import Engine
+from ripstop.engine.ports import Journal, JournalIdentity, JournalPlace, RunQuery
+from ripstop.journals.sqlite.journal import SqliteJournal
+from ripstop.kernel.advice import Advice, NextStep
+from ripstop.kernel.codec import Codec
+from ripstop.kernel.effects import CallTool
+from ripstop.kernel.errors import JournalError, JournalNotFound, RipstopError
+from ripstop.kernel.events import OUTCOMES
+from ripstop.kernel.run import waits_for
+from ripstop.kernel.style import arguments_for
+from ripstop.security.consent import Consent
+from ripstop.security.known_journals import KnownJournal, KnownJournals, agreement_id, is_id, new_id
+
+from .trust import NotTrusted
+
+READS = frozenset(
+    [
+        "read",
+        "since",
+        "cursor",
+        "follower",
+        "blob",
+        "latest",
+        "identity",
+        "place",
+        "runs",
+        "run",
+        "counts",
+        "forks",
+        "desk",
+        "desk_count",
+        "document",
+        "documents",
+        "workers",
+        "superseded",
+        "held",
+        "begun",
+        "left_waiting",
+        "next_due",
+        "changed",
+        "listen",
+        "clock",
+        "path",
+        "tombstones",
+        "tombstone",
+        "backup",
+        "verify",
+        "check_run",
+        "close",
+    ]
+)
+"""What can be done with a journal without writing to it."""
+MOST_SHOWN = 20
+"""Open commands of a foreign journal that its user is shown; the others are counted."""
+MOST_LOOKED_AT = 200
+"""Runs of a foreign journal that are read for that."""
+LONGEST_ARGUMENTS = 600
+"""Characters of a call's arguments that are shown."""
+
+
+UNREADABLE = (RipstopError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
+"""What reading a run of a stranger's journal can raise."""
+
+
+class OpenCall(Struct, frozen=True):
+    """A command of a journal that would be performed."""
+
+    run: str
+    number: int
+    what: str
+    """The tool, or what else it is."""
+    arguments: str = ""
+    """As JSON; only of tools."""
+
+
+class OpenWork(Struct, frozen=True):
+    """What a journal would have done."""
+
+    unfinished: int = 0
+    """Runs that have not ended."""
+    calls: tuple[OpenCall, ...] = ()
+    """Tools first."""
+    more: int = 0
+    """Others that are not shown."""
+
+
+async def open_work(engine: Engine) -> OpenWork:
+    """What is open in a journal, as its user is asked about it. What cannot be read is said to be so."""
+    counts = await engine.journal.counts()
+    unfinished = sum(number for status, number in counts.items() if status not in OUTCOMES)
+    statuses = tuple(status for status in counts if status not in OUTCOMES)
+    page = await engine.runs(RunQuery(statuses=statuses, size=MOST_LOOKED_AT)) if statuses else None
+    found: list[OpenCall] = []
+    for info in page.items if page else ():
+        try:
+            found += await _open_in(engine, info.run_id)
+        except UNREADABLE as error:
+            found.append(OpenCall(info.run_id, 0, f"cannot be read ({type(error).__name__})"))
+    found.sort(key=lambda one: not one.arguments)
+    return OpenWork(unfinished, tuple(found[:MOST_SHOWN]), max(0, len(found) - MOST_SHOWN))
+
+
+async def _open_in(engine: Engine, run_id: str) -> list[OpenCall]:
+    run = (await engine.look(run_id)).run
+    found = []
+    for number, opened in run.open.items():
+        command = opened.command
+        if isinstance(command, CallTool):
+            text = json.encode(arguments_for(engine.style(run), opened.state, command)).decode()
+            shown = text if len(text) <= LONGEST_ARGUMENTS else f"{text[:LONGEST_ARGUMENTS]}…"
+            found.append(OpenCall(run_id, number, command.tool, shown))
+        elif waits_for(command) != "person":
+            found.append(OpenCall(run_id, number, type(command).__name__))
+    return found
+
+
+class ForeignJournal(NotTrusted):
+    """Raised before anything is done with a journal that its user has neither made nor agreed to."""
+
+    def __init__(self, agreed: KnownJournal, said: str, work: OpenWork = OpenWork()) -> None:
+        consent = Consent("journal", agreed.path, agreed.project)
+        look = Advice("It can be looked at. See what is open in it and ", _AGREE, ", or name it with --store.")
+        super().__init__(consent, said, look)
+        self.work = work
+        """What would be done."""
+        self._agreed = agreed
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        lines = [f"{one.run}/{one.number}  {one.what}  {one.arguments}".rstrip() for one in self.work.calls]
+        if self.work.more:
+            lines.append(f"… and {self.work.more} more")
+        return (f"Runs in it that have not ended: {self.work.unfinished}.", *lines)
+
+    def agree(self) -> None:
+        KnownJournals().keep(self._agreed)
+
+
+_AGREE = NextStep("trust", "agree to it", "agree with `{}`")
+
+
+class Judgement(Struct, frozen=True):
+    identity: JournalIdentity
+    place: JournalPlace
+    is_new: bool = False
+    """There is nothing in it yet."""
+    foreign: str = ""
+    """Why it is not the user's; empty: it is."""
+    restored: str = ""
+    """Why more may have happened than is on record; empty: nothing has."""
+    moved_from: str = ""
+    """Where it was before; empty: here."""
+
+
+class JournalTrust:
+    """What is known of one journal, and what is remembered of it."""
+
+    def __init__(self, journal: Journal, path: Path, is_named: bool, codec: Codec) -> None:
+        """`is_named`: the user has named this very store, and so agrees to it."""
+        self._journal = journal
+        self._here = str(path.resolve())
+        self._is_named = is_named
+        self._codec = codec
+        self._known = KnownJournals()
+        self._id = ""
+        """Once it is settled that the journal is the user's."""
+
+    async def judge(self) -> Judgement:
+        """Say what the journal is. Nothing is changed. Raises `UsageError` if the state folder cannot be trusted."""
+        journal, identity, place = self._journal, await self._journal.identity(), await self._journal.place()
+        known = self._known.get(identity.id)
+        if known is None and not place.position and not await journal.counts() and not await journal.tombstones():
+            return Judgement(identity, place, is_new=True)
+        foreign, moved_from = "", ""
+        restored = _COPY if identity.copied else ""
+        if known is None:
+            foreign = _UNKNOWN if identity.id else _NAMELESS
+        elif known.path != self._here and not _same_file(known.path, self._here):
+            original = await self._is_there(known.path, identity.id)
+            foreign = (_COPIED if original else _MOVED).format(known.path)
+            moved_from = "" if original else known.path
+            restored = restored or (_TWIN.format(known.path) if original else "")
+        if known and not restored and await self._is_behind(known, place):
+            restored = _BEHIND
+        if self._is_named or self._known.get(self._agreement(identity, place)):
+            foreign = ""
+        return Judgement(identity, place, False, foreign, restored, moved_from)
+
+    def refusal(self, found: Judgement, work: OpenWork = OpenWork()) -> ForeignJournal:
+        """The error with which acting on a foreign journal is refused, and with which its user can agree."""
+        agreed = KnownJournal(self._agreement(found.identity, found.place), self._here)
+        said = found.foreign or f"was restored. {found.restored}"
+        return ForeignJournal(agreed, f"{self._here} {said} Nothing in it is performed or answered.", work)
+
+    async def settle(self, found: Judgement, hold: Callable[[JournalIdentity, str], Awaitable[None]], now: int) -> None:
+        """Know the journal from now on. What may have happened since it was copied is held first."""
+        identity = found.identity
+        if found.restored:
+            if not identity.copied:  # from now on, whatever happens to this process
+                identity = await self._journal.identify(JournalIdentity(identity.id, now), identity)
+            if identity.copied:
+                await hold(identity, found.restored)
+        if found.is_new or identity.copied or not is_id(identity.id):
+            self._id = await self._renamed(identity)
+            if (was := self._known.get(identity.id)) and was.path == self._here:
+                self._known.forget(was.id)  # what was here before is not here any more
+        else:
+            self._id = identity.id
+            self._keep(identity.id, found.place)
+        self._known.forget(self._agreement(found.identity, found.place))
+
+    async def note(self) -> None:
+        """Remember how far the journal has come."""
+        if self._id and self._known.get(self._id):
+            with self._known.changing(self._id):
+                self._keep(self._id, await self._journal.place())
+
+    async def _renamed(self, identity: JournalIdentity) -> str:
+        """Give the journal an id of its own, which is remembered before the journal has it."""
+        new = JournalIdentity(new_id())
+        self._keep(new.id, await self._journal.place())
+        now = await self._journal.identify(new, identity)
+        if now != new:  # another process was quicker
+            self._known.forget(new.id)
+        return now.id
+
+    def _keep(self, id: str, place: JournalPlace) -> None:
+        seen = KnownJournal(id, self._here, place.position, place.digest, place.workers)
+        if self._known.get(id) != seen:
+            self._known.keep(seen)
+
+    def _agreement(self, identity: JournalIdentity, place: JournalPlace) -> str:
+        return agreement_id(identity.id, identity.copied, self._here, place.position, place.digest)
+
+    async def _is_behind(self, known: KnownJournal, place: JournalPlace) -> bool:
+        if place.position < known.position or place.workers < known.workers:
+            return True
+        return bool(known.position) and (await self._journal.place(known.position)).digest != known.digest
+
+    async def _is_there(self, path: str, id: str) -> bool:
+        """Whether the journal of this id is still at another path."""
+        try:
+            other = SqliteJournal(path, self._codec, create=False)
+        except (JournalError, JournalNotFound):
+            return False
+        try:
+            return (await other.identity()).id == id
+        except JournalError:
+            return False
+        finally:
+            await other.close()
+
+
+_UNKNOWN = "is a journal that you have neither made nor agreed to: it may have come with the folder."
+_NAMELESS = "is a journal of an earlier version, which does not say whose it is: it may have come with the folder."
+_MOVED = "is your journal that was at {} before."
+_COPIED = "is a copy of your journal at {}, which is still there."
+_COPY = "It is a copy, from a backup."
+_TWIN = "It is a copy of {}, which is still there."
+_BEHIND = "It has not come as far as it was seen before: it was put back from a copy."
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
+
+
+class LookedAt:
+    """A journal that can be looked at: everything that would write to it raises."""
+
+    def __init__(self, journal: Journal, refusal: ForeignJournal) -> None:
+        self._journal = journal
+        self._refusal = refusal
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in READS:
+            raise self._refusal
+        return getattr(self._journal, name)
+
+
+def looked_at(journal: Journal, refusal: ForeignJournal) -> Journal:
+    return cast(Journal, LookedAt(journal, refusal))

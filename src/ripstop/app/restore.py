@@ -1,0 +1,55 @@
+"""Restoring a journal from a backup: checked first, put in place, its runs held and their folders mapped."""
+
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ripstop.engine.clock import ProcessClock
+from ripstop.kernel.errors import JournalError
+from ripstop.security.consent import trusted_folders
+from ripstop.security.files import without_links
+
+from .plugins import Plugins
+from .restoring import Folders, check_mapped, map_folders, put_in_place, unfinished_runs
+from .settings.settings_file import DEFAULT_STORE, Settings, store_path
+from .stores import closing, folders_of, make_engine, open_journal, trusted_engine
+
+
+class RestoredJournal(Struct, frozen=True):
+    path: Path
+    kept: Path | None
+    """Where the journal is that was there before; `None`: there was none."""
+    runs: int
+    held: int
+    """Runs that had not ended, and that wait for a person now."""
+    mapped: int
+    """Runs whose folders were changed."""
+
+
+async def restore_journal(settings: Settings, plugins: Plugins, copy: Path, folders: Folders) -> RestoredJournal:
+    """Put a backup where the journal of the settings is, or was. The user has named it, and so agrees to it.
+
+    Raises `UnmappedFolders`, or `JournalError` for a backup that is damaged, before anything is changed.
+    """
+    path, clock = store_path(settings.store), ProcessClock()
+    if settings.store == DEFAULT_STORE:
+        without_links(path, "--store sqlite:PATH")
+    source = open_journal(replace(settings, store=f"sqlite:{copy}"), create=False, codec=plugins.registry.codec)
+    async with closing(source):
+        if damage := await source.verify():
+            where = f"{damage[0].run_id or 'journal'}@{damage[0].number}"
+            raise JournalError(f"{copy} is not what was written ({where}: {damage[0].text}). Nothing was changed.")
+        looking = await make_engine(source, plugins, clock)
+        await check_mapped(looking, trusted_folders(path), folders)
+        now = looking.clock()
+    kept = put_in_place(copy, path, now)
+    named = replace(settings, store_named=True)
+    journal = open_journal(named, create=False, codec=plugins.registry.codec)
+    async with closing(journal):
+        opened = await trusted_engine(journal, named, plugins, clock, to_act=True)
+        mapped = await map_folders(opened.engine, folders_of(journal), folders) if folders else 0
+        held = len(await unfinished_runs(opened.engine))
+        runs = sum((await journal.counts()).values())
+        await opened.note()
+    return RestoredJournal(path, kept, runs, held, mapped)

@@ -1,0 +1,71 @@
+"""What performs the commands of an app's runs: a performer for each kind of them, and the worker that has them all."""
+
+from typing import TYPE_CHECKING
+
+from ripstop.engine.children import ChildAnswers, Children
+from ripstop.engine.clock import ProcessClock
+from ripstop.engine.messages import Messages
+from ripstop.engine.performers import Performer, TimerPerformer
+from ripstop.engine.ports import Scope
+from ripstop.engine.rate_limit import RateLimit
+from ripstop.engine.sweeper import Admit
+from ripstop.engine.worker import Worker
+from ripstop.kernel.effects import AnswerChild, AskAgent, AskPerson, CallTool, Say, SetTimer, StartRun
+from ripstop.kernel.outages import RetryPolicy
+from ripstop.models.router import Agents
+
+from .relocation import Relocated
+from .start import prices_of
+
+if TYPE_CHECKING:
+    from .application import App
+
+
+def make_agents(app: "App") -> Agents:
+    """What calls models; to be closed when its worker has stopped."""
+    models = app.settings.models
+    return Agents(
+        app.live,
+        app.toolbox.specs,
+        default_model=models.default,
+        base_url=models.base_url or None,
+        prices=prices_of(app.settings),
+        roles={"strong": models.strong} if models.strong else {},
+        timeout=models.timeout,
+        check_address=app.trust.check,
+        key_origins=app.trust.key_origins,
+    )
+
+
+def make_worker(
+    app: "App",
+    agents: Agents,
+    messages: Messages,
+    clock: ProcessClock,
+    scope: Scope,
+    admit: Admit | None,
+    patient: bool,
+) -> Worker:
+    """A worker that has not started yet."""
+    settings, engine = app.settings, app.engine
+    performers: dict[type, Performer] = {
+        AskAgent: agents,
+        CallTool: Relocated(app.toolbox, app.places, app.folders),
+        AskPerson: messages,
+        Say: messages,
+        SetTimer: TimerPerformer(),
+        StartRun: Children(engine),
+        AnswerChild: ChildAnswers(engine),
+    }
+    return Worker(
+        engine,
+        performers,
+        clock,
+        settings.concurrency,
+        RetryPolicy(attempts=settings.attempts),
+        settings.retries,
+        rate_limit=RateLimit(settings.rate_limits),
+        scope=scope,
+        admit=admit,
+        patient=patient,
+    )

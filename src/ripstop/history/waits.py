@@ -1,0 +1,60 @@
+"""For what a run waits, with all that it has started: a status alone would leave people to guess."""
+
+from typing import Any
+
+from ripstop.engine.engine import Engine, View
+from ripstop.engine.ports import DeskQuery, Question
+from ripstop.kernel.effects import SetTimer, StartRun
+from ripstop.kernel.errors import RunNotFound
+from ripstop.kernel.outbox import child_id
+from ripstop.kernel.run import Run, is_deadline
+
+from .timeline import iso
+
+MICROS = 1_000_000
+
+
+async def questions_of(engine: Engine, run_id: str) -> list[Question]:
+    """What a run and its children ask people."""
+    info = await engine.journal.run(run_id)
+    found = (await engine.desk(DeskQuery(root=info.root if info else run_id, size=1000))).items
+    return [one for one in found if one.run_id == run_id or one.run_id.startswith(f"{run_id}.")]
+
+
+async def waits_for(engine: Engine, view: View) -> tuple[str, ...]:
+    """For what a run waits, each in a few words; nothing if it has ended or is at work."""
+    if view.run.ended or (view.status == "working" and not view.needs):
+        return ()
+    asked = [f"an answer to {one.run_id}/{one.number}" for one in await questions_of(engine, view.run.id)]
+    needed = [f"a worker that has the {' '.join(needs.split(':', 1))}" for needs in view.needs]
+    found = [*asked, *needed, *await _below(engine, view.run, {view.run.id})]
+    if not found and view.status == "listening":
+        found = ["a message"]
+    return tuple(found)
+
+
+async def _below(engine: Engine, run: Run[Any], seen: set[str]) -> list[str]:
+    """Its timers, and those of the runs that it waits for; which of these are not settled and wait for nothing else."""
+    found: list[str] = []
+    for number, opened in run.open.items():
+        command = opened.command
+        if isinstance(command, SetTimer) and not is_deadline(command):
+            due = iso(opened.at + round(command.after * MICROS))
+            found.append(f"the timer {command.name!r} of {run.id}, due at {due}")
+        elif isinstance(command, StartRun):
+            name = child_id(run.id, number, command)
+            if name not in seen:
+                found += await _child(engine, name, seen | {name})
+    return found
+
+
+async def _child(engine: Engine, name: str, seen: set[str]) -> list[str]:
+    try:
+        view = await engine.look(name)
+    except RunNotFound:
+        return [f"{name}, which is to be started"]
+    if view.run.is_settled:
+        return [f"a worker: {name} has ended"]
+    if view.status == "working":
+        return [f"{name}, which is at work"]
+    return await _below(engine, view.run, seen)

@@ -1,0 +1,70 @@
+"""Runs of a journal that was put back from a copy: what they did after the copy was made is not on record.
+
+- Such a run is held: nothing of it is performed before a person has said what became of it. One question per run; the
+  open commands stay as they are, so that a keyed call keeps its key.
+- What the person says decides about calls that must not be repeated blindly: those that were open in the copy, and
+  those that the run asks for later, which it may have made before. Any other call is simply made again.
+- A call that is in doubt for that reason is asked about as any other doubt; `GO_ON` says that the run has come to where
+  it was.
+"""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from .effects import AskPerson, CallTool, PersonAnswered
+from .events import Restored
+from .run import RESTORED, HeldRun, Run
+
+HAPPENED, ASK, CONTINUE, END = "happened", "ask", "continue", "end"
+"""What a person may say about a run of a restored journal."""
+CHOICES = {
+    HAPPENED: "What was open has happened since; ask me about later calls that must not be repeated",
+    ASK: "I do not know: ask me about every call that must not be repeated",
+    CONTINUE: "Nothing has happened since: continue",
+    END: "End the run",
+}
+GO_ON = "go on"
+GO_ON_LABEL = "It did not happen, and nothing after it: do it, and ask no more"
+MOST_NAMED = 5
+"""Open calls that the question names."""
+
+
+def is_held(run: Run[Any]) -> bool:
+    """Whether nothing of a run may be performed."""
+    return run.held is not None and run.held.question != 0
+
+
+def may_have_happened(run: Run[Any], number: int) -> bool:
+    """Whether a call may have been made after the copy, so that it must not be made blindly."""
+    held = run.held
+    if held is None or number in held.again:
+        return False
+    return held.said in (HAPPENED, ASK) or number in held.begun
+
+
+def has_happened(run: Run[Any], number: int) -> bool:
+    """Whether a person has said that this call, which was open in the copy, was made since."""
+    held = run.held
+    return held is not None and held.said == HAPPENED and number < held.at and number not in held.again
+
+
+def question_about_copy(run: Run[Any], fact: Restored) -> AskPerson:
+    calls = {number: opened.command for number, opened in run.open.items() if type(opened.command) is CallTool}
+    named = [f"{command.tool} ({run.id}/{number})" for number, command in calls.items()]
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    opened = f" Open in the copy: {', '.join(named[:MOST_NAMED])}{more}." if named else ""
+    return AskPerson(
+        question=f"{fact.evidence} This run had not ended when the copy was made, and may have gone on since.{opened} "
+        "What became of it?",
+        purpose=RESTORED,
+        title="restored from a copy",
+        about=tuple(calls)[:MOST_NAMED],
+        choices=CHOICES,
+    )
+
+
+def after_answer(held: HeldRun, answer: Any) -> HeldRun:
+    """What is known after the person's answer; a question that nobody answered says least."""
+    said = answer.choice if type(answer) is PersonAnswered else ASK
+    return replace(held, question=0, said=said, words=answer.text if type(answer) is PersonAnswered else "")

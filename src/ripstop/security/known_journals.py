@@ -1,0 +1,135 @@
+"""The journals that the user has made or agreed to, by their ids, in the user's own state folder.
+
+- One small file for each, so that processes that work on different journals do not wait for one another.
+- It has where the journal lies and how far it had come when it was last seen: a journal that lies elsewhere was moved
+  or copied, and one that is behind was restored from a backup.
+- An id is a name that a stranger's journal can choose. What cannot be one of ours is not looked for.
+- Where nothing can be written, a journal is known as long as the process lives.
+"""
+
+import hashlib
+import logging
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from ripstop.kernel.advice import NextStep
+from ripstop.kernel.errors import UsageError
+
+from .consent import UserFile
+from .files import OURS, state_folder
+
+FOLDER = "journals"
+AGAIN = NextStep("trust", "agree again", "agree again: {}")
+_ID = re.compile(r"[0-9a-f]{32}")
+
+log = logging.getLogger("ripstop.trust")
+
+_in_this_process: dict[tuple[Path | None, str], "KnownJournal"] = {}
+"""What could not be written, by the state folder and the id."""
+
+
+class KnownJournal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: str
+    path: str
+    """Absolute, without links."""
+    position: int = 0
+    """How far it had come: the position of its last step …"""
+    digest: str = ""
+    """… the hash of that step …"""
+    workers: int = 0
+    """… and the highest number of a worker."""
+
+    @property
+    def project(self) -> str:
+        """The folder of the project that it belongs to."""
+        above = Path(self.path).parent
+        return str(above.parent if above.name == OURS else above)
+
+
+def new_id() -> str:
+    return secrets.token_hex(16)
+
+
+def is_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
+
+
+def agreement_id(*parts: str | int) -> str:
+    """The id under which the user's consent to a journal is kept until the journal is worked on."""
+    return hashlib.sha256(msgspec.json.encode(("agreed", *parts))).hexdigest()[:32]
+
+
+class KnownJournals:
+    def __init__(self, folder: Path | None = None) -> None:
+        """`folder`: where the files are, if not in the user's own state folder."""
+        above = folder or state_folder()
+        self._folder = above / FOLDER if above else None
+
+    def get(self, id: str) -> KnownJournal | None:
+        """What is known of a journal. Raises `UsageError` if the file cannot be trusted."""
+        if not is_id(id):
+            return None
+        file = self._file(id)
+        found = file.read(KnownJournal) if file else None
+        if found is None:
+            return _in_this_process.get((self._folder, id))
+        return found if found.id == id else None
+
+    def keep(self, journal: KnownJournal) -> None:
+        """Know a journal from now on. Where that cannot be written, this process does."""
+        file = self._file(journal.id)
+        try:
+            if file is None:
+                raise OSError("the user has no home")
+            file.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.write(journal)
+        except OSError as error:
+            if (self._folder, journal.id) not in _in_this_process:
+                log.info("The journal %s cannot be remembered: %s", journal.path, error.strerror or error)
+            _in_this_process[self._folder, journal.id] = journal
+        else:
+            _in_this_process.pop((self._folder, journal.id), None)
+
+    def forget(self, id: str) -> None:
+        """Do not know a journal any more. Raises `UsageError` if it cannot be written."""
+        _in_this_process.pop((self._folder, id), None)
+        file = self._file(id)
+        if file is None:
+            return
+        for path in (file.path, file.path.with_suffix(".lock")):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise UsageError(f"{path} cannot be removed: {error.strerror}.") from error
+
+    @contextmanager
+    def changing(self, id: str) -> Iterator[None]:
+        """Let no other process change what is known of a journal meanwhile, as far as that can be had."""
+        file = self._file(id)
+        if file is None:
+            yield
+            return
+        try:
+            lock = file.locked()
+            lock.__enter__()
+        except OSError:  # nothing can be written there: then nobody else does
+            yield
+            return
+        try:
+            yield
+        finally:
+            lock.__exit__(None, None, None)
+
+    def all(self) -> list[KnownJournal]:
+        """Every journal that is known, by its path."""
+        names = [path.stem for path in self._folder.glob("*.json")] if self._folder else []
+        found = (self.get(name) for name in names)
+        return sorted((one for one in found if one), key=lambda one: (one.path, one.id))
+
+    def _file(self, id: str) -> UserFile | None:
+        return UserFile(self._folder / f"{id}.json", AGAIN) if self._folder else None

@@ -1,0 +1,156 @@
+"""What several styles check before they say that work is done: a claim, beside what was found.
+
+- Nothing here looks at the world, and nothing knows a style: who asks has looked, and says what it found.
+- A check that does not hold says so itself. Nobody's word makes it hold.
+- Lines of a text are found by how they begin. The full-width colon and the ASCII one are the same.
+
+| check | what it is about |
+|---|---|
+| `file_exists` | a file that is there and not empty |
+| `line_exists` | a line of a report that begins as it should |
+| `number_reaches` | a number within its bounds |
+| `command_ends` | the exit code of a command |
+| `task_is` | the state of a task in a plan |
+| `no_open_blockers` | blockers, or findings, that nobody has cleared |
+| `verdict_is` | the last verdict of an agent |
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from ripstop.text.markdown import split_lines
+
+MAX_SEARCHED = 200
+"""Characters of a line in which a number is looked for."""
+MAX_QUOTE = 200
+MAX_NAMED = 10
+"""Blockers, tasks and the like that one check names."""
+_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+_PERCENTAGE = re.compile(rf"({_NUMBER.pattern})\s*[%％]")
+
+
+class Shown(Struct, frozen=True):
+    """One thing that is claimed, beside what was found."""
+
+    claimed: str
+    shown: str
+    holds: bool | None
+    """None: nothing was checked."""
+
+    def __str__(self) -> str:
+        return f"claimed {self.claimed}; shown: {self.shown}"
+
+
+def all_hold(checks: Sequence[Shown]) -> bool:
+    """Whether none of them failed. What was not checked has not failed."""
+    return all(one.holds is not False for one in checks)
+
+
+# The checks
+
+
+def file_exists(path: str, size: int | None) -> Shown:
+    """`size`: in bytes; none if there is no such file."""
+    if size is None:
+        return Shown(f"{path} exists", "there is no such file", False)
+    return Shown(f"{path} exists", f"{size:,} bytes" if size else "it is empty", size > 0)
+
+
+def line_exists(prefix: str, found: "Sequence[FieldLine]", allowed: Sequence[str] = ()) -> Shown:
+    """A line that begins with `prefix` and goes on, with one of the words that are `allowed` if there are any."""
+    good = next((line for line in found if (line.value in allowed if allowed else line.value)), None)
+    claimed = f"a line {prefix!r}" + (f" with one of {', '.join(allowed)}" if allowed else "")
+    if good is None:
+        return Shown(claimed, found[-1].text if found else "there is no such line", False)
+    return Shown(claimed, good.text, True)
+
+
+def number_reaches(
+    what: str, number: float | None, at_least: float | None = None, at_most: float | None = None
+) -> Shown:
+    """`number`: none if there is none."""
+    bounds = [f"at least {at_least:g}"] if at_least is not None else []
+    bounds += [f"at most {at_most:g}"] if at_most is not None else []
+    claimed = " ".join((what, " and ".join(bounds))).strip()
+    if number is None:
+        return Shown(claimed, "there is no number", False)
+    if at_least is not None and number < at_least:
+        return Shown(claimed, f"{number:g}, which is less than {at_least:g}", False)
+    if at_most is not None and number > at_most:
+        return Shown(claimed, f"{number:g}, which is more than {at_most:g}", False)
+    return Shown(claimed, f"{number:g}", True)
+
+
+def command_ends(command: Sequence[str], wanted: int, ended: int | None, more: str = "") -> Shown:
+    """`ended`: its exit code; none if it was not run, or stopped. `more`: why, or what it printed last."""
+    claimed = f"`{' '.join(command)[:100]}` ends with {wanted}"
+    code = "" if ended is None else f"exit code {ended}"
+    return Shown(claimed, ": ".join(filter(None, (code, more))), ended == wanted)
+
+
+def task_is(task: str, status: str, wanted: Sequence[str]) -> Shown:
+    """`status`: empty if the task has none, or is gone."""
+    holds = status.casefold() in (one.casefold() for one in wanted)
+    return Shown(f"{task} is {' or '.join(wanted)}", f"it is {status}" if status else "it has no status", holds)
+
+
+def no_open_blockers(open_ones: Sequence[str], what: str = "blocker") -> Shown:
+    named = "; ".join(open_ones[:MAX_NAMED])
+    more = f" and {len(open_ones) - MAX_NAMED} more" if len(open_ones) > MAX_NAMED else ""
+    return Shown(f"no open {what}", f"{named}{more}" if open_ones else "none", not open_ones)
+
+
+def verdict_is(by: str, said: str | None, wanted: Sequence[str]) -> Shown:
+    """`said`: the last verdict; empty if the report had none, and none if there was no report."""
+    claimed = f"{' or '.join(wanted)} of {by}" if wanted else f"a report of {by}"
+    if said is None:
+        return Shown(claimed, "there is no report", False)
+    return Shown(claimed, said or "a report without a verdict", not wanted or said in wanted)
+
+
+# Lines and numbers in a text
+
+
+class FieldLine(Struct, frozen=True):
+    """A line that begins with a prefix."""
+
+    number: int
+    column: int
+    """Where the value begins."""
+    value: str
+    text: str
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as editors count them; `str.splitlines` breaks at more characters."""
+    lines = split_lines(text.removeprefix("\ufeff"))
+    return lines if lines[-1] else lines[:-1]
+
+
+def lines_with(lines: Sequence[str], prefix: str, any_case: bool = False) -> Iterator[FieldLine]:
+    """The lines that begin with a prefix, each with what comes after it."""
+    wanted = _comparable(prefix.strip(), any_case)
+    for number, line in enumerate(lines, 1):
+        bare = line.lstrip()
+        if _comparable(bare[: len(wanted)], any_case) == wanted:
+            rest = bare[len(wanted) :]
+            column = len(line) - len(rest.lstrip()) + 1
+            yield FieldLine(number, column, rest.strip(), line.strip()[:MAX_QUOTE])
+
+
+def number_in(text: str) -> float | None:
+    """The first percentage in a text, else the first number: 60 in `90/150 (60 %)`, 2150 in `2,150 words`."""
+    part = text[:MAX_SEARCHED]
+    percentage = _PERCENTAGE.search(part)
+    found = percentage[1] if percentage else (number[0] if (number := _NUMBER.search(part)) else None)
+    return None if found is None else float(found.replace(",", ""))
+
+
+def one_colon(text: str) -> str:
+    return text.replace("：", ":")
+
+
+def _comparable(text: str, any_case: bool) -> str:
+    return one_colon(text).lower() if any_case else one_colon(text)

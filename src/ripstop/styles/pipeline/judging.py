@@ -1,0 +1,142 @@
+"""Whether a product can be delivered: the verdict of the check, beside what the engine found.
+
+- A check ends with one JSON object, `{"verdict": "pass"}` or `{"verdict": "fail", "reasons": […]}`. It is read to the
+  letter: words around it are fine, a key that is there twice or two verdicts that differ are not.
+- A `fail`, a critical finding of the check, and a planned file that is missing or empty each keep a product back,
+  whoever says that all is well. What a critic found was for its stage.
+- What keeps it back is a list. It goes to the last stage before that writes code, at most `max_returns` times in a run.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from .. import reply
+from ..checks import Shown, file_exists, no_open_blockers, verdict_is
+from .calls import ProjectFacts
+from .definition import Pipeline
+from .state import PipelineState
+
+PASSED, FAILED = "pass", "fail"
+VERDICT, REASONS = "verdict", "reasons"
+MAX_REASONS, MAX_REASON = 20, 2_000
+"""How many there are at most, and characters of one."""
+MAX_VERDICTS = 10
+"""Objects with a verdict in one reply that are compared."""
+FORM = (
+    'End your reply with your verdict as one JSON object: {"verdict": "pass"} if the product can be delivered, or '
+    '{"verdict": "fail", "reasons": ["what has to be put right", "…"]} if it cannot.'
+)
+
+
+class NoVerdict(Exception):
+    """A reply does not end with a verdict that can be read; says why."""
+
+
+class CheckVerdict(msgspec.Struct, frozen=True):
+    said: str
+    reasons: tuple[str, ...] = ()
+    """Why it failed."""
+
+
+def read_verdict(text: str) -> CheckVerdict:
+    """The verdict in a reply. Raises `NoVerdict`."""
+    found, rest = _one(text)
+    said = found[VERDICT]
+    if not isinstance(said, str) or said.strip().lower() not in (PASSED, FAILED):
+        raise NoVerdict(f"the verdict is {msgspec.json.encode(said).decode()[:60]}, not {PASSED!r} or {FAILED!r}")
+    verdict = said.strip().lower()
+    if verdict == PASSED:
+        return CheckVerdict(verdict)
+    return CheckVerdict(verdict, _reasons(found.get(REASONS)) or (_cut(rest) or "The check gave no reason.",))
+
+
+def _one(text: str) -> tuple[dict[str, Any], str]:
+    """The last object with a verdict, and the words without it."""
+    try:
+        found, source, rest = reply.last_part(text, VERDICT)
+    except reply.NoReply as error:
+        raise NoVerdict(str(error)) from error
+    if why := reply.why_not_json(source):
+        raise NoVerdict(f"the verdict is not JSON: {why}")
+    left = rest
+    for _ in range(MAX_VERDICTS):
+        try:
+            other, _, left = reply.last_part(left, VERDICT)
+        except reply.NoReply:
+            break
+        if other[VERDICT] != found[VERDICT]:
+            raise NoVerdict("there are two verdicts, and they differ")
+    return found, rest
+
+
+def _reasons(given: Any) -> tuple[str, ...]:
+    many = given if isinstance(given, list) else [given]
+    texts = (one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in many if one)
+    return tuple(_cut(text) for text in texts if text.strip())[:MAX_REASONS]
+
+
+def _cut(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…"
+
+
+# What is wanted, and what was found
+
+
+def checks_of(verdict: CheckVerdict, by: str, effects: Sequence[tuple[str, Any]]) -> tuple[list[Shown], list[str]]:
+    """What the check itself says: what was wanted and found, and what keeps the product back."""
+    critical = [arguments for tool, arguments in effects if tool == "provide_feedback" and _is_critical(arguments)]
+    findings = [_finding(one) for one in critical][:MAX_REASONS]
+    shown = [verdict_is(by, verdict.said, (PASSED,)), no_open_blockers(findings, "critical finding")]
+    return shown, [*verdict.reasons, *findings]
+
+
+def checks_of_files(facts: ProjectFacts | None) -> tuple[list[Shown], list[str]]:
+    """What the engine finds of the plan: whether its files are there, and its tasks done."""
+    if facts is None or not facts.code_files:  # without any code there is no delivery at all, which says so itself
+        return [], []
+    missing, empty = list(facts.missing_files), list(facts.empty_files)
+    shown = [file_exists(path, None) for path in missing[:MAX_REASONS]]
+    shown += [file_exists(path, 0) for path in empty[:MAX_REASONS]]
+    if facts.planned_files and not shown:
+        shown.append(Shown("every file of the plan exists", f"{facts.planned_files} do, and none is empty", True))
+    done, tasks = facts.tasks
+    if tasks:
+        claimed = done if facts.tasks_marked is None else facts.tasks_marked
+        found = f"{done} of {tasks} with all their files" if claimed else "none"
+        shown.append(Shown(f"{claimed} of {tasks} tasks are completed", found, done == claimed))
+    why = [f"{path} is in the plan, and there is no such file." for path in missing]
+    return shown, [*why, *(f"{path} is in the plan, and it is empty." for path in empty)]
+
+
+def change_of(state: PipelineState) -> Shown | None:
+    """Whether a change that a person asked for has left a trace in the code; none if that is not known."""
+    facts = state.found.facts if state.found else None
+    if state.arguments.mode != "modify" or facts is None or facts.changed_files is None:
+        return None
+    files = len(facts.changed_files)
+    what = state.arguments.change.strip().split("\n", maxsplit=1)[0][:100] or "a change"
+    found = f"{files} code {'file differs' if files == 1 else 'files differ'}" if files else "no code file differs"
+    return Shown(f"the change is made: {what}", found, files > 0)
+
+
+def stage_to_mend(pipeline: Pipeline, judging: str) -> str:
+    """The last stage before the one that judges that writes code; empty if there is none."""
+    before = pipeline.stages[: pipeline.index(judging)]
+    return next((one.name for one in reversed(before) if one.writes_code and one.name in pipeline.restartable), "")
+
+
+def as_list(reasons: Sequence[str]) -> str:
+    more = [f"- and {len(reasons) - MAX_REASONS} more"] if len(reasons) > MAX_REASONS else []
+    return "\n".join([*(f"- {one}" for one in reasons[:MAX_REASONS]), *more])
+
+
+def _is_critical(arguments: dict[str, Any]) -> bool:
+    return str(arguments.get("severity", "")).strip().lower() == "critical"
+
+
+def _finding(arguments: dict[str, Any]) -> str:
+    details, fix = str(arguments.get("details", "")), str(arguments.get("suggested_fix") or "")
+    return _cut(f"{details} ({fix})" if fix.strip() else details)

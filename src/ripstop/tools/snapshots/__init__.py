@@ -1,0 +1,1 @@
+"""What the user's files were before a run changed them."""

@@ -1,0 +1,366 @@
+"""What a run did to files that were there before it: a snapshot before the first change, what it left, the way back.
+
+- The snapshot is taken once for a run, before a tool of it first changes anything in a workspace. A content is kept
+  once for all snapshots of a workspace; a file that has not changed since the last one is not read again.
+- After each change it is noted what the run left. So what a person changed later is not taken for the run's work.
+- Everything is in the user's state folder: neither a command nor a cloned project can put anything there.
+- What is bounded is said: `problem` if there is no snapshot, and files without a digest whose content was not kept.
+"""
+
+import hashlib
+import logging
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ripstop.engine.performers import Refused
+from ripstop.security.files import PRIVATE_FILE, PRIVATE_FOLDER, state_folder
+
+from ..shared_folder import (
+    LISTING,
+    complete_file,
+    open_lock,
+    opened,
+    put,
+    read_file,
+    remove_files,
+    rename_aside,
+    try_lock,
+    unlock,
+    wait_for_lock,
+)
+from ..workspace import RESERVED
+from .contents import ContentFolder, FileContents
+from .listing import FileState, Stamps, TooManyFiles, read_state, stamps_below
+
+MOST_BYTES = 1_000_000_000
+"""Of all contents of one snapshot."""
+MOST_SNAPSHOTS = 20
+"""Of a workspace; older ones are removed."""
+MAX_LIST = 200_000_000
+"""Bytes of a list of files."""
+REPLACED = "before-undo"
+_SNAPSHOT, _LEFT, _BEGUN = ".snapshot.json", ".left.json", ".begun"
+Value = TypeVar("Value")
+logger = logging.getLogger(__name__)
+
+
+class Snapshot(Struct, frozen=True):
+    """The files of a workspace before a run first changed it."""
+
+    run_id: str
+    roots: tuple[str, ...] = ()
+    """Folders that were looked at; empty for the workspace itself."""
+    files: dict[str, FileState] = {}
+    problem: str = ""
+    """Why there is none."""
+
+
+class LeftFiles(Struct, frozen=True):
+    """What a run left of the files that it changed."""
+
+    problem: str = ""
+    """Why there is no snapshot."""
+    files: dict[str, tuple[FileState, FileState | None]] = {}
+    """What each was before the run, and what the run left; nothing if it removed it."""
+
+
+class BegunChange(NamedTuple):
+    """A change that a process of ours is making. Its file is locked: the lock of a process that died is free."""
+
+    name: str
+    lock: int
+
+
+class FileChange(Struct, frozen=True):
+    path: str
+    """Below the workspace."""
+    what: Literal["removed", "changed"]
+    can_be_undone: bool
+    """Whether its old content is kept."""
+    since: bool = False
+    """Whether what is there now is not what the run left, as far as that is known: somebody else has changed it."""
+
+
+class FileChanges(Struct, frozen=True):
+    """What a run did to files that were there before it."""
+
+    workspace: str
+    problem: str = ""
+    """Why nothing is known."""
+    changes: tuple[FileChange, ...] = ()
+
+
+class RunFiles:
+    """The files of one run in one workspace."""
+
+    def __init__(self, workspace: Path, run_id: str, began: int, folder: Path | None = None) -> None:
+        """Args:
+        began: The time of the run's first record: an id can be used again in another journal.
+        folder: Where snapshots are kept; left out: in the user's state folder.
+        """
+        is_path = "\0" not in str(workspace)  # a journal of somebody else can name anything
+        self.workspace = Path(os.path.realpath(workspace)) if is_path else workspace
+        self._run_id = run_id
+        self._key = hashlib.sha256(f"{run_id}\n{began}".encode(errors="surrogatepass")).hexdigest()[:24]
+        state = (folder or state_folder()) if is_path else None
+        place = hashlib.sha256(str(self.workspace).encode(errors="surrogatepass")).hexdigest()[:24]
+        self._folder = state / "snapshots" / place if state else None
+        self._last: Snapshot | None = None
+        """The snapshot as it was last read; it only ever gets more folders."""
+
+    def begin(self, roots: Iterable[str]) -> BegunChange | None:
+        """A tool is about to change files: take a snapshot of these folders, unless the run has one.
+
+        Returns what `note` needs to know; nothing if there is no place for snapshots. Raises `Refused`, `TryAgain` and
+        `OSError`.
+        """
+        with self._locked(create=True) as folder:
+            if folder is None:
+                return None
+            known = self._last or self._snapshot(folder)
+            missing = tuple(root for root in roots if known is None or root not in known.roots)
+            if missing and not (known and known.problem):
+                taken = self._taken(folder, missing)
+                if known and not taken.problem:
+                    taken = Snapshot(self._run_id, (*known.roots, *missing), {**known.files, **taken.files})
+                _write(folder, self._key + _SNAPSHOT, taken)
+                self._last = taken
+                if taken.problem:
+                    _write(folder, self._key + _LEFT, LeftFiles(taken.problem))
+                self._drop_old(folder)
+            name = f"{self._key}.{secrets.token_hex(8)}{_BEGUN}"
+            lock = open_lock(name, PRIVATE_FILE, folder)
+            wait_for_lock(lock)
+            return BegunChange(name, lock)
+
+    def stamps(self, roots: Iterable[str]) -> Stamps | None:
+        """What there is now; nothing if it is too much."""
+        with self._workspace() as workspace:
+            try:
+                return stamps_below(workspace, roots) if workspace is not None else {}
+            except TooManyFiles:
+                return None
+
+    def note(self, begun: BegunChange, paths: Iterable[str]) -> None:
+        """Note what a change that was begun has left at these paths."""
+        try:
+            with self._locked() as folder, self._workspace() as workspace:
+                if folder is None or workspace is None:
+                    return
+                snapshot = self._last or self._snapshot(folder) or Snapshot(self._run_id)
+                now = {
+                    path: (snapshot.files[path], _state(workspace, path)) for path in paths if path in snapshot.files
+                }
+                if now:
+                    left = self._left(folder)
+                    _write(folder, self._key + _LEFT, LeftFiles(left.problem, {**left.files, **now}))
+                remove_files(folder, [begun.name])
+        finally:
+            unlock(begun.lock)
+            os.close(begun.lock)
+
+    def changes(self) -> FileChanges:
+        """What the run did to files that were there before it, by what is there now.
+
+        If a process died during a change, it is not known what that left. Then all that is not as it was is listed.
+        """
+        with ExitStack() as stack:
+            folder = stack.enter_context(self._locked())
+            workspace = stack.enter_context(self._workspace()) if folder is not None else None
+            if folder is None or workspace is None:
+                return FileChanges(str(self.workspace))
+            left = self._left(folder)
+            found = []
+            for path, (before, now) in left.files.items():
+                current = _state(workspace, path)
+                if not before.is_like(current) and not before.is_like(now):
+                    found.append(self._change(path, before, current, _is_same(now, current)))
+            if self._has_died(folder):
+                found += self._unnoted(folder, workspace, left)
+            found.sort(key=lambda one: one.path)
+            return FileChanges(str(self.workspace), left.problem, tuple(found))
+
+    def _has_died(self, folder: int) -> bool:
+        """Whether a process died between `begin` and `note`."""
+        for name in os.listdir(folder):
+            if name.startswith(self._key) and name.endswith(_BEGUN):
+                lock = open_lock(name, PRIVATE_FILE, folder)
+                try:
+                    if try_lock(lock):
+                        return True
+                finally:
+                    os.close(lock)
+        return False
+
+    def _unnoted(self, folder: int, workspace: int, left: LeftFiles) -> list[FileChange]:
+        """Every file that is not as it was, and of which it is not known what the run left."""
+        snapshot = self._snapshot(folder)
+        if snapshot is None:
+            return []
+        stamps = stamps_below(workspace, snapshot.roots)
+        found = []
+        for path, before in snapshot.files.items():
+            if path not in left.files and stamps.get(path) != before.stamp:
+                current = _state(workspace, path)
+                if not before.is_like(current):
+                    found.append(self._change(path, before, current, is_left_by_run=False))
+        return found
+
+    def _change(self, path: str, before: FileState, now: FileState | None, is_left_by_run: bool) -> FileChange:
+        is_kept = bool(before.link) or (bool(before.digest) and self._contents().has(before.digest))
+        return FileChange(path, "removed" if now is None else "changed", is_kept, not is_left_by_run)
+
+    def _left(self, folder: int) -> LeftFiles:
+        return _read(folder, self._key + _LEFT, LeftFiles) or LeftFiles()
+
+    def undo(self, paths: Iterable[str]) -> dict[str, str]:
+        """Bring files back as they were; returns the names under which what was there is kept, by path.
+
+        Raises `Refused` for one that cannot be brought back, and `OSError`.
+        """
+        kept: dict[str, str] = {}
+        with self._locked() as folder:
+            snapshot = self._snapshot(folder) if folder is not None else None
+            for path in paths:
+                if snapshot is None or path not in snapshot.files:
+                    raise Refused(f"{path!r} was not there before the run, so it cannot be brought back.")
+                if other := self._undo(path, snapshot.files[path]):
+                    kept[path] = other
+        return kept
+
+    def _undo(self, path: str, before: FileState) -> str:
+        data = b"" if before.link else self._contents().read(before.digest)
+        *above, name = path.split("/")
+        with opened(self.workspace, tuple(above), create=True) as folder:
+            other = ""
+            with suppress(FileNotFoundError):
+                other = rename_aside(folder, name, f"{name}.{REPLACED}")
+            if before.link:
+                os.symlink(before.link, name, dir_fd=folder)
+            else:
+                with complete_file(folder, data, RESERVED, before.mode) as new:
+                    new.create(folder, name)
+        return other
+
+    # The snapshot
+
+    def _taken(self, folder: int, roots: tuple[str, ...]) -> Snapshot:
+        with self._workspace() as workspace:
+            if workspace is None:
+                return Snapshot(self._run_id, roots)
+            try:
+                stamps = stamps_below(workspace, roots)
+            except TooManyFiles as error:
+                return Snapshot(self._run_id, roots, {}, f"No snapshot was taken. {error}")
+            known = self._known(folder)
+            contents, room = self._contents(create=True), MOST_BYTES
+            files: dict[str, FileState] = {}
+            for path, stamp in stamps.items():
+                earlier = known.get(path)
+                if earlier and earlier.stamp == stamp and contents.has(earlier.digest):
+                    files[path] = earlier
+                elif found := read_state(workspace, path):
+                    state, data = found
+                    if data is not None and len(data) <= room:
+                        state = msgspec.structs.replace(state, digest=contents.keep(data))
+                    files[path] = state
+                else:
+                    continue
+                room -= files[path].stamp[0] if files[path].digest else 0
+            return Snapshot(self._run_id, roots, files)
+
+    def _known(self, folder: int) -> dict[str, FileState]:
+        """The files of the last snapshot of this workspace."""
+        latest = _by_age(folder)[-1:]
+        found = _read(folder, latest[0], Snapshot) if latest else None
+        return found.files if found else {}
+
+    def _drop_old(self, folder: int) -> None:
+        old = _by_age(folder)[:-MOST_SNAPSHOTS]
+        if not old:
+            return
+        remove_files(folder, [one for name in old for one in (name, name.removesuffix(_SNAPSHOT) + _LEFT)])
+        snapshots = [_read(folder, name, Snapshot) for name in _by_age(folder)]
+        used = {state.digest for one in snapshots if one for state in one.files.values()}
+        self._contents().drop_others(frozenset(used))
+
+    def _snapshot(self, folder: int) -> Snapshot | None:
+        self._last = _read(folder, self._key + _SNAPSHOT, Snapshot)
+        return self._last
+
+    def _contents(self, create: bool = False) -> FileContents:
+        assert self._folder is not None
+        if create:
+            (self._folder / "contents").mkdir(PRIVATE_FOLDER, exist_ok=True)
+        return ContentFolder(self._folder / "contents")
+
+    @contextmanager
+    def _workspace(self) -> Iterator[int | None]:
+        """The open workspace; nothing if there is none, or it cannot be looked at."""
+        try:
+            descriptor = os.open(self.workspace, LISTING)
+        except OSError:
+            yield None
+            return
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _locked(self, create: bool = False) -> Iterator[int | None]:
+        """The open folder of snapshots, which no other process uses meanwhile; nothing if there is none."""
+        if self._folder is None or not (create or self._folder.is_dir()):
+            yield None
+            return
+        self._folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        with opened(self._folder, ()) as folder:
+            lock = open_lock("lock", PRIVATE_FILE, folder)
+            try:
+                wait_for_lock(lock)
+                try:
+                    yield folder
+                finally:
+                    unlock(lock)
+            finally:
+                os.close(lock)
+
+
+def _state(workspace: int, path: str) -> FileState | None:
+    """What is there now, with the digest of its content."""
+    found = read_state(workspace, path)
+    if found is None:
+        return None
+    state, data = found
+    return state if data is None else msgspec.structs.replace(state, digest=hashlib.sha256(data).hexdigest())
+
+
+def _is_same(one: FileState | None, other: FileState | None) -> bool:
+    return other is None if one is None else one.is_like(other)
+
+
+def _by_age(folder: int) -> list[str]:
+    names = [name for name in os.listdir(folder) if name.endswith(_SNAPSHOT)]
+    return sorted(names, key=lambda name: os.stat(name, dir_fd=folder).st_mtime_ns)
+
+
+def _write(folder: int, name: str, value: object) -> None:
+    put(folder, name, msgspec.json.encode(value), RESERVED, PRIVATE_FILE)
+
+
+def _read(folder: int, name: str, kind: type[Value]) -> Value | None:
+    """What a file says; nothing if there is none, or it is damaged."""
+    try:
+        return msgspec.json.decode(read_file(folder, name, MAX_LIST)[0], type=kind)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        logger.warning("Cannot read the snapshot %s: %s", name, error)
+        return None

@@ -1,0 +1,221 @@
+"""A journal that was moved, copied or put back: its folders are mapped, and what may have happened is asked."""
+
+import asyncio
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ripstop import ALL, App, DeskQuery, ForeignJournal, RunQuery, Settings, UsageError, tool
+from ripstop.app.bulk_answers import answer_all
+from ripstop.app.plugins import installed
+from ripstop.app.restore import RestoredJournal, restore_journal
+from ripstop.app.restoring import UnmappedFolders, mapped, read_map
+from ripstop.app.settings.settings_file import Models, read_settings
+from ripstop.app.stores import open_engine
+from ripstop.kernel.restoring import ASK, CONTINUE, HAPPENED
+from ripstop.kernel.run import DOUBT, RESTORED
+from tests.harness.foreign_folder import write_project
+
+PAID: list[int] = []
+JOURNAL = Path(".ripstop/journal.db")
+
+
+@tool("unsafe")
+def pay(euros: int) -> str:
+    "Pay an amount."
+    PAID.append(euros)
+    return "paid"
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a journal of the user's in which a run waits for the tool `pay`."""
+    PAID.clear()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("RIPSTOP_STORE", raising=False)
+    folder = tmp_path / "mine"
+    model = write_project(folder)
+    monkeypatch.chdir(folder)
+
+    async def start() -> None:
+        async with App(replace(settings(), models=Models(default=model)), scope=ALL) as app:
+            await app.wait(await app.start("bill.yaml"))
+
+    asyncio.run(start())
+    return folder
+
+
+def settings() -> Settings:
+    return read_settings(Path.cwd())
+
+
+def work() -> dict[str, int]:
+    """Work until nothing is due; returns how many runs have which status."""
+
+    async def story() -> dict[str, int]:
+        async with App(settings(), tools=[pay], scope=ALL) as app:
+            while (await app.engine.journal.next_due(offers=app.worker.offers)) is not None or app.worker.busy:
+                await asyncio.sleep(0.01)
+            return await app.engine.journal.counts()
+
+    return asyncio.run(story())
+
+
+def copied(to: Path) -> None:
+    source, target = sqlite3.connect(JOURNAL), sqlite3.connect(to)
+    source.backup(target)
+    source.close()
+    target.close()
+
+
+def backed_up(to: Path) -> None:
+    async def story() -> None:
+        async with open_engine(settings()) as engine:
+            await engine.journal.backup(to, engine.clock())
+
+    asyncio.run(story())
+
+
+def put_back(copy: Path) -> None:
+    for part in JOURNAL.parent.glob("journal.db*"):
+        part.unlink()
+    shutil.copy(copy, JOURNAL)
+
+
+def answer(purpose: str, choice: str, tool: str = "") -> int:
+    async def story() -> int:
+        async with open_engine(settings(), to_act=True) as engine:
+            return len((await answer_all(engine, purpose, choice, tool=tool)).answered)
+
+    return asyncio.run(story())
+
+
+def test_a_backup_that_is_put_back_repeats_nothing(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+    assert work() == {"completed": 1} and PAID == [9999]
+    put_back(tmp_path / "copy.db")
+    assert work() == {"waiting": 1} and PAID == [9999]
+    assert answer(RESTORED, HAPPENED) == 1
+    assert work() == {"completed": 1} and PAID == [9999]
+    assert work() == {"completed": 1}, "it is asked about once"
+
+
+def test_a_copy_that_nothing_of_ours_made_is_known_because_it_is_behind(mine: Path, tmp_path: Path) -> None:
+    copied(tmp_path / "copy.db")
+    assert work() == {"completed": 1} and PAID == [9999]
+    put_back(tmp_path / "copy.db")
+    assert work() == {"waiting": 1} and PAID == [9999]
+
+
+def test_nothing_has_happened_since_and_the_call_is_made(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+    put_back(tmp_path / "copy.db")
+    assert work() == {"waiting": 1}
+    answer(RESTORED, CONTINUE)
+    assert work() == {"completed": 1} and PAID == [9999]
+
+
+def test_each_call_is_asked_about_and_answered_by_its_tool(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+    put_back(tmp_path / "copy.db")
+    work()
+    assert answer(RESTORED, ASK, tool="mail") == 0 and answer(RESTORED, ASK, tool="pay") == 1
+    assert work() == {"waiting": 1} and PAID == []
+    assert answer(DOUBT, "go on", tool="mail") == 0
+    assert answer(DOUBT, "go on", tool="pay") == 1
+    assert work() == {"completed": 1} and PAID == [9999]
+    with pytest.raises(UsageError):
+        backed_up(tmp_path / "copy.db")
+
+
+def test_looking_at_a_backup_changes_nothing_in_it(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+    before = (tmp_path / "copy.db").read_bytes()
+
+    async def look() -> None:
+        async with open_engine(Settings(store=f"sqlite:{tmp_path}/copy.db")) as engine:
+            (info,) = (await engine.runs()).items
+            assert not (await engine.look(info.run_id)).run.held
+            with pytest.raises(ForeignJournal, match="was restored"):
+                await engine.cancel(info.run_id)
+
+    asyncio.run(look())
+    assert (tmp_path / "copy.db").read_bytes() == before
+
+
+def test_a_moved_project_is_asked_about_once_and_finds_its_folders(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine.rename(tmp_path / "moved")
+    monkeypatch.chdir(tmp_path / "moved")
+    with pytest.raises(ForeignJournal, match="was at") as refused:
+        work()
+    refused.value.agree()
+    assert work() == {"completed": 1} and PAID == [9999], "nothing was lost, so nothing is held"
+
+    async def workspace() -> str:
+        async with open_engine(settings()) as engine:
+            (info,) = (await engine.runs()).items
+            return (await engine.look(info.run_id)).run.settings.workspace
+
+    assert asyncio.run(workspace()).startswith(str(tmp_path / "moved"))
+    work()
+
+
+def test_a_copied_project_does_not_do_again_what_the_original_does(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(mine, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    with pytest.raises(ForeignJournal, match="is a copy of your journal") as refused:
+        work()
+    refused.value.agree()
+    assert work() == {"waiting": 1}
+    monkeypatch.chdir(mine)
+    assert work() == {"completed": 1} and PAID == [9999], "the original goes on"
+
+
+def test_restoring_elsewhere_maps_folders_or_says_which_are_missing(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backed_up(tmp_path / "copy.db")
+    work()
+    write_project(tmp_path / "new")
+    monkeypatch.chdir(tmp_path / "new")
+
+    def restore(*pairs: str) -> RestoredJournal:
+        return asyncio.run(restore_journal(settings(), installed(), tmp_path / "copy.db", read_map(pairs)))
+
+    with pytest.raises(UnmappedFolders) as missing:
+        restore()
+    assert missing.value.folders == {mine: 1} and not JOURNAL.exists()
+    done = restore(f"{mine}={tmp_path / 'new'}")
+    assert (done.held, done.mapped, done.kept) == (1, 1, None)
+    answer(RESTORED, HAPPENED)
+    assert work() == {"completed": 1} and PAID == [9999]
+    again = restore(f"{mine}={tmp_path / 'new'}")
+    assert again.kept == JOURNAL.with_name("journal.db.replaced-1") and again.kept.exists()
+
+
+def test_nothing_is_put_in_the_place_of_a_journal_at_work(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+
+    async def story() -> None:
+        async with App(settings(), scope=ALL) as app:
+            with pytest.raises(UsageError, match="at work"):
+                await restore_journal(settings(), installed(), tmp_path / "copy.db", {})
+            assert (await app.runs(RunQuery())).items and await app.desk(DeskQuery()) == []
+
+    asyncio.run(story())
+
+
+def test_paths_are_mapped_by_whole_folders() -> None:
+    folders = read_map(["/a=/x", "/a/b=/y"])
+    assert mapped("/a/b/c", folders) == "/y/c" and mapped("/a/c", folders) == "/x/c"
+    assert mapped("/ab", folders) == "/ab" and mapped("", folders) == ""
+    for wrong in ("a=b", "/a", "=/b", "/a="):
+        with pytest.raises(UsageError):
+            read_map([wrong])

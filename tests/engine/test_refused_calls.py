@@ -1,0 +1,199 @@
+"""Calls of models that are refused: counted once, ridden out, and if that does not help, the run is paused."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ripstop.engine.performers import Request, TryAgain, Unavailable
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits
+from ripstop.kernel.errors import RunHasEnded
+from ripstop.kernel.events import CallRefused, Ended
+from ripstop.kernel.outages import GIVE_UP, RETRY, RetryPolicy, pause_of_outage
+from tests.engine.world import Does, World, a_world
+
+AGENT, TOOL = AskAgent(agent="ada"), CallTool(tool="hammer")
+
+
+async def hangs(_: Request) -> AgentReplied:
+    await asyncio.sleep(60)
+    raise AssertionError
+
+
+class Server:
+    """A model server that can be down."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.asked = 0
+
+    def __call__(self, request: Request) -> AgentReplied:
+        self.asked += 1
+        if self.error:
+            raise self.error
+        return AgentReplied(text="hello")
+
+
+def agent(server: Server) -> Does:
+    return Does(server, provider="acme", tools=())
+
+
+async def paused(world: World, run_id: str = "r") -> None:
+    await world.until(run_id, lambda view: view.status == "paused")
+
+
+def test_an_outage_pauses_the_run_and_says_who_how_often_and_what_is_next(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Server(TryAgain("no answer"))
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: agent(server)}, attempts=3, backoff=0.001)
+            await world.start("r", (AGENT,))
+            await paused(world)
+            (one,) = (await world.engine.look("r")).run.refused
+            assert (one.count, one.by, one.reason, one.pauses) == (3, "acme", "no answer", 1)
+            assert one.again > one.since > 0
+            (asked,) = await world.desk()
+            assert asked.command.title == "acme" and "no answer" in asked.command.question
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("way", ["retry", "answer"])
+def test_a_paused_run_completes_when_it_is_retried(tmp_path: Path, way: str) -> None:
+    async def story() -> None:
+        server = Server(Unavailable("The key is not set.", fault="definition"))
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: agent(server)})
+            await world.start("r", (AGENT,))
+            await paused(world)
+            assert server.asked == 1
+            assert (await world.engine.look("r")).run.refused[0].again == 0
+            server.error = None
+            if way == "retry":
+                await world.engine.retry("r", by="ann")
+            else:
+                (asked,) = await world.desk()
+                await world.engine.answer(asked.run_id, asked.number, choice=RETRY, by="ann")
+            await world.ended("r")
+            assert await world.desk() == []
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_person_can_give_a_refused_call_up(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: agent(Server(Unavailable("no quota", fault="definition")))})
+            await world.start("r", (AGENT,))
+            await paused(world)
+            (asked,) = await world.desk()
+            await world.engine.answer(asked.run_id, asked.number, choice=GIVE_UP, by="ann")
+            view = await world.until("r", lambda view: view.run.ended is not None)
+            assert not view.run.refused and not view.run.open
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_stopped_workers_do_not_use_up_the_patience(tmp_path: Path) -> None:
+    """A worker that was stopped often meets one refusal: that is one, however many attempts there were."""
+
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            for number in range(5):
+                hanging = Does(hangs, provider="acme", tools=())
+                worker = await world.work({AskAgent: hanging}, attempts=2, backoff=0.001)
+                if number == 0:
+                    await world.start("r", (AGENT,))
+                while not hanging.asked:
+                    await asyncio.sleep(0.001)
+                await worker.stop(grace=0.0)
+            server = Server(TryAgain("429"))
+            await world.work({AskAgent: agent(server)}, attempts=2, backoff=0.05)
+            while not server.asked:
+                await asyncio.sleep(0.001)
+            server.error = None
+            view = await world.ended("r")
+            assert view.status == "completed"
+            refused = [one for one in await world.events("r") if isinstance(one, CallRefused)]
+            assert len(refused) == 1 and refused[0].attempt == 6
+
+    asyncio.run(story())
+
+
+def test_refusals_are_counted_once_over_several_processes(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Server(TryAgain("down", after=0.0))
+        async with a_world(tmp_path / "j.db") as world:
+            await world.start("r", (AGENT,))
+            for _ in range(3):
+                worker = await world.work({AskAgent: agent(server)}, attempts=1000, backoff=0.001)
+                before = server.asked
+                while server.asked == before:
+                    await asyncio.sleep(0.001)
+                await worker.stop()
+            refused = [one for one in await world.events("r") if isinstance(one, CallRefused)]
+            assert len(refused) == server.asked
+            assert (await world.engine.look("r")).run.refused[0].count == server.asked
+
+    asyncio.run(story())
+
+
+def test_a_paused_call_succeeds_by_itself_and_leaves_the_desk(tmp_path: Path) -> None:
+    async def story() -> None:
+        server, offset = Server(TryAgain("down")), 0
+        async with a_world(tmp_path / "j.db", clock=lambda: 1_700_000_000_000_000 + offset) as world:
+            await world.work({AskAgent: agent(server)}, attempts=1)
+            await world.start("r", (AGENT,))
+            await paused(world)
+            server.error = None
+            offset = round(pause_of_outage(1) * 1_000_000)
+            world.worker.wake()  # type: ignore[union-attr]
+            await world.ended("r")
+            assert await world.desk() == []
+
+    asyncio.run(story())
+
+
+def test_a_run_that_ended_otherwise_cannot_be_retried(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: agent(Server())})
+            await world.start("r", (AGENT,))
+            await world.ended("r")
+            with pytest.raises(RunHasEnded):
+                await world.engine.retry("r")
+            assert sum(isinstance(one, Ended) for one in await world.events("r")) == 1
+
+    asyncio.run(story())
+
+
+def test_time_in_which_a_run_is_paused_is_not_time_at_work(tmp_path: Path) -> None:
+    async def story() -> None:
+        server, offset = Server(TryAgain("down")), 0
+        async with a_world(tmp_path / "j.db", clock=lambda: 1_700_000_000_000_000 + offset) as world:
+            await world.work({AskAgent: agent(server)}, attempts=1)
+            await world.start("r", (AGENT,), limits=Limits(seconds=60))
+            await paused(world)
+            offset = 7_200_000_000
+            server.error = None
+            world.worker.wake()  # type: ignore[union-attr]
+            view = await world.ended("r")
+            assert view.status == "completed"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("refusals", "waited", "pause", "used_up"),
+    [(1, 0.0, 1.0, False), (6, 40.0, 32.0, False), (7, 40.0, 60.0, True), (2, 290.0, 20.0, True)],
+)
+def test_patience_is_used_up_by_refusals_or_by_time(refusals: int, waited: float, pause: float, used_up: bool) -> None:
+    assert RetryPolicy().is_used_up(refusals, waited, pause) is used_up
+
+
+def test_an_outage_of_a_minute_is_ridden_out_by_default() -> None:
+    policy = RetryPolicy()
+    assert sum(policy.pause_after(number) for number in range(1, policy.attempts)) >= 60

@@ -1,0 +1,352 @@
+"""What a run on a board believes before it goes on or ends: reports about this task, the plan, blockers, evidence."""
+
+from typing import Any
+
+import pytest
+
+from ripstop.kernel.effects import AskAgent, CallTool
+from ripstop.kernel.events import Event, ResumeRequested, Warned
+from ripstop.styles.blackboard.calls import ClaimResult
+from ripstop.styles.blackboard.definition import Evidence, EvidenceKind, Gate, VerificationPolicy
+from ripstop.styles.blackboard.kit import KIT
+from ripstop.styles.blackboard.state import MainDecided
+from ripstop.styles.turn import Corrected
+from ripstop.testing import Given
+from tests.styles.blackboard.boards import (
+    GOOD,
+    PLAN,
+    RULES,
+    arguments,
+    asked,
+    begun,
+    board,
+    checked,
+    decided,
+    edited,
+    ended,
+    iteration,
+    prompt,
+    said,
+    tell,
+    written,
+)
+
+FIRST = Gate("before", "checks_first", first="CHECKER", then="MAKER", per_task=True)
+NEEDS = Gate("finish_needs", "must_pass", ("CHECKER",), ("PASS",), per_task=True, after=("MAKER",))
+DONE = Gate("finish_needs_plan", "all_done")
+CLEAR = Gate("no_open_blockers", "clear")
+BOTH = "update M1-T1 status to VERIFIED; update M1-T2 status to VERIFIED"
+WORK = "iteration: {}\nmade"
+GOES_ON = CallTool(tool="board_write")
+
+
+def gated(*gates: Gate, plan: str = PLAN, **changes: Any) -> Given:
+    return begun(board(VerificationPolicy(RULES, gates=gates, **changes)), plan=plan)
+
+
+def refused(story: Given, **decision: Any) -> str:
+    story.tell(decided("FINISH", **decision))
+    return ended(story).because
+
+
+def passed(story: Given, agent: str = "FINISH", **decision: Any) -> list[Event]:
+    events = story.tell(decided(agent, **decision))
+    assert asked(events) == GOES_ON
+    return events
+
+
+# Which task a report is about
+
+
+@pytest.mark.req("S4-33", "S4-60")
+def test_a_report_about_another_task_does_not_count() -> None:
+    story = gated(FIRST)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T2.")
+    story.tell(decided("MAKER", task="Make M1-T1."))
+    assert "'checks_first' wants a report of CHECKER on M1-T1 before MAKER is called" in ended(story).because
+    story = gated(FIRST)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1.")
+    passed(story, "MAKER", task="Make M1-T1.")
+
+
+def test_a_decision_that_names_no_task_is_about_every_open_one() -> None:
+    story = gated(FIRST)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T2.")
+    story.tell(decided("MAKER", task="Go on."))
+    assert "on M1-T1 before MAKER" in ended(story).because
+    story = gated(FIRST)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check all.")
+    passed(story, "MAKER", task="Make m1-t2 now.")
+
+
+def test_the_task_is_named_by_its_id_in_any_script() -> None:
+    story = gated(FIRST)
+    iteration(story, GOOD.format(1), "CHECKER", task="检查M1-T1。")
+    passed(story, "MAKER", task="完成M1-T1，不做M1-T10")
+
+
+def test_the_reason_names_the_task_if_the_task_does_not() -> None:
+    story = gated(FIRST)
+    iteration(story, GOOD.format(1), "CHECKER", reason="M1-T1 comes first.", task="Check it.")
+    story.tell(decided("MAKER", "Now M1-T2.", task="Make it."))
+    assert "on M1-T2 before MAKER" in ended(story).because
+
+
+def test_without_tasks_in_the_plan_any_report_of_the_run_counts() -> None:
+    story = gated(FIRST, plan="# Plan\nMake it.\n")
+    iteration(story, GOOD.format(1), "CHECKER")
+    passed(story, "MAKER")
+
+
+# What the end needs
+
+
+@pytest.mark.req("S4-34", "S4-60", "S4-61")
+def test_a_run_with_open_tasks_does_not_finish() -> None:
+    assert "wants every task of the plan to be DONE" in refused(gated(DONE))
+    assert "M1-T1 is TODO, M1-T2 is TODO" in refused(gated(DONE))
+    story = gated(DONE)
+    assert "M1-T2 is TODO" in refused(story, dev_plan="update M1-T1 status to DONE")
+    passed(gated(DONE), dev_plan=BOTH)
+
+
+def test_the_states_of_a_finished_plan_are_the_policys() -> None:
+    polished = Gate("finish_needs_plan", "polished", statuses=("POLISHED",))
+    assert "M1-T1 is VERIFIED" in refused(gated(polished), dev_plan=BOTH)
+    passed(gated(polished), dev_plan=BOTH.replace("VERIFIED", "polished"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        ("# Plan\n", "M1-T1 is not in the plan any more, M1-T2 is not in the plan any more"),
+        ("### M1-T1: Write it\n- status: DONE\n", "M1-T2 is not in the plan any more"),
+        ("```\n" + PLAN + "```\n### X1: other\n- status: DONE\n", "M1-T1 is not in the plan any more"),
+        (PLAN.replace("- status: TODO\n", "", 1).replace("TODO", "DONE"), "M1-T1 is not in the plan any more"),
+    ],
+)
+def test_main_cannot_make_a_task_disappear(plan: str, why: str) -> None:
+    assert why in refused(gated(DONE), dev_plan_next=plan)
+
+
+def test_a_person_can_take_a_task_out_of_the_plan() -> None:
+    story = gated(DONE)
+    tell(story, decided("MAKER"), edited("memory/dev_plan.md", PLAN.split("\n\n### M1-T2", maxsplit=1)[0]), written())
+    tell(story, said(WORK.format(1)), checked(), written())
+    passed(story, dev_plan="update M1-T1 status to DONE")
+
+
+def test_a_plan_without_tasks_is_not_finished() -> None:
+    assert "it has no task with a status" in refused(gated(DONE, plan="# Plan\n## M1: Later\n"))
+
+
+def test_a_ticked_box_is_a_finished_task() -> None:
+    done = {"done_statuses": ("VERIFIED",)}
+    passed(gated(DONE, plan="- [x] T1: a\n- [X] T2: b\n", **done))
+    assert "T2 is TODO" in refused(gated(DONE, plan="- [x] T1: a\n- [ ] T2: b\n", **done))
+
+
+def test_every_task_needs_its_own_verdict() -> None:
+    story = gated(NEEDS)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1.")
+    assert "wants PASS of CHECKER before FINISH, which has not reported in this run (M1-T2)" in refused(
+        story, dev_plan=BOTH
+    )
+    story = gated(NEEDS)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")
+    passed(story, dev_plan=BOTH)
+
+
+def test_what_was_done_before_the_run_needs_no_verdict_unless_it_is_judged_again() -> None:
+    plan = PLAN.replace("TODO", "DONE", 1)
+    story = gated(NEEDS, plan=plan)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T2.")
+    passed(story, dev_plan="update M1-T2 status to DONE")
+    story = gated(NEEDS, plan=plan)
+    iteration(story, GOOD.format(1).replace("PASS", "FAIL"), "CHECKER", task="Check M1-T1 and M1-T2.")
+    assert "whose last verdict is FAIL (M1-T1, M1-T2)" in refused(story)
+    story = gated(NEEDS, plan=plan)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T2.", dev_plan="update M1-T1 status to DOING")
+    assert "(M1-T1)" in refused(story, dev_plan=BOTH)
+
+
+def test_a_verdict_that_is_older_than_the_work_does_not_count() -> None:
+    story = gated(NEEDS)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")
+    iteration(story, WORK.format(2), "MAKER", task="Mend M1-T2.")
+    because = refused(story, dev_plan=BOTH)
+    assert "PASS, which is of iteration 1, and MAKER has worked in 2 (M1-T2)" in because
+
+
+@pytest.mark.parametrize("mark", ["test_required: no", "- Test_Required：No", "test_required:   no (docs)"])
+def test_a_task_can_be_exempt_by_what_the_plan_says(mark: str) -> None:
+    gate = Gate("finish_needs", "must_pass", ("CHECKER",), ("PASS",), per_task=True, unless=("test_required: no",))
+    plan = f"### M1-T1: a\n- status: DONE\n{mark}\n"
+    passed(gated(gate, plan=plan.replace("DONE", "TODO")))
+    not_exempt = plan.replace("DONE", "TODO").replace("no", "not yet").replace("No", "not yet")
+    assert "must_pass" in refused(gated(gate, plan=not_exempt))
+
+
+def test_main_cannot_exempt_a_task_that_was_given() -> None:
+    gate = Gate("finish_needs", "must_pass", ("CHECKER",), ("PASS",), per_task=True, unless=("test_required: no",))
+    exempt = PLAN.replace("- status: TODO", "- status: DONE\n- test_required: no")
+    assert "must_pass" in refused(gated(gate), dev_plan_next=exempt)
+
+
+def test_an_open_blocker_hinders_the_end_until_its_agent_clears_it() -> None:
+    story = gated(CLEAR)
+    iteration(story, "iteration: 1\n结论：PASS\n阻塞：db down", "CHECKER", task="M1-T1")
+    iteration(story, GOOD.format(2), "CHECKER", task="M1-T2")
+    assert "wants no open blockers before FINISH; open are CHECKER on M1-T1: db down" in refused(story)
+    story = gated(CLEAR)
+    iteration(story, "iteration: 1\n结论：PASS\n阻塞：db down", "CHECKER", task="M1-T1")
+    iteration(story, GOOD.format(2), "CHECKER", task="M1-T1")
+    passed(story)
+
+
+def test_a_verdict_that_the_evidence_does_not_bear_out_opens_no_gate() -> None:
+    evidence = (Evidence(EvidenceKind.FILE, "code", path="a.py"),)
+    story = gated(NEEDS, evidence=evidence)
+    tell(story, decided("CHECKER"), written(), said(GOOD.format(1)))
+    tell(story, checked(ClaimResult(False, "there is no such file")), written())
+    because = refused(story, dev_plan=BOTH)
+    assert "PASS, which does not hold: claimed PASS: a.py exists; shown: there is no such file" in because
+
+
+def test_a_required_number_that_is_missing_is_a_failure() -> None:
+    gate = Gate(
+        "min_number", "min", prefix="coverage:", also=("覆盖率：",), number=80, verdicts=("PASS",), required=True
+    )
+    for line, why in (("", "wants a line 'coverage:' with a number"), ("覆盖率：79%", "at least 80")):
+        story = gated(gate)
+        tell(story, decided("CHECKER"), written(), said(GOOD.format(1) + line), checked(), written())
+        assert why in ended(story).because
+    story = gated(gate)
+    iteration(story, GOOD.format(1) + "覆盖率：81%", "CHECKER")
+    assert story.run is not None and story.run.ended is None
+
+
+# Who may pass, who is told
+
+
+def test_an_override_passes_verdicts_but_neither_the_plan_nor_blockers() -> None:
+    override = {"reason": "known", "finish_review_override": "ignore"}
+    events = passed(gated(NEEDS), **override)
+    (warning,) = [event.text for event in events if isinstance(event, Warned) and "gate" in event.text][:1]
+    assert "MAIN overrides it: ignore" in warning
+    assert "all_done" in refused(gated(NEEDS, DONE), **override)
+    assert "must_pass" in refused(gated(NEEDS, finish_override=False), **override)
+
+
+def test_main_is_told_by_a_gate_that_tells_and_the_run_stops_in_the_end() -> None:
+    tells = Gate("finish_needs_plan", "all_done", on_failure="tell")
+    story = gated(tells)
+    for _ in range(3):
+        events = story.tell(decided("FINISH"))
+        assert isinstance(asked(events), AskAgent)
+        (told,) = [event.problem for event in events if isinstance(event, Corrected)]
+        assert "M1-T1 is TODO" in told and told in prompt(story)
+    assert "M1-T1 is TODO" in refused(story)
+    story = gated(tells)
+    story.tell(decided("FINISH"))
+    passed(story, "MAKER")
+
+
+def test_a_gate_that_stops_beside_one_that_tells_stops_the_run() -> None:
+    assert "must_pass" in refused(gated(Gate("finish_needs_plan", "all_done", on_failure="tell"), NEEDS))
+
+
+def test_a_refused_end_can_be_mended_after_resume() -> None:
+    story = gated(DONE)
+    refused(story)
+    story.tell(ResumeRequested())
+    story.tell(written())
+    passed(story, dev_plan=BOTH)
+
+
+def test_what_the_gates_found_is_on_record_and_shown() -> None:
+    story = gated(NEEDS, DONE, CLEAR)
+    iteration(story, GOOD.format(1), "CHECKER")
+    before = story.run
+    assert before is not None
+    events = passed(story, dev_plan=BOTH)
+    (made,) = [event for event in events if isinstance(event, MainDecided)]
+    shown = [(one.claimed, one.shown, one.holds) for one in made.shown]
+    assert ("PASS of CHECKER on M1-T2", "PASS", True) in shown and ("no open blocker", "none", True) in shown
+    assert ("M1-T1 is DONE or VERIFIED", "it is VERIFIED", True) in [(c[:25], s, h) for c, s, h in shown]
+    reasons = KIT.style.view.explain(before.state, made).reasons
+    assert "claimed no open blocker; shown: none" in [one.text for one in reasons]
+    assert story.run is not None
+    claims = KIT.style.view.parts(story.run)[-1].claims  # type: ignore[union-attr]
+    assert [one.holds for one in claims if one.by == "MAIN, iteration 2"] == [True] * len(shown)
+
+
+# What is said to agents, and how strictly they are read
+
+
+def test_specialists_are_told_which_lines_the_policy_wants() -> None:
+    gates = (
+        Gate("min_number", "min", prefix="coverage:", also=("覆盖率：",), number=80, verdicts=("PASS",), required=True),
+        Gate("require_line", "sure", prefix="confidence:", allowed=("low", "high")),
+        Gate("forbid_line", "no", ("MAKER",), prefix="TODO"),
+    )
+    evidence = (
+        Evidence(EvidenceKind.FILE, verdicts=("PASS",), line="file:"),
+        Evidence(EvidenceKind.COMMAND, command=("make", "test")),
+    )
+    story = gated(*gates, evidence=evidence)
+    tell(story, decided("CHECKER"), written())
+    told = prompt(story)
+    assert "- with PASS: the line that begins with 'coverage:' or '覆盖率：' has a number of at least 80" in told
+    assert "- a line that begins with 'confidence:' and one of low, high" in told
+    assert "every file that you name on a line that begins with 'file:', one at least, is there and not empty" in told
+    assert "- `make test` is run, and ends with 0" in told and "TODO" not in told.split("# Iteration")[0]
+
+
+@pytest.mark.req("S4-23")
+def test_blockers_that_contradict_one_another_are_refused() -> None:
+    story = begun()
+    report = "iteration: 1\n结论：PASS\n阻塞：无\n阻塞：db down\n"
+    tell(story, decided("CHECKER"), written(), said(report), checked(), written())
+    assert "the report contradicts itself" in ended(story).because and "阻塞：db down" in ended(story).because
+
+
+@pytest.mark.req("S4-44", "S4-45")
+def test_missing_keys_of_a_decision_are_warned_about() -> None:
+    def warnings(**more: Any) -> list[str]:
+        return [event.text for event in begun().tell(decided(**more)) if isinstance(event, Warned)]
+
+    assert warnings() == ["MAIN's decision has no 'dev_plan' and no 'finish_review_override', which counts as null"]
+    assert warnings(dev_plan=None) == ["MAIN's decision has no 'finish_review_override', which counts as null"]
+    assert warnings(dev_plan=None, finish_review_override=None) == []
+
+
+@pytest.mark.req("S4-46")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"next_agent": "FINISH", "reason": "a", "next_agent": "MAKER"}', "the key 'next_agent' is in it twice"),
+        ('{"next_agent": "MAKER", "reason": "a",}', "a comma before a closing bracket"),
+        ('{"next_agent": "MAKER", "reason": "a", "x": {"y": 1, "y": 2}}', "the key 'y' is in it twice"),
+        ('{"next_agent": "MAKER", // who\n "reason": "a"}', "it has a comment"),
+        ('{"next_agent": "MAKER", "reason": "a", "x": NaN}', "NaN is no number"),
+    ],
+)
+def test_almost_json_is_not_json(text: str, why: str) -> None:
+    story = begun()
+    story.tell(said(text))
+    assert "MAIN 输出非 JSON" in ended(story).because and why in ended(story).because
+
+
+def test_an_option_with_a_small_letter_is_chosen_by_it() -> None:
+    story = begun()
+    question = asked(tell(story, decided("USER", question="How?", options=["a: by train", "b) by car"]), written()))
+    assert question.choices == {"a": "by train", "b": "by car", "something else": ""}
+
+
+def test_evidence_is_shown_beside_the_claim_for_gates_of_reports_too() -> None:
+    story = gated(Gate("min_number", "min", prefix="coverage:", number=80))
+    tell(story, decided("CHECKER"), written(), said(GOOD.format(1) + "coverage: 90%"))
+    assert arguments(story)["evidence"] == []
+    tell(story, checked(), written())
+    assert "- claimed: coverage: at least 80; shown: 90 (holds)" in prompt(story)

@@ -1,0 +1,117 @@
+"""A document that a person owns is on the desk, and moves on by what the person answers there."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, PersonAnswered
+from ripstop.kernel.events import Answered, Withdrawn
+from ripstop.styles.handoff.definition import Policy, Role
+from ripstop.styles.handoff.events import AgentsChanged, TransitionMade, TransitionRequested, WorkRequested
+from ripstop.styles.handoff.kit import KIT
+from ripstop.styles.handoff.state import OWNED, owner_asked
+from ripstop.testing import Given, given
+from ripstop.testing.commands import command
+
+TEAM = Policy(roles=(Role("clerk"),))
+
+
+def owned(policy: Policy = TEAM, owner: str = "cfo") -> Given:
+    return given(KIT.style, policy, input="Approve the budget", arguments={"owner": owner})
+
+
+def question(story: Given) -> AskPerson | None:
+    assert story.run is not None
+    found = [opened.command for opened in story.run.open.values() if isinstance(opened.command, AskPerson)]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def number(story: Given) -> int:
+    assert story.run is not None
+    return owner_asked(story.run.open)
+
+
+@pytest.mark.parametrize(
+    ("policy", "owner", "is_asked"),
+    [
+        (TEAM, "cfo", True),
+        (TEAM, "clerk", False),
+        (Policy(agents=()), "cfo", True),
+        (Policy(agents=("clerk",)), "clerk", False),
+        (Policy(), "cfo", False),
+    ],
+    ids=["no role", "a role", "nobody is an agent", "an agent of the folder", "not known"],
+)
+def test_an_owner_who_is_not_an_agent_is_a_person(policy: Policy, owner: str, is_asked: bool) -> None:
+    ask = question(owned(policy, owner))
+    assert (ask is not None) == is_asked
+    if ask:
+        assert (ask.purpose, ask.to, [*ask.choices]) == (OWNED, "cfo", ["complete", "pass", "terminate"])
+        assert "Approve the budget" in ask.question
+
+
+@pytest.mark.parametrize(
+    ("answer", "moves"),
+    [
+        (PersonAnswered(choice="complete", text="Yes."), [("accept", ""), ("complete", "")]),
+        (PersonAnswered(choice="pass", fields={"to": "clerk"}), [("accept", ""), ("pass", "clerk")]),
+        (PersonAnswered(choice="terminate", text="No."), [("terminate", "")]),
+    ],
+)
+def test_an_answer_moves_the_document_on(answer: PersonAnswered, moves: list[tuple[str, str]]) -> None:
+    story = owned()
+    story.tell(Answered(to=number(story), answer=answer))
+    made = [record.event for record in story.records if isinstance(record.event, TransitionMade)]
+    assert [(one.action, one.to) for one in made if one.by == "cfo"] == moves
+    assert question(story) is None
+
+
+def test_the_next_owner_gets_what_the_person_says() -> None:
+    story = owned()
+    fields = {"to": "bob", "next_action": "Sign it.", "result": "4,000"}
+    story.tell(Answered(to=number(story), answer=PersonAnswered(choice="pass", fields=fields)))
+    ask = question(story)
+    assert ask is not None and ask.to == "bob" and "Sign it." in ask.question
+    assert story.run is not None and story.run.state.document.section("Result") == "4,000"
+
+
+def test_a_hand_over_to_nobody_is_asked_about_again() -> None:
+    story = owned()
+    story.tell(Answered(to=number(story), answer=PersonAnswered(choice="pass")))
+    ask = question(story)
+    assert ask is not None and ask.question.endswith("Say to whom it is handed over.")
+    assert story.run is not None and story.run.state.document.status == "pending"
+
+
+def test_the_question_goes_when_the_document_moves_on_otherwise() -> None:
+    story = owned()
+    asked = number(story)
+    story.tell(TransitionRequested("assign", "eve", "clerk"))
+    assert any(isinstance(record.event, Withdrawn) and record.event.number == asked for record in story.records)
+    assert question(story) is None
+
+
+def test_a_role_that_is_added_takes_its_documents_off_the_desk() -> None:
+    story = owned(Policy(agents=()))
+    story.tell(AgentsChanged(agents=("cfo",)))
+    assert question(story) is None
+    story.tell(AgentsChanged(agents=()))
+    assert question(story) is not None
+    story.when(WorkRequested(agent="cfo"))
+    assert story.run is not None and question(story) is None
+    assert any(isinstance(opened.command, AskAgent | CallTool) for opened in story.run.open.values())
+
+
+def test_a_person_completes_a_document_from_the_desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command("docs", "new", "Approve the budget", "--to", "cfo", "--from", "ann", "--id", "budget").code == 0
+    (item,) = json.loads(command("desk", "--to", "cfo", "--json").out)
+    assert (item["title"], item["to"], item["choices"]) == ("budget", "cfo", ["complete", "pass", "terminate"])
+    done = command("answer", item["id"], "complete", "Yes.", "--field", "result=4,000", "--as", "cfo")
+    assert done.code == 0, done
+    shown: dict[str, Any] = json.loads(command("docs", "show", "budget", "--json").out)
+    assert (shown["status"], shown["result"]) == ("completed", "4,000")
+    assert command("desk").out.startswith("Nothing waits for you.")

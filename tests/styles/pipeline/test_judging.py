@@ -1,0 +1,257 @@
+"""What a delivery rests on: the verdict of the check, its findings, and the files of the plan."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ripstop.kernel.effects import AskAgent, CallTool
+from ripstop.kernel.events import Event, ResumeRequested
+from ripstop.styles.pipeline.calls import OpenedProject, ProjectFacts
+from ripstop.styles.pipeline.flow import UNCHANGED
+from ripstop.styles.pipeline.judging import NoVerdict, checks_of_files, read_verdict
+from ripstop.styles.pipeline.state import ProductJudged, StageBegan
+from ripstop.styles.turn import Corrected
+from ripstop.testing import Given
+from tests.styles.pipeline.pipelines import (
+    CLOSED,
+    DELIVERY,
+    DONE,
+    FINISHED,
+    FLOW,
+    GOOD,
+    IDEA,
+    OPENED,
+    PASS,
+    WRITTEN,
+    arguments,
+    asked,
+    at_check,
+    at_critic,
+    begun,
+    calls,
+    ended,
+    found,
+    prompt,
+    returned,
+    said,
+    started,
+    tell,
+)
+
+BAD = 'It is half done. {"verdict": "fail", "reasons": ["app.js does nothing", "no style"]}'
+CRITICAL = calls("provide_feedback", feedback_type="build_error", severity="critical", details="it does not start")
+
+
+def judged(events: list[Event]) -> ProductJudged:
+    (one,) = [event for event in events if isinstance(event, ProductJudged)]
+    return one
+
+
+def stages_begun(story: Given) -> list[str]:
+    return [record.event.stage for record in story.records if isinstance(record.event, StageBegan)]
+
+
+def code_again(story: Given, **facts: Any) -> None:
+    """The coding stage once more, up to the check."""
+    times = stages_begun(story).count("coding")
+    tell(story, OPENED, begun(), said(f"# Mend it, {times}"), WRITTEN, PASS, WRITTEN, said("Mended."), FINISHED)
+    tell(story, begun(), found(**facts))
+
+
+# The verdict
+
+
+@pytest.mark.req("S3-7")
+@pytest.mark.parametrize(
+    ("text", "verdict", "reasons"),
+    [
+        ('{"verdict": "pass"}', "pass", ()),
+        ('Fine.\n```json\n{"verdict": "PASS", "reasons": []}\n```\n', "pass", ()),
+        ('{"verdict": "fail", "reasons": ["a", "", {"file": "b"}]}', "fail", ("a", '{"file":"b"}')),
+        ('Nothing works.\n{"verdict": "fail"}', "fail", ("Nothing works.",)),
+        ('{"verdict": "fail", "reasons": "no page"}', "fail", ("no page",)),
+        ('<think>{"verdict": "fail"}</think>{"verdict": "pass"}', "pass", ()),
+        ('{"verdict": "pass"} as I said: {"verdict": "pass"}', "pass", ()),
+    ],
+)
+def test_a_verdict_is_read(text: str, verdict: str, reasons: tuple[str, ...]) -> None:
+    assert (read_verdict(text).said, read_verdict(text).reasons) == (verdict, reasons)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "NOT APPROVED. Do not deliver.",
+        "Verdict: pass",
+        "approved",
+        '{"verdict": "passed"}',
+        '{"verdict": true}',
+        '{"verdict": null}',
+        '{"verdict": ["pass"]}',
+        '{"verdict": "fail", "verdict": "pass"}',
+        '{"verdict": "pass",}',
+        '{"verdict": "fail"} or rather {"verdict": "pass"}',
+        '{"verdict": "pass"',
+        '{"result": "pass"}',
+    ],
+)
+def test_what_is_no_verdict_is_not_taken_for_one(text: str) -> None:
+    with pytest.raises(NoVerdict):
+        read_verdict(text)
+
+
+def test_the_check_is_told_how_to_end() -> None:
+    assert 'End your reply with your verdict as one JSON object: {"verdict": "pass"}' in prompt(at_check())
+
+
+def test_a_check_without_a_verdict_is_asked_again_then_fails() -> None:
+    story = at_check()
+    for _ in range(2):
+        events = story.tell(said("NOT APPROVED. Do not deliver."))
+        assert isinstance(asked(events), AskAgent)
+        assert next(event.problem for event in events if isinstance(event, Corrected)).startswith(
+            "Your verdict could not be read: there is no JSON object in it."
+        )
+    story.tell(said("Really not."))
+    assert ended(story).outcome == "failed" and "'check' gave no verdict" in ended(story).because
+    story = at_check()
+    tell(story, said("Fine."), said(GOOD), FINISHED)
+    assert stages_begun(story)[-1] == "delivery"
+
+
+# What keeps a product back
+
+
+@pytest.mark.req("S3-7", "S3-76")
+def test_a_check_that_fails_sends_back_to_coding_with_its_list() -> None:
+    story = at_check()
+    one = judged(story.tell(said(BAD)))
+    assert (one.back, one.reasons) == ("coding", ("app.js does nothing", "no style"))
+    assert arguments(story)["is_finished"] is False and arguments(story)["report"]["shown"][0]["holds"] is False
+    story.tell(FINISHED)
+    assert (arguments(story)["mode"], arguments(story)["stage"]) == ("modify", "coding")
+    tell(story, returned(OpenedProject(("idea", "prd"), "a page")), begun())
+    assert "# Why the project went back to this stage\n- app.js does nothing\n- no style" in prompt(story)
+
+
+@pytest.mark.parametrize(
+    ("answers", "facts", "reason"),
+    [
+        ((CRITICAL, DONE, said(GOOD)), {}, "it does not start"),
+        ((said(GOOD),), {"missing_files": ("app.js",)}, "app.js is in the plan, and there is no such file."),
+        ((said(GOOD),), {"empty_files": ("app.js",)}, "app.js is in the plan, and it is empty."),
+    ],
+)
+def test_words_do_not_outweigh_findings_and_files(answers: Any, facts: dict[str, Any], reason: str) -> None:
+    story = at_critic()
+    tell(story, said("Good."), FINISHED, begun(), said("x"), WRITTEN, PASS, WRITTEN, said("Written."), FINISHED)
+    tell(story, begun(), found(**facts))
+    one = judged(tell(story, *answers))
+    assert (one.back, one.reasons) == ("coding", (reason,))
+
+
+def test_minor_findings_of_the_check_do_not_hinder_the_delivery() -> None:
+    story = at_check()
+    minor = calls("provide_feedback", feedback_type="suggestion", severity="major", details="no icon")
+    tell(story, minor, DONE, said(GOOD), FINISHED)
+    assert stages_begun(story)[-1] == "delivery"
+
+
+def test_after_all_returns_the_run_fails_with_the_list() -> None:
+    story = at_check()
+    for _ in range(2):
+        tell(story, said(BAD), FINISHED)
+        code_again(story)
+    tell(story, said(BAD), FINISHED)
+    assert ended(story).outcome == "failed"
+    assert ended(story).because == (
+        "The product cannot be delivered. It was sent back 2 times. What keeps it back:\n"
+        "- app.js does nothing\n- no style"
+    )
+    ending = story.style.ending(story.run.state)  # type: ignore[union-attr]
+    assert ending.is_resumable and ending.restart_at == "coding"
+    assert asked(story.tell(ResumeRequested())) == CallTool(tool="cowork_begin"), "the check judges it again"
+    tell(story, begun(), found(), said(GOOD), FINISHED)
+    assert stages_begun(story)[-2:] == ["check", "delivery"]
+
+
+def test_the_number_of_returns_is_the_definitions() -> None:
+    story = at_check(replace(FLOW, max_returns=0))
+    tell(story, said(BAD), FINISHED)
+    assert ended(story).because.startswith("The product cannot be delivered. What keeps it back:\n- app.js")
+
+
+def test_a_product_that_was_mended_is_delivered() -> None:
+    story = at_check()
+    tell(story, said(BAD), FINISHED)
+    code_again(story)
+    tell(story, said(GOOD), FINISHED, begun(), found(), said("Here."), FINISHED, CLOSED)
+    assert ended(story).because.startswith("Delivered.")
+
+
+@pytest.mark.req("S3-52")
+def test_a_way_back_that_the_check_asks_for_wins_over_its_verdict() -> None:
+    for words in (BAD, GOOD, "Back."):
+        story = at_check()
+        tell(story, calls("goto_stage", stage="prd", reason="wrong"), DONE, said(words), FINISHED, CLOSED)
+        assert ended(story).outcome == "restart" and "'prd'" in ended(story).because
+
+
+def test_a_file_that_is_gone_at_the_delivery_keeps_it_back() -> None:
+    story = at_check()
+    tell(story, said(GOOD), FINISHED, begun())
+    one = judged(story.tell(found(missing_files=("index.html",))))
+    assert (one.stage, one.back) == ("delivery", "coding") and arguments(story)["stage"] == "coding"
+    story = started(replace(FLOW, stages=(IDEA, DELIVERY)))
+    tell(story, OPENED, begun(), said("# Idea"), WRITTEN, FINISHED, begun(), found(missing_files=("a.py",)))
+    assert "a.py is in the plan, and there is no such file." in ended(story).because, "no stage could write it"
+    assert asked(story.tell(ResumeRequested())) == CallTool(tool="cowork_check"), "somebody may have written it"
+    tell(story, found(), said("Here."), FINISHED, CLOSED)
+    assert ended(story).because.startswith("Delivered.")
+
+
+# What is said
+
+
+def modified(**facts: Any) -> Given:
+    story = started(mode="modify", stage="coding", change="a red page")
+    tell(story, returned(OpenedProject(("idea", "prd"), "a page", code_before={"a.js": "1"})), begun())
+    tell(story, said("# Change it"), WRITTEN, PASS, WRITTEN, said("Written."), FINISHED)
+    tell(story, begun(), found(**facts), said(GOOD), FINISHED, begun(), found(**facts), said("Here."))
+    return story
+
+
+def test_a_change_that_left_no_trace_is_said() -> None:
+    story = modified(changed_files=())
+    assert arguments(story)["report"]["shown"][-1] == {
+        "claimed": "the change is made: a red page",
+        "shown": "no code file differs",
+        "holds": False,
+    }
+    tell(story, FINISHED, CLOSED)
+    assert ended(story).because.startswith(UNCHANGED)
+    story = modified(changed_files=("a.js",))
+    tell(story, FINISHED, CLOSED)
+    assert ended(story).because.startswith("Delivered.")
+
+
+def test_tasks_without_their_files_are_not_completed() -> None:
+    facts = ProjectFacts(tasks=(1, 2), tasks_marked=2, missing_files=("app.js",), planned_files=2, code_files=1)
+    shown, _ = checks_of_files(facts)
+    assert [(one.claimed, one.shown, one.holds) for one in shown] == [
+        ("app.js exists", "there is no such file", False),
+        ("2 of 2 tasks are completed", "1 of 2 with all their files", False),
+    ]
+
+
+def test_what_was_claimed_and_shown_is_on_record_and_on_the_page() -> None:
+    story = at_check()
+    before = story.run
+    assert before is not None
+    one = judged(story.tell(said(BAD)))
+    reasons = [reason.text for reason in story.style.view.explain(before.state, one).reasons]
+    assert reasons[0] == "claimed pass of check; shown: fail" and "it goes back to coding:" in reasons[-1]
+    parts = [part for part in story.style.view.parts(story.run) if hasattr(part, "claims")]  # type: ignore[arg-type]
+    assert [claim.holds for claim in parts[0].claims] == [False, True]

@@ -1,0 +1,473 @@
+"""Commands of agents: what runs, what is refused, and what ends them."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ripstop.app.settings.settings_file import Commands, Settings
+from ripstop.app.start import environment
+from ripstop.app.toolbox import command_rules
+from ripstop.engine.performers import Refused
+from ripstop.kernel.effects import ToolReturned
+from ripstop.kernel.events import RunSettings
+from ripstop.tools.commands import mounts
+from ripstop.tools.commands.allow_list import CommandRules, started_programs
+from ripstop.tools.commands.runner import HEAD, TAIL, BoundedOutput, SandboxedPrograms
+from ripstop.tools.commands.sandbox import Sandboxes, find_sandboxes
+from ripstop.tools.shared_folder import LISTING, open_beneath
+from ripstop.tools.toolbox import Toolbox
+from ripstop.tools.workspace_tools import FileTools
+from tests.tools.tool_requests import tool_request
+
+FOUND = find_sandboxes()
+KINDS = {
+    "bubblewrap": FOUND if FOUND.kind == "bubblewrap" else None,
+    "landlock": replace(FOUND, bwrap="") if FOUND.has_landlock else None,
+}
+
+
+@pytest.fixture(params=KINDS)
+def sandboxes(request: pytest.FixtureRequest) -> Sandboxes:
+    found = KINDS[request.param]
+    if found is None:
+        pytest.skip(f"this machine has no {request.param}")
+    return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    return folder
+
+
+def call(project: Path, sandboxes: Sandboxes, command: Any, shared: bool = True, **arguments: Any) -> Any:
+    box = Toolbox(files=FileTools(SandboxedPrograms(CommandRules(), sandboxes)))
+    settings = RunSettings(workspace=str(project), shared_workspace=shared)
+    request = tool_request({"command": command, **arguments}, "soup-1", "run_command", settings, "coder", number=7)
+    answer = asyncio.run(box.perform(request))
+    assert isinstance(answer, ToolReturned)
+    return answer.value
+
+
+def python(*lines: str) -> list[str]:
+    return ["python3", "-c", "\n".join(lines)]
+
+
+# What runs
+
+
+def test_tells_the_exit_code_and_both_outputs_in_order(project: Path, sandboxes: Sandboxes) -> None:
+    code = python("import sys", "print(1)", "print(2, file=sys.stderr)", "print(3)", "sys.exit(4)")
+    result = call(project, sandboxes, code)
+    assert (result["exit_code"], result["output"]) == (4, "1\n2\n3\n")
+
+
+def test_works_in_the_folder_that_is_named(project: Path, sandboxes: Sandboxes) -> None:
+    result = call(
+        project, sandboxes, python("open('x.txt', 'w').write('1')", "print(open('x.txt').read())"), folder="src"
+    )
+    assert result["exit_code"] == 0
+    assert (project / "src" / "x.txt").read_text() == "1"
+
+
+def test_agents_with_their_own_folders_write_those_and_collab(project: Path, sandboxes: Sandboxes) -> None:
+    (project / "other").mkdir()
+    code = python(
+        "open('mine', 'w').write('1')",
+        "open('../collab/ours', 'w').write('1')",
+        "try: print(open('../other/x', 'w'))",
+        "except OSError: print('kept out')",
+    )
+    assert call(project, sandboxes, code, shared=False)["output"] == "kept out\n"
+    assert (project / "coder" / "mine").exists() and (project / "collab" / "ours").exists()
+    assert list((project / "other").iterdir()) == []
+
+
+def test_a_signal_is_told_as_a_shell_tells_it(project: Path, sandboxes: Sandboxes) -> None:
+    assert call(project, sandboxes, python("import os", "os.abort()"))["exit_code"] == 128 + signal.SIGABRT
+
+
+def test_passes_no_variable_of_the_user_on(
+    project: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef0123")
+    monkeypatch.setenv("LD_PRELOAD", "")
+    monkeypatch.setenv("TZ", "Europe/Paris")
+    said = call(project, sandboxes, ["env"])["output"]
+    assert "sk-0123" not in said and "LD_PRELOAD" not in said and "TZ=Europe/Paris" in said
+
+
+def test_a_key_in_the_output_is_hidden(project: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef0123")
+    (project / "notes.txt").write_text("the key is sk-0123456789abcdef0123, from https://me:secret1@example.org/x")
+    said = call(project, sandboxes, ["cat", "notes.txt"])["output"]
+    assert "0123456789" not in said and "secret1" not in said
+
+
+# What is refused
+
+
+@pytest.mark.req("S3-89")
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (["rm", "-rf", "."], "'rm' is not allowed.*write_file.*Allowed: .*python3"),
+        (["kill", "-9", "1"], "'kill' is not allowed"),
+        (["bash", "-c", "ls"], "There is no shell"),
+        (["sudo", "ls"], "'sudo' is not allowed"),
+        (["curl", "http://x"], "no network"),
+        (["shutdown", "now"], "'shutdown' is not allowed"),
+        (["./x"], "given by a path"),
+        (["/bin/ls"], "given by a path"),
+        (["../.venv/bin/x"], "given by a path"),
+        ([".venv/bin/nothing"], "no program"),
+        ([".venv/bin/bash"], "There is no shell"),
+        (["rm\n"], "not allowed"),
+        (["env", "rm", "-rf", "src"], "'rm' is not allowed.*write_file"),
+        (["env", "-i", "-u", "A", "B=1", "--", "rm", "-rf", "src"], "'rm' is not allowed"),
+        (["env", "-S", "rm -rf src"], "'rm' is not allowed"),
+        (["env", "nice", "-n", "5", "rm", "x"], "'nice' is not allowed"),
+        (["env", "bash", "-c", "ls"], "There is no shell"),
+        (["find", ".", "-name", "*.py", "-delete"], "'rm' is not allowed"),
+        (["find", ".", "-exec", "/bin/rm", "{}", ";"], "'rm' is not allowed"),
+        ([""], "empty"),
+        ([], "empty"),
+        (["ls", "a\0b"], "NUL"),
+        (["ls", "x" * 200_000], "too long"),
+        ("ls -l 'a b'", r"list of words.*\['ls', '-l', 'a b'\]"),
+        ("ls 'a", "list of words"),
+        (["ls", 1], r"\$\.command"),
+    ],
+)
+def test_refuses_a_command_and_says_why(project: Path, command: Any, why: str) -> None:
+    with pytest.raises(Refused, match=why) as refused:
+        call(project, FOUND, command)
+    assert refused.value.fault == "agent"
+
+
+@pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        (["timeout", "-k", "5", "10", "rm", "x"], ["rm"]),
+        (["nice", "-n", "5", "timeout", "10", "xargs", "-n", "1", "rm"], ["timeout", "xargs", "rm"]),
+        (["sh", "-c", "rm -rf src && ls"], ["rm"]),
+        (["env", "A=1", "python3", "-c", "x"], ["python3"]),
+        (["env"], []),
+        (["git", "log", "--grep", "rm"], []),
+        (["find", ".", "-name", "rm"], []),
+    ],
+)
+def test_looks_through_programs_that_only_start_others(command: list[str], started: list[str]) -> None:
+    assert started_programs(command) == started
+
+
+@pytest.mark.parametrize("folder", ["..", "/", "nothing", "../project", ".git", ".env"])
+def test_refuses_a_folder_that_is_not_the_agents(project: Path, folder: str) -> None:
+    with pytest.raises(Refused):
+        call(project, FOUND, ["ls"], folder=folder)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_refuses_a_time_limit_that_is_none(project: Path, seconds: float) -> None:
+    with pytest.raises(Refused, match="seconds"):
+        call(project, FOUND, ["ls"], seconds=seconds)
+
+
+def test_refuses_every_command_where_there_is_no_sandbox(project: Path) -> None:
+    with pytest.raises(Refused, match="no sandbox"):
+        call(project, Sandboxes(), ["ls"])
+
+
+def test_runs_unconfined_only_if_the_user_says_so(project: Path) -> None:
+    box = Toolbox(files=FileTools(SandboxedPrograms(CommandRules(unconfined=True), Sandboxes())))
+    settings = RunSettings(workspace=str(project), shared_workspace=True)
+    answer = asyncio.run(
+        box.perform(tool_request({"command": ["echo", "1"]}, "soup-1", "run_command", settings, "coder", number=7))
+    )
+    assert isinstance(answer, ToolReturned) and answer.value["output"] == "1\n"
+
+
+def test_refuses_a_protected_name_that_is_a_link(project: Path, tmp_path: Path) -> None:
+    (project / ".git").rmdir()
+    os.symlink(tmp_path, project / ".git")
+    with pytest.raises(Refused, match="symbolic link"):
+        call(project, FOUND, ["ls"])
+    assert sorted(path.name for path in project.iterdir()) == [".git", "src"]
+
+
+def test_settings_replace_and_extend_the_list() -> None:
+    assert "terraform" in command_rules(Settings(commands=Commands(also=("terraform",)))).allowed
+    assert "python3" in command_rules(Settings(commands=Commands(also=("terraform",)))).allowed
+    assert command_rules(Settings(commands=Commands(allow=("git",)))).allowed == ("git",)
+
+
+def test_definitions_can_name_the_tool() -> None:
+    assert "run_command" in (environment().tools or ())
+
+
+# What ends a command
+
+
+def test_a_command_that_takes_too_long_is_stopped(project: Path, sandboxes: Sandboxes) -> None:
+    result = call(project, sandboxes, python("import time", "print('begun')", "time.sleep(60)"), seconds=0.7)
+    assert result["exit_code"] is None and "time limit" in result["stopped"] and result["output"] == "begun\n"
+
+
+def test_a_command_that_prints_without_end_is_stopped(project: Path, sandboxes: Sandboxes) -> None:
+    result = call(project, sandboxes, python("while True: print('x' * 100000)"), seconds=60)
+    assert "printed too much" in result["stopped"]
+    assert len(result["output"]) < HEAD + TAIL + 100 and "bytes left out" in result["output"]
+
+
+def test_output_keeps_its_beginning_and_its_end() -> None:
+    output = BoundedOutput()
+    for number in range(100_000):
+        output.add(f"{number}\n".encode())
+    text = output.text()
+    assert text.startswith("0\n1\n") and text.endswith("99998\n99999\n")
+    head, _, tail = text.partition("\n[… ")
+    assert f"{output.total - HEAD - TAIL} bytes left out" in tail and len(head) == HEAD
+
+
+def test_what_a_command_started_ends_with_it(project: Path, sandboxes: Sandboxes) -> None:
+    code = python(
+        "import os, time",
+        "for _ in range(3):",
+        "    if os.fork() == 0:",
+        "        os.setsid()",
+        "        if os.fork() == 0:",
+        "            open('src/%d' % os.getpid(), 'w')",
+        "            time.sleep(60)",
+        "        os._exit(0)",
+        "time.sleep(0.3)",
+    )
+    assert call(project, sandboxes, code)["exit_code"] == 0
+    assert len(list((project / "src").iterdir())) == 3
+    assert _with_cwd(project) == []
+
+
+PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from tests.tools.test_run_command import KINDS, call
+print(call(Path(sys.argv[1]), KINDS[sys.argv[2]], ["python3", "-c", sys.argv[3]])["output"])
+"""
+
+
+def test_a_killed_process_leaves_no_command_behind(project: Path, sandboxes: Sandboxes) -> None:
+    code = "import os, time\nif os.fork() == 0: os.setsid()\nopen('src/begun', 'w')\ntime.sleep(60)"
+    ours = subprocess.Popen([sys.executable, "-c", PROGRAM, str(project), sandboxes.kind, code])
+    _until((project / "src" / "begun").exists)
+    assert _with_cwd(project)
+    ours.kill()
+    ours.wait()
+    _until(lambda: not _with_cwd(project))
+
+
+def test_a_cancelled_call_ends_its_command(project: Path, sandboxes: Sandboxes) -> None:
+    box = Toolbox(files=FileTools(SandboxedPrograms(CommandRules(), sandboxes)))
+    settings = RunSettings(workspace=str(project), shared_workspace=True)
+    code = python("import time", "open('src/begun', 'w')", "time.sleep(60)")
+
+    async def cancel() -> None:
+        working = asyncio.ensure_future(
+            box.perform(tool_request({"command": code}, "soup-1", "run_command", settings, "coder", number=7))
+        )
+        while not (project / "src" / "begun").exists():
+            await asyncio.sleep(0.01)
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+
+    asyncio.run(cancel())
+    assert _with_cwd(project) == []
+    assert sorted(path.name for path in project.iterdir()) == [".git", "src"]
+
+
+def test_a_repository_that_a_command_made_is_renamed(project: Path, sandboxes: Sandboxes) -> None:
+    result = call(project, sandboxes, python("import os", "os.makedirs('src/sub/.git/hooks')"))
+    assert "src/sub/.git" in result["notes"][0]
+    assert [path.name for path in (project / "src" / "sub").iterdir()] == ["git-made-by-a-command-1"]
+
+
+def test_a_repository_that_was_there_keeps_its_name_where_it_is_moved(project: Path) -> None:
+    (project / "sub" / ".git").mkdir(parents=True)
+    call(project, FOUND, python("import os", "os.rename('sub', 'moved')"))
+    [repository] = [*project.glob("sub/*"), *project.glob("moved/*")]
+    assert repository.name == ".git"
+
+
+def _with_cwd(folder: Path) -> list[int]:
+    """The processes that work in a folder or below it."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/cwd").startswith(str(folder)):
+                found.append(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+def _until(holds: Any, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_no_repository_is_left_inside_of_another_or_without_a_name(project: Path, sandboxes: Sandboxes) -> None:
+    make = "os.makedirs('{0}/objects'); os.makedirs('{0}/refs'); open('{0}/HEAD', 'w').write('ref: refs/heads/x')"
+    nested, bare = make.format("src/.git/sub/.git"), make.format("docs")
+    call(project, sandboxes, python("import os", nested, bare))
+    left = [str(path.relative_to(project)) for path in project.rglob("*") if path.name in (".git", "HEAD")]
+    assert left == [".git"], "only that of the project"
+
+
+def test_memory_that_no_limit_of_a_process_counts_is_bounded(project: Path, sandboxes: Sandboxes) -> None:
+    program = """
+import os
+try:
+    open("/dev/shm/x", "w")
+    size = os.statvfs("/dev/shm")
+    print(size.f_blocks * size.f_frsize <= 1 << 30)
+except OSError:
+    print(True)
+try:
+    print(os.memfd_create("x"))
+except OSError as error:
+    print("no memfd", error.errno)
+"""
+    told = call(project, sandboxes, ["python3", "-c", program])
+    assert "True\nno memfd 38" in told["output"], told
+
+
+# One command at a time
+
+
+def test_a_command_has_no_descriptor_of_ours(project: Path, sandboxes: Sandboxes) -> None:
+    (project / "sub" / ".git").mkdir(parents=True)
+    code = "import os; print([os.readlink(f'/proc/self/fd/{one}') for one in range(3, 500) if _open(one)])"
+    defined = "def _open(one):\n    try: os.fstat(one)\n    except OSError: return False\n    return True\nimport os\n"
+    assert call(project, sandboxes, ["python3", "-c", defined + code])["output"] == "[]\n"
+
+
+def test_commands_of_several_processes_run_one_after_the_other(project: Path, sandboxes: Sandboxes) -> None:
+    code = "import os, time\nos.mkdir('src/running')\ntime.sleep(0.3)\nos.rmdir('src/running')\nprint('alone')"
+    words = [sys.executable, "-c", PROGRAM]
+    ours = [
+        subprocess.Popen([*words, str(project), sandboxes.kind, code], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [one.communicate()[0].strip() for one in ours] == ["alone"] * 3
+    assert sorted(path.name for path in project.iterdir()) == [".git", "src"]
+
+
+def test_the_next_command_removes_what_a_killed_process_left(project: Path, sandboxes: Sandboxes) -> None:
+    code = "import time\nopen('src/begun', 'w')\ntime.sleep(60)"
+    ours = subprocess.Popen([sys.executable, "-c", PROGRAM, str(project), sandboxes.kind, code])
+    _until((project / "src" / "begun").exists)
+    ours.kill()
+    ours.wait()
+    assert (project / "workflows").exists(), "the placeholder of the killed process"
+    call(project, sandboxes, ["true"])
+    assert sorted(path.name for path in project.iterdir()) == [".git", "src"]
+
+
+# What commands are kept from, while others change it
+
+
+KEEPS_WRITING = """
+import os, sys, time
+open('src/begun', 'w')
+while True:
+    for act in (lambda: open(sys.argv[1], 'a').write('agent'), lambda: os.mkdir(sys.argv[1])):
+        try:
+            act()
+        except OSError:
+            pass
+"""
+
+
+def _run_while(project: Path, sandboxes: Sandboxes, name: str, change: Callable[[], object]) -> Any:
+    """Run a command that writes a name as often as it can, and change something when it has begun."""
+    working: list[Any] = []
+    command = ["python3", "-c", KEEPS_WRITING, name]
+    thread = threading.Thread(target=lambda: working.append(call(project, sandboxes, command, seconds=3.0)))
+    thread.start()
+    _until((project / "src" / "begun").exists)
+    change()
+    thread.join()
+    return working[0]
+
+
+@pytest.mark.parametrize("name", ["ripstop.toml", ".env", "sub/.env"])
+def test_a_file_that_an_editor_saves_is_not_written_by_a_command(
+    project: Path, sandboxes: Sandboxes, name: str
+) -> None:
+    (project / "sub").mkdir()
+    (project / name).write_text("old")
+
+    def save() -> None:
+        (project / "new").write_text("saved")
+        os.replace(project / "new", project / name)
+
+    result = _run_while(project, sandboxes, name, save)
+    assert (project / name).read_text() in ("old", "saved")
+    kept = [path.read_text() for path in (project / name).parent.glob(f"{Path(name).name}*")]
+    assert any(text.startswith("saved") for text in kept), "what was saved is never lost"
+    if sandboxes.kind == "bubblewrap":
+        assert "run it again" in result["stopped"]
+
+
+def test_an_editors_save_stays_if_the_command_does_not_touch_it(project: Path) -> None:
+    (project / "ripstop.toml").write_text("old")
+
+    def save() -> None:
+        (project / "new").write_text("saved")
+        os.replace(project / "new", project / "ripstop.toml")
+
+    _run_while(project, FOUND, "src/other", save)
+    assert (project / "ripstop.toml").read_text() == "saved"
+    assert not list(project.glob("ripstop.toml.*"))
+
+
+def test_a_folder_that_was_removed_is_not_made_by_a_command(project: Path, sandboxes: Sandboxes) -> None:
+    _run_while(project, sandboxes, "workflows", (project / "workflows").rmdir)
+    assert not (project / "workflows").exists()
+
+
+def test_a_folder_with_too_many_files_is_not_for_commands(
+    project: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounts, "MOST_LOOKED_AT", 50)
+    made = call(project, sandboxes, python("for name in range(60): open(f'src/{name}', 'w')"))
+    assert "more than 50 files" in made["notes"][0]
+    with pytest.raises(Refused, match=r"more than 50 files and folders.*Move away"):
+        call(project, sandboxes, ["true"])
+    assert sorted(path.name for path in project.iterdir()) == [".git", "src"]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_not_for_commands(
+    project: Path, sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(folder: int, parts: tuple[str, ...], flags: int = 0) -> int:
+        if parts == ("src",) and flags == LISTING:
+            raise PermissionError(13, "Permission denied")
+        return open_beneath(folder, parts, flags)
+
+    monkeypatch.setattr(mounts, "open_beneath", closed)  # root reads every folder
+    with pytest.raises(Refused, match=r"'src' cannot be read.*Make it readable"):
+        call(project, sandboxes, ["true"])

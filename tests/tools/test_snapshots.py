@@ -1,0 +1,152 @@
+"""What a run does to the user's own files: a snapshot before, a list after, and the way back."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripstop.engine.performers import Refused
+from ripstop.kernel.events import RunSettings
+from ripstop.tools.commands.runner import SandboxedPrograms
+from ripstop.tools.commands.sandbox import find_sandboxes
+from ripstop.tools.snapshots import listing, run_files
+from ripstop.tools.snapshots.run_files import FileChange, RunFiles
+from ripstop.tools.toolbox import Toolbox
+from ripstop.tools.workspace_tools import FileTools
+from tests.tools.tool_requests import tool_request
+
+RUN = "soup-1"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    for name in ("a.py", "b.py", "src/c.py"):
+        (folder / name).write_text(f"the user's {name}\n")
+    (folder / "tool.sh").write_text("#!/bin/sh\n")
+    (folder / "tool.sh").chmod(0o755)
+    (folder / "link").symlink_to("a.py")
+    return folder
+
+
+def call(project: Path, tool: str, run_id: str = RUN, shared: bool = True, **arguments: Any) -> None:
+    if tool == "run_command" and find_sandboxes().kind == "none":
+        pytest.skip("this machine has no sandbox")
+    box = Toolbox(files=FileTools(SandboxedPrograms()))
+    settings = RunSettings(workspace=str(project), shared_workspace=shared)
+    asyncio.run(box.perform(tool_request(arguments, run_id, tool, settings, "coder", number=7)))
+
+
+def python(code: str) -> list[str]:
+    return ["python3", "-c", f"import os, shutil\n{code}"]
+
+
+def changes(project: Path, run_id: str = RUN) -> dict[str, str]:
+    return {one.path: one.what for one in RunFiles(project, run_id, 0).changes().changes}
+
+
+def test_says_what_a_command_removed_and_changed(project: Path) -> None:
+    code = "shutil.rmtree('src'); open('b.py', 'a').write('x'); open('new.py', 'w'); os.unlink('link')"
+    call(project, "run_command", command=python(code))
+    assert changes(project) == {"b.py": "changed", "link": "removed", "src/c.py": "removed"}
+
+
+def test_says_what_file_tools_changed(project: Path) -> None:
+    call(project, "write_file", path="a.py", content="the agent's")
+    call(project, "edit_file", path="src/c.py", search="user", replace="agent")
+    call(project, "write_file", path="new.py", content="the agent's")
+    assert changes(project) == {"a.py": "changed", "src/c.py": "changed"}
+
+
+def test_brings_everything_back_and_keeps_what_is_there(project: Path) -> None:
+    call(project, "write_file", path="a.py", content="the agent's")
+    call(project, "run_command", command=python("shutil.rmtree('src'); os.unlink('link'); os.chmod('tool.sh', 0o600)"))
+    files = RunFiles(project, RUN, 0)
+    kept = files.undo([one.path for one in files.changes().changes])
+    assert (project / "a.py").read_text() == "the user's a.py\n"
+    assert (project / "src" / "c.py").read_text() == "the user's src/c.py\n"
+    assert os.readlink(project / "link") == "a.py"
+    assert os.stat(project / "tool.sh").st_mode & 0o777 == 0o755
+    assert (project / kept["a.py"]).read_text() == "the agent's"
+    assert changes(project) == {}
+
+
+def test_a_snapshot_is_what_was_there_before_the_first_change(project: Path) -> None:
+    for text in ("once", "twice"):
+        call(project, "write_file", path="a.py", content=text)
+    RunFiles(project, RUN, 0).undo(["a.py"])
+    assert (project / "a.py").read_text() == "the user's a.py\n"
+
+
+def test_what_a_person_changed_is_not_taken_for_the_runs_work(project: Path) -> None:
+    call(project, "write_file", path="a.py", content="the agent's")
+    call(project, "write_file", path="b.py", content="the agent's")
+    (project / "b.py").write_text("a person's")
+    (project / "src" / "c.py").write_text("a person's")
+    assert RunFiles(project, RUN, 0).changes().changes == (
+        FileChange("a.py", "changed", True, False),
+        FileChange("b.py", "changed", True, True),
+    )
+
+
+def test_lists_all_differences_if_a_process_died_during_a_change(project: Path) -> None:
+    files = RunFiles(project, RUN, 0)
+    begun = files.begin(("",))
+    (project / "a.py").unlink()
+    assert begun is not None and files.changes().changes == (), "it is under way"
+    os.close(begun.lock)  # as when its process dies
+    assert files.changes().changes == (FileChange("a.py", "removed", True, True),)
+
+
+def test_agents_with_folders_of_their_own_have_snapshots_of_those(project: Path) -> None:
+    (project / "coder").mkdir()
+    (project / "coder" / "mine.txt").write_text("the user's")
+    call(project, "write_file", shared=False, path="mine.txt", content="the agent's")
+    assert changes(project) == {"coder/mine.txt": "changed"}
+
+
+def test_another_run_has_a_snapshot_of_its_own(project: Path) -> None:
+    call(project, "write_file", path="a.py", content="first")
+    call(project, "write_file", path="a.py", content="second", run_id="soup-2")
+    RunFiles(project, "soup-2", 0).undo(["a.py"])
+    assert (project / "a.py").read_text() == "first"
+
+
+def test_secrets_and_what_is_made_again_are_not_copied(project: Path) -> None:
+    (project / ".env").write_text("secret")
+    (project / "node_modules").mkdir()
+    (project / "node_modules" / "x.js").write_text("x")
+    call(project, "write_file", path="a.py", content="the agent's")
+    with pytest.raises(Refused, match="not there before"):
+        RunFiles(project, RUN, 0).undo([".env"])
+
+
+def test_says_that_a_folder_is_too_large(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MOST_FILES", 3)
+    call(project, "write_file", path="a.py", content="the agent's")
+    assert "more than 3 files" in RunFiles(project, RUN, 0).changes().problem
+
+
+def test_says_which_files_were_too_much_to_keep(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_files, "MOST_BYTES", 0)
+    call(project, "write_file", path="a.py", content="the agent's")
+    assert RunFiles(project, RUN, 0).changes().changes == (FileChange("a.py", "changed", False, False),)
+
+
+def test_old_snapshots_and_their_contents_are_removed(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_files, "MOST_SNAPSHOTS", 2)
+    for number in range(4):
+        (project / "a.py").write_text(f"version {number}")
+        RunFiles(project, f"run-{number}", 0, tmp_path).begin(("",))
+    kept = {path.read_text() for path in tmp_path.glob("snapshots/*/contents/*/*")}
+    assert {text for text in kept if text.startswith("version")} == {"version 2", "version 3"}
+
+
+@pytest.mark.parametrize("workspace", ["/a\0b", "/dev/null", "/nothing/there", "/" + "x" * 5000])
+def test_a_workspace_that_cannot_be_has_no_changes(workspace: str) -> None:
+    assert RunFiles(Path(workspace), "a\ud800b", 0).changes().changes == ()

@@ -1,0 +1,142 @@
+"""What the check and delivery agents are told about a project's code, and what its log says at the end."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.walks.delivery import SCRIPT, answer_of, artifact, deliver, lines, pass_all, ripstop, write_script
+
+MODEL = f"script:{SCRIPT}"
+MADE = ["app.js", "index.html", "style.css"]
+FOUND = "# What the engine found\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def facts_of(run: str) -> dict[str, dict[str, Any]]:
+    """The facts in the prompts of a run's agents, by agent."""
+    records = [json.loads(line) for line in ripstop("log", run, "--json").stdout.splitlines()]
+    asked = [one["command"] for one in records if one.get("command", {}).get("type") == "ask_agent"]
+    told = {one["agent"]: one["prompt"] for one in asked if FOUND in one["prompt"]}
+    return {agent: json.JSONDecoder().raw_decode(text.partition(FOUND)[2])[0] for agent, text in told.items()}
+
+
+def changed_files(run: str) -> dict[str, list[str]]:
+    return {agent: facts["changed_files"] for agent, facts in facts_of(run).items()}
+
+
+def both(*paths: str) -> dict[str, list[str]]:
+    return {agent: list(paths) for agent in ("check", "delivery")}
+
+
+def closings() -> list[str]:
+    log = [json.loads(line) for line in Path(".cowork/logs/engine.jsonl").read_text().splitlines()]
+    return [one["what"] for one in log if one["what"].startswith("close")]
+
+
+def replies_with(agent: str, *replies: dict[str, Any]) -> list[dict[str, Any]]:
+    """The script with other replies of one agent."""
+    return [*(one for one in lines() if one["agent"] != agent), *({"agent": agent, **one} for one in replies)]
+
+
+def coding(*calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The script with a coder that does nothing but these calls."""
+    made = [{"tool": tool, "args": arguments} for tool, arguments in calls]
+    return replies_with("coding", {"reply": "# What is written"}, {"reply": "", "calls": made}, {"reply": "Written."})
+
+
+def going_back() -> list[dict[str, Any]]:
+    """The script with a check that asks for a restart at the coding stage."""
+    back = {"tool": "goto_stage", "args": {"stage": "coding", "reason": "a typing error"}}
+    return replies_with("check", {"reply": "", "calls": [back]}, {"reply": "Go back."})
+
+
+# What was changed
+
+
+@pytest.mark.req("S3-78")
+def test_a_first_delivery_has_changed_what_it_made_and_nothing_that_was_there(tmp_path: Path) -> None:
+    Path("lib").mkdir()
+    Path("lib/old.js").write_text("1\n")
+    Path("style.css").write_text("body {}\n")
+    code, result = deliver()
+    assert code == 0
+    told = facts_of(result["run"])
+    assert changed_files(result["run"]) == both(*MADE), "also the one that was there, and is another now"
+    assert [one["path"] for one in told["check"]["files"]] == ["app.js", "index.html", "lib/old.js", "style.css"]
+
+
+def test_a_file_that_the_plan_makes_code_has_not_changed_by_that(tmp_path: Path) -> None:
+    Path("Makefile").write_text("all:\n")
+    replies = lines()
+    for one in replies:
+        for call in one.get("calls", []):
+            if call["tool"] == "create_task":
+                call["args"]["files_to_create"].append("Makefile")
+    code, result = deliver(write_script(tmp_path, replies))
+    assert code == 0
+    assert changed_files(result["run"]) == both(*MADE)
+    assert "Makefile" in [one["path"] for one in facts_of(result["run"])["check"]["files"]]
+
+
+@pytest.mark.req("S3-78", "S3-16")
+def test_a_modify_has_changed_only_what_is_another_or_gone_since(tmp_path: Path) -> None:
+    assert deliver()[0] == 0
+    Path("by_hand.js").write_text("1\n")
+    Path("old.js").write_text("1\n")
+    same = ("write_file", {"path": "index.html", "content": Path("index.html").read_text()})
+    other = ("write_file", {"path": "app.js", "content": "// shorter\n"})
+    model = write_script(tmp_path, coding(same, other))
+    waiting = answer_of("--model", model, "modify", "--from", "coding", "shorter", "--yes")
+    Path("old.js").unlink()
+    code, result = pass_all(*waiting)
+    assert (code, result["outcome"]) == (0, "completed"), result
+    assert changed_files(result["run"]) == both("app.js", "old.js")
+
+
+def test_a_modify_that_changes_nothing_is_not_called_delivered(tmp_path: Path) -> None:
+    assert deliver()[0] == 0
+    same = ("write_file", {"path": "index.html", "content": Path("index.html").read_text()})
+    model = write_script(tmp_path, coding(same))
+    code, result = pass_all(*answer_of("--model", model, "modify", "--from", "coding", "shorter", "--yes"))
+    assert code == 0 and result["because"].startswith("Nothing was changed:"), result
+    assert "| the change is made: shorter | no code file differs | **no** |" in artifact("delivery_report.md")
+
+
+def test_a_delivery_that_was_sent_back_has_changed_what_it_wrote_before_and_after(tmp_path: Path) -> None:
+    Path("old.js").write_text("1\n")
+    code, result = deliver(write_script(tmp_path, going_back()))
+    assert (code, result["outcome"]) == (5, "restart")
+    model = write_script(tmp_path, coding(("write_file", {"path": "app.js", "content": "// right\n"})), "second.jsonl")
+    code, result = pass_all(*answer_of("--model", model, "resume"))
+    assert (code, result["outcome"]) == (0, "completed"), result
+    assert changed_files(result["run"]) == both(*MADE)
+
+
+@pytest.mark.parametrize("journal", ["kept", "lost"])
+def test_a_resumed_project_has_changed_what_was_written_before_it_was_resumed(tmp_path: Path, journal: str) -> None:
+    Path("old.js").write_text("1\n")
+    code, result = deliver(write_script(tmp_path, replies_with("check", {"error": "refused"})))
+    assert code == 1 and "The stage 'check' failed" in result["because"]
+    if journal == "lost":
+        shutil.rmtree(".ripstop")
+    code, resumed = pass_all(*answer_of("--model", MODEL, "resume"))
+    assert (code, resumed["outcome"], resumed["run"] == result["run"]) == (0, "completed", journal == "kept"), resumed
+    assert changed_files(resumed["run"]) == both(*MADE)
+
+
+# The log
+
+
+@pytest.mark.req("S3-97")
+def test_the_log_says_how_each_run_ended(tmp_path: Path) -> None:
+    code, _ = deliver(write_script(tmp_path, going_back()))
+    assert code == 5 and closings() == ["close: restart"]
+    code, _ = pass_all(*answer_of("--model", MODEL, "resume"))
+    assert code == 0 and closings() == ["close: restart", "close: completed"]

@@ -1,0 +1,132 @@
+"""Every style as a parent of every style: 25 cells, each through the command line."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.walks.commands import ripstop
+from tests.walks.matrix import GOAL, STYLES, WORDS, make_cell
+
+CELLS = [pytest.param(parent, child, id=f"{parent}-{child}") for parent in STYLES for child in STYLES]
+
+
+def run(folder: Path, *more: str) -> tuple[int, dict[str, Any]]:
+    done = ripstop("run", "parent", "--input", GOAL, "--json", *more, cwd=folder)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def handed_on(folder: Path, parent: str, result: dict[str, Any]) -> str:
+    """What the parent made of its child's result, where it is meant to be seen."""
+    if parent == "blackboard":
+        return (folder / "parent" / "reports" / "report_diver.md").read_text()
+    return str(result["result"]["content"])
+
+
+@pytest.mark.parametrize(("parent", "child"), CELLS)
+def test_a_parent_hands_on_what_its_child_came_to(tmp_path: Path, parent: str, child: str) -> None:
+    make_cell(tmp_path, parent, child)
+    code, result = run(tmp_path)
+    assert (code, result["outcome"]) == (0, "completed"), result
+    text = handed_on(tmp_path, parent, result)
+    assert WORDS in text
+    if parent == "conversation":
+        greeting = ["Hello."] if child == "conversation" else []
+        assert text.splitlines() == [*greeting, WORDS], "the customer gets the text, and nothing else"
+
+
+# What a family of runs goes through on its way
+
+
+ANSWERS = {
+    "graph": ("continue", "--field", "raise=3"),
+    "blackboard": ("yes",),
+    "pipeline": ("pass",),
+    "handoff": ("again",),
+    "conversation": (WORDS,),
+}
+"""How a person answers the question of a child."""
+
+
+def waiting(result: dict[str, Any]) -> str:
+    (question,) = result["waiting"]
+    return str(question["id"])
+
+
+def resume(folder: Path, run_id: str, *more: str) -> dict[str, Any]:
+    done = ripstop("resume", run_id, "--json", *more, cwd=folder)
+    assert done.stdout, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("parent", "child"), CELLS)
+def test_a_childs_question_is_asked_once_and_its_answer_moves_the_family(
+    tmp_path: Path, parent: str, child: str
+) -> None:
+    make_cell(tmp_path, parent, child, asks=True)
+    code, result = run(tmp_path)
+    assert (code, result["outcome"]) == (4, "waiting"), result
+    said = ripstop("answer", waiting(result), *ANSWERS[child], cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    if child == "conversation":  # a person has it until they give it back
+        question = waiting(json.loads(ripstop("show", result["run"], "--json", cwd=tmp_path).stdout))
+        assert ripstop("answer", question, "release", cwd=tmp_path).returncode == 0
+    result = resume(tmp_path, result["run"])
+    assert result["outcome"] == "completed", result
+    assert WORDS in handed_on(tmp_path, parent, result)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("parent", "child"), CELLS)
+def test_cancelling_the_root_cancels_its_child(tmp_path: Path, parent: str, child: str) -> None:
+    make_cell(tmp_path, parent, child, asks=True)
+    _, result = run(tmp_path)
+    done = ripstop("cancel", result["run"], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    infos = json.loads(ripstop("runs", "--json", cwd=tmp_path).stdout)
+    assert {one["status"] for one in infos} <= {"stopped", "completed"}, infos  # completed: a plan that was made
+    assert json.loads(ripstop("desk", "--json", cwd=tmp_path).stdout) == []
+
+
+CALLS = {"graph": 1, "blackboard": 3, "pipeline": 1, "handoff": 1, "conversation": 1}
+"""The calls of agents that a child makes; a board that starts one makes two of its own."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("parent", "child"), CELLS)
+def test_what_a_child_spends_counts_for_its_parent_and_a_raised_limit_continues_it(
+    tmp_path: Path, parent: str, child: str
+) -> None:
+    make_cell(tmp_path, parent, child)
+    needed = CALLS[child] + (2 if parent == "blackboard" else 0)
+    code, result = run(tmp_path, "--max-calls", str(max(needed - 1, 1)))
+    if needed > 1 and parent == "conversation":
+        assert (result["outcome"], result["usage"]["calls"]) == ("failed", needed - 1), result
+        said = ripstop("log", result["run"], "--json", cwd=tmp_path).stdout
+        assert "Sorry, that did not work." in said, "nobody is left in silence"
+        return
+    if needed > 1:
+        assert (code, result["outcome"], result["usage"]["calls"]) == (3, "limit", needed - 1), result
+        result = resume(tmp_path, result["run"], "--raise", "calls=1")
+    assert (result["outcome"], result["usage"]["calls"]) == ("completed", needed), result
+    assert WORDS in handed_on(tmp_path, parent, result)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("parent", "child"), CELLS)
+def test_a_family_that_was_killed_is_resumed_to_the_same_end(tmp_path: Path, parent: str, child: str) -> None:
+    make_cell(tmp_path, parent, child)
+    armed = {**os.environ, "RIPSTOP_FAILPOINT": "sqlite.after_commit:7"}
+    done = ripstop("run", "parent", "--input", GOAL, cwd=tmp_path, env=armed)
+    assert done.returncode < 0 or done.returncode > 128, done.stderr
+    infos = json.loads(ripstop("runs", "--json", cwd=tmp_path).stdout)
+    root = next(one for one in infos if not one["parent"] and one["run"].startswith("parent"))
+    assert root["status"] == "interrupted", infos
+    result = resume(tmp_path, root["run"])
+    assert result["outcome"] == "completed", result
+    assert WORDS in handed_on(tmp_path, parent, result)

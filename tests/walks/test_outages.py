@@ -1,0 +1,73 @@
+"""Outages of model servers, through the command line: runs are paused, looked at, and retried under their own names."""
+
+import json
+from pathlib import Path
+
+from tests.walks.commands import ripstop, succeed
+from tests.walks.test_command_line import HAIKU
+
+
+def script(folder: Path, *lines: object) -> str:
+    path = folder / "script.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return f"script:{path}"
+
+
+REPLIES_OF = [json.loads(line) for line in (HAIKU / "script.jsonl").read_text(encoding="utf-8").splitlines()]
+AWAY = "openai:m"
+NOBODY = ("--base-url", "http://127.0.0.1:9/v1")
+PATIENCE = "attempts = 1\n"
+
+
+def paused(folder: Path) -> str:
+    (folder / "ripstop.toml").write_text(PATIENCE, encoding="utf-8")
+    done = ripstop("--json", "--model", AWAY, *NOBODY, "run", str(HAIKU), cwd=folder)
+    assert done.returncode == 4, done.stderr
+    result = json.loads(done.stdout)
+    assert result["outcome"] == "paused"
+    return str(result["run"])
+
+
+def test_an_outage_pauses_a_run_and_it_is_on_the_desk_and_in_the_list(tmp_path: Path) -> None:
+    run = paused(tmp_path)
+    assert run in succeed("runs", "--status", "paused", cwd=tmp_path)
+    (item,) = json.loads(succeed("desk", "--json", cwd=tmp_path))
+    assert item["kind"] == "outage" and "127.0.0.1:9" in item["question"]
+    assert "refused" in succeed("log", run, cwd=tmp_path)
+    assert "paused" in succeed("show", run, cwd=tmp_path)
+    assert succeed("verify", cwd=tmp_path)
+
+
+def test_a_retried_run_keeps_its_name_and_completes_with_another_model(tmp_path: Path) -> None:
+    run = paused(tmp_path)
+    done = ripstop("--json", "--model", script(tmp_path, *REPLIES_OF), "retry", run, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads(done.stdout)["runs"]
+    assert (result["run"], result["outcome"]) == (run, "completed")
+    assert json.loads(succeed("desk", "--json", cwd=tmp_path)) == []
+
+
+def test_resume_retries_a_paused_run_too(tmp_path: Path) -> None:
+    run = paused(tmp_path)
+    done = ripstop("--model", script(tmp_path, *REPLIES_OF), "resume", run, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_that_a_refused_call_ended_is_retried_and_one_that_completed_is_not(tmp_path: Path) -> None:
+    spec = script(tmp_path, {"error": "refused"}, *REPLIES_OF)
+    done = ripstop("--json", "--model", spec, "run", str(HAIKU), cwd=tmp_path)
+    assert done.returncode == 1
+    run = json.loads(done.stdout)["run"]
+    assert ripstop("retry", run, cwd=tmp_path).returncode == 0
+    again = ripstop("retry", run, cwd=tmp_path)
+    assert again.returncode == 2 and "completed" in again.stderr
+
+
+def test_retry_says_what_it_needs_and_when_there_is_nothing_to_do(tmp_path: Path) -> None:
+    paused(tmp_path)
+    assert "--failed-since" in ripstop("retry", cwd=tmp_path).stderr
+    assert ripstop("retry", "nobody-x1x1x", cwd=tmp_path).returncode == 2
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    succeed("run", str(HAIKU), "--model", script(empty, *REPLIES_OF), cwd=empty)
+    assert "Nothing is paused" in ripstop("retry", "--all", cwd=empty).stderr

@@ -1,0 +1,65 @@
+"""What a delivery did to files that were there: shown, and brought back on request."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.walks.delivery import deliver, ripstop
+
+OLD = "body { color: black }\n"
+
+
+@pytest.fixture
+def delivered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run that has replaced a file which was there."""
+    monkeypatch.chdir(tmp_path)
+    Path("style.css").write_text(OLD)
+    Path("notes.txt").write_text("mine")
+    code, result = deliver()
+    assert code == 0
+    assert Path("style.css").read_text() != OLD
+    return str(result["run"])
+
+
+def test_a_run_says_which_files_of_the_user_it_changed(delivered: str) -> None:
+    shown = json.loads(ripstop("show", delivered, "--json").stdout)
+    assert [(one["path"], one["what"]) for one in shown["files"]["changes"]] == [("style.css", "changed")]
+    told = ripstop("show", delivered).stdout
+    assert "changed style.css" in told and f"ripstop undo-files {delivered}" in told
+
+
+def test_the_delivery_report_says_which_files_of_the_user_were_changed(delivered: str) -> None:
+    report = Path(".cowork/artifacts/delivery_report.md").read_text()
+    section = report.partition("## Files that were there before\n")[2].partition("\n## ")[0]
+    assert section.strip() == "- changed: style.css", delivered
+
+
+def test_undo_files_brings_them_back_and_keeps_what_is_there(delivered: str) -> None:
+    new = Path("style.css").read_text()
+    done = ripstop("undo-files", delivered, "--yes")
+    assert done.exit_code == 0, done.stderr
+    assert "changed  style.css" in done.stdout and "style.css.before-undo-1" in done.stdout
+    assert Path("style.css").read_text() == OLD
+    assert Path("style.css.before-undo-1").read_text() == new
+    assert Path("index.html").exists(), "what the run made stays"
+    assert "no file that was there" in ripstop("undo-files", delivered).stdout
+
+
+def test_undo_files_does_nothing_without_a_yes(delivered: str) -> None:
+    new = Path("style.css").read_text()
+    assert ripstop("undo-files", delivered).exit_code == 1
+    assert Path("style.css").read_text() == new
+
+
+def test_undo_files_leaves_alone_what_was_changed_since_unless_it_is_named(delivered: str) -> None:
+    Path("style.css").write_text("by hand")
+    assert "changed by somebody else" in ripstop("undo-files", delivered, "--yes").stdout
+    assert Path("style.css").read_text() == "by hand"
+    assert ripstop("undo-files", delivered, "style.css", "--yes").exit_code == 0
+    assert Path("style.css").read_text() == OLD
+
+
+def test_undo_files_refuses_a_file_that_the_run_did_not_touch(delivered: str) -> None:
+    refused = ripstop("undo-files", delivered, "notes.txt", "--yes")
+    assert refused.exit_code == 2 and "neither removed nor changed" in refused.stderr

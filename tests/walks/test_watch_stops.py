@@ -1,0 +1,47 @@
+"""`docs watch` ends in order when it is stopped while nothing happens."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.walks.test_command_line import EXAMPLES
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_idle_watcher_stops_without_a_traceback(tmp_path: Path, number: signal.Signals) -> None:
+    folder = tmp_path / "office"
+    shutil.copytree(EXAMPLES / "handoff", folder)
+    command = [sys.executable, "-m", "ripstop", "docs", "watch", "--model", "script:script.jsonl"]
+    watcher = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    assert watcher.stderr is not None
+    assert any("Watching" in line for line in watcher.stderr)
+    until_it_waits_for_changes(watcher.pid)
+    watcher.send_signal(number)
+    _, said = watcher.communicate(timeout=60)
+    assert watcher.returncode == 128 + number
+    assert said.splitlines() == ["stopping …", "Interrupted. Nothing is lost."]
+
+
+def until_it_waits_for_changes(pid: int) -> None:
+    """Wait until the system reports changes to it."""
+    end = time.monotonic() + 60
+    while not any("inotify" in link for link in links(pid)):
+        assert time.monotonic() < end, "it never watched anything"
+        time.sleep(0.02)
+
+
+def links(pid: int) -> list[str]:
+    found = []
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found.append(str(path.readlink()))
+        except FileNotFoundError:  # closed meanwhile
+            continue
+    return found
