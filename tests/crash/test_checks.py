@@ -10,11 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ripstop.kernel.effects import AskPerson, CallTool, PersonAnswered, ToolReturned
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, PersonAnswered, ToolCall, ToolReturned
 from ripstop.kernel.events import (
     FORMAT,
     Answered,
     Asked,
+    CallRefused,
     Doubted,
     DoubtResolved,
     Ended,
@@ -158,3 +159,14 @@ def test_the_order_of_simultaneous_answers_does_not_count() -> None:
     one, _ = canonical(records(STARTED, ONE, TWO, first, second, ENDED))
     other, _ = canonical(records(STARTED, ONE, TWO, second, first, ENDED))
     assert [record.event for record in one] == [record.event for record in other]
+
+
+def test_a_refusal_that_was_lost_with_its_process_does_not_count() -> None:
+    def calling(number: int) -> Answered:
+        call = ToolCall(id=f"call_{number}_0", tool="pay", arguments={})
+        return Answered(to=number, answer=AgentReplied(calls=(call,)))
+
+    asked = Asked(command=AskAgent(agent="writer"))
+    refused, _ = canonical(records(STARTED, asked, CallRefused(to=2, reason="busy"), calling(2), asked, calling(5)))
+    calm, _ = canonical(records(STARTED, asked, calling(2), asked, calling(4)))
+    assert [record.event for record in refused] == [record.event for record in calm]
