@@ -88,10 +88,11 @@ class Stream:
         self._words[key] = new
         self._news.set()
 
-    def end(self, why: str) -> None:
+    def end(self, why: str, again: bool) -> None:
+        """Say goodbye. `again`: the page comes back by itself, as to a server that is started again."""
         self.is_over = True
         self._events.clear()
-        self.put("bye", {"why": why})
+        self.put("bye", {"why": why, "again": again})
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
         """The events as they come, and a comment when there is none for a while."""
@@ -145,7 +146,7 @@ class Feed:
         """A stream of what happens from now on or, with the cursor that a page has, from there."""
         mine = [stream for stream in self._streams if stream.owner == owner]
         for oldest in mine[: max(0, len(mine) - MOST_STREAMS + 1)]:
-            oldest.end("too many pages are open")
+            oldest.end("too many pages are open", again=False)
             self._streams.remove(oldest)
         stream = Stream(wanted, owner)
         journal = self._engine.journal
@@ -166,7 +167,7 @@ class Feed:
 
     def end_streams(self) -> None:
         for stream in self._streams:
-            stream.end("the server stops")
+            stream.end("the server stops", again=True)
         self._streams.clear()
 
     async def _catch_up(self, stream: Stream, after: str) -> None:

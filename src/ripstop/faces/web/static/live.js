@@ -43,7 +43,7 @@
   ripstop.refresh = ripstop.throttled(async () => {
     const fresh = await ripstop.get(location.href);
     if (!fresh) return;
-    for (const old of document.querySelectorAll("[data-swap]")) {
+    for (const old of document.querySelectorAll("[data-swap]:not([data-keep])")) {
       const now = fresh.querySelector(`[data-swap="${CSS.escape(old.dataset.swap)}"]`);
       if (!now || old.contains(document.activeElement)) continue;
       // a form is another one each time; what it depends on says whether it has changed
@@ -96,7 +96,11 @@
   addEventListener("pagehide", close);
   addEventListener("pageshow", open);
 
-  ripstop.on("bye", () => { close(); state("gone"); });
+  ripstop.on("bye", ({ again }) => {
+    close();
+    state("gone");
+    if (again) setTimeout(open, 1500);
+  });
   ripstop.on("lost", () => ripstop.refresh());
   ripstop.on("desk", ({ count, added, gone }) => {
     for (const one of document.querySelectorAll('[data-count="desk"]')) {
