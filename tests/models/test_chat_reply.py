@@ -1,6 +1,7 @@
 """The border for servers' replies: odd but clear shapes are understood, the rest is tried again."""
 
 import json
+import re
 
 import pytest
 
@@ -125,14 +126,6 @@ def test_odd_but_clear_replies_are_understood(shape):
         (call(index={}), "index"),
         (call(arguments=[1]), "arguments of 'read'"),
         (call(arguments=7), "arguments of 'read'"),
-        (call(arguments="{"), "'read' with arguments that are not JSON"),
-        (call(arguments='{"a": NaN}'), "NaN"),
-        (call(arguments='{"a": 1e999}'), "out of range"),
-        (call(arguments="[1]"), "a list instead of an object"),
-        (call(arguments='"text"'), "not JSON"),
-        (call(arguments='{"a":' * 5000 + "1" + "}" * 5000), "too deep"),
-        (call(arguments='{"a":' * 200 + "1" + "}" * 200), "more than 100 levels"),
-        (call(arguments='{"a": ' + "9" * 5000 + "}"), "not JSON"),
         (b"[" * 5000 + b"]" * 5000, "nested too deeply"),
         (b'{"choices": ' + b"[" * 900 + b"]" * 900 + b"}", "choices"),
         (b"<html>", "not a JSON object"),
@@ -144,6 +137,25 @@ def test_other_shapes_are_tried_again_and_named(chunk, named):
     with pytest.raises(TryAgain, match=named) as trouble:
         answer(chunk)
     assert len(str(trouble.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("chunk", "named"),
+    [
+        (call(arguments="{"), "the arguments are not JSON"),
+        (call(arguments='{"a": NaN}'), "NaN"),
+        (call(arguments='{"a": 1e999}'), "out of range"),
+        (call(arguments="[1]"), "a list instead of an object"),
+        (call(arguments='"text"'), "not JSON"),
+        (call(arguments='{"a":' * 5000 + "1" + "}" * 5000), "too deep"),
+        (call(arguments='{"a":' * 200 + "1" + "}" * 200), "more than 100 levels"),
+        (call(arguments='{"a": ' + "9" * 5000 + "}"), "not JSON"),
+    ],
+)
+def test_arguments_that_cannot_be_read_are_the_agents_mistake_and_named(chunk, named):
+    (called,) = answer(chunk).calls
+    assert called.tool == "read" and called.arguments == {}
+    assert re.search(named, called.malformed) and len(called.malformed) < 400
 
 
 def test_bad_utf8_and_a_byte_order_mark_are_read():

@@ -110,10 +110,15 @@ def test_errors_are_sorted_by_whether_they_may_pass():
         assert refused.value.fault == fault
 
 
-def test_bad_arguments_are_asked_for_again():
+def test_bad_arguments_are_told_to_the_agent():
     model = FunctionModel(lambda messages, info: ModelResponse(parts=[ToolCallPart("read", "{", "c")]))
-    with pytest.raises(TryAgain, match="'read'"):
-        perform(model, ask(tools=("read",)), tools=lambda names: [READ])
+    (called,) = perform(model, ask(tools=("read",)), tools=lambda names: [READ]).calls
+    assert "not JSON" in called.malformed
+
+
+def test_a_reply_that_reached_its_limit_of_length_is_cut():
+    model = FunctionModel(lambda messages, info: ModelResponse(parts=[TextPart("half")], finish_reason="length"))
+    assert perform(model, ask()).cut
 
 
 def test_an_unknown_provider_and_a_missing_library_are_named(monkeypatch):

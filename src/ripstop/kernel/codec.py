@@ -7,8 +7,9 @@ they happen to have a key named "type".
 One event is a JSON object. All events of a step are a JSON array of such objects.
 
 Nothing is written that could not be read back. msgspec encodes a field without looking at its type, so a fact, which
-comes from outside, must be of a shape that is known to be good, or is read back before it is written. Decisions are
-made by styles, from facts that went through here.
+comes from outside, must be of a shape that is known to be good, or is read back before it is written. What was read
+back is what is written: 10 for a float is written as 10.0, so that an event has the same bytes whenever it is written.
+Decisions are made by styles, from facts that went through here; their floats are floats as they are made.
 """
 
 import functools
@@ -155,7 +156,7 @@ def _dumped(value: Any, events: list[Event], encode: Callable[[Any], bytes], dec
         # `find`, because `in` would first try to take it for a number, at ten times the price. NaN is written as null.
         if data.find(b":null") >= 0 or not (events and _is_known_good(events[0])):
             _check_depth(data)
-            decode(data)
+            data = encode(decode(data))
         return data
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         kinds = " or ".join(type(event).__name__ for event in events)
@@ -189,6 +190,7 @@ def _is_known_good(event: Event) -> bool:
             and type(answer.sent) is str
             and type(answer.model) is str
             and type(answer.recorded) is bool
+            and type(answer.cut) is bool
             and _is_good_usage(answer.usage)
             and type(answer.calls) is tuple
             and (not answer.calls or all(_is_good_call(call) for call in answer.calls))
@@ -217,6 +219,7 @@ def _is_good_call(call: ToolCall) -> bool:
         type(call) is ToolCall
         and type(call.id) is str
         and type(call.tool) is str
+        and type(call.malformed) is str
         and type(call.arguments) is dict
         and is_plain(call.arguments)
     )

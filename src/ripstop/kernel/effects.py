@@ -19,12 +19,12 @@ class Effect(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     """Base of commands, answers and their parts: immutable (so no cycles for the collector), defaults not written."""
 
 
-def _make_float(effect: Effect, *names: str) -> None:
+def make_float(struct: Struct, *names: str) -> None:
     """60 is read back as 60.0, so it is made a float at once; otherwise the two would differ."""
     for name in names:
-        value = getattr(effect, name)
+        value = getattr(struct, name)
         if type(value) is int:
-            force_setattr(effect, name, float(value))
+            force_setattr(struct, name, float(value))
 
 
 class Usage(Effect, frozen=True):
@@ -38,6 +38,10 @@ class Usage(Effect, frozen=True):
     unreported_output: int = 0
     unreported_money: float = 0.0
     """What the unreported tokens cost, at the model's price."""
+
+    def __post_init__(self) -> None:
+        if type(self.money) is int or type(self.unreported_money) is int:  # in every step, so only looked at
+            make_float(self, "money", "unreported_money")
 
     @property
     def tokens(self) -> int:
@@ -112,7 +116,7 @@ class Limits(Effect, frozen=True):
     """Money per million tokens; with them a money limit holds before the call, not after it."""
 
     def __post_init__(self) -> None:
-        _make_float(self, "money", "seconds", "input_price", "output_price")
+        make_float(self, "money", "seconds", "input_price", "output_price")
 
 
 class Guards(Effect, frozen=True):
@@ -136,6 +140,8 @@ class ToolCall(Effect, frozen=True):
     id: str
     tool: str
     arguments: dict[str, Any] = {}
+    malformed: str = ""
+    """Why its arguments could not be read, for the agent; empty if they could. Such a call is never made."""
 
 
 class Content(Effect, frozen=True):
@@ -175,6 +181,8 @@ class AgentReplied(Effect, tag="agent_replied", frozen=True):
     model: str = ""
     recorded: bool = False
     """The text comes from a recording, so asking again cannot change it."""
+    cut: bool = False
+    """The model reached its limit of length: the text ends in the middle."""
 
 
 # A tool
@@ -264,7 +272,7 @@ class SetTimer(Effect, tag="set_timer", frozen=True):
     after: float
 
     def __post_init__(self) -> None:
-        _make_float(self, "after")
+        make_float(self, "after")
 
 
 class TimerFired(Effect, tag="timer_fired", frozen=True):

@@ -13,8 +13,9 @@
 from typing import Any, ClassVar, final
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
-from .effects import Answer, AskPerson, Command, Content, Effect, Limits, Usage
+from .effects import Answer, AskPerson, Command, Content, Effect, Limits, Usage, make_float
 
 FORMAT = 2
 """Written in every `Started`. A journal with a higher number was written by a newer version."""
@@ -275,6 +276,10 @@ class Resumed(Event, tag="resumed", frozen=True):
     """It continues when the children that were stopped with it have reported; another `Resumed` says so."""
     accept_edits: bool = False
 
+    def __post_init__(self) -> None:
+        if any(type(by) is int for by in self.raises.values()):  # read back as floats, so they are made floats at once
+            force_setattr(self, "raises", {name: float(by) for name, by in self.raises.items()})
+
 
 @final
 class GuardTripped(Event, tag="guard_tripped", frozen=True):
@@ -289,6 +294,9 @@ class GuardTripped(Event, tag="guard_tripped", frozen=True):
     """Numbers of the records that the verdict rests on."""
     progress: int = 0
     """Number of the last record with progress, for a guard that found none since; a fork there goes back to it."""
+
+    def __post_init__(self) -> None:
+        make_float(self, "limit", "value")
 
 
 class Warned(Event, tag="warned", frozen=True):

@@ -2,6 +2,7 @@
 
 - Odd but clear shapes, which real servers send, are understood: content in parts, arguments as an object, numbers as
   text, a call without an index. Anything else is `TryAgain` with a message that names what was wrong.
+- Arguments that cannot be read are the agent's mistake, not the server's: the call says so, and the agent is told.
 - Only the first of several choices is read.
 - A count of tokens that makes no sense (negative, fractional below 0, a boolean, absurdly large) counts as missing.
 - Text that comes in pieces is joined once, at the end, so that a reply costs time in proportion to its length.
@@ -32,6 +33,15 @@ MOST_TOKENS = 2**53
 SHORTEST_SECRET = 16
 QUOTED = 60
 """Characters of a wrong value that a message quotes."""
+
+
+AT_LIMIT = ("length", "max_tokens", "model_length", "max_output_tokens")
+"""How servers say that a reply ended at its limit of length."""
+SHORTER = " The reply was cut off at its limit of length: write less in one call."
+
+
+class UnreadableArguments(Exception):
+    """Says what is wrong with the arguments of a call, for the agent that made it."""
 
 
 class _PartOfCall:
@@ -69,6 +79,10 @@ class Reply:
     def text(self) -> str:
         return "".join(self._pieces) or "".join(self._refusals)
 
+    @property
+    def is_cut(self) -> bool:
+        return self.finish.lower() in AT_LIMIT
+
     def add(self, chunk: object) -> str:
         """Take a chunk in; returns the text that is new in it. Raises `TryAgain`."""
         try:
@@ -94,7 +108,7 @@ class Reply:
         """The reply, typed, and in a form that a journal reads back. Raises `TryAgain`."""
         taken: set[str] = set()
         calls = tuple(self._call(call, taken) for call in sorted(self._calls, key=lambda call: call.position))
-        return AgentReplied(text=self._without_secret(self.text), calls=calls, usage=self.usage)
+        return AgentReplied(text=self._without_secret(self.text), calls=calls, usage=self.usage, cut=self.is_cut)
 
     def _add_usage(self, usage: object) -> None:
         if isinstance(usage, dict):
@@ -183,30 +197,25 @@ class Reply:
         if not call.tool:
             raise TryAgain("The server's reply has a tool call without the name of a tool.")
         id = _unused(call.id or f"call_{call.position}", taken)
+        arguments, malformed = dict[str, Any](), ""
+        try:
+            arguments = self._redacted(self._arguments(call))
+        except UnreadableArguments as error:
+            malformed = self._without_secret(str(error)) + (SHORTER if self.is_cut else "")
         return ToolCall(
-            id=self._without_secret(id), tool=self._without_secret(call.tool), arguments=self._arguments(call)
+            id=self._without_secret(id),
+            tool=self._without_secret(call.tool),
+            arguments=arguments,
+            malformed=malformed,
         )
 
     def _arguments(self, call: _PartOfCall) -> dict[str, Any]:
         text = "".join(call.pieces)
-        found: Any = call.whole
-        if found is not None and text.strip() not in ("", "{}"):
-            raise TryAgain(f"The agent called {call.tool!r} with arguments both as an object and as text.")
-        try:
-            if found is None:
-                found = _parsed(text or "{}")
-                if isinstance(found, str):  # encoded twice
-                    found = _parsed(found or "{}")
-            found = self._redacted(plain({} if found is None else found))
-        except ValueError as error:
-            raise TryAgain(f"The agent called {call.tool!r} with arguments that are not JSON ({error}).") from error
-        except RecursionError:
-            raise TryAgain(f"The agent called {call.tool!r} with arguments that are nested too deeply.") from None
-        except Unwritable as error:
-            raise TryAgain(f"The agent called {call.tool!r} with arguments that cannot be kept: {error}") from error
-        if not isinstance(found, dict):
-            raise TryAgain(f"The agent called {call.tool!r} with {_quoted(found)} instead of an object of arguments.")
-        return found
+        if call.whole is None:
+            return arguments_in(text)
+        if text.strip() not in ("", "{}"):
+            raise UnreadableArguments("the arguments came both as an object and as text")
+        return _kept(call.whole)
 
     def _without_secret(self, text: str) -> str:
         return text.replace(self._secret, "…") if self._secret else text
@@ -217,6 +226,30 @@ class Reply:
             if self._secret in written:
                 return _parsed(written.replace(self._secret, "…"))
         return value
+
+
+def arguments_in(text: str) -> dict[str, Any]:
+    """The arguments that a model wrote for a call. Raises `UnreadableArguments`."""
+    try:
+        found = _parsed(text or "{}")
+        if isinstance(found, str):  # encoded twice
+            found = _parsed(found or "{}")
+    except ValueError as error:
+        raise UnreadableArguments(f"the arguments are not JSON ({error}): {_quoted(text)}") from error
+    except RecursionError:
+        raise UnreadableArguments("the arguments are nested too deeply") from None
+    return _kept(found)
+
+
+def _kept(found: Any) -> dict[str, Any]:
+    """Arguments in a form that a journal reads back."""
+    try:
+        kept = plain({} if found is None else found)
+    except (Unwritable, RecursionError) as error:
+        raise UnreadableArguments(f"the arguments cannot be kept: {error}") from error
+    if not isinstance(kept, dict):
+        raise UnreadableArguments(f"the arguments are {_quoted(kept)} instead of an object")
+    return kept
 
 
 def decoded(data: bytes) -> Any:

@@ -234,7 +234,8 @@ def _answer(response: "ModelResponse", request: Request, prompt: Prompt) -> Agen
     usage = {"input_tokens": response.usage.input_tokens, "output_tokens": response.usage.output_tokens}
     reply = Reply()
     try:
-        reply.add({"choices": [{"message": {"content": response.text, "tool_calls": calls}}], "usage": usage})
+        message = {"content": response.text, "tool_calls": calls}
+        reply.add({"choices": [{"message": message, "finish_reason": response.finish_reason}], "usage": usage})
     finally:
         request.progress.report(reply.usage)
     answer = reply.answer()

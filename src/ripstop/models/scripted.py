@@ -32,6 +32,8 @@ from ripstop.kernel.events import Answered, Asked, Forked, Record, Reopened, Wit
 from ripstop.kernel.text_limits import plain
 from ripstop.security.files import read_plain_file
 
+from .chat_reply import UnreadableArguments, arguments_in
+
 # Reads the scripts of scripted agents, and says with file:line what is wrong with one.
 #
 # A line is an object: `agent`, `reply`, `calls` [{tool, args}], `error`, `delay` (seconds), `usage`.
@@ -41,7 +43,8 @@ from ripstop.security.files import read_plain_file
 # a style does not ask the agent to correct one. The lines of a JSONL file are not: a script can contain the correction.
 
 
-KEYS = ("agent", "reply", "calls", "error", "delay", "usage")
+KEYS = ("agent", "reply", "calls", "error", "delay", "usage", "finish")
+FINISHES = ("stop", "length")
 ERRORS = ("rate_limit", "timeout", "refused")
 PASSING = ("rate_limit", "timeout")
 """Errors that another attempt gets over."""
@@ -58,6 +61,7 @@ REPLY_FILE = re.compile(r"(\d+)_reply\.txt")
 class Call(Struct, frozen=True):
     tool: str
     args: dict[str, Any]
+    malformed: str = ""
 
 
 class ScriptLine(Struct, frozen=True):
@@ -172,7 +176,11 @@ class _ScriptReader:
         line = ScriptLine(
             where=self._where,
             agent=self._string(found, "agent"),
-            reply=AgentReplied(text=self._string(found, "reply"), usage=self._usage(found.get("usage", {}))),
+            reply=AgentReplied(
+                text=self._string(found, "reply"),
+                usage=self._usage(found.get("usage", {})),
+                cut=self._finish(found) == "length",
+            ),
             calls=self._calls(found.get("calls", [])),
             error=trouble,
             delay=self._number(found.get("delay", 0), "delay", LONGEST_DELAY),
@@ -195,6 +203,12 @@ class _ScriptReader:
             raise self._wrong(f'`{key}` is {_shown(value)}; it must be a text in quotes, like "{key}": "…"')
         return value
 
+    def _finish(self, found: dict[str, Any]) -> str:
+        finish = self._string(found, "finish") or "stop"
+        if finish not in FINISHES:
+            raise self._wrong(f"`finish` is {finish!r}; it can be {', '.join(FINISHES)}")
+        return finish
+
     def _number(self, value: Any, key: str, most: int) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
             raise self._wrong(f"`{key}` is {_shown(value)}; it must be a number, from 0 to {most}")
@@ -210,10 +224,15 @@ class _ScriptReader:
             if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or not call["tool"]:
                 raise self._wrong(f'a call is {_shown(call)}; it must be like {{"tool": "read_file", "args": {{}}}}')
             self._known(call, ("tool", "args"), "key of a call")
-            args = call.get("args", {})
+            args, malformed = call.get("args", {}), ""
+            if isinstance(args, str):  # as a model wrote them
+                try:
+                    args = arguments_in(args)
+                except UnreadableArguments as error:
+                    args, malformed = {}, str(error)
             if not isinstance(args, dict):
                 raise self._wrong(f'`args` of {call["tool"]!r} is {_shown(args)}; it must be like {{"path": "a.txt"}}')
-            calls.append(Call(tool=call["tool"], args=args))
+            calls.append(Call(tool=call["tool"], args=args, malformed=malformed))
         return tuple(calls)
 
     def _usage(self, found: Any) -> Usage:
@@ -267,10 +286,10 @@ class ScriptedAgent:
         if not line.calls:
             return line.reply
         calls = tuple(
-            ToolCall(id=f"call_{request.number}_{index}", tool=call.tool, arguments=call.args)
+            ToolCall(id=f"call_{request.number}_{index}", tool=call.tool, arguments=call.args, malformed=call.malformed)
             for index, call in enumerate(line.calls)
         )
-        return AgentReplied(text=line.reply.text, calls=calls, usage=line.reply.usage)
+        return replace(line.reply, calls=calls)
 
     async def close(self) -> None:
         self._runs.clear()

@@ -56,6 +56,26 @@ def without_thinking(text: str) -> str:
     return "".join([*kept, text[at:]])
 
 
+PLAIN = ("", "markdown", "md", "text", "txt")
+"""What a fence around a whole text may be marked with. With any other mark, what is in it is code."""
+
+
+def meant(text: str) -> str:
+    """What an agent means by words that others are to read: no thoughts, and no fence around all of them."""
+    if "<" in text:
+        text = without_thinking(text)
+    return _unfenced(text) if text.lstrip()[:1] in ("`", "~") else text
+
+
+def _unfenced(text: str) -> str:
+    lines = split_lines(text.strip())
+    found = list(blocks(lines))
+    if len(found) != 1 or not found[0].is_closed or len(found[0].inside(lines)) != len(lines) - 2:
+        return text  # a bare fence inside may be the end of the first: then it is not clear what is around what
+    fence = fence_of(lines[0])
+    return "\n".join(lines[1:-1]) if fence is not None and fence.info.lower() in PLAIN else text
+
+
 def strict(text: str) -> dict[str, Any]:
     return _object(without_thinking(text).strip())
 
@@ -310,7 +330,7 @@ def decided(text: str) -> Decided:
     if not isinstance(decisions, dict):
         raise NoReply(f'"decisions" is {_kind(decisions)}; it must be an object such as {{"approved": true}}')
     content = found.get("content")
-    answer = (content if type(content) is str else _as_text(content, rest)), decisions
+    answer = meant(content if type(content) is str else _as_text(content, rest)), decisions
     _latest[0] = (text, answer)
     return answer
 

@@ -43,6 +43,10 @@ class Exchange(Struct, frozen=True, gc=False):
     """Index of the operation that was asked for or denied last; -1: none yet."""
     unable: tuple[int, ...] = ()
     """Indices of operations that failed through no fault of the agent, such as on a full disk."""
+    goes_on: bool = False
+    """The reply was cut off, and the agent is asked for the rest of it."""
+    parts: tuple[int, ...] = ()
+    """Numbers of the records with the earlier parts of the reply, if it came in several."""
 
     @property
     def files(self) -> tuple[Delivery, ...]:
@@ -59,6 +63,8 @@ class Operation(Struct, frozen=True):
     """The file in the text; none for a tool call."""
     beyond: str = ""
     """Why this one and all of its kind after it are not carried out; empty if it may be."""
+    malformed: str = ""
+    """Why the arguments of the call could not be read; empty if they could."""
 
     @property
     def looks(self) -> bool:
@@ -93,7 +99,7 @@ def operation(exchange: Exchange, index: int) -> Operation:
     if index < len(calls):
         call = calls[index]
         beyond = calls_beyond(len(calls)) if index >= MAX_TOOL_CALLS else ""
-        return Operation(index, call.tool, call.arguments, beyond=beyond)
+        return Operation(index, call.tool, call.arguments, beyond=beyond, malformed=call.malformed)
     files = exchange.files
     place = index - len(calls)
     item = files[place]

@@ -39,6 +39,15 @@ S = TypeVar("S")
 MAX_CALLS = 40
 """Model calls in one turn. An agent that has not finished by then never will."""
 
+MAX_PARTS = 5
+"""Parts of one reply. A model that reaches its limit of length so often does not come to an end."""
+MAX_MALFORMED = 3
+"""Replies in a row with calls whose arguments cannot be read."""
+GO_ON = (
+    "Your reply was cut off, because it had reached the limit of length. Go on exactly where it ends: "
+    "repeat nothing, and explain nothing."
+)
+
 MAX_NAMED = 10
 """Missing files that the error of a turn names."""
 
@@ -96,6 +105,8 @@ class Corrected(Event, tag="turn.corrected", frozen=True):
     number: int
     """Of the record that holds the reply."""
     problem: str
+    goes_on: bool = False
+    """The reply was only cut off: the next one is the rest of it."""
 
 
 class Denied(Event, tag="turn.denied", frozen=True):
@@ -128,15 +139,24 @@ def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
     elif type(event) is Answered:
         if type(event.answer) is AgentReplied:
             said = (Exchange(number, event.answer),)
+            if turn.exchanges and turn.exchanges[-1].goes_on:
+                return _with_rest(turn, number, event.answer)
             return replace(turn, exchanges=turn.exchanges + said)
         if event.to in turn.pending:
             return _with_answer(turn, event.to, event.answer)
     elif type(event) is Denied:
         return _with_denial(turn, event)
     elif type(event) is Corrected:
-        last = replace(turn.exchanges[-1], correction=event.problem)
+        last = replace(turn.exchanges[-1], correction=event.problem, goes_on=event.goes_on)
         return replace(turn, exchanges=(*turn.exchanges[:-1], last))
     return turn
+
+
+def _with_rest(turn: Turn, number: int, rest: AgentReplied) -> Turn:
+    begun = turn.exchanges[-1]
+    whole = replace(rest, text=begun.reply.text + rest.text)
+    joined = Exchange(number, whole, parts=(*begun.parts, begun.number))
+    return replace(turn, exchanges=(*turn.exchanges[:-1], joined))
 
 
 def _with_answer(turn: Turn, to: int, answer: Answer) -> Turn:
@@ -179,12 +199,42 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
         return FinishedTurn(0, failure=answer)
     if type(answer) is not AgentReplied:
         return None
+    if is_cut(answer):
+        return ask_for_rest(step, turn)
+    if answer.calls and _keeps_writing_malformed(turn):
+        problem = f"agent {turn.ask.agent!r} has called tools with arguments that cannot be read, {MAX_MALFORMED} times"
+        return FinishedTurn(0, failure=Failed(reason=f"{problem}: {_malformed(turn.exchanges[-1])}", fault="agent"))
     if answer.calls and len(turn.exchanges) >= MAX_CALLS:
         problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
         return FinishedTurn(0, failure=Failed(reason=problem, fault="agent"))
     if not answer.calls and not deliveries(answer.text):  # the usual case
         return _finished(turn, tools)
     return _carry_on(step, turn, tools)
+
+
+def is_cut(answer: AgentReplied) -> bool:
+    """Whether the rest of a reply has to be asked for. One with calls goes on by itself once they are answered."""
+    return answer.cut and not answer.calls and not answer.recorded
+
+
+def ask_for_rest(step: Step[S], turn: Turn) -> FinishedTurn | None:
+    """Ask for the rest of a reply that was cut off; the turn has failed if that was done too often."""
+    last = turn.exchanges[-1]
+    if len(last.parts) + 1 >= MAX_PARTS:
+        problem = f"agent {turn.ask.agent!r} reached its limit of length {MAX_PARTS} times and is not done"
+        return FinishedTurn(0, failure=Failed(reason=problem, fault="agent"))
+    step.record(Corrected(number=last.number, problem=GO_ON, goes_on=True))
+    ask_on(step, turn)
+    return None
+
+
+def _keeps_writing_malformed(turn: Turn) -> bool:
+    latest = turn.exchanges[-MAX_MALFORMED:]
+    return len(latest) == MAX_MALFORMED and all(map(_malformed, latest))
+
+
+def _malformed(exchange: Exchange) -> str:
+    return next((call.malformed for call in exchange.reply.calls if call.malformed), "")
 
 
 def resume(step: Step[S], turn: Turn, tools: tuple[str, ...]) -> FinishedTurn | None:
@@ -239,8 +289,8 @@ def _why_not(turn: Turn, wanted: Operation, tools: tuple[str, ...]) -> str:
         if file is not None:
             return f"agent {agent!r} may not write files, so {file.path!r} was not written"
         return f"agent {agent!r} may not call {wanted.tool!r}; it may call: {', '.join(tools) or 'none'}"
-    if wanted.beyond:
-        return wanted.beyond
+    if wanted.beyond or wanted.malformed:
+        return wanted.beyond or f"{wanted.tool!r} was not called: {wanted.malformed}"
     if isinstance(file, Edit) and not file.complete:
         return f"the reply ends in the middle of the edit of {file.path!r}, so it was not made"
     return ""
@@ -305,7 +355,7 @@ def effects_of(turn: Turn) -> list[tuple[str, Any]]:
 
 
 def ask_on(step: Step[S], turn: Turn) -> None:
-    context = (turn.number, *(exchange.number for exchange in turn.exchanges))
+    context = (turn.number, *(number for one in turn.exchanges for number in (*one.parts, one.number)))
     step.ask(replace(turn.ask, context=context, continues=turn.number, max_tokens=None))
 
 

@@ -21,6 +21,7 @@ from ripstop.kernel.result import read_result
 
 from .. import turn as turns
 from ..checks import Shown, all_hold, lines_with
+from ..reply import meant
 from ..reply_operations import WRITE as WRITE_FILE
 from .calls import CHECK, OPEN, WRITE, CheckedBoard, HistoryTail, OpenedBoard, WrittenBoard
 from .decision import read_decision
@@ -151,7 +152,7 @@ def _with_report(state: BoardState) -> BoardState:
     if turn is None or agent is None or not turn.exchanges or state.report_number:
         return state
     last = turn.exchanges[-1]
-    text = last.reply.text
+    text = meant(last.reply.text)
     for tool, arguments in turns.effects_of(turn):
         named = str(arguments.get("path", "")).casefold()
         if tool == WRITE_FILE and named.removeprefix(f"{agent.name}/".casefold()) == agent.report.casefold():

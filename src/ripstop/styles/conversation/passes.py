@@ -7,6 +7,7 @@ or transferred, or cancelled.
 from typing import Any
 
 from ripstop.kernel.effects import (
+    AgentReplied,
     AskAgent,
     AskPerson,
     CallTool,
@@ -246,6 +247,9 @@ def after_reply(step: Chat, answer: Any) -> None:
         return None
     if isinstance(answer, Failed):
         return cancel(step, f"the model failed: {answer.reason}")
+    if isinstance(answer, AgentReplied) and turns.is_cut(answer):
+        finished = turns.ask_for_rest(step, turn)
+        return cancel(step, f"the model failed: {finished.failure.reason}") if finished and finished.failure else None
     last = turn.exchanges[-1]
     try:
         decision = decision_in(last.reply.text, state.definition)

@@ -137,9 +137,12 @@ def _planned(step: Step[PlanningState], answer: AgentReplied) -> None:
     state = step.state
     turn = state.turn
     assert turn is not None
+    if turns.is_cut(answer):
+        finished = turns.ask_for_rest(step, turn)
+        return _refuse(step, finished.failure.reason) if finished and finished.failure else None
     corrected = answer.recorded or any(exchange.correction for exchange in turn.exchanges)
     try:
-        plan, decision, problem = _read(answer.text, state)
+        plan, decision, problem = _read(_text(state), state)
         if lacking := missing_in(plan, state.definition):
             raise WrongPlan(lacking)
     except WrongPlan as error:

@@ -35,6 +35,7 @@ from ripstop.kernel.step import Step
 
 from .. import turn as turns
 from ..checks import Shown
+from ..reply import meant
 from ..reply_files import WholeFile, deliveries
 from ..turn import FinishedTurn, Turn
 from .asking import cost_of
@@ -147,6 +148,7 @@ def draft_in(text: str) -> str:
 
     Agents that know the name of the draft's file tend to write it above a fenced block with the draft in it.
     """
+    text = meant(text)
     files = [one for one in deliveries(text) if isinstance(one, WholeFile)]
     if len(files) == 1 and files[0].complete and files[0].path.removeprefix(RECORDS).startswith(ARTIFACTS):
         text = files[0].content

@@ -19,6 +19,7 @@ from ripstop.kernel.events import Answered, Asked, CancelRequested, Event, Resum
 from ripstop.kernel.result import read_result
 
 from .. import turn as turns
+from ..reply import meant
 from .calls import (
     BEGIN,
     CHECK,
@@ -146,10 +147,10 @@ def _decided(state: PipelineState, number: int, event: Event) -> PipelineState:
         case OutputFinished(reply=reply):
             prose = _prose(state) if state.turn else state.prose
             phase: Phase = "critic" if state.here.critic else "finish"
-            words = state.turn.exchanges[-1].reply.text if state.turn else prose
+            words = meant(state.turn.exchanges[-1].reply.text) if state.turn else prose
             return replace(state, phase=phase, output_number=reply, turn=None, prose=prose, words=words)
         case CriticFinished():
-            words = state.turn.exchanges[-1].reply.text if state.turn else state.words
+            words = meant(state.turn.exchanges[-1].reply.text) if state.turn else state.words
             return replace(state, phase="finish", turn=None, words=words)
         case GotoRequested(goto=goto, reason=reason, jumps=jumps):
             first, gotos = (goto, state.gotos + 1) if jumps else (state.first, state.gotos)
@@ -208,4 +209,4 @@ def _prose(state: PipelineState) -> str:
     """What the actor wants a report to say: what it gave a tool for it, or else its last words."""
     assert state.turn is not None
     saved = [str(given.get("content", "")) for tool, given in turns.effects_of(state.turn) if tool in REPORTS]
-    return saved[-1] if saved else state.turn.exchanges[-1].reply.text
+    return meant(saved[-1] if saved else state.turn.exchanges[-1].reply.text)

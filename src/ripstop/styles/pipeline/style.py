@@ -101,8 +101,11 @@ class PipelineStyle(TurnStyle[PipelineState]):
         if state.phase == "draft" and type(answer) is AgentReplied and not answer.calls:
             # files in the text of a draft are part of the draft, and are not written
             assert state.turn is not None
+            if turns.is_cut(answer):
+                return turns.ask_for_rest(step, state.turn)
             corrections = sum(bool(one.correction) for one in state.turn.exchanges)
-            return FinishedTurn(step.number, answer.text, None, corrections, recorded=answer.recorded)
+            whole = state.turn.exchanges[-1].reply.text
+            return FinishedTurn(step.number, whole, None, corrections, recorded=answer.recorded)
         return turns.decide(step, state.turn, news, flow.tools_for(state))
 
     # What commands say
