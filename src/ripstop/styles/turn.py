@@ -138,10 +138,9 @@ def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
         return None
     elif type(event) is Answered:
         if type(event.answer) is AgentReplied:
-            said = (Exchange(number, event.answer),)
             if turn.exchanges and turn.exchanges[-1].goes_on:
                 return _with_rest(turn, number, event.answer)
-            return replace(turn, exchanges=turn.exchanges + said)
+            return replace(turn, exchanges=(*turn.exchanges, Exchange(number, event.answer)))
         if event.to in turn.pending:
             return _with_answer(turn, event.to, event.answer)
     elif type(event) is Denied:
@@ -207,7 +206,8 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
     if answer.calls and len(turn.exchanges) >= MAX_CALLS:
         problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
         return FinishedTurn(0, failure=Failed(reason=problem, fault="agent"))
-    if not answer.calls and not deliveries(answer.text):  # the usual case
+    # of a reply in several parts, a file can begin in one and end in another
+    if not answer.calls and not deliveries(turn.exchanges[-1].reply.text):  # the usual case
         return _finished(turn, tools)
     return _carry_on(step, turn, tools)
 

@@ -317,7 +317,12 @@ def evolve(state: HandoffState, number: int, event: Event) -> HandoffState:
             state = _answered(state, number, event)
         state = _closed(state, event)
         turn = turns.evolve(state.turn, number, event)
-        return state if turn is state.turn else replace(state, turn=turn)
+        if turn is state.turn:
+            return state
+        if turn is not None and type(event) is Answered and type(event.answer) is AgentReplied:
+            whole = turn.exchanges[-1].reply.text  # of all its parts, if it was cut off
+            state = replace(state, said=replace(said_by_agent(whole), number=number, text=whole))
+        return replace(state, turn=turn)
     folded = _with_decision(state, number, event) or _with_fact(state, event)
     if folded is not None:
         return folded
@@ -437,8 +442,6 @@ def _answered(state: HandoffState, number: int, event: Answered) -> HandoffState
     answer = event.answer
     if isinstance(answer, RunFinished):
         return joined(state, number, event, None)
-    if isinstance(answer, AgentReplied):
-        return replace(state, said=replace(said_by_agent(answer.text), number=number, text=answer.text))
     if isinstance(answer, ToolReturned) and any(event.to == view for view, _ in state.views):
         published = msgspec.convert(answer.value, PublishedDocument)
         if published.found is None:
