@@ -19,8 +19,8 @@ NOBODY = ("--base-url", "http://127.0.0.1:9/v1")
 PATIENCE = "attempts = 1\n"
 
 
-def paused(folder: Path) -> str:
-    (folder / "ripstop.toml").write_text(PATIENCE, encoding="utf-8")
+def paused(folder: Path, patience: str = PATIENCE) -> str:
+    (folder / "ripstop.toml").write_text(patience, encoding="utf-8")
     done = ripstop("--json", "--model", AWAY, *NOBODY, "run", str(HAIKU), cwd=folder)
     assert done.returncode == 4, done.stderr
     result = json.loads(done.stdout)
@@ -45,6 +45,24 @@ def test_a_retried_run_keeps_its_name_and_completes_with_another_model(tmp_path:
     (result,) = json.loads(done.stdout)["runs"]
     assert (result["run"], result["outcome"]) == (run, "completed")
     assert json.loads(succeed("desk", "--json", cwd=tmp_path)) == []
+
+
+def test_every_face_says_who_refused_how_often_since_when_and_what_is_next(tmp_path: Path) -> None:
+    run = paused(tmp_path, "attempts = 2\n")
+    (listed,) = json.loads(succeed("runs", "--json", cwd=tmp_path))
+    (outage,) = listed["outages"]
+    assert (outage["by"], outage["run"], outage["call"]) == ("openai", run, 2)
+    records = [json.loads(line) for line in succeed("log", run, "--json", cwd=tmp_path).splitlines()]
+    refused = [one for one in records if one["type"] == "call_refused"]
+    assert outage["refusals"] == len(refused) and outage["since"] == refused[0]["at"]
+    assert outage["next_attempt"] > refused[-1]["at"] and "127.0.0.1:9" in outage["reason"]
+    assert json.loads(succeed("desk", "--json", cwd=tmp_path))[0]["outage"] == outage
+    (waiting,) = json.loads(succeed("show", run, "--json", cwd=tmp_path))["waiting"]
+    assert waiting["outage"] == outage
+    for command in (("runs",), ("desk",), ("show", run)):
+        said = " ".join(succeed(*command, cwd=tmp_path).split())
+        assert f"refused {len(refused)} times since" in said and "a worker tries again from" in said
+        assert f"ripstop retry {run}" in said or "ripstop retry RUN" in said
 
 
 def test_resume_retries_a_paused_run_too(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from ripstop.kernel.style import arguments_for
 from ripstop.text.differences import Hunk, difference
 
 from .answers import MAX_TEXT, GivenAnswer, QuestionLog, given_answers
+from .outages import Outage, outage_behind
 from .timeline import iso
 
 # How many questions of each kind wait for a person.
@@ -121,6 +122,8 @@ class DeskItem(Struct, frozen=True, kw_only=True):
     """What was said until now, in a conversation that was handed over; then `answers` and `evidence` are empty."""
     ways: list[dict[str, Any]] = []
     """How a run that cannot go on can be continued."""
+    outage: Outage | None = None
+    """The call that a model server refuses, as it is now."""
 
 
 async def desk_item(
@@ -151,6 +154,7 @@ async def desk_item(
         family=await _family(engine, run_id),
         draft=ask.document,
         arguments=ask.arguments,
+        outage=await outage_behind(engine, question),
     )
     return await _with_texts(engine, question, item, log or QuestionLog(engine)) if with_texts else item
 

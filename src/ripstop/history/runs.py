@@ -18,6 +18,7 @@ from ripstop.kernel.run import Run, Spent
 
 from .answers import answers_in
 from .desk import way_as_json
+from .outages import Outage, outage_behind
 from .timeline import Why, iso, path, record_as_json, timeline, ways_after_end
 from .waits import questions_of, waits_for
 
@@ -121,8 +122,12 @@ async def tool_calls_left(engine: Engine, run_id: str, known: Collection[str]) -
     return found
 
 
-def run_row(info: RunInfo) -> dict[str, Any]:
-    """A line of the list of runs."""
+def run_row(info: RunInfo, outages: Collection[Outage] = ()) -> dict[str, Any]:
+    """A line of the list of runs.
+
+    Args:
+        outages: What has paused it.
+    """
     return {
         "run": info.run_id,
         "style": info.style,
@@ -137,6 +142,7 @@ def run_row(info: RunInfo) -> dict[str, Any]:
         "root": info.root,
         "fork_of": info.fork_of,
         **({"set_aside": info.set_aside} if info.set_aside else {}),
+        **({"outages": msgspec.to_builtins(list(outages))} if outages else {}),
     }
 
 
@@ -180,7 +186,7 @@ async def run_document(engine: Engine, view: View) -> dict[str, Any]:
             "output_tokens": usage.output_tokens,
             "money": usage.money,
         },
-        "waiting": [question_row(one) for one in await questions_of(engine, run.id)],
+        "waiting": [question_row(one, await outage_behind(engine, one)) for one in await questions_of(engine, run.id)],
         **({"waits_for": list(awaited)} if awaited else {}),
         "warnings": [one.record.event.text for one in entries if isinstance(one.record.event, Warned)],
         **({"result": await engine.result(run.id)} if run.ended and run.ended.result else {}),
@@ -190,7 +196,7 @@ async def run_document(engine: Engine, view: View) -> dict[str, Any]:
     }
 
 
-def question_row(question: Question) -> dict[str, Any]:
+def question_row(question: Question, outage: Outage | None = None) -> dict[str, Any]:
     """A question that a run waits for, in short."""
     ask = question.command
     return {
@@ -200,6 +206,7 @@ def question_row(question: Question) -> dict[str, Any]:
         **({"title": ask.title} if ask.title else {}),
         **({"other": ask.other} if ask.other else {}),
         **({"arguments": ask.arguments} if ask.arguments is not None else {}),
+        **({"outage": msgspec.to_builtins(outage)} if outage is not None else {}),
     }
 
 

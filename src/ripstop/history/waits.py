@@ -9,6 +9,7 @@ from ripstop.kernel.errors import RunNotFound
 from ripstop.kernel.outbox import child_id
 from ripstop.kernel.run import Run, is_deadline
 
+from .outages import outage_behind
 from .timeline import iso
 
 MICROS = 1_000_000
@@ -25,12 +26,20 @@ async def waits_for(engine: Engine, view: View) -> tuple[str, ...]:
     """For what a run waits, each in a few words; nothing if it has ended or is at work."""
     if view.run.ended or (view.status == "working" and not view.needs):
         return ()
-    asked = [f"an answer to {one.run_id}/{one.number}" for one in await questions_of(engine, view.run.id)]
+    asked = [await _asked(engine, one) for one in await questions_of(engine, view.run.id)]
     needed = [f"a worker that has the {' '.join(needs.split(':', 1))}" for needs in view.needs]
     found = [*asked, *needed, *await _below(engine, view.run, {view.run.id})]
     if not found and view.status == "listening":
         found = ["a message"]
     return tuple(found)
+
+
+async def _asked(engine: Engine, question: Question) -> str:
+    outage = await outage_behind(engine, question)
+    if outage is None:
+        return f"an answer to {question.run_id}/{question.number}"
+    who = outage.by or "the model"
+    return f"{who}, which refuses the call {outage.run}/{outage.call}"
 
 
 async def _below(engine: Engine, run: Run[Any], seen: set[str]) -> list[str]:

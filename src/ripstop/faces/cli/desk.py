@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.kernel.desk_kinds import DOUBTED, HANDOFF, KINDS, SET_ASIDE, STUCK
+from ripstop.kernel.desk_kinds import DOUBTED, HANDOFF, KINDS, PAUSED, SET_ASIDE, STUCK
 from ripstop.text.visible_text import count
 
 from .options import Options, pairs, shared_options, user_name
@@ -23,6 +23,7 @@ from .words import (
     first_line,
     local_time,
     one_of,
+    outage_words,
     seen_status,
 )
 
@@ -445,6 +446,9 @@ def show_item(one: "DeskItem", whole: bool, most: int | None = None, with_comman
     if whole:
         _show_texts(one, most)
     print_indented(console, 2, one.question)
+    if one.outage is not None:
+        known = outage_words(one.outage.refusals, one.outage.since, one.outage.next_attempt)
+        print_indented(console, 2, (known, "dim"))
     print_arguments(console, one.arguments or {}, None if whole else f"ripstop desk {one.id}")
     if whole:
         for name, field in one.fields.items():
@@ -483,6 +487,8 @@ def _show_commands(one: "DeskItem", whole: bool) -> None:
         return say(
             (f"  ripstop fork {one.run} --at N   ·   ripstop log {one.run}   ·   ripstop cancel {one.run}", "dim")
         )
+    if one.kind == PAUSED:
+        return say((f"  ripstop retry {one.run}   ·   ripstop answer {one.id} 'give up'", "dim"))
     if one.kind == SET_ASIDE:
         return say((f"  ripstop resume {one.run}   ·   ripstop cancel {one.run}", "dim"))
     if one.kind == HANDOFF:

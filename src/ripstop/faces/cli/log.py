@@ -20,6 +20,7 @@ from .words import (
     choices_line,
     first_line,
     local_time,
+    outage_words,
     shown_path,
     spent_words,
     way_command,
@@ -27,7 +28,8 @@ from .words import (
 
 if TYPE_CHECKING:
     from ripstop.engine.engine import Engine, View
-    from ripstop.engine.ports import DeskQuery, Question
+    from ripstop.engine.ports import DeskQuery, Question, RunInfo
+    from ripstop.history.outages import Outage
     from ripstop.history.runs import ToolCallLeft
     from ripstop.history.timeline import TimelineEntry, Why
     from ripstop.kernel.run import Run
@@ -122,18 +124,20 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
     async def look() -> Any:
         async with open_engine(options.settings(), or_empty=True) as engine:
             query = RunQuery(styles=(style,) if style else (), text=match)
-            return await all_runs(engine, query), await engine.has_workers(), await engine.left_waiting()
+            everything, has_workers = await all_runs(engine, query), await engine.has_workers()
+            left = await engine.left_waiting()
+            known = [
+                replace(info, status=shown_status(info.status, has_workers, info.run_id in left))
+                for info in reversed(everything)
+            ]
+            matching = [info for info in known if status in (None, info.status)]
+            kept = set(sorted((info.updated, info.run_id) for info in matching)[-last:]) if last else set()
+            infos = [info for info in matching if not last or (info.updated, info.run_id) in kept]
+            return known, matching, infos, await _outages(engine, infos)
 
-    everything, has_workers, left = asyncio.run(look())
-    known = [
-        replace(info, status=shown_status(info.status, has_workers, info.run_id in left))
-        for info in reversed(everything)
-    ]
-    matching = [info for info in known if status in (None, info.status)]
-    kept = set(sorted((info.updated, info.run_id) for info in matching)[-last:]) if last else set()
-    infos = [info for info in matching if not last or (info.updated, info.run_id) in kept]
+    known, matching, infos, paused = asyncio.run(look())
     if options.as_json:
-        return say_json([run_row(info) for info in infos])
+        return say_json([run_row(info, paused.get(info.run_id, ())) for info in infos])
     if not infos:
         if match or style:
             return say("No runs match. `ripstop runs` lists all of this journal.")
@@ -146,8 +150,31 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
     for info in infos:
         if info.set_aside:
             say(f"{info.run_id} is set aside: {info.set_aside}")
+    for outage in [outage for found in paused.values() for outage in found]:
+        so_far = outage_words(outage.refusals, outage.since, outage.next_attempt)
+        say(f"{outage.run} is paused by {outage.by or 'its model'}, {so_far}: {first_line(outage.reason, 200)}")
+    if paused:
+        say(("Try again now:  ripstop retry RUN   ·   ripstop retry --all", "dim"))
     if len(infos) < len(matching):
         say((f"… {len(matching) - len(infos):,} more; leave out --last to list all of them.", "dim"))
+
+
+PAUSES_SHOWN = 100
+"""Paused runs of a list whose outages are read: the newest."""
+
+
+async def _outages(engine: "Engine", infos: "list[RunInfo]") -> "dict[str, list[Outage]]":
+    """What has paused the runs of a list; of a run that this version cannot read, nothing is known."""
+    from ripstop.history.outages import outages
+    from ripstop.kernel.errors import RunUnreadable
+
+    found = {}
+    for info in [info for info in infos if info.status == "paused"][-PAUSES_SHOWN:]:
+        try:
+            found[info.run_id] = outages((await engine.look(info.run_id)).run)
+        except RunUnreadable:
+            continue
+    return found
 
 
 @click.command(short_help="Show the state of a run.")
@@ -234,9 +261,7 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
     ]
     lines += [("files", text) for text in _file_lines(view.run.id, result["files"])]
     lines += [("answer", _answer_words(given)) for given in result.get("answers", [])[-ANSWERS_SHOWN:]]
-    lines += [
-        ("waits", f"{q['question']}  → ripstop {answer_command(q['id'], q['choices'])}") for q in result["waiting"]
-    ]
+    lines += [("waits", _waits(question)) for question in result["waiting"]]
     if view.status == "stuck":
         lines.append(
             ("stuck", f"nothing can move this run any more; `ripstop fork {view.run.id} --at N` continues from it")
@@ -245,6 +270,13 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
     if result["outcome"] == "interrupted" and not missing:
         lines.append(("resume", f"ripstop resume {view.run.id}"))
     return lines
+
+
+def _waits(question: dict[str, Any]) -> str:
+    if outage := question.get("outage"):
+        known = outage_words(outage["refusals"], outage["since"], outage["next_attempt"])
+        return f"{question['question']}  ({known})  → ripstop retry {outage['run']}"
+    return f"{question['question']}  → ripstop {answer_command(question['id'], question['choices'])}"
 
 
 def _answer_words(given: dict[str, Any]) -> str:

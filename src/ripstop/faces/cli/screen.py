@@ -24,7 +24,17 @@ from ripstop.text.visible_text import count
 from .blocks import LABEL, print_indented, print_labelled, print_line
 from .signals import STOPPING, interruption, undisturbed
 from .terminal import Part, console_for, line_of, live_line, no_live_lines, say, text_of
-from .words import COLOURS, answer_command, choices_line, command_for, first_line, seconds, shown_path, spent_words
+from .words import (
+    COLOURS,
+    answer_command,
+    choices_line,
+    command_for,
+    first_line,
+    outage_words,
+    seconds,
+    shown_path,
+    spent_words,
+)
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -346,6 +356,9 @@ class Screen:
             print_labelled(out, "warning ", f"{more}: {self._command()} log {run_id}", "yellow")
         for question in result["waiting"]:
             print_labelled(out, "waits", question["question"], "magenta")
+            if outage := question.get("outage"):
+                self._outage(outage)
+                continue
             choices = question["choices"]
             for line in (f"{self._command()} {answer_command(question['id'], choices)}", *choices_line(choices)):
                 out.print(line_of(f"        {line}"))
@@ -353,6 +366,12 @@ class Screen:
         for way in ways if not result["waiting"] else ():
             out.print(line_of(f"next    {way.replace('ripstop', self._command(), 1)}"))
         self._closer(run_id)
+
+    def _outage(self, outage: dict[str, Any]) -> None:
+        """How often a call was refused, since when, and what can be done."""
+        known = outage_words(outage["refusals"], outage["since"], outage["next_attempt"])
+        self._out.print(line_of(f"        {known}"))
+        self._out.print(line_of(f"next    {self._command()} retry {outage['run']}"))
 
     def _closer(self, run_id: str) -> None:
         """The commands that show more: on one line, or on a line each where a terminal would break one of them."""

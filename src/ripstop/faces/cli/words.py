@@ -166,3 +166,9 @@ def local_time(at: int | str) -> str:
     """A moment as people read it; given in microseconds, or as `timeline.iso` writes it."""
     moment = datetime.fromisoformat(at) if isinstance(at, str) else datetime.fromtimestamp(at / 1_000_000, UTC)
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def outage_words(refusals: int, since: str, next_attempt: str) -> str:
+    """How often a call was refused, since when, and what is next."""
+    again = f"a worker tries again from {local_time(next_attempt)} on" if next_attempt else "no worker tries again"
+    return f"refused {count(refusals, 'time')} since {local_time(since)}; {again}"

@@ -105,9 +105,10 @@ class Renderer:
                 return t(key, n=round(abs(seconds) // length))
         return t("ago.now")
 
-    def _clock(self, at: int) -> str:
-        """The time of day, for a moment of today; else the date."""
-        moment, today = _local(at), _local(self._now())
+    def _clock(self, at: int | str) -> str:
+        """The time of day, for a moment of today; else the date. Given in microseconds, or as `DeskItem` has it."""
+        moment = datetime.fromisoformat(at).astimezone() if isinstance(at, str) else _local(at)
+        today = _local(self._now())
         return moment.strftime("%H:%M:%S" if moment.date() == today.date() else "%Y-%m-%d %H:%M")
 
 
