@@ -75,7 +75,8 @@ def run_sync(
     Args:
         settings: As `App` takes them; left out: of the current folder.
         model: A model for all agents, as `--model` names it.
-        key: With the same key, workflow and input it is the same run: it is resumed, not started again.
+        key: With the same key, workflow and input it is the same run, also after the process that began it was killed:
+            it is resumed, and calls that a model server refused are made again, with the `model` that is given now.
         answer: Answers a question in words. Left out, the run waits, and its questions are in the result.
 
     Raises:
@@ -99,7 +100,10 @@ def run_sync(
             app.settings, app.plugins, app.trust, found, workspace=workspace, values=values, limits=limits, key=key
         )
         async with app:
+            was_there = await app.engine.journal.run(checked.run_id) if key else None
             run = await app.start(checked, goal)
+            if was_there and not run.ended:
+                await app.retry(run, model=model)
             view = await app.wait(run)
             while not view.run.ended:
                 questions = await app.desk(DeskQuery(root=run.id))
