@@ -13,7 +13,7 @@ from tests.walks.commands import ripstop as command
 from tests.walks.test_command_line import HAIKU
 
 REPLIES = [json.loads(line) for line in (HAIKU / "script.jsonl").read_text(encoding="utf-8").splitlines()]
-PROGRAM = f"import ripstop; print(ripstop.run_sync({str(HAIKU)!r}, 'rain', model='script:s.jsonl', key='order-7').status)"
+PROGRAM = f"import ripstop; ripstop.run_sync({str(HAIKU)!r}, 'rain', model='script:s.jsonl', key='order-7')"
 
 
 @pytest.fixture

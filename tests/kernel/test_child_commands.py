@@ -131,7 +131,7 @@ def test_a_verdict_in_a_child_says_which_run_gave_it_the_limit() -> None:
 def test_what_a_child_did_not_use_comes_back_with_its_end() -> None:
     story = asking((CHILD,), (CHILD,), limits=ALL)
     told = story.when(finished(calls=4, input_tokens=150))
-    assert told.run.spent == Spent(0, 4, Usage(150))
+    assert told.run.spent == Spent(0, 4, Usage(150), runs=1)
     got = slice_of(story, story.opened(StartRun))
     assert got is not None and (got.calls, got.tokens) == (6, 850)
 
@@ -139,7 +139,7 @@ def test_what_a_child_did_not_use_comes_back_with_its_end() -> None:
 def test_a_negative_report_gives_nothing_back() -> None:
     story = asking((AGENT,), (CHILD,), (PERSON,), limits=Limits(calls=5))
     story.tell(AgentReplied(usage=Usage(10)))
-    assert story.when(finished(calls=-4, input_tokens=-5)).run.spent == Spent(1, 1, Usage(10))
+    assert story.when(finished(calls=-4, input_tokens=-5)).run.spent == Spent(1, 1, Usage(10), runs=1)
 
 
 class Restart(ErrandStyle):
@@ -250,4 +250,4 @@ def test_a_cancelled_child_reports_late_and_its_calls_count() -> None:
     story = asking((CHILD,), limits=Limits(calls=9))
     story.tell(CancelRequested())
     told = story.when(Answered(to=3, answer=finished(calls=4, output_tokens=7))).then()
-    assert told.run.spent == Spent(0, 4, Usage(0, 7))
+    assert told.run.spent == Spent(0, 4, Usage(0, 7), runs=1)

@@ -17,7 +17,6 @@ from ripstop.kernel.effects import (
 )
 from ripstop.kernel.events import Answered, CancelRequested, Doubted, Forked, Heard, ResumeRequested, Warned
 from ripstop.kernel.folding import replay
-from ripstop.kernel.guards import MAX_DESCENDANTS
 from ripstop.kernel.resuming import CONTINUE, STOP
 from ripstop.kernel.run import status
 from ripstop.kernel.step import decide_again
@@ -27,17 +26,54 @@ from ripstop.testing.scenarios import ScenarioOutcome
 AGENT, CHILD = AskAgent(agent="ada"), StartRun(workflow="w", limits=Limits(calls=1))
 
 
-def test_a_run_with_too_many_descendants_starts_no_other_child() -> None:
-    many = RunFinished(run="x", outcome="limit", runs=MAX_DESCENDANTS)
+MANY = RunFinished(run="x", outcome="limit", runs=500)
+
+
+def test_a_limit_of_runs_is_held_before_the_child_that_would_exceed_it() -> None:
+    story = given(ErrandStyle(), Errands(rounds=((CHILD,), (CHILD,))), limits=Limits(runs=500))
+    told = story.when(MANY).then_ends("limit", "The next workflow would bring runs to 501; the limit is 500.")
+    assert told.run.verdict is not None and told.run.verdict.guard == "budget.runs"
+
+
+def test_a_run_without_a_limit_of_runs_has_as_many_as_it_starts() -> None:
     story = given(ErrandStyle(), Errands(rounds=((CHILD,), (CHILD,))))
-    story.when(many).then_ends("stopped", f"{MAX_DESCENDANTS} descendants")
+    assert story.when(MANY).then_asks(StartRun).run.spent.runs == 500
+
+
+def test_children_that_have_not_ended_count_for_the_limit_of_runs() -> None:
+    story = given(ErrandStyle(), Errands(rounds=((CHILD, CHILD, CHILD),)), limits=Limits(runs=2))
+    assert story.run is not None and story.run.ended is not None
+    assert story.run.ended.because == "The next workflow would bring runs to 3; the limit is 2."
+
+
+def test_a_child_can_start_what_is_left_of_the_limit_of_runs() -> None:
+    story = given(ErrandStyle(), Errands(rounds=((CHILD,), (CHILD,), (CHILD,))), limits=Limits(runs=6))
+    assert slice_of(story) == 5
+    story.tell(RunFinished(run="x", outcome="completed", runs=3))
+    assert slice_of(story) == 2
+    story.tell(RunFinished(run="y", outcome="completed", runs=2))
+    assert slice_of(story) == 0, "itself, and no other"
+
+
+def test_a_limit_of_runs_can_be_raised() -> None:
+    story = given(ErrandStyle(), Errands(rounds=((CHILD,), (CHILD,))), limits=Limits(runs=1))
+    story.tell(RunFinished(run="x", outcome="completed"))
+    told = story.when(ResumeRequested(raises={"runs": 2.0})).then_asks(StartRun)
+    assert told.run.limits.runs == 3
+
+
+def slice_of(story: Given) -> int | None:
+    assert story.run is not None
+    command = story.run.open[story.opened(StartRun)].command
+    assert isinstance(command, StartRun) and command.limits is not None
+    return command.limits.runs
 
 
 def test_a_child_counts_itself_and_its_descendants() -> None:
     story = given(ErrandStyle(), Errands(rounds=((CHILD,), (CHILD,), (CHILD,))))
     story.tell(RunFinished(run="x", outcome="completed"))
     told = story.when(RunFinished(run="y", outcome="completed", runs=4))
-    assert told.run.descendants == 5
+    assert told.run.spent.runs == 5
 
 
 def cut_off(*commands: Command) -> Given:

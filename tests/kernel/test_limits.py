@@ -33,8 +33,8 @@ def test_people_read_each_limit_once() -> None:
 
 @pytest.mark.parametrize("limit", [limit for limit in LIMITS if limit.unit != "s"], ids=lambda limit: limit.name)
 def test_what_a_limit_counts_can_be_told(limit: Limit) -> None:
-    spent = Spent(turns=3, calls=4, usage=Usage(5, 6, 0.5, unreported_input=7, unreported_money=0.25))
-    assert amount(spent, limit.name) == {"turns": 3, "calls": 4, "tokens": 18, "money": 0.75}[limit.name]
+    spent = Spent(turns=3, calls=4, usage=Usage(5, 6, 0.5, unreported_input=7, unreported_money=0.25), runs=2)
+    assert amount(spent, limit.name) == {"turns": 3, "calls": 4, "tokens": 18, "money": 0.75, "runs": 2}[limit.name]
 
 
 def test_the_help_of_resume_names_all_that_can_be_raised() -> None:

@@ -113,7 +113,7 @@ def test_a_limit_that_was_reached_has_to_be_raised() -> None:
 
 
 def test_what_is_raised_is_raised_and_nothing_else() -> None:
-    limits = Limits(tokens=10, money=1.5, calls=10, seconds=10, turns=10, depth=10)
+    limits = Limits(tokens=10, money=1.5, calls=10, seconds=10, turns=10, runs=10, depth=10)
     for name in AMOUNTS:
         after, guards = raised(limits, Guards(), {name: 2})
         changed = {other: getattr(after, other) for other in AMOUNTS if getattr(after, other) != getattr(limits, other)}

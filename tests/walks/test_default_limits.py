@@ -52,6 +52,48 @@ def test_an_agent_that_changes_a_nonce_is_bounded_by_the_default_calls() -> None
     assert (result["outcome"], result["guard"]["name"], result["usage"]["calls"]) == ("limit", "budget.calls", 200)
 
 
+PARENT = """\
+name: parent
+initial_message: go
+max_turns: 10
+states:
+  - name: delegate
+    workflow: ../child
+    start: true
+    transitions: [{to: delegate, condition: "NOT done"}, {to: END, condition: done}]
+"""
+CHILD = """\
+name: child
+initial_message: go
+agents: [{name: ada, type: ask}]
+states:
+  - {name: think, agent: ada, start: true, prompt: "{{COLLABORATION_GUIDE}} Decide: done.", transitions: [{to: END}]}
+"""
+
+
+def test_a_run_has_a_limit_of_the_runs_below_it_that_can_be_set_and_raised(tmp_path: Path) -> None:
+    for name, text in (("parent", PARENT), ("child", CHILD)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "workflow.yaml").write_text(text, encoding="utf-8")
+    replies = ({"content": f"turn {number}", "decisions": {"done": number == 3}} for number in range(4))
+    script = "".join(json.dumps({"reply": json.dumps(reply)}) + "\n" for reply in replies)
+    (tmp_path / "script.jsonl").write_text(script, encoding="utf-8")
+    command = ("--json", "--model", "script:script.jsonl")
+    result = json.loads(CliRunner().invoke(cli, [*command, "run", "parent", "--max-runs", "2"]).stdout)
+    assert (result["outcome"], result["guard"]["name"]) == ("limit", "budget.runs")
+    shown = json.loads(CliRunner().invoke(cli, ["show", result["run"], "--json"]).stdout)
+    assert shown["limits"] == {"calls": 200, "seconds": 3600.0, "runs": 2, "depth": 8}
+    resumed = CliRunner().invoke(cli, [*command, "resume", result["run"], "--raise", "runs=1"])
+    assert json.loads(resumed.stdout)["guard"]["name"] == "budget.runs"
+    (tmp_path / "ripstop.toml").write_text("[limits]\nruns = 3\n", encoding="utf-8")
+    stopped = json.loads(CliRunner().invoke(cli, [*command, "run", "parent"]).stdout)
+    assert stopped["because"].startswith("The next workflow would bring runs to 4; the limit is 3.")
+    (tmp_path / "ripstop.toml").unlink()
+    started = json.loads(CliRunner().invoke(cli, [*command, "run", "parent"]).stdout)
+    shown = json.loads(CliRunner().invoke(cli, ["show", started["run"], "--json"]).stdout)
+    assert shown["limits"] == {"calls": 200, "seconds": 3600.0, "runs": 500, "depth": 8}
+
+
 def test_what_is_set_wins_over_a_default(tmp_path: Path) -> None:
     assert json.loads(run("--json", "--max-calls", "210").stdout)["usage"]["calls"] == 210
     (tmp_path / "ripstop.toml").write_text("[limits]\ncalls = 205\n", encoding="utf-8")

@@ -167,7 +167,7 @@ def check_launch(
     started_with = dict(given or {}) if values is None else style.arguments_from(definition, values)
     chosen = settings.limits if limits is None else limits
     if settings.default_limits:
-        chosen = with_defaults(chosen, style.default_limits)
+        chosen = with_defaults(chosen, style.default_limits, bool(style.uses(definition).children))
     chosen = with_prices(chosen, models, prices_of(settings))
     if pinned is None:
         pinned = pin_family(plugins, workflow, definition)

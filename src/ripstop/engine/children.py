@@ -223,9 +223,9 @@ def _finished(child: Run[Any], ended: Ended | None, asker: str) -> RunFinished:
         outcome=ended.outcome,
         because=ended.because,
         result=ended.result,
-        runs=child.descendants + 1,
         uncertain=cut_off_in(child),
     )
     if child.payer != asker:
         return finished
-    return replace(finished, usage=spent.usage.minus(paid.usage), calls=spent.calls - paid.calls)
+    runs = spent.runs - paid.runs + 1
+    return replace(finished, usage=spent.usage.minus(paid.usage), calls=spent.calls - paid.calls, runs=runs)

@@ -47,7 +47,8 @@ async def family_spent(engine: Engine, run: Run[Any], above: frozenset[str] = fr
             continue
         below = await family_spent(engine, child, above)
         usage = spent.usage.plus(below.usage.minus(child.paid.usage))
-        spent = replace(spent, calls=spent.calls + below.calls - child.paid.calls, usage=usage)
+        runs = spent.runs + below.runs - child.paid.runs + 1
+        spent = replace(spent, calls=spent.calls + below.calls - child.paid.calls, usage=usage, runs=runs)
     return spent
 
 

@@ -36,6 +36,19 @@ def before_turn_or_call(limits: Limits, spent: Spent, ask: AskAgent) -> GuardTri
     return None
 
 
+def before_child(run: Run[Any]) -> GuardTripped | None:
+    limit, so_far = run.limits.runs, runs_below(run)
+    if limit is not None and so_far >= limit:
+        return _over("runs", limit, so_far + 1, "workflow")
+    return None
+
+
+def runs_below(run: Run[Any]) -> int:
+    """Those that have ended, and its own children that have not. What these start counts when they have ended."""
+    commands = (*(opened.command for opened in run.open.values()), *run.late.values())
+    return run.spent.runs + sum(type(command) is StartRun for command in commands)
+
+
 def before_time(limits: Limits, work: WorkTime) -> GuardTripped | None:
     if limits.seconds is not None and work.is_up(limits.seconds):
         return time_is_up(limits.seconds, work)
@@ -110,6 +123,8 @@ def amount(spent: Spent, what: str) -> float:
             return spent.usage.counted_tokens
         case "money":
             return spent.usage.counted_money
+        case "runs":
+            return spent.runs
     raise KeyError(what)
 
 
@@ -125,10 +140,13 @@ def slice_for_child(run: Run[Any], command: StartRun) -> Limits | GuardTripped:
         wanted = getattr(asked, name)
         if rest is not None and rest <= 0:
             return _nothing_left(run, command, name)
-        slice_[name] = wanted if rest is None else rest if wanted is None else min(rest, wanted)
+        slice_[name] = _least(wanted, rest)
+    # nothing is set aside: every child gets what is left now, itself not counted
+    runs = None if limits.runs is None else limits.runs - runs_below(run) - 1
     return replace(
         asked,
         **slice_,
+        runs=_least(asked.runs, runs),
         depth=min(limits.depth, asked.depth),
         input_price=limits.input_price,
         output_price=limits.output_price,
@@ -142,6 +160,11 @@ def _nothing_left(run: Run[Any], command: StartRun, what: str) -> GuardTripped:
     return GuardTripped(guard=f"budget.{what}", limit=limit, value=value, text=text)
 
 
+def _least(wanted: Any, rest: Any) -> Any:
+    """The smaller of two amounts, of which any may be unlimited."""
+    return wanted if rest is None else rest if wanted is None else min(rest, wanted)
+
+
 def _left(limit: float | None, spent: float) -> float | None:
     return None if limit is None else limit - spent
 
@@ -151,10 +174,10 @@ def _spent(what: str, limit: float, value: float) -> GuardTripped:
     return GuardTripped(guard=f"budget.{what}", limit=limit, value=value, text=text)
 
 
-def _over(what: str, limit: float, value: float) -> GuardTripped:
+def _over(what: str, limit: float, value: float, by: str = "call") -> GuardTripped:
     return GuardTripped(
         guard=f"budget.{what}",
         limit=limit,
         value=value,
-        text=f"The next call would bring {what} to {value:g}; the limit is {limit:g}.",
+        text=f"The next {by} would bring {what} to {value:g}; the limit is {limit:g}.",
     )

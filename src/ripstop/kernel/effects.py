@@ -110,6 +110,7 @@ class Limits(Effect, frozen=True):
     calls: int | None = None
     seconds: float | None = None
     turns: int | None = None
+    runs: int | None = None
     depth: int = 8
     input_price: float = 0.0
     output_price: float = 0.0
@@ -341,7 +342,7 @@ class RunFinished(Effect, tag="run_finished", frozen=True):
     """What it spent since this command started or resumed it, its children included; nothing for other waiters."""
     calls: int = 0
     runs: int = 1
-    """How many runs it was, with all its descendants."""
+    """How many runs it was, with all its descendants since this command started or resumed it."""
     uncertain: tuple[CutOff, ...] = ()
     """Calls of it and its descendants that were cut off and may have taken effect, unless it completed."""
 

@@ -189,9 +189,13 @@ def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answere
         if (found := gaps(run.limits, answer)) and event.to not in run.late:  # a late answer cannot say so
             run = replace(run, gaps=run.gaps.union(found))
     elif type(answer) is RunFinished:
-        run = replace(run, descendants=run.descendants + max(1, answer.runs))
         run = _with_cut_off(run, answer.uncertain)
-        spent = replace(spent, calls=spent.calls + max(0, answer.calls), usage=spent.usage.plus(answer.usage))
+        spent = Spent(
+            spent.turns,
+            spent.calls + max(0, answer.calls),
+            spent.usage.plus(answer.usage),
+            spent.runs + max(1, answer.runs),
+        )
     elif type(answer) is Failed:
         spent = replace(spent, usage=spent.usage.plus(answer.usage))
     if event.to in run.late:

@@ -16,8 +16,6 @@ from .events import GuardTripped
 from .prompt import Prompt, estimate
 from .run import Run, is_shared
 
-MAX_DESCENDANTS = 500
-"""Runs that can have ended below a run before it may start another child: with the depth, it bounds a family."""
 COSTLY = (AskAgent, CallTool, StartRun)
 """Commands that are not given any more once the time is up."""
 
@@ -57,9 +55,9 @@ def _before_child(run: Run[Any], command: StartRun) -> Command | GuardTripped:
     if depth > run.limits.depth:
         text = f"A child of this run would be {depth} deep; the limit is {run.limits.depth}."
         return GuardTripped(guard="depth", limit=run.limits.depth, value=depth, text=text)
-    if run.descendants >= MAX_DESCENDANTS:
-        text = f"This run has had {run.descendants} descendants; a workflow that starts itself would never end."
-        return GuardTripped(guard="family", limit=MAX_DESCENDANTS, value=run.descendants + 1, text=text)
+    verdict = budget.before_child(run)
+    if verdict:
+        return verdict
     if is_shared(run.id, command):
         return command
     limits = budget.slice_for_child(run, command)

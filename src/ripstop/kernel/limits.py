@@ -85,6 +85,13 @@ LIMITS = (
         watch_help="Stop after this long.",
     ),
     Limit("turns", rank=1, noun="turn", about="Turns of its agents."),
+    Limit(
+        "runs",
+        rank=6,
+        noun="run",
+        about="Runs that it starts, with those that they start.",
+        flag_help="Stop before more runs than this are started below it.",
+    ),
 )
 
 BY_RANK = tuple(sorted(LIMITS, key=lambda limit: limit.rank))

@@ -24,7 +24,7 @@ GUARD_CHOICES = {CONTINUE: "Continue", STOP: "Stop the run"}
 STOPPING = frozenset(
     {"no_progress", "circle", "courtesy", "end_marker", "family", "in_doubt", "verdict_flips", "no_plan"}
 )
-"""Guards that look at what was done. All others hold a limit."""
+"""Guards that look at what was done. All others hold a limit. `family`, in old journals, is `budget.runs` now."""
 CIRCLING = frozenset({"no_progress", "circle"})
 """Those of them that patience puts off."""
 FRACTIONS = tuple(limit.name for limit in LIMITS if not limit.is_whole)
@@ -56,7 +56,7 @@ def raises_in_answer(verdict: GuardTripped, answer: PersonAnswered) -> dict[str,
     """
     name, said = raisable_by(verdict), answer.fields.get("raise", answer.text.strip())
     if said == "":
-        return {name: verdict.limit} if limit_of(verdict) else {}
+        return {name: verdict.limit or 1} if limit_of(verdict) else {}
     if not name:
         raise UsageError(f"{shown(said)} cannot be used here: nothing can be raised. Answer `{CONTINUE}` alone.")
     try:

@@ -202,6 +202,8 @@ class Spent(Struct, frozen=True, gc=False):
     """Of agents; `Style.turns` counts what else is a turn in a style."""
     calls: int = 0
     usage: Usage = Usage()
+    runs: int = 0
+    """That have ended below it: its children, and theirs."""
 
 
 class HeldRun(Struct, frozen=True, gc=False):
@@ -264,8 +266,6 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """What models did not say about the cost of their replies."""
     work: WorkTime = WorkTime()
     """Counted only if `limits.seconds` limits it."""
-    descendants: int = 0
-    """Runs that ended below it: its children, and theirs."""
     uncertain: tuple[CutOff, ...] = ()
     """Calls that were cut off at work and may have taken effect; a person is asked when the run is resumed."""
     resumed: int = 0
@@ -372,14 +372,15 @@ def fingerprint(run: Run[Any]) -> str:
     """A hash of where the run is: equal for two runs that are in the same place.
 
     Times and ids are left out, so that a run that was killed and resumed can be compared with
-    one that never was.
+    one that never was. The same in every version: a limit that came later is not in it.
     """
+    spent = {"turns": run.spent.turns, "calls": run.spent.calls, "usage": run.spent.usage}
     place = (
         run.definition,
         run.state,
         run.length,
         sorted((number, opened.command) for number, opened in run.open.items()),
-        run.spent,
+        spent,
         run.ended,
     )
     # numbers as keys, such as those of open tool calls, cannot be sorted by the encoder unless they are texts

@@ -153,7 +153,7 @@ def test_a_message_during_a_timers_pass_is_answered_after_it() -> None:
 @pytest.mark.req("S2-8", "S2-29", "S2-59", "S2-63", "S2-82")
 def test_a_flow_that_the_model_decides_on_takes_over_without_another_call() -> None:
     story = Story().ready().hear("I want to return it").decides("processing", None, action("FLOW", "returns"))
-    assert story.asked == [StartRun(workflow="returns", limits=Limits(), surface=True)]
+    assert story.asked == [StartRun(workflow="returns", limits=Limits(runs=500), surface=True)]
     calls = story.calls
     story.tell(RunFinished(run="s.1", outcome="completed", because="done"))
     assert (story.statuses, story.asked, story.calls) == (["ready"], [], calls)
@@ -162,7 +162,7 @@ def test_a_flow_that_the_model_decides_on_takes_over_without_another_call() -> N
 @pytest.mark.parametrize("words", ["Which SIZE do I need?", "tell me which size"])
 def test_a_flow_with_a_keyword_starts_before_any_model_is_asked(words: str) -> None:
     story = Story().hear(words)
-    assert story.asked == [StartRun(workflow="size-adviser", limits=Limits(), surface=True)]
+    assert story.asked == [StartRun(workflow="size-adviser", limits=Limits(runs=500), surface=True)]
     assert (story.statuses, story.calls) == (["processing"], 0)
 
 

@@ -14,8 +14,10 @@ from ripstop.kernel.limits import BY_RANK, Limit
 from ripstop.text.visible_text import count
 
 
-def with_defaults(limits: Limits, defaults: Limits) -> Limits:
-    """The limits, with a style's defaults where none is set."""
+def with_defaults(limits: Limits, defaults: Limits, starts_runs: bool = True) -> Limits:
+    """The limits, with a style's defaults where none is set; one of runs only where its definition can start some."""
+    if not starts_runs:
+        defaults = replace(defaults, runs=None)
     missing = {name: value for name, value in asdict(defaults).items() if getattr(limits, name) is None}
     return replace(limits, **missing)
 

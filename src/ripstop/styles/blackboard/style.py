@@ -44,7 +44,7 @@ class BlackboardStyle(TurnStyle[BoardState]):
     view = BoardView()
     unforkable = "A board has one set of files, so its run cannot be forked. Start a new run on a copy of the board."
     default_guards = Guards(patience=5)
-    default_limits = Limits(calls=500, seconds=14400.0)
+    default_limits = Limits(calls=500, seconds=14400.0, runs=500)
     arguments_type = BoardArguments
 
     # Folding

@@ -114,6 +114,8 @@ def cancel_timers(step: Step[SessionState], because: str) -> None:
 
 MOST_SHOWN = 20
 """Lines of the conversation that the question on the desk names."""
+RUNS_OF_FLOW = 500
+"""Runs that a workflow which a session calls can start: one that starts itself would never end."""
 CHOICES = {REPLY: "Answer the user", RELEASE: "Give the conversation back to the bot"}
 Chat = Step[SessionState]
 
@@ -388,7 +390,9 @@ def _carry_out(step: Chat) -> None:
         return _after_unknown(step, str(error))
     _note_profile(step)
     if target.workflow:
-        step.ask(StartRun(workflow=target.workflow, surface=True))
+        # a session has no end, and so no limit of runs of its own
+        limits = Limits(runs=RUNS_OF_FLOW, depth=step.run.limits.depth)
+        step.ask(StartRun(workflow=target.workflow, surface=True, limits=limits))
         return None
     if target.tool:
         return _call(step, target)

@@ -93,7 +93,7 @@ class GraphStyle(TurnStyle[GraphState]):
     name = "graph"
     view = GraphView()
     arguments_type = GraphArguments
-    default_limits = Limits(calls=200, seconds=3600.0)
+    default_limits = Limits(calls=200, seconds=3600.0, runs=500)
 
     # What it depends on
 

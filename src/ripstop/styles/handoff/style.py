@@ -111,7 +111,7 @@ class HandoffStyle(TurnStyle[HandoffState]):
     name = "handoff"
     view = HandoffView()
     people = HandoffPeople()
-    default_limits = Limits(calls=200)
+    default_limits = Limits(calls=200, runs=500)
     """Without a limit of time: a document waits for people most of its life."""
     unforkable = "A document has one file, so its run cannot be forked. Make a new document instead."
     default_guards = Guards(patience=2, end_marker=END_MARKER)

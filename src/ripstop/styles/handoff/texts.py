@@ -82,6 +82,7 @@ _GUARDS = {
         "money": "费用达到上限（$limit）。",
         "seconds": "时间达到上限（$limit秒）。",
         "turns": "轮次达到上限（$limit）。",
+        "runs": "启动的运行达到上限（$limit）。",
         "": "守卫“$guard”终止了任务（上限$limit）。",
     },
 }

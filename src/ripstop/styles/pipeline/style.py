@@ -58,7 +58,7 @@ class PipelineStyle(TurnStyle[PipelineState]):
     view = PipelineView()
     unforkable = "A project has one set of files, so its run cannot be forked. Restart it at a stage instead."
     default_guards = Guards(courtesy="ignore")
-    default_limits = Limits(calls=500, seconds=14400.0)
+    default_limits = Limits(calls=500, seconds=14400.0, runs=500)
     arguments_type = PipelineArguments
 
     # Folding
