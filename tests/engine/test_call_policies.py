@@ -45,8 +45,9 @@ def test_a_call_that_has_to_wait_is_shown_and_one_that_need_not_is_not(monkeypat
     live.watch(seen.append)
 
     async def call_twice() -> None:
-        await limit.wait("openai", 2.0, live, ("todo-1", 7))
-        assert not seen
+        departure = await limit.wait("openai", 2.0, live, ("todo-1", 7))
+        assert departure and not seen
+        departure.left()
         await limit.wait("openai", 2.0, live, ("todo-1", 9))
 
     asyncio.run(call_twice())
@@ -65,7 +66,9 @@ def test_all_runs_of_a_process_share_the_limit_of_a_provider(monkeypatch: pytest
     monkeypatch.setattr(asyncio, "sleep", sleep)
 
     async def call(run: str) -> None:
-        await limit.wait("openai", 2.0)
+        departure = await limit.wait("openai", 2.0)
+        assert departure
+        departure.left()
         gone.append((run, clock.now))
 
     async def work() -> None:

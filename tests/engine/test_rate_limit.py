@@ -4,39 +4,126 @@ import asyncio
 import logging
 import math
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from ripstop.engine.performers import Request, TryAgain
-from ripstop.engine.rate_limit import LONGEST_PAUSE, RateLimit, pause_before_retry
+from ripstop.engine.rate_limit import LONGEST_PAUSE, Departure, RateLimit, pause_before_retry
+from ripstop.engine.shared_pauses import SharedPauses
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
 from tests.engine.world import Does, a_world, until
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
 
 
-def test_keeps_one_pace_per_provider_over_all_runs() -> None:
+class Times:
+    """A clock that is moved on by whoever sleeps."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr("ripstop.engine.rate_limit.asyncio.sleep", self._sleep)
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+async def depart(limit: RateLimit, provider: str) -> Departure:
+    departure = await limit.wait(provider)
+    assert departure
+    return departure
+
+
+def test_keeps_one_pace_per_provider_over_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    time = Times(monkeypatch)
+
+    async def story() -> list[float]:
+        limit, went = RateLimit({"acme": 2.0}, now=time), list[float]()
+        for provider in ("acme", "acme", "acme", "other"):
+            departure = await limit.wait(provider)
+            went.append(time.now)
+            if departure:
+                departure.left()
+        return went
+
+    assert asyncio.run(story()) == [0.0, 2.0, 4.0, 4.0]
+
+
+@pytest.mark.req("S3-92")
+def test_the_pause_counts_from_when_a_request_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    time = Times(monkeypatch)
+
     async def story() -> None:
-        time = 0.0
-        slept: list[float] = []
-        pace = RateLimit({"acme": 2.0}, now=lambda: time)
-
-        async def wait(provider: str) -> float:
-            nonlocal time
-            waiting = asyncio.ensure_future(pace.wait(provider))
-            await asyncio.sleep(0)
-            if not waiting.done():
-                slept.append(time)
-                time = pace._free[provider]
-                waiting.cancel()
-                await pace.wait(provider)
-            return time
-
-        assert [await wait("acme") for _ in range(3)] == [0.0, 2.0, 4.0]
-        assert await wait("other") == 4.0
-        assert len(slept) == 2
+        limit = RateLimit({"acme": 2.0}, now=time)
+        first = await depart(limit, "acme")
+        time.now = 5.0  # libraries were imported, a connection was opened
+        second = asyncio.create_task(depart(limit, "acme"))
+        await asyncio.sleep(0)
+        assert not second.done(), "it waits for the first, whose request has not left yet"
+        first.left()
+        first.left()
+        await second
+        assert time.now == 7.0
 
     asyncio.run(story())
+
+
+def test_a_call_that_is_cancelled_while_it_waits_holds_up_no_other() -> None:
+    async def story() -> None:
+        limit = RateLimit({"acme": 0.001})
+        first = await depart(limit, "acme")
+        second = asyncio.create_task(depart(limit, "acme"))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.wait({second})
+        first.left()
+        (await depart(limit, "acme")).left()
+
+    asyncio.run(story())
+
+
+# Several processes: each has a limit of its own, and all have one folder. Locks of files know no threads, so here two
+# limits of one process stand for two processes.
+
+
+@pytest.mark.req("S3-92")
+def test_processes_keep_the_pause_of_one_another(tmp_path: Path) -> None:
+    async def story() -> None:
+        here, there = (RateLimit({"acme": 0.05}, shared=SharedPauses(tmp_path / "pauses")) for _ in range(2))
+        first = await depart(here, "acme")
+        second = asyncio.create_task(depart(there, "acme"))
+        assert not (await asyncio.wait({second}, timeout=0.1))[0], "the request of the first has not left"
+        left_at = monotonic()
+        first.left()
+        await second
+        assert monotonic() - left_at >= 0.05
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("entry", [b"1e300 2", b"nan nan", b"inf 2", b"nonsense", b"", b"\xff" * 500])
+def test_a_pause_from_before_the_machine_was_started_is_over(tmp_path: Path, entry: bytes) -> None:
+    async def story() -> None:
+        (tmp_path / "acme").write_bytes(entry)
+        (await depart(RateLimit({"acme": 600.0}, shared=SharedPauses(tmp_path)), "acme")).left()
+
+    asyncio.run(story())
+
+
+def test_where_pauses_cannot_be_shared_a_process_keeps_its_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        (tmp_path / "file").touch()
+        limit = RateLimit({"acme": 0.001}, shared=SharedPauses(tmp_path / "file"))
+        for _ in range(2):
+            (await depart(limit, "acme")).left()
+
+    asyncio.run(story())
+    assert len(caplog.messages) == 1 and "not shared" in caplog.messages[0]
 
 
 def test_a_provider_that_says_too_many_is_left_alone_by_all_runs(tmp_path: Path) -> None:

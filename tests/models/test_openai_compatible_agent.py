@@ -282,6 +282,30 @@ def test_nobody_at_the_address_may_pass_but_no_address_does_not():
         asyncio.run(OpenAICompatibleAgent("m", "localhost:80").perform(ask()))
 
 
+def test_a_request_has_left_once_it_is_written_and_not_before():
+    async def play():
+        left, request = asyncio.Event(), ask()
+        request.progress.on_left = left.set
+
+        async def handle(reader, writer):
+            await left.wait()  # would wait for ever if the request had left only with its answer
+            writer.write(events(delta(content="hello"), delta("stop")))
+            writer.close()
+
+        listening = await asyncio.start_server(handle, "127.0.0.1", 0)
+        agent = OpenAICompatibleAgent("m", f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1")
+        assert (await agent.perform(request)).text == "hello"
+        listening.close()
+        await agent.close()
+        left.clear()
+        with pytest.raises(TryAgain):
+            await agent.perform(request)
+        await agent.close()
+        assert not left.is_set(), "there was no connection to write to"
+
+    asyncio.run(play())
+
+
 # Bounds
 
 

@@ -8,11 +8,13 @@ from ripstop.engine.messages import Messages
 from ripstop.engine.performers import Performer, TimerPerformer
 from ripstop.engine.ports import Scope
 from ripstop.engine.rate_limit import RateLimit
+from ripstop.engine.shared_pauses import SharedPauses
 from ripstop.engine.sweeper import Admit
 from ripstop.engine.worker import Worker
 from ripstop.kernel.effects import AnswerChild, AskAgent, AskPerson, CallTool, Say, SetTimer, StartRun
 from ripstop.kernel.outages import RetryPolicy
 from ripstop.models.router import Agents
+from ripstop.security.files import state_folder
 
 from .relocation import Relocated
 from .start import prices_of
@@ -47,7 +49,7 @@ def make_worker(
     patient: bool,
 ) -> Worker:
     """A worker that has not started yet."""
-    settings, engine = app.settings, app.engine
+    settings, engine, state = app.settings, app.engine, state_folder()
     performers: dict[type, Performer] = {
         AskAgent: agents,
         CallTool: Relocated(app.toolbox, app.places, app.folders),
@@ -64,7 +66,7 @@ def make_worker(
         settings.concurrency,
         RetryPolicy(attempts=settings.attempts),
         settings.retries,
-        rate_limit=RateLimit(settings.rate_limits),
+        rate_limit=RateLimit(settings.rate_limits, shared=SharedPauses(state / "pauses") if state else None),
         scope=scope,
         admit=admit,
         patient=patient,

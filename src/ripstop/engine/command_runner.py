@@ -66,7 +66,7 @@ from .live import Began, Retrying
 from .performers import CallProgress, InDoubt, Kind, Performer, Refused, Request, TryAgain, Unavailable
 from .pinned_definitions import digest_of
 from .ports import MAX_PAGE, Clock, RunQuery, until_reachable, words_of
-from .rate_limit import RateLimit, pause_before_retry
+from .rate_limit import Departure, RateLimit, pause_before_retry
 from .soundness import UNUSABLE
 
 # Asking a person in the middle of a command: a child run of the style `question`, whose end makes the command due.
@@ -384,10 +384,13 @@ class CommandRunner:
         if kind is not StartRun:
             self._progress[key] = progress
         began, live = time.monotonic_ns(), self._engine.live
+        departure = Departure()
         try:
             provider = performer.provider(request)
-            if provider and await self._rate_limit.wait(provider, self._policy(run).interval_for(provider), live, key):
-                began = time.monotonic_ns()
+            interval = self._policy(run).interval_for(provider) if provider else 0.0
+            if provider and (allowed := await self._rate_limit.wait(provider, interval, live, key)):
+                departure, began = allowed, time.monotonic_ns()
+                progress.on_left = departure.left
             fact = await self._perform(job, run, performer, request, provider)
         except asyncio.CancelledError:
             me = asyncio.current_task()
@@ -396,6 +399,7 @@ class CommandRunner:
             me.uncancel()
             fact = await self._cut_off(job, progress)
         finally:
+            departure.left()
             self._progress.pop(key, None)
             if self._unneeded:
                 self._unneeded.discard(key)

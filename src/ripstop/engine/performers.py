@@ -105,10 +105,17 @@ class CallProgress:
     """What an earlier attempt has cost at the least, whose worker died before it recorded an answer."""
     first_token = 0.0
     """Seconds until the first token came; 0: none has."""
+    on_left: Callable[[], None] | None = None
+    """Called when the request has left; can be called again."""
 
     def begin(self, sent: int, price: Price | None = None) -> None:
         """So many bytes are sent now."""
         self._began, self._sent, self._price = time.monotonic(), sent, price
+
+    def left(self) -> None:
+        """The request has left this process, so the pause before the next counts. In the loop's thread only."""
+        if self.on_left:
+            self.on_left()
 
     def repeat(self) -> None:
         """The same was sent before, by a worker that died; what it cost will never be reported, so it counts here."""

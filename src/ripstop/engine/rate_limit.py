@@ -1,6 +1,8 @@
 """One rate limit per provider: a smallest pause between calls, and a stop when it says "too many".
 
-Shared by all runs of a process, because the provider counts them together.
+- Shared by all runs of a process, because the provider counts them together; the pause also by all processes.
+- The pause counts from when a request has left, not from when its call began: the first call of a process imports
+  libraries and opens a connection. Until then the next call waits.
 """
 
 import asyncio
@@ -10,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from .live import Live, RateLimited
+from .shared_pauses import SharedPauses, SharedTurn
 
 log = logging.getLogger("ripstop.worker")
 
@@ -19,11 +22,35 @@ WORTH_LOGGING = 5.0
 """Seconds for which all calls to a provider are held back, from which on the log and `held` say so."""
 
 
+class Departure:
+    """A call that may go out now."""
+
+    def __init__(self, on_left: Callable[[], None] | None = None) -> None:
+        self._on_left = on_left
+
+    def left(self) -> None:
+        """The request has left, or never will: from now on the pause before the next one counts."""
+        on_left, self._on_left = self._on_left, None
+        if on_left:
+            on_left()
+
+
 class RateLimit:
-    def __init__(self, gaps: Mapping[str, float] | None = None, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        gaps: Mapping[str, float] | None = None,
+        now: Callable[[], float] = time.monotonic,
+        shared: SharedPauses | None = None,
+    ) -> None:
+        """Args:
+        shared: Pauses that other processes keep as well; then `now` must be the clock that they have.
+        """
         self._gaps = dict(gaps or {})
         self._now = now
+        self._shared = shared
         self._free: dict[str, float] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        """Held by a call from before its pause until it has left."""
         self._held: dict[str, float] = {}
         """Until when providers that said "too many" are left alone, if that is long enough to be told."""
 
@@ -33,28 +60,56 @@ class RateLimit:
 
     async def wait(
         self, provider: str, interval: float = 0.0, live: Live | None = None, command: tuple[str, int] = ("", 0)
-    ) -> bool:
-        """Return when the next call may go out, and count it; false if there is no limit at all.
+    ) -> Departure | None:
+        """Return when the next call may go out; `None` if there is no limit at all.
 
         Args:
             interval: Seconds that a run wants between two calls; the longest interval wins.
             live: Shows that the command (run and number) waits, if it is for longer than a moment.
         """
         if not interval and not self.limits(provider):
-            return False
-        while True:
-            wait = self._free.get(provider, 0.0) - self._now()
-            if wait <= 0:
-                break
-            if live and live.watched and wait >= A_MOMENT:
-                live.show(RateLimited(*command, provider, wait))
-            await asyncio.sleep(wait)
+            return None
         gap = max(self._gaps.get(provider, 0.0), interval)
-        if gap:
-            self._free[provider] = self._now() + gap
-        else:
+
+        def show(seconds: float) -> None:
+            if live and live.watched and seconds >= A_MOMENT:
+                live.show(RateLimited(*command, provider, seconds))
+
+        if not gap:  # it only waits for what others have caused
+            await self._until_free(provider, None, show)
             self._free.pop(provider, None)
-        return True
+            return Departure()
+        turn = self._turns.setdefault(provider, asyncio.Lock())
+        if turn.locked():
+            show(max(0.0, self._free.get(provider, 0.0) - self._now()) + gap)
+        await turn.acquire()
+        shared: SharedTurn | None = None
+        try:
+            shared = await self._shared.turn(provider) if self._shared else None
+            await self._until_free(provider, shared, show)
+        except BaseException:
+            if shared:
+                shared.end(0.0, 0.0)
+            turn.release()
+            raise
+
+        def left() -> None:
+            free = self._now() + gap
+            self._free[provider] = max(self._free.get(provider, 0.0), free)
+            if shared:
+                shared.end(free, gap)
+            turn.release()
+
+        return Departure(left)
+
+    async def _until_free(self, provider: str, shared: SharedTurn | None, show: Callable[[float], None]) -> None:
+        while True:
+            now = self._now()
+            wait = max(self._free.get(provider, 0.0), shared.free_at(now) if shared else 0.0) - now
+            if wait <= 0:
+                return
+            show(wait)
+            await asyncio.sleep(wait)
 
     def pause(self, provider: str, seconds: float) -> None:
         """Hold calls to this provider for a while. A call without a provider is not held up."""

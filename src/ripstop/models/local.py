@@ -94,6 +94,7 @@ class LocalAgent:
             if new and live:
                 loop.call_soon_threadsafe(live.show, Token(request.run_id, request.number, new, request.attempt))
 
+        request.progress.left()
         await model.chat({"messages": messages_of(request.prompt), **body}, take)
         return reply
 

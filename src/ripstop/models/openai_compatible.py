@@ -284,7 +284,15 @@ class OpenAICompatibleAgent:
         url = f"{self._base_url}/chat/completions"
         connection = self._connection()
         content = msgspec.json.encode(body)
-        async with connection.stream("POST", url, content=content, headers={**HEADERS, **headers}) as response:
+
+        async def trace(event: str, _: object) -> None:
+            if event.endswith("send_request_body.complete"):
+                request.progress.left()
+
+        async with connection.stream(
+            "POST", url, content=content, headers={**HEADERS, **headers}, extensions={"trace": trace}
+        ) as response:
+            request.progress.left()
             if response.status_code != 200:
                 raise self._server_error(response.status_code, response.headers, await error_body(response), key)
             request.progress.receive(0)

@@ -101,6 +101,7 @@ class ProviderAgent:
         if command.max_tokens is not None:
             settings["max_tokens"] = command.max_tokens
         messages, parameters = _messages(prompt), self._parameters(model, prompt)
+        request.progress.left()
         if self._live and self._live.watched:
             try:
                 async with model_request_stream(

@@ -275,6 +275,7 @@ class ScriptedAgent:
         reading = await self._reading(request)
         line = reading.line_for(request.number, command.agent, request.attempt)
         reading.forget_old()
+        request.progress.left()
         if line is None:
             raise Refused(self._script.ran_out(command.agent), fault="agent")
         if line.error:
