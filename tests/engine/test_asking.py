@@ -22,7 +22,7 @@ async def asks_first(request: Request) -> Answer | None:
 
 
 async def question(world: World) -> tuple[str, int]:
-    async with asyncio.timeout(6):
+    async with asyncio.timeout(25):
         while not (found := await world.desk()):
             await asyncio.sleep(0.002)
     (one,) = found

@@ -97,7 +97,8 @@ def test_what_an_attempt_cost_counts_if_it_is_not_made_again(tmp_path: Path) -> 
             await world.work(world.family({AskAgent: agent}))
             await world.start("r", (StartRun(workflow="w"),), children={"w": Errands(rounds=((AGENT,),))})
             await until(lambda: bool(agent.asked))
-            await asyncio.sleep(0.1)
+            while not any(isinstance(one, CallRefused) for one in await world.events("r.3")):
+                await asyncio.sleep(0.002)
             await world.engine.cancel("r")
             view = await world.until("r", lambda view: view.run.is_settled)
             assert view.run.spent.usage.counted_tokens == 10

@@ -97,7 +97,7 @@ def test_cancelling_one_waiter_leaves_a_named_child_alone(tmp_path: Path) -> Non
             await world.start("starter", (PLAN,), children=plan)
             await world.until("plan:7", lambda view: view.status == "waiting")
             await world.start("waiter", (PLAN,), children=plan)
-            await asyncio.sleep(0.05)
+            await world.until("waiter", lambda view: view.status == "waiting")
             await world.engine.cancel("waiter")
             await world.until("waiter", lambda view: view.run.is_settled)
             await world.engine.cancel("starter")

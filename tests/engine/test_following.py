@@ -88,7 +88,7 @@ def test_following_notices_what_another_process_does(tmp_path: Path) -> None:
             following = asyncio.create_task(until_settled(ours.engine, worker, "r"))
             await asyncio.sleep(0)
             await theirs.work({CallTool: Does()})
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(25):
                 assert (await following).status == "completed"
 
     asyncio.run(story())
@@ -100,7 +100,7 @@ def test_following_returns_with_the_tool_that_no_worker_here_offers(tmp_path: Pa
         async with a_world(tmp_path / "j.db") as world:
             worker = await world.work(world.family({CallTool: Does(tools=("t",))}))
             await world.start("r", (TOOL, StartRun(workflow="pays")), children=child)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(25):
                 view = await until_settled(world.engine, worker, "r")
             assert (view.status, view.needs) == ("waiting", ("tool:pay",))
 
@@ -117,7 +117,7 @@ def test_following_waits_for_a_tool_that_another_worker_has_in_hand(tmp_path: Pa
             worker = await ours.work({CallTool: Does(tools=("t",))})
             await theirs.work({CallTool: Does(slowly, tools=("pay",))})
             await ours.start("r", (CallTool(tool="pay"),))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(25):
                 view = await until_settled(ours.engine, worker, "r")
             assert view.status == "completed"
 
@@ -133,7 +133,7 @@ def test_following_returns_when_a_performer_waits_for_a_person(tmp_path: Path) -
         async with a_world(tmp_path / "j.db") as world:
             worker = await world.work({CallTool: Does(asks)})
             await world.start("r", (TOOL,))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(25):
                 view = await until_settled(world.engine, worker, "r")
                 assert (view.status, view.needs) == ("working", ())
                 (question,) = await world.desk()
@@ -154,7 +154,7 @@ def test_following_notices_a_question_of_a_named_child(tmp_path: Path) -> None:
         async with a_world(tmp_path / "j.db") as world:
             worker = await world.work(world.family({CallTool: Does(slowly)}))
             await world.start("r", (StartRun(workflow="plan", name="plan:7"),), children=plan)
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(25):
                 view = await until_settled(world.engine, worker, "r")
             assert view.status == "waiting"
             assert [question.run_id for question in await world.desk()] == ["plan:7"]
@@ -171,7 +171,7 @@ def test_following_a_cancelled_run_waits_for_its_family(tmp_path: Path) -> None:
             await world.until("r", lambda view: view.status == "waiting")
             await world.until("r.3", lambda view: view.status == "waiting")
             await world.engine.cancel("r")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(25):
                 view = await until_settled(world.engine, worker, "r")
             assert view.run.is_settled
             assert (await world.engine.look("r.3")).run.ended is not None
@@ -246,7 +246,7 @@ def test_follow_gives_every_record_once_and_what_goes_on(tmp_path: Path) -> None
             await asyncio.sleep(0.05)
             await world.work({AskAgent: Does(speak, tools=())})
             await world.engine.answer("r", 3, "yes")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(25):
                 await reading
             records = [one for one in seen if isinstance(one, Record)]
             assert records == (await world.journal.read("r"))[1:]
@@ -265,7 +265,7 @@ def test_follow_sees_what_another_process_writes(tmp_path: Path) -> None:
             reading = asyncio.create_task(_all(ours, "r"))
             await asyncio.sleep(0.05)
             await theirs.work({CallTool: Does()})
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(25):
                 assert await reading == await ours.journal.read("r")
 
     asyncio.run(story())
@@ -290,7 +290,7 @@ def test_follow_gives_a_slow_reader_everything_from_the_journal(
             await world.work({CallTool: Does()})
             reading = asyncio.create_task(_all_of_slow(world))
             await asyncio.sleep(0)
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(25):
                 assert await reading == await world.journal.read("r")
 
     async def _all_of_slow(world: World) -> list[Record]:

@@ -63,7 +63,7 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[tuple[Journal, Callab
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_refuses_whatever_is_asked_of_a_forgotten_run(tmp_path: Path, kind: str, cached: str, asked: str) -> None:
     async def story() -> None:
-        async with asyncio.timeout(10), opened(kind, tmp_path) as (journal, another):
+        async with asyncio.timeout(25), opened(kind, tmp_path) as (journal, another):
             here, there = another(), another()
             await here.start("other", "errands", DEFINITION)
             await here.start("r", "errands", DEFINITION)
@@ -88,7 +88,7 @@ def test_gives_up_where_every_append_conflicts_and_nothing_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     async def story() -> None:
-        async with asyncio.timeout(10), opened(kind, tmp_path) as (journal, _):
+        async with asyncio.timeout(25), opened(kind, tmp_path) as (journal, _):
             engine = Engine(journal, REGISTRY, now)
             await engine.start("r", "errands", DEFINITION)
             tried = []
@@ -107,7 +107,7 @@ def test_gives_up_where_every_append_conflicts_and_nothing_is_new(
 
 def test_a_follower_of_a_run_that_is_forgotten_meanwhile_comes_to_its_end(tmp_path: Path) -> None:
     async def story() -> None:
-        async with asyncio.timeout(10), a_world(tmp_path / "j.db") as world:
+        async with asyncio.timeout(25), a_world(tmp_path / "j.db") as world:
             await world.start("r", (PERSON,))
             seen = []
 

@@ -33,7 +33,7 @@ def damage(path: Path, run_id: str) -> None:
 
 
 async def set_aside(world: World, run_id: str) -> str:
-    async with asyncio.timeout(6):
+    async with asyncio.timeout(25):
         while not (info := await world.journal.run(run_id)) or not info.set_aside:
             await asyncio.sleep(0.005)
     return info.set_aside
@@ -136,7 +136,7 @@ def test_a_worker_of_one_family_says_what_is_wrong_with_it(tmp_path: Path) -> No
             await world.start_definition("foreign", Clerk(rounds=((TOOL,),)))
         async with a_world(path, registry=Registry([ERRANDS])) as world:
             worker = await world.work({CallTool: Does()}, scope=Tree("foreign"))
-            async with asyncio.timeout(6):
+            async with asyncio.timeout(25):
                 while worker.failure is None:
                     await asyncio.sleep(0.005)
             assert "'clerk'" in str(worker.failure)

@@ -32,7 +32,7 @@ def test_cancelling_a_run_stops_the_call_that_it_waits_for(tmp_path: Path) -> No
             await until(lambda: bool(agent.asked))
             run = await world.engine.cancel("r", by="ada")
             assert run.ended is not None and run.ended.outcome == "stopped"
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(25):
                 await stopped.wait()
                 await worker.idle()
             assert worker.failure is None
@@ -165,7 +165,7 @@ def test_a_journal_that_fails_makes_the_worker_give_up_and_say_why(tmp_path: Pat
             worker = await world.work({AskAgent: agent})
             await world.start("r", *[(AGENT,)] * 9)
             with pytest.raises(JournalError, match="disk is full"):
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(25):
                     await worker.idle()
             assert len(agent.asked) == 3, "nothing more was begun"
             assert len(answers(await world.events("r"))) == 2, "what was acknowledged is there"
@@ -193,11 +193,12 @@ def test_a_service_goes_on_when_a_full_disk_has_room_again(tmp_path: Path) -> No
 def test_a_service_whose_disk_is_full_can_be_stopped(tmp_path: Path) -> None:
     async def story() -> None:
         async with a_world(tmp_path / "j.db") as world:
-            worker = await world.work({AskAgent: fills(world, at=1)}, patient=True)
+            agent = fills(world, at=1)
+            worker = await world.work({AskAgent: agent}, patient=True)
             await world.start("r", (AGENT,))
-            await asyncio.sleep(0.2)
+            await until(lambda: len(agent.asked) == 1)
             world.worker = None
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(25):
                 with suppress(JournalError):  # it cannot give back what it has in hand
                     await worker.stop(0)
 

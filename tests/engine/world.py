@@ -163,7 +163,7 @@ class World:
         return await self.until(run_id, lambda view: view.run.ended is not None)
 
     async def until(self, run_id: str, holds: Callable[[View], bool]) -> View:
-        async with asyncio.timeout(6):
+        async with asyncio.timeout(25):
             while True:
                 if self.worker and self.worker.failure:
                     raise self.worker.failure
@@ -221,7 +221,7 @@ async def a_world(path: Path, clock: Clock = now, registry: Registry = REGISTRY)
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(6):
+    async with asyncio.timeout(25):
         while not holds():
             await asyncio.sleep(0.002)
 

@@ -165,7 +165,7 @@ def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
         assert not appending.done()
         other.execute("COMMIT")
         other.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(25):
             await appending
         assert len(await journal.read("a")) == 1
         await journal.close()

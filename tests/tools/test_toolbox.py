@@ -218,10 +218,11 @@ def test_a_thread_that_still_works_cannot_be_probed() -> None:
 
 
 def test_cancelling_a_call_with_a_time_limit_ends_it() -> None:
-    ended: list[str] = []
+    begun, ended = list[bool](), list[str]()
 
     @ripstop.tool("pure", timeout=60)
     async def slow() -> None:
+        begun.append(True)
         try:
             await asyncio.Event().wait()
         finally:
@@ -229,7 +230,8 @@ def test_cancelling_a_call_with_a_time_limit_ends_it() -> None:
 
     async def story() -> None:
         working = asyncio.ensure_future(Toolbox([slow]).perform(tool_request({}, tool="slow")))
-        await asyncio.sleep(0.01)
+        while not begun:
+            await asyncio.sleep(0.01)
         working.cancel()
         with pytest.raises(asyncio.CancelledError):
             await working

@@ -12,7 +12,7 @@ from ripstop.app.plugins import find
 from ripstop.app.settings.settings_file import Models, Settings
 from ripstop.kernel.events import RunSettings
 from tests.walks.commands import log_of, ripstop, succeed
-from tests.walks.test_command_line import HAIKU, SCRIPT, slow
+from tests.walks.test_command_line import HAIKU, SCRIPT, hurry, slow
 
 __all__ = ["slow"]
 BRIEF = """\
@@ -61,6 +61,7 @@ def test_the_model_that_it_has_already_is_nothing_to_record(slow: Any, tmp_path:
     slow.communicate()
     (run,) = json.loads(succeed("runs", "--json", cwd=tmp_path))
     started = log_of(run["run"], tmp_path)[0]
+    hurry(tmp_path)
     succeed("resume", run["run"], "--model", started["settings"]["model"], cwd=tmp_path)
     assert "settings_changed" not in {record["type"] for record in log_of(run["run"], tmp_path)}
 

@@ -153,20 +153,27 @@ def slow(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A run whose agent takes its time, under way in a process of its own."""
     lines = [
         {"agent": "poet", "reply": '{"content": "one", "decisions": {"done": true}}'},
-        {"agent": "critic", "reply": '{"content": "fine", "decisions": {"approved": true}}', "delay": 5},
+        {"agent": "critic", "reply": '{"content": "fine", "decisions": {"approved": true}}', "delay": 600},
     ]
     script = tmp_path / "slow.jsonl"
     script.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
     command = [sys.executable, "-m", "ripstop", "run", str(HAIKU), "--model", f"script:{script}"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     journal = tmp_path / ".ripstop" / "journal.db"
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and not (journal.exists() and _length(journal) >= 5):
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and _length(journal) >= 5):
+        assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.05)
     yield process
     if process.poll() is None:
         process.kill()
     process.communicate()
+
+
+def hurry(folder: Path) -> None:
+    """Have the agent of `slow` answer at once from now on."""
+    script = folder / "slow.jsonl"
+    script.write_text(script.read_text(encoding="utf-8").replace('"delay": 600', '"delay": 0'), encoding="utf-8")
 
 
 def _length(journal: Path) -> int:
@@ -188,6 +195,7 @@ def test_an_interrupted_run_says_how_to_resume_and_does(
     _, err = slow.communicate(timeout=30)
     assert slow.returncode == code, err
     assert "ripstop resume haiku-" in err
+    hurry(tmp_path)
     resumed = json.loads(succeed("resume", "--json", cwd=tmp_path))
     assert (resumed["outcome"], resumed["path"]) == ("completed", ["write", "judge"])
 
@@ -198,6 +206,7 @@ def test_a_killed_run_is_resumed_at_once_without_waiting_for_its_lease(
 ) -> None:
     slow.kill()
     slow.communicate(timeout=30)
+    hurry(tmp_path)
     resumed = json.loads(succeed("resume", "--json", cwd=tmp_path))
     assert (resumed["outcome"], resumed["path"]) == ("completed", ["write", "judge"])
     replies = [r for r in log_of(resumed["run"], tmp_path) if r.get("answer", {}).get("type") == "agent_replied"]

@@ -13,9 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.walks.test_command_line import HAIKU, SCRIPT, ripstop, slow, succeed
-
-__all__ = ["slow"]  # a fixture
+from tests.walks.test_command_line import HAIKU, SCRIPT, ripstop, succeed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -103,17 +101,18 @@ def test_three_interruptions_at_any_moment_leave_in_order(tmp_path: Path, gap: f
         three_interruptions(tmp_path, step * 0.09, gap)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_second_signal_ends_the_process_at_once(
-    slow: "subprocess.Popen[str]", number: signal.Signals, code: int
-) -> None:
-    slow.send_signal(number)
-    time.sleep(0.2)
-    slow.send_signal(number)
-    _, err = slow.communicate(timeout=30)
-    assert slow.returncode == code, err
-    assert "Nothing is lost; resume with:  ripstop resume haiku-" in err
-    assert "Traceback" not in err
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_second_signal_ends_the_process_at_once(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    run = OnTerminal("run", str(HAIKU), "--model", slow_script(tmp_path), cwd=tmp_path)
+    run.read(until=b"poet")
+    os.kill(run.pid, number)
+    run.read(until=b"stopping")  # it has seen the first: two at once would be one
+    os.kill(run.pid, number)
+    shown = run.read()
+    assert run.wait() == code, shown
+    run.close()
+    assert b"Interrupted. Nothing is lost; resume with:  ripstop resume haiku-" in shown
+    assert b"Traceback" not in shown
 
 
 @pytest.mark.long

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +89,6 @@ def test_resume_all_stops_in_order_on_a_signal(slow: "subprocess.Popen[str]", tm
     assert resuming.stderr is not None
     first = resuming.stderr.readline()
     assert "1 interrupted run to resume." in first
-    time.sleep(0.5)  # it waits for the agent by now
     resuming.send_signal(signal.SIGINT)
     _, err = resuming.communicate(timeout=30)
     assert resuming.returncode == 130

@@ -1,18 +1,13 @@
 """What people read: no empty lines, no value twice, and always what to do next."""
 
 import json
-import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.walks.commands import a_run, ripstop, succeed
-from tests.walks.test_command_line import slow
-
-__all__ = ["slow"]  # a fixture
 
 LOOP = """\
 name: loop
@@ -37,16 +32,6 @@ def loop(folder: Path, *lines: dict[str, Any]) -> "subprocess.CompletedProcess[s
     (folder / "loop.yaml").write_text(LOOP, encoding="utf-8")
     (folder / "script.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     return ripstop("run", "loop.yaml", "--model", "script:script.jsonl", cwd=folder)
-
-
-def test_a_second_interruption_says_how_to_go_on_too(slow: "subprocess.Popen[str]") -> None:
-    slow.send_signal(signal.SIGINT)
-    time.sleep(0.5)  # two signals at once would be one
-    slow.send_signal(signal.SIGINT)
-    _, err = slow.communicate(timeout=30)
-    assert slow.returncode == 130, err
-    assert "Interrupted. Nothing is lost; resume with:  ripstop resume haiku-" in err
-    assert "Traceback" not in err
 
 
 @pytest.mark.long

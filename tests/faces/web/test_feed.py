@@ -175,14 +175,13 @@ def test_an_idle_feed_does_not_look_at_the_journal(tmp_path: Path, monkeypatch) 
                 await asyncio.sleep(0.3)
                 assert looks == 0
                 stream = await feed.subscribe(StreamTopics(), "ann")
-                await asyncio.sleep(0.3)
-                seen = looks
-                assert seen >= 1
+                async with asyncio.timeout(25):
+                    while not looks:
+                        await asyncio.sleep(0.01)
                 feed.unsubscribe(stream)
-                await asyncio.sleep(0.3)
                 seen = looks
-                await asyncio.sleep(0.3)
-                assert looks == seen
+                await asyncio.sleep(0.6)
+                assert looks <= seen + 1, "one can have been under way"
 
     asyncio.run(story())
 

@@ -43,12 +43,13 @@ async def resume_all(options: "Options") -> int:
     settings = options.settings()
     async with options.app(settings, create=False, scope=None) as app:
         resume = partial(app.resume_all, model=options.model or "", base_url=options.base_url or "")
+        again = f"{command_for(settings.store)} resume --all"
+        resume_with(again)
         resumed = await with_folders(options, app, resume)
         for note in resumed.notes:
             say(in_commands(note), err=True)
         if not options.as_json:
             say(f"{count(len(resumed.runs), 'interrupted run')} to resume.", err=True)
-        again = f"{command_for(settings.store)} resume --all"
         return await _work_on(options, app, [run.id for run in resumed.runs], again)
 
 
