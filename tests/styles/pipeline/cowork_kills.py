@@ -64,6 +64,18 @@ _STORY: list[tuple[str, str, dict[str, Any]]] = [
         "create_task",
         {"title": "Page", "description": "x", "feature_id": "FEAT-001", "component_id": "COMP-001"},
     ),
+    (
+        "agent",
+        "create_task",
+        {
+            "title": "Too many",
+            "description": "x",
+            "feature_id": "FEAT-001",
+            "component_id": "COMP-001",
+            "dependencies": ["TASK-001"],
+        },
+    ),
+    ("agent", "delete_task", {"id": "TASK-002"}),
     ("own", "cowork_begin", {"stage": "coding", "inputs": ["data/implementation_plan.json"], "files": True}),
     ("agent", "update_task_status", {"task_id": "TASK-001", "new_status": "completed"}),
     ("agent", "provide_feedback", {"feedback_type": "suggestion", "severity": "minor", "details": "colours"}),

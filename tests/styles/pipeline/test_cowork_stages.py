@@ -12,7 +12,10 @@ import pytest
 
 from ripstop.engine.performers import Refused, TryAgain
 from ripstop.styles.pipeline import code_files
+from ripstop.styles.pipeline.backups import undo
+from ripstop.styles.pipeline.data_files import Session
 from ripstop.styles.pipeline.stages import own_tools
+from ripstop.styles.pipeline.store import CoworkFolder
 from tests.styles.pipeline.cowork_kills import OPEN, STAGES
 from tests.styles.pipeline.projects import (
     CODE,
@@ -237,6 +240,24 @@ def test_drafts_are_written_and_feedback_is_added_once(desk: ProjectDesk) -> Non
     desk.put(DESIGN, "{")
     found = desk.own("cowork_write", stage="prd", reset=[DESIGN, PLAN])
     assert found == {"written": {}, "removed": [DESIGN, PLAN]} and not (desk.cowork / DESIGN).exists()
+
+
+def test_features_do_not_keep_the_ids_of_tasks_that_are_removed(desk: ProjectDesk) -> None:
+    """Neither when a stage makes its output again nor after a `modify`; an undo brings them back."""
+    complete(desk)
+    features = desk.json(FEATURES)
+    features["features"][0]["assigned_to_tasks"] = ["TASK-001"]
+    desk.put(FEATURES, features)
+    desk.own("cowork_close", outcome="completed")
+    again = ProjectDesk(desk.project, "flow/two", desk.tools)
+    opened(again, "modify", "plan")
+    assert desk.json(FEATURES)["features"][0]["assigned_to_tasks"] == []
+    again.own("cowork_close", outcome="completed")
+    folder = CoworkFolder(desk.project)
+    undo(folder, Session(folder))
+    assert desk.json(FEATURES)["features"][0]["assigned_to_tasks"] == ["TASK-001"]
+    again.own("cowork_write", stage="plan", reset=[PLAN])
+    assert desk.json(FEATURES)["features"][0]["assigned_to_tasks"] == []
 
 
 @pytest.mark.parametrize("path", ["../x", "/x", "session/meta.json", "x.md", "backups/r/manifest.json", "data/../x"])

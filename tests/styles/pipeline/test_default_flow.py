@@ -17,6 +17,7 @@ from tests.styles.pipeline.pipeline_definitions import RIGHT, changed, checked, 
 NAMES = ["idea", "prd", "design", "plan", "coding", "check", "delivery"]
 REVIEWED = ["prd", "design", "plan", "coding"]
 LOOKING = {"get_requirements", "get_features", "get_design", "get_plan"}
+READING = {"read_file", "list_files", "search_files"}
 CODE = {"write_file", "edit_file", "read_file", "list_files", "search_files", "run_command"}
 
 
@@ -74,16 +75,33 @@ def test_a_person_reviews_four_drafts_and_a_critic_checks_what_comes_of_them() -
 @pytest.mark.req("S3-49", "S3-50", "S3-80", "S3-82", "S3-84", "S3-85")
 def test_an_agent_has_the_tools_of_its_own_work_only() -> None:
     assert critic_tools("prd") == {"get_requirements", "provide_feedback"}
-    assert tools("prd") >= {"create_requirement", "create_feature"} and not tools("prd") & CODE
-    assert tools("design") >= {"create_component"} and not tools("design") & CODE
+    assert tools("prd") >= {"create_requirement", "create_feature"} and tools("prd") & CODE == READING
+    assert tools("design") >= {"create_component"} and tools("design") & CODE == READING
     assert critic_tools("design") >= {"check_feature_coverage", "provide_feedback"}
-    assert tools("plan") >= {"create_task"} and critic_tools("plan") >= {"check_task_dependencies"}
-    assert tools("coding") == CODE | {"get_plan", "update_task_status", "update_feature_status"}
-    assert critic_tools("coding") == {"list_files", "read_file", "get_plan", "provide_feedback"}
+    assert tools("plan") >= {"create_task"} and tools("plan") & CODE == READING
+    assert critic_tools("plan") >= {"check_task_dependencies"}
+    assert tools("coding") == CODE | LOOKING | {"update_task_status", "update_feature_status"}
+    assert critic_tools("coding") == {
+        *("list_files", "read_file", "get_plan", "get_requirements", "get_design", "provide_feedback")
+    }
     assert tools("check") >= LOOKING | {"goto_stage", "provide_feedback"} and "write_file" not in tools("check")
     assert tools("delivery") == LOOKING | {"list_files", "read_file", "save_delivery_report"}
     for name in NAMES:
         assert name == "check" or "goto_stage" not in tools(name)
+
+
+def test_what_an_agent_can_make_it_can_delete() -> None:
+    made = {"prd": ("requirement", "feature"), "design": ("component",), "plan": ("task",)}
+    for stage, nouns in made.items():
+        assert tools(stage) >= {f"{verb}_{noun}" for noun in nouns for verb in ("create", "update", "delete")}
+
+
+def test_every_stage_reads_the_files_and_the_data_that_its_work_rests_on() -> None:
+    for stage in default_pipeline().stages:
+        assert {*(stage.draft_tools or stage.tools)} >= {"read_file", "list_files"}, stage.name
+        assert stage.writes_code or not {*stage.draft_tools, *stage.tools} & {"write_file", "edit_file"}, stage.name
+    coding = default_pipeline().stage("coding")
+    assert coding is not None and {*coding.draft_tools} >= LOOKING
 
 
 @pytest.mark.req("S3-51", "S3-76", "S3-77", "S3-79", "S3-81", "S3-83")

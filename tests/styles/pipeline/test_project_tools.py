@@ -80,12 +80,12 @@ def test_agents_make_the_data_of_all_stages(desk: AgentDesk) -> None:
 def test_every_tool_says_what_it_takes_and_how_it_can_be_repeated() -> None:
     kinds = {name: one.kind for name, one in NAMES.items()}
     assert {kinds[name] for name in kinds if name.startswith(("create_", "add_"))} == {Kind.PROBEABLE}
-    assert {kinds[name] for name in kinds if name.startswith(("update_", "get_", "check_", "save_"))} == {Kind.PURE}
+    assert {kinds[name] for name in kinds if name.startswith(("update_", "delete_", "get_", "check_"))} == {Kind.PURE}
     assert kinds["provide_feedback"] is Kind.KEYED and kinds["goto_stage"] is Kind.PURE
     assert all(one.spec.description for one in NAMES.values())
     assert "context" not in str([one.spec.parameters["properties"] for one in NAMES.values()])
     assert NAMES["create_requirement"].spec.parameters["properties"]["priority"]["enum"] == ["high", "medium", "low"]
-    assert len(NAMES) == 23
+    assert len(NAMES) == 27
 
 
 def test_a_second_title_is_refused_and_the_first_is_named(desk: AgentDesk) -> None:
@@ -331,3 +331,48 @@ def test_goto_records_the_stage_and_the_reason_and_can_be_changed(desk: AgentDes
 def test_long_texts_are_cut_where_agents_read_them(desk: AgentDesk) -> None:
     desk.call("create_requirement", title="x", description="x" * 20_000)
     assert desk.call("get_requirements")["requirements"][0]["description"].endswith("… (18,000 more characters)")
+
+
+# Deleting
+
+
+def test_what_is_too_many_can_be_deleted_and_nothing_names_it_any_more(desk: AgentDesk) -> None:
+    desk.fill()
+    task: Any = {"description": "x", "feature_id": "FEAT-001", "component_id": "COMP-001"}
+    desk.call("create_task", title="Second", dependencies=["TASK-001"], **task)
+    desk.call("delete_task", id="TASK-001")
+    assert [(one["id"], one["dependencies"]) for one in desk.json(PLAN)["tasks"]] == [("TASK-002", [])]
+    assert desk.json(FEATURES)["features"][0]["assigned_to_tasks"] == ["TASK-002"]
+    desk.call("delete_component", id="COMP-001")
+    assert [one["id"] for one in desk.json(DESIGN)["architecture"]["components"]] == ["COMP-002"]
+    assert desk.json(PLAN)["tasks"][0]["component_id"] == ""
+    desk.call("update_component", id="COMP-002", related_features=["FEAT-001"])
+    desk.call("delete_feature", id="FEAT-001")
+    assert desk.json(FEATURES)["features"] == []
+    assert desk.json(REQUIREMENTS)["requirements"][0]["related_features"] == []
+    assert desk.json(DESIGN)["architecture"]["components"][0]["related_features"] == []
+    assert desk.json(PLAN)["tasks"][0]["feature_id"] == ""
+    desk.call("create_feature", name="Again", description="x", requirement_ids=["REQ-001"])
+    desk.call("delete_requirement", id="REQ-001")
+    assert desk.json(REQUIREMENTS)["requirements"] == []
+    assert desk.json(FEATURES)["features"][0]["requirement_ids"] == []
+
+
+def test_a_delete_of_what_is_not_there_is_refused_with_what_is(desk: AgentDesk) -> None:
+    desk.fill()
+    said = desk.refused("delete_component", id="COMP-009")
+    assert said == "There is no component 'COMP-009'; there are: COMP-001, COMP-002."
+
+
+def test_a_delete_that_was_killed_is_completed_by_its_repeat(desk: AgentDesk) -> None:
+    desk.fill()
+    done = desk.call("delete_task", id="TASK-001")
+    assert desk.call("delete_task", number=desk.number, attempt=2, id="TASK-001") == done
+    plan, features = desk.json(PLAN), desk.json(FEATURES)
+    assert (plan["tasks"], features["features"][0]["assigned_to_tasks"]) == ([], [])
+
+
+def test_nothing_is_deleted_while_a_file_that_may_name_it_cannot_be_read(desk: AgentDesk) -> None:
+    desk.fill()
+    desk.put(PLAN, "{broken")
+    assert "implementation_plan.json" in desk.refused("delete_component", id="COMP-001")

@@ -98,6 +98,12 @@ def update_requirement(
 
 
 @tool("pure", timeout=TIMEOUT)
+def delete_requirement(context: ToolContext, id: str) -> dict[str, Any]:
+    """Remove a requirement that is too many. Features that name it no longer do."""
+    return items.delete(context, REQUIREMENTS, id)
+
+
+@tool("pure", timeout=TIMEOUT)
 def get_requirements(context: ToolContext) -> dict[str, Any]:
     """All requirements and all features."""
     return {"requirements": _entries(context, REQUIREMENTS), "features": _entries(context, FEATURES)}
@@ -144,6 +150,12 @@ def update_feature(
 def update_feature_status(context: ToolContext, feature_id: str, new_status: Status) -> dict[str, Any]:
     """Set the status of a feature: pending, in_progress, completed or blocked."""
     return items.update(context, FEATURES, feature_id, {"status": new_status})
+
+
+@tool("pure", timeout=TIMEOUT)
+def delete_feature(context: ToolContext, id: str) -> dict[str, Any]:
+    """Remove a feature that is too many. Requirements, components and tasks that name it no longer do."""
+    return items.delete(context, FEATURES, id)
 
 
 @tool("pure", timeout=TIMEOUT)
@@ -194,6 +206,12 @@ def update_component(
     given = {"name": name, "component_type": component_type, "responsibilities": responsibilities}
     more = {"technology": technology, "related_features": related_features, "interfaces": interfaces}
     return items.update(context, DESIGN, id, {**given, **more})
+
+
+@tool("pure", timeout=TIMEOUT)
+def delete_component(context: ToolContext, id: str) -> dict[str, Any]:
+    """Remove a component that is too many. Tasks that name it no longer do."""
+    return items.delete(context, DESIGN, id)
 
 
 @tool("pure", timeout=TIMEOUT)
@@ -252,6 +270,12 @@ def update_task(
 def update_task_status(context: ToolContext, task_id: str, new_status: Status) -> dict[str, Any]:
     """Set the status of a task: pending, in_progress, completed or blocked."""
     return items.update(context, PLAN, task_id, {"status": new_status})
+
+
+@tool("pure", timeout=TIMEOUT)
+def delete_task(context: ToolContext, id: str) -> dict[str, Any]:
+    """Remove a task that is too many. Features and tasks that name it no longer do."""
+    return items.delete(context, PLAN, id)
 
 
 @tool("pure", timeout=TIMEOUT)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ripstop.engine.performers import Refused
 
 from .data_files import CODE, Session, load
+from .items import relink
 from .store import BACKUPS, COWORK, CoworkFolder, as_json, now, sha_of
 
 MANIFEST = "manifest.json"
@@ -88,6 +89,7 @@ def undo(folder: CoworkFolder, session: Session) -> UndoneBackup:
         folder.remove(path, wanted.stage)
     for path, data in copies.items():
         folder.write(path, data, wanted.stage, "undo")
+    relink(folder, wanted.products)
     before: dict[str, Any] = {"current_stage": None, "restart_reason": None, "completed": {}, **wanted.session}
     session.change(wanted.stage, **{name: before[name] for name in _SESSION})
     _write_manifest(folder, replace(wanted, state="undone"))

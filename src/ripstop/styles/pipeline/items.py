@@ -1,13 +1,16 @@
-"""Entries of the data files, created and updated one at a time.
+"""Entries of the data files, created, updated and deleted one at a time.
 
 - Titles and names are unique within a file, so an entry is known by its values: a create that was killed is found again
   by them, and nothing is created twice.
 - Ids in a call must exist. Requirements list their features, and features their tasks; both lists are kept here.
 - Only the fields that were given change. A status changes the times that belong to it.
+- What names an entry is cleaned before the entry is removed. So a delete that was killed leaves nothing that names what
+  is not there, and a repeat completes it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -94,8 +97,7 @@ def update(context: ToolContext, file: DataFile, wanted: str, given: Mapping[str
         document = load(folder, file)
         at = document.index(wanted)
         if at is None:
-            known = ", ".join(document.ids) or "none"
-            raise Refused(f"There is no {file.noun} {wanted[:100]!r}; there are: {known}.", "agent")
+            raise _unknown(document, wanted)
         if file.label in values:
             other = _labelled(document, values[file.label])
             if other not in (None, at):
@@ -112,7 +114,27 @@ def update(context: ToolContext, file: DataFile, wanted: str, given: Mapping[str
         return _linked(folder, file, document.entries[at])
 
 
+def delete(context: ToolContext, file: DataFile, wanted: str) -> dict[str, Any]:
+    """Remove an entry, and its id wherever another entry names it. A repeat completes what was begun."""
+    with changing(context.workspace) as folder:
+        document = load(folder, file)
+        at = document.index(wanted)
+        if at is None and context.attempt == 1:
+            raise _unknown(document, wanted)
+        _unlink(folder, file, wanted)
+        if at is not None:  # else an attempt that then failed has removed it
+            document = load(folder, file)  # what names an entry can be in the same file
+            del document.raw[at]
+            save(folder, document, by=context.agent)
+        return {"id": wanted, "deleted": True, "file": f"{COWORK}/{file.path}"}
+
+
 # Parts
+
+
+def _unknown(document: DataDocument, wanted: str) -> Refused:
+    known = ", ".join(document.ids) or "none"
+    return Refused(f"There is no {document.file.noun} {wanted[:100]!r}; there are: {known}.", "agent")
 
 
 def _labelled(document: DataDocument, label: str) -> int | None:
@@ -197,6 +219,59 @@ def _linked(folder: CoworkFolder, file: DataFile, entry: Any) -> dict[str, Any]:
             save(folder, target)
     told = {"id": entry.id, file.label: getattr(entry, file.label), "file": f"{COWORK}/{file.path}"}
     return {**told, "status": entry.status} if hasattr(entry, "status") else told
+
+
+def _unlink(folder: CoworkFolder, file: DataFile, removed: str) -> None:
+    """Take an id out of every entry that names it. Raises `Refused`, before anything is changed."""
+    for document, fields in [(load(folder, owner), fields) for owner, fields in _fields_naming(file)]:
+        is_changed = False
+        for entry, raw in zip(document.entries, document.raw, strict=True):
+            for field in fields:
+                value = getattr(entry, field)
+                if removed in _named(value):
+                    raw[field] = "" if isinstance(value, str) else [one for one in value if one != removed]
+                    is_changed = True
+        if is_changed:
+            save(folder, document)
+
+
+def _fields_naming(file: DataFile) -> list[tuple[DataFile, list[str]]]:
+    """The fields of each file whose values are ids of entries of this one."""
+    found: dict[str, list[str]] = {}
+    for owner, references in REFERENCES.items():
+        for reference in references:
+            if reference.target is file:
+                found.setdefault(owner, []).append(reference.field)
+            if owner == file.name and reference.back:
+                found.setdefault(reference.target.name, []).append(reference.back)
+    return [(one, found[one.name]) for one in BY_PATH.values() if one.name in found]
+
+
+def relink(folder: CoworkFolder, paths: Iterable[str]) -> None:
+    """Let entries that list those that name them list what is there, after files were removed or put back.
+
+    What cannot be read stays as it is: the stage that works with it says so.
+    """
+    for file in (BY_PATH[path] for path in paths if path in BY_PATH):
+        for reference in REFERENCES.get(file.name, ()):
+            if reference.back:
+                with suppress(Refused):
+                    _relink(folder, file, reference)
+
+
+def _relink(folder: CoworkFolder, file: DataFile, reference: ItemReference) -> None:
+    target = load(folder, reference.target)
+    naming = {entry.id: _named(getattr(entry, reference.field)) for entry in load(folder, file).entries}
+    is_changed = False
+    for one, raw in zip(target.entries, target.raw, strict=True):
+        listed = getattr(one, reference.back)
+        there = [other for other in listed if other in naming]
+        wanted = [*there, *(other for other, named in naming.items() if one.id in named and other not in there)]
+        if reference.back in raw and wanted != listed:
+            raw[reference.back] = wanted
+            is_changed = True
+    if is_changed:
+        save(folder, target)
 
 
 def _named(value: Any) -> list[str]:

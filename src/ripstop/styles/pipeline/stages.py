@@ -48,7 +48,7 @@ from .checks import Findings, find, output_problems
 from .code_files import changed_code, list_files, possible_code
 from .data_files import BY_PATH, CODE, FEATURES, FEEDBACK, REQUIREMENTS, Session, document_of, invalid, load, save
 from .definition import DELIVERY_REPORT
-from .items import mark_state, new_mark
+from .items import mark_state, new_mark, relink
 from .models import CompletionMark, InvalidData
 from .reports import add_feedback, latest_feedback, report_text
 from .store import ARTIFACTS, COWORK, DATA, CoworkFolder, as_data, missing_file, project_locks
@@ -81,6 +81,7 @@ def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenProjectC
         doomed = products_from(call.stages, start)
         backup = back_up_and_remove(folder, session, run_id, key, call.stage, doomed)
         removed, kept_code = sorted(backup.files), backup.kept_code
+        relink(folder, doomed)
     marks = _marks(folder, session, call.stages, start)
     idea = call.idea or session.meta.idea or _idea(folder)
     code_before = _code_before(folder, session)
@@ -210,6 +211,7 @@ def write_files(folder: CoworkFolder, run_id: str, call: WriteFilesCall) -> Writ
     for path in call.reset:
         if path not in texts:
             folder.remove(path, call.stage)
+    relink(folder, call.reset)
     edited: dict[str, str] = {}
     for path, text in call.expected.items():
         _check_path(path)
