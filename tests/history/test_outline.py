@@ -416,6 +416,38 @@ async def test_time_in_which_no_process_had_a_command_is_not_time_at_work(tmp_pa
 
 
 @in_a_loop
+async def test_a_turn_that_a_fork_asks_again_is_one_turn_without_trouble(tmp_path: Path) -> None:
+    sample = next(one for one in samples() if one.name == "loop")
+    async with an_engine(tmp_path) as engine:
+        run_id = await play(engine, "graph", replace(sample, answers=sample.answers[:1]))
+        at = max((await engine.look(run_id)).run.open)
+        engine.clock.pass_by(600)  # type: ignore[attr-defined]
+        forked = await engine.fork(run_id, at, "fork")
+        await answer(engine, "fork", sample.answers[1])
+        origin, outline = await Outlines(engine).of(run_id), await Outlines(engine).of(forked.id)
+        assert outline.trouble == 0 and outline.troubled == []
+        assert outline[1].agent == origin[1].agent and outline[1].gist
+        assert outline[1].seconds < 60 and outline[1].first > at
+        assert all(call.end - call.start < 60 * SECOND for call in outline.calls if call.end)
+        assert [call.number for call in outline.calls][:2] == [origin[0].first + 1, outline[1].first]
+
+
+@in_a_loop
+async def test_what_is_open_in_a_fork_is_under_way_since_it_was_forked(tmp_path: Path) -> None:
+    async with an_engine(tmp_path) as engine:
+        await errands(engine, "run", (ADA,), (BOB, WRITE))
+        await answer(engine, "run", AgentReplied(text="Yes."))
+        run = await answer(engine, "run", AgentReplied(text="Wait."))
+        engine.clock.pass_by(600)  # type: ignore[attr-defined]
+        await engine.fork("run", run.length, "fork")
+        await answer(engine, "fork", ToolReturned(value="done"))
+        outline = await Outlines(engine).of("fork")
+        assert [line.agent for line in outline] == ["ada", "bob"]
+        assert all(0 < line.seconds < 60 for line in outline)
+        assert all(call.end - call.start < 60 * SECOND for call in outline.calls)
+
+
+@in_a_loop
 async def test_trouble_is_counted_and_kept_in_short(tmp_path: Path) -> None:
     async with an_engine(tmp_path) as engine:
         await errands(engine, "run", (ADA, WRITE), (BOB,), limits=Limits(calls=1))

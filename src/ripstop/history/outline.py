@@ -3,6 +3,7 @@
 - A turn begins with the command that asks an agent (unless it continues a turn) or starts a workflow, or with a message
   that comes while nothing is under way; the first agent that is asked because of it takes that turn. What comes before
   the next one belongs to it. What happens before the first turn is a line of its own if it is worth one.
+- What was open when a run was forked is asked again by the fork, which never made it: no turn, no time, no trouble.
 - Whatever it is grown by, step by step or all at once, the outline of the same records is the same.
 - It knows no style: `where` is the style's picture, `way` and `condition` are what it explains, `gist` is what its
   reader of words finds in a reply.
@@ -46,6 +47,7 @@ from ripstop.kernel.events import (
     GuardTripped,
     Heard,
     Record,
+    TurnRestarted,
     Withdrawn,
 )
 from ripstop.kernel.prompt import Prompt
@@ -149,6 +151,12 @@ class _Working(Struct):
 
     calls: int
     since: int
+    last: int
+    """When one of its calls was answered last; else when the first was asked."""
+    made: int
+    """When something of the turn was done last; 0 for never."""
+    begins: int
+    """The command that the turn began with, if that is under way; else 0."""
 
 
 class Outline(Sequence[TurnLine]):
@@ -179,6 +187,12 @@ class Outline(Sequence[TurnLine]):
         """The row that began with a message, if it is the last one."""
         self._is_taken = False
         """Whether an agent was asked because of it."""
+        self._forks = False
+        """Whether the last fact is a fork."""
+        self._asked_again: set[int] = set()
+        """Records that restart a turn because the run was forked in the middle of it."""
+        self._unmade: set[int] = set()
+        """Rows of which nothing was made."""
 
     # Looking
 
@@ -208,6 +222,10 @@ class Outline(Sequence[TurnLine]):
     def troubled(self) -> list[TurnLine]:
         """The lines with trouble."""
         return [self._line(row) for row in self._table.troubled]
+
+    def is_trouble(self, record: Record) -> bool:
+        """Whether something went wrong. A turn that a fork begins again was never interrupted."""
+        return is_trouble(record) and record.number not in self._asked_again
 
     def __len__(self) -> int:
         return self._table.rows
@@ -244,11 +262,18 @@ class Outline(Sequence[TurnLine]):
         kind = type(event)
         if event.is_fact:
             self.steps.add(record.number)
+            self._forks = kind is Forked
+        if kind is TurnRestarted and self._forks:
+            self._asked_again.add(record.number)
         if kind is Asked:
             self._asked(record.number, at, event.command, run)  # type: ignore[attr-defined]
         elif kind is Answered:
             self._answered(event, at)  # type: ignore[arg-type]
+        elif kind is Withdrawn and event.unmade:  # type: ignore[attr-defined]
+            self._unmake(event.number, at)  # type: ignore[attr-defined]
         elif kind in CLOSING:
+            if kind is Forked:
+                self._begin_again(at)
             self._close_others(run, at)
         elif kind is Heard:
             self._heard(record, event, run)  # type: ignore[arg-type]
@@ -256,7 +281,7 @@ class Outline(Sequence[TurnLine]):
             self._row()
         elif kind not in KERNEL and self._explains and before is not None and self._table.rows:
             self._decided(record.number, event, before)
-        if is_trouble(record):
+        if self.is_trouble(record):
             self._trouble(record, before)
         if self._has_opening and self._table.rows == 1 and not self._working:
             self._table.ended[0] = at
@@ -271,13 +296,13 @@ class Outline(Sequence[TurnLine]):
     def _asked(self, number: int, at: int, command: Command, run: Run[Any]) -> None:
         if type(command) is AskAgent:
             if command.continues is None:
-                row = self._begin(number, at, command.agent, run)
+                self._work(self._begin(number, at, command.agent, run), number, command.agent, at, begins=True)
             else:
                 place = self.place_of(command.continues)
-                row = self._row() if place is None else place
-            self._work(row, number, command.agent, at)
+                self._work(self._row() if place is None else place, number, command.agent, at)
         elif type(command) is StartRun:
-            self._work(self._begin(number, at, command.workflow, run), number, command.workflow, at)
+            row = self._begin(number, at, command.workflow, run)
+            self._work(row, number, command.workflow, at, begins=True)
         elif type(command) is CallTool:
             row = self._row()
             self._table.add_tool(row, command.tool)
@@ -316,11 +341,11 @@ class Outline(Sequence[TurnLine]):
             picture = self.style.view.picture(run)
             self._table.name(row, cut(picture.whose_turn, LONGEST_WAY), cut(picture.where, LONGEST_WAY))
 
-    def _work(self, row: int, number: int, lane: str, at: int) -> None:
+    def _work(self, row: int, number: int, lane: str, at: int, begins: bool = False) -> None:
         self._open[number] = row, self.calls.open(number, lane, at)
         working = self._working.get(row)
         if working is None:
-            self._working[row] = _Working(1, at)
+            self._working[row] = _Working(1, at, at, self._table.ended[row], number if begins else 0)
         else:
             working.calls += 1
         self._table.ended[row] = 0
@@ -357,11 +382,42 @@ class Outline(Sequence[TurnLine]):
         working = self._working[row]
         if working.calls > 1:
             working.calls -= 1
+            working.last = working.made = at
             return
         del self._working[row]
         # until another process took it over, nothing was done
         self._table.seconds[row] += max(0, at - max(working.since, began)) / MICROSECONDS
         self._table.ended[row] = at
+
+    def _begin_again(self, at: int) -> None:
+        """What is open in a fork is under way there since it was forked."""
+        for row, working in self._working.items():
+            self._table.seconds[row] += (working.last - working.since) / MICROSECONDS
+            working.since = working.last = at
+        for _, call in self._open.values():
+            self.calls.begin_again(call, at)
+
+    def _unmake(self, number: int, at: int) -> None:
+        """Leave out a command that was open when the run was forked, and the turn that began with it."""
+        if number not in self._open:
+            return
+        row, call = self._open.pop(number)
+        self.calls.drop(call)
+        working = self._working[row]
+        if working.calls > 1:
+            working.calls -= 1
+            return
+        del self._working[row]
+        self._table.ended[row] = working.made or self._table.began[row]
+        if working.begins != number:
+            return
+        if row == self._message:  # it was said, and is answered only now
+            self._is_taken, self._table.ended[row] = False, at
+            return
+        self._unmade.add(row)
+        while (last := self._table.rows - 1) in self._unmade and not self._table.has_trouble(last):
+            self._unmade.discard(last)
+            self._table.drop_last()
 
     def _decided(self, number: int, event: Event, before: Run[Any]) -> None:
         lead = self.style.view.transition(before.state, event)

@@ -84,6 +84,7 @@ class TurnTable:
         """That of the last row, which often changes before it is kept."""
         empty = (self._way, self._condition, self._tools, self._gist_at, self._gist_size, self.decided, self.tokens)
         self._append_zero = [column.append for column in (*empty, self.ended, self.seconds)]
+        self._columns = (*empty, self.ended, self.seconds, self.first, self.began, self._agent, self._where)
         self._trouble: dict[int, list[str]] = {}
         self._texts = _Shared("")
         self._tool_names: _Shared[tuple[str, ...]] = _Shared(())
@@ -102,6 +103,20 @@ class TurnTable:
         self._where.append(self._texts.number(where))
         self.rows = row + 1
         return row
+
+    def drop_last(self) -> None:
+        """Take back the last row, of which nothing came."""
+        self.rows -= 1
+        for column in self._columns:
+            column.pop()
+        if self.rows:
+            at = self._gist_at[-1]
+            self._last_gist = self._gists[at : at + self._gist_size[-1]].decode()
+        else:
+            self._last_gist = ""
+
+    def has_trouble(self, row: int) -> bool:
+        return row in self._trouble
 
     def name(self, row: int, agent: str, where: str) -> None:
         self._agent[row], self._where[row] = self._texts.number(agent), self._texts.number(where)
@@ -178,13 +193,18 @@ class CallTable:
         self._start, self._end = array("q"), array("q")
         self._lanes = _Shared("")
 
-    def __len__(self) -> int:
-        return len(self._number)
-
     def __iter__(self) -> Iterator[LaneCall]:
         lanes = self._lanes
         for number, lane, start, end in zip(self._number, self._lane, self._start, self._end, strict=True):
-            yield LaneCall(lanes[lane], start, end, number)
+            if number:
+                yield LaneCall(lanes[lane], start, end, number)
+
+    def begin_again(self, row: int, at: int) -> None:
+        self._start[row] = at
+
+    def drop(self, row: int) -> None:
+        """Take back a call that was never made."""
+        self._number[row] = 0
 
     def open(self, number: int, lane: str, at: int) -> int:
         """Add a call; returns its row. An empty lane is that of the tools."""
@@ -192,7 +212,7 @@ class CallTable:
         self._lane.append(self._lanes.number(lane))
         self._start.append(at)
         self._end.append(0)
-        return len(self) - 1
+        return len(self._number) - 1
 
     def close(self, row: int, began: int, at: int) -> None:
         """It was at work until now, since it was asked or, if that is later, since `began`."""

@@ -70,6 +70,7 @@ class Renderer:
             "md": markup.markdown,
             "words": markup.words,
             "line": markup.line,
+            "hint": hint,
             "visible": visible_line,
             "han": markup.language,
             "initials": markup.initials,
@@ -112,11 +113,17 @@ class Renderer:
         return moment.strftime("%H:%M:%S" if moment.date() == today.date() else "%Y-%m-%d %H:%M")
 
 
+def hint(text: str) -> Markup:
+    """What to do next, on one line, with its commands between backticks shown as such."""
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(markup.line(text, 400))))  # noqa: S704  # escaped by `line`
+
+
 def _with_code(text: str, values: Mapping[str, object]) -> str:
     """Words of the desk with what is filled in; commands between backticks are shown as such."""
     if "`" not in text:
         return text.format(**values) if values else text
-    return Markup(_COMMAND.sub(r"<code>\1</code>", escape(text))).format(**values)  # noqa: S704  # words of our own
+    # a plain `str`: what `sub` puts into a `Markup` is escaped
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(text)))).format(**values)  # noqa: S704  # words of our own
 
 
 def _local(at: int) -> datetime:

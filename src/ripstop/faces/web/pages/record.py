@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ripstop.engine.ports import text_in
-from ripstop.history.narration import is_trouble, sentence
+from ripstop.history.narration import sentence
 from ripstop.history.outline import Outline
 from ripstop.history.timeline import TimelineEntry, Why, record_as_json
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, text_of
@@ -62,7 +62,7 @@ async def record_page(site: Site, request: Request) -> Response:
         record=record,
         kind=kind_of(record),
         told=sentence(outline.style, record, entry.before, entry.run),
-        trouble=is_trouble(record),
+        trouble=outline.is_trouble(record),
         seal=_seal(entry, answer, outline.run is not None and number in outline.run.open),
         to=record.event.to if isinstance(record.event, Answered) else 0,
         answer=answer[0] if answer else 0,
@@ -191,7 +191,7 @@ async def why_page(site: Site, request: Request) -> Response:
     lang = language_of(request)
     explained = [
         ExplainedRecord(
-            record_row(outline.style, entry),
+            record_row(outline, entry),
             _why_title(outline, entry.record.number, lang),
             why,
             rows_of(why.reasons, lang),

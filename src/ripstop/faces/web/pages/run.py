@@ -375,7 +375,7 @@ async def rows(site: Site, request: Request) -> Response:
         found = outline[max(place, len(outline) - MOST_TURNS) :] if place is not None else []
         return site.fragment(request, "_rows.html", run=run_id, turns=found, records=[])
     entries = await site.outlines.window(run_id, after, before, MOST_RECORDS, with_prompts=False)
-    return site.fragment(request, "_rows.html", run=run_id, turns=[], records=record_rows(outline.style, entries))
+    return site.fragment(request, "_rows.html", run=run_id, turns=[], records=record_rows(outline, entries))
 
 
 async def summary(site: Site, request: Request) -> Response:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from starlette.requests import Request
 
-from ripstop.history.narration import is_trouble, sentence
+from ripstop.history.narration import sentence
 from ripstop.history.outline import Outline, TurnLine
 from ripstop.history.timeline import TimelineEntry
 from ripstop.kernel.effects import PersonAnswered
 from ripstop.kernel.events import Answered, Record
-from ripstop.kernel.style import Style
 
 from ..site import query_of
 
@@ -148,7 +147,7 @@ async def _records(site: "Site", run_id: str, outline: Outline, asked: TimelineQ
     later = outline.records - end
     return TimelineView(
         asked=asked,
-        records=record_rows(outline.style, shown),
+        records=record_rows(outline, shown),
         earlier=first - 1,
         later=later,
         earlier_before=first if first > 1 else 0,
@@ -156,18 +155,18 @@ async def _records(site: "Site", run_id: str, outline: Outline, asked: TimelineQ
     )
 
 
-def record_rows(style: Style[Any], entries: list[TimelineEntry]) -> list[RecordRow]:
-    return [record_row(style, entry) for entry in entries]
+def record_rows(outline: Outline, entries: list[TimelineEntry]) -> list[RecordRow]:
+    return [record_row(outline, entry) for entry in entries]
 
 
-def record_row(style: Style[Any], entry: TimelineEntry) -> RecordRow:
+def record_row(outline: Outline, entry: TimelineEntry) -> RecordRow:
     record, event = entry.record, entry.record.event
     kind = kind_of(record)
     # the kind is shown before the text, and need not be in it, too
-    text = sentence(style, record, entry.before, entry.run).removeprefix(f"{kind} ")
+    text = sentence(outline.style, record, entry.before, entry.run).removeprefix(f"{kind} ")
     said = event.answer if isinstance(event, Answered) else event
     by = said.by if isinstance(said, PersonAnswered) else getattr(event, "by", "") or getattr(event, "agent", "")
-    return RecordRow(record.number, record.at, kind, text, str(by), is_trouble(record))
+    return RecordRow(record.number, record.at, kind, text, str(by), outline.is_trouble(record))
 
 
 def kind_of(record: Record) -> str:

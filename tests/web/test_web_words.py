@@ -1,0 +1,53 @@
+"""What pages say, in both languages: commands as commands, numbers with their words, and no English on Chinese pages."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripstop.faces.demo.world import RUNS
+from tests.web.desk_server import DeskServer
+from tests.web.worlds import IDLE, World
+
+LANGUAGES = pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+
+
+@LANGUAGES
+def test_commands_on_the_sign_in_page_and_on_empty_pages_are_shown_as_commands(
+    tmp_path: Path, visit, locale: str
+) -> None:
+    with World(tmp_path).served(kind=IDLE) as server:
+        window = visit(server, locale=locale)
+        for path, command in (
+            ("/runs", "ripstop init graph workflows/first"),
+            ("/chats", "ripstop chat WORKFLOW"),
+            ("/documents", "ripstop docs new"),
+            ("/workflows", "ripstop init graph workflows/mine"),
+        ):
+            page = window.open(path)
+            assert page.locator(".empty code").all_inner_texts() == [command]
+            assert "<code" not in page.locator("body").inner_text()
+        window.context.clear_cookies()
+        page = window.open("/login")
+        assert page.locator("main code").all_inner_texts() == ["ripstop web"]
+        assert "<code" not in page.locator("body").inner_text()
+        window.check()
+
+
+def test_a_fork_at_a_question_to_an_agent_has_no_ghost_turn_and_no_trouble(demo: DeskServer, visit) -> None:
+    window: Any = visit(demo)
+    run = RUNS["completed"]
+    page = window.open(f"/runs/{run}?see=records")
+    asked = page.locator("li.rec", has=page.locator("b", has_text=re.compile("^asked$")))
+    at = asked.nth(1).get_attribute("id").removeprefix("r")
+    page = window.open(f"/runs/{run}/fork?at={at}")
+    page.locator("main form .primary").click()
+    page.wait_for_url(lambda url: "/fork" not in url)
+    page.wait_for_selector("li.turn >> nth=1")
+    seconds = page.locator("li.turn .turn-facts span:text-matches('^[0-9.]+ s$')").all_inner_texts()
+    assert all(float(one.removesuffix(" s")) < 60 for one in seconds)
+    assert page.locator(".seg a", has_text="Trouble").inner_text().split() == ["Trouble", "0"]
+    agents = page.locator("li.turn .turn-head > .faint").all_inner_texts()
+    assert len({one.partition("·")[2] for one in agents}) == len(agents)
+    window.check()
