@@ -58,7 +58,7 @@ from ripstop.kernel.outbox import child_id
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Style, arguments_for
 from ripstop.text.markdown import blocks
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 MAX_SENTENCE = 300
 """Characters of a sentence."""

@@ -18,7 +18,7 @@ not only read. What only reads and fails is not worth a warning.
 import posixpath
 from collections.abc import Iterable
 
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .reply_files import Delivery, Edit, Unclear, WholeFile
 from .reply_operations import EDIT, ERROR, MAX_FILES, WRITE, Exchange, Operation, as_delivery, in_order, operation

@@ -16,14 +16,6 @@ the middle of an emoji shows the joiner.
 import re
 from collections.abc import Iterator
 
-# How many of something, in words.
-
-
-def count(number: int, thing: str) -> str:
-    """`1 call`, `2 calls`. Only for things whose plural ends in an s."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
 _ACTING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029"
 _DIRECTION = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _IGNORED = (

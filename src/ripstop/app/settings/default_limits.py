@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from ripstop.kernel.effects import Limits
 from ripstop.kernel.limits import BY_RANK, Limit
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 
 def with_defaults(limits: Limits, defaults: Limits, starts_runs: bool = True) -> Limits:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .options import FolderPath, Options, shared_options
 from .terminal import say, say_json, say_text

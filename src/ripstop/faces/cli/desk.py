@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ripstop.kernel.desk_kinds import DOUBTED, HANDOFF, KINDS, PAUSED, SET_ASIDE, STUCK
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .options import Options, pairs, shared_options, user_name
 from .terminal import at_terminal, console_for, say, say_json

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .options import Options, resolve_run, shared_options
 from .terminal import confirm, say, say_json

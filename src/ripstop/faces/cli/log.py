@@ -9,7 +9,8 @@ import click
 from msgspec.structs import replace
 
 from ripstop.kernel.statuses import STATUSES
-from ripstop.text.visible_text import count, visible_line
+from ripstop.text.plurals import count
+from ripstop.text.visible_text import visible_line
 
 from .options import Options, resolve_run, shared_options
 from .terminal import console_for, say, say_json

@@ -14,7 +14,8 @@ from rich.markdown import Markdown, MarkdownElement, TextElement
 from rich.padding import Padding
 from rich.text import Text
 
-from ripstop.text.visible_text import count, visible
+from ripstop.text.plurals import count
+from ripstop.text.visible_text import visible
 
 from .blocks import print_indented, print_line
 from .terminal import Part, line_of, say_text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .options import Options, shared_options
 from .terminal import say, say_json

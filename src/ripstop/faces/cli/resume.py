@@ -36,7 +36,7 @@ WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
 
 async def resume_all(options: "Options") -> int:
     """Resume all runs that have work to do. Returns the worst exit code."""
-    from ripstop.text.visible_text import count
+    from ripstop.text.plurals import count
 
     from .trust import with_folders
 

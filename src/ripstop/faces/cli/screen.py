@@ -19,7 +19,7 @@ from ripstop.kernel.events import Answered, Asked, Ended, GuardTripped, Record, 
 from ripstop.kernel.questions import kind_of
 from ripstop.kernel.run import SECOND
 from ripstop.kernel.style import Picture
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .blocks import LABEL, print_indented, print_labelled, print_line
 from .signals import STOPPING, interruption, undisturbed

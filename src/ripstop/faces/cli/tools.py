@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ripstop.faces.next_steps import in_commands
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .options import Family, Options, shared_options
 from .terminal import can_ask, confirm, say, say_json, say_text

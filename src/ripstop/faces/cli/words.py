@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ripstop.text.visible_text import count, visible_line
+from ripstop.text.plurals import count
+from ripstop.text.visible_text import visible_line
 
 if TYPE_CHECKING:
     from ripstop.engine.engine import Engine, View

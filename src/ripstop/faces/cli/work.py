@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .options import Options, allow_option, shared_options
 from .signals import STOPPING, stop_requested

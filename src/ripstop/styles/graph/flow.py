@@ -31,7 +31,7 @@ from ripstop.kernel.result import CONTENT, FILES, Result, read_result
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Child
 from ripstop.text.courtesy import courteous
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .. import reply
 from .. import turn as turns

@@ -14,7 +14,7 @@ from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.prompt import Message, Prompt
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Child
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .. import reply
 from .. import turn as turns

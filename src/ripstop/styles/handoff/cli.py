@@ -429,7 +429,7 @@ def clean(options: Options, folder: Path, days: float | None, dry_run: bool) -> 
     Example:
       ripstop docs clean --older-than 30 --dry-run
     """
-    from ripstop.text.visible_text import count
+    from ripstop.text.plurals import count
 
     age = options.settings().docs.keep_days if days is None else days
 
@@ -463,7 +463,7 @@ def restore(options: Options, folder: Path) -> None:
     Example:
       ripstop docs restore
     """
-    from ripstop.text.visible_text import count
+    from ripstop.text.plurals import count
 
     from .document_view import plain
 

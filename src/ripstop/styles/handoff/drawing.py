@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ripstop.kernel.errors import UsageError
 from ripstop.text.diagrams.diagram import Chapter, Diagram, Edge, Journey, Node, journey
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .definition import Policy
 from .document import HandoffDocument, Malformed, interactions, read

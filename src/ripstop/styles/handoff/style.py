@@ -36,7 +36,7 @@ from ripstop.kernel.run import Run
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Action, AgentUse, Child, Explanation, News, PersonHooks, Picture, Settled, Uses
 from ripstop.text.courtesy import courteous
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .. import turn as turns
 from ..reply_operations import EDIT, LOOKING, WRITE

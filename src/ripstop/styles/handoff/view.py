@@ -5,7 +5,7 @@ from ripstop.kernel.parts import Facts, Ledger, LedgerEntry, Paper, Part
 from ripstop.kernel.result import Result
 from ripstop.kernel.run import Run, end_line
 from ripstop.kernel.style import Explanation, Picture, Reason
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .definition import WORKFLOWS
 from .document import write

@@ -9,7 +9,7 @@ import click
 from ripstop.faces.cli.options import Options, WithLimits, limit_options, shared_options
 from ripstop.faces.cli.run import goal_given, start_and_follow
 from ripstop.faces.cli.terminal import can_ask, confirm, say, say_json
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 if TYPE_CHECKING:
     from ripstop.app.application import App

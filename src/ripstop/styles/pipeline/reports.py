@@ -18,7 +18,8 @@ import msgspec
 from ripstop.engine.performers import Refused
 from ripstop.history.timeline import iso
 from ripstop.text.markdown import MAX_INDENT, Fence, fence_of
-from ripstop.text.visible_text import count, visible, visible_line
+from ripstop.text.plurals import count
+from ripstop.text.visible_text import visible, visible_line
 from ripstop.tools.snapshots.run_files import FileChanges
 
 from ..checks import Shown

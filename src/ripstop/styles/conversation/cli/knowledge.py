@@ -7,7 +7,7 @@ import click
 
 from ripstop.faces.cli.options import Family, FolderPath, Options, shared_options
 from ripstop.faces.cli.terminal import say, say_json, say_text
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import click
 from ripstop.faces.cli.options import Family, Options, allow_option, shared_options
 from ripstop.faces.cli.terminal import console_for, say, say_json
 from ripstop.faces.cli.trust import with_consent
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .messages import documents, resolve_session
 
