@@ -25,6 +25,7 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.events import (
+    Allowed,
     Answered,
     Asked,
     CancelRequested,
@@ -53,6 +54,7 @@ from ripstop.kernel.events import (
 
 __all__ = [
     # Recorded: what happened, and what a style decided
+    "Allowed",
     "Answered",
     "Asked",
     "CancelRequested",

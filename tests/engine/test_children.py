@@ -6,6 +6,7 @@ from typing import Any
 
 from ripstop.engine.performers import Request
 from ripstop.history.runs import run_document
+from ripstop.history.waits import waits_for
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -18,7 +19,7 @@ from ripstop.kernel.effects import (
     ToolReturned,
     Usage,
 )
-from ripstop.kernel.events import Answered, Asked, Resumed, ResumeRequested
+from ripstop.kernel.events import Allowed, Answered, Asked, Resumed, ResumeRequested
 from ripstop.testing import Errands
 from tests.engine.clerk_style import Clerk
 from tests.engine.world import Does, World, a_world, answers, until
@@ -261,3 +262,47 @@ def test_nothing_is_left_in_the_outbox_of_a_finished_family(tmp_path: Path) -> N
             await story(world)
 
     asyncio.run(in_a_world())
+
+
+def test_children_that_cannot_share_a_budget_take_turns_and_nothing_is_exceeded(tmp_path: Path) -> None:
+    async def story() -> None:
+        child = StartRun(workflow="child")
+        tree = {"child": Errands(rounds=((AGENT,), (PERSON,), (AGENT,)))}
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work(world.family({AskAgent: costs()}))
+            await world.start("r", (child, child, AGENT), children=tree, limits=Limits(calls=6))
+            for number in (3, 4):
+                name = f"r.{number}"
+                view = await world.until(name, lambda view: view.status == "waiting")
+                parent = await world.engine.look("r")
+                assert parent.status == "waiting"
+                assert f"the part of the budget of r that is set aside for {name}" in await waits_for(
+                    world.engine, parent
+                )
+                await world.engine.answer(name, next(iter(view.run.open)), "go on")
+            run = (await world.ended("r")).run
+            assert run.ended is not None and (run.ended.outcome, run.spent.calls) == ("completed", 5)
+            assert sum(isinstance(event, Allowed) for event in await world.events("r")) == 2
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_command_that_waits_for_its_budget_survives_the_process(tmp_path: Path) -> None:
+    async def story() -> None:
+        tree = {"child": Errands(rounds=((PERSON,),))}
+        async with a_world(tmp_path / "j.db") as first:
+            await first.work(first.family({AskAgent: costs()}))
+            await first.start("r", (StartRun(workflow="child"), AGENT), children=tree, limits=Limits(calls=2))
+            await first.until("r.3", lambda view: view.status == "waiting")
+            await first.abandon()
+        async with a_world(tmp_path / "j.db") as world:
+            assert await world.journal.verify() == []
+            await world.work(world.family({AskAgent: costs()}))
+            (question,) = await world.desk()
+            await world.engine.answer(question.run_id, question.number, "go on")
+            run = (await world.ended("r")).run
+            assert run.ended is not None and (run.ended.outcome, run.spent.calls) == ("completed", 1)
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())

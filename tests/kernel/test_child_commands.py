@@ -4,7 +4,16 @@ import pytest
 
 from ripstop.kernel.budget import committed
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, Command, Limits, RunFinished, StartRun, Usage
-from ripstop.kernel.events import FORMAT, Answered, CancelRequested, GuardTripped, Heard, ResumeRequested, Started
+from ripstop.kernel.events import (
+    FORMAT,
+    Answered,
+    CancelRequested,
+    ChildSpoke,
+    GuardTripped,
+    Heard,
+    ResumeRequested,
+    Started,
+)
 from ripstop.kernel.run import Spent
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import News
@@ -86,14 +95,12 @@ def test_what_a_child_was_given_is_set_aside_while_it_runs() -> None:
 def test_a_parent_cannot_spend_what_it_set_aside() -> None:
     wish = StartRun(workflow="w", limits=Limits(calls=4))
     story = asking((wish, AGENT, AGENT, PERSON), limits=Limits(calls=5))
-    assert story.run is not None and story.run.ended is not None
-    assert story.run.ended.outcome == "limit"
-    assert story.run.spent.calls == 1
+    assert story.run is not None and (story.run.spent.calls, story.run.waiting) == (1, (5,))
 
 
 def test_a_child_without_wishes_leaves_its_parent_nothing_meanwhile() -> None:
     story = asking((CHILD, AGENT), limits=Limits(calls=5))
-    assert story.run is not None and story.run.ended is not None and story.run.spent.calls == 0
+    assert story.run is not None and (story.run.spent.calls, story.run.waiting) == (0, (4,))
 
 
 def because(story: Given) -> str:
@@ -102,20 +109,25 @@ def because(story: Given) -> str:
 
 
 def test_a_verdict_says_what_is_set_aside_for_children() -> None:
-    story = asking((StartRun(workflow="w", limits=Limits(calls=3)), AGENT, AGENT), limits=Limits(calls=4))
+    two = StartRun(workflow="w", limits=Limits(calls=2))
+    story = asking((two, AGENT, AGENT, AGENT, AGENT, AGENT), limits=Limits(calls=4))
+    story.tell(Answered(to=4, answer=AgentReplied()))
+    assert story.run is not None and story.run.waiting == (6, 7, 8), "two calls would fit if the child used none"
+    story = asking((CHILD,), (two, AGENT), limits=Limits(calls=4))
+    story.tell(finished(calls=2))
+    story.tell(ChildSpoke(command=6, run="story.6", number=9, ask=PERSON))
     assert because(story) == (
-        "The next call would bring calls to 5; the limit is 4. 3 of it is set aside for workflows that have not "
+        "The next call would bring calls to 5; the limit is 4. 2 of it is set aside for workflows that have not "
         "reported yet."
     )
 
 
 def test_a_verdict_on_a_child_says_that_nothing_is_left_for_it() -> None:
     story = asking((CHILD, CHILD), limits=Limits(calls=4))
-    assert because(story) == (
-        "Nothing is left of the limit of 4 calls for the workflow 'w'. 4 of it is set aside for workflows that have "
-        "not reported yet."
-    )
-    assert story.run is not None and story.run.verdict is not None
+    assert story.run is not None and story.run.waiting == (4,)
+    story.tell(Answered(to=3, answer=finished(calls=4)))
+    assert because(story) == "Nothing is left of the limit of 4 calls for the workflow 'w'."
+    assert story.run.verdict is not None
     assert (story.run.verdict.limit, story.run.verdict.value) == (4, 4)
 
 

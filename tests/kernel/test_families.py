@@ -78,8 +78,7 @@ def test_a_child_counts_itself_and_its_descendants() -> None:
 
 def cut_off(*commands: Command) -> Given:
     """A run that its limit stopped while the commands were at work; the first of them is record 3."""
-    calls = sum(type(command) is StartRun for command in commands)
-    story = given(ErrandStyle(), Errands(rounds=((*commands, AGENT),)), limits=Limits(calls=calls))
+    story = given(ErrandStyle(), Errands(rounds=((*commands, AGENT),)), limits=Limits(turns=0))
     assert story.run is not None and story.run.ended
     return story
 
@@ -92,7 +91,7 @@ def question_in(told: ScenarioOutcome) -> str:
 
 UNKNOWN = Failed(reason="cut off", uncertain=True)
 PAID_BELOW = RunFinished(run="story.3", outcome="stopped", uncertain=(CutOff(number=7, run="story.3", what="pay"),))
-MORE = ResumeRequested(raises={"calls": 9.0})
+MORE = ResumeRequested(raises={"turns": 9.0})
 CUT_OFF = [(CallTool(tool="pay"), UNKNOWN, "pay (story/3)"), (CHILD, PAID_BELOW, "pay (story.3/7)")]
 
 
@@ -128,7 +127,7 @@ def test_a_run_that_was_resumed_too_early_asks_when_a_call_reports(choice: str) 
 def test_a_resumed_run_waits_for_the_children_that_were_stopped_with_it() -> None:
     story = cut_off(CHILD, CHILD)
     told = story.when(MORE)
-    assert (told.run.ended, told.run.open, told.run.limits.calls) == (None, {}, 11)
+    assert (told.run.ended, told.run.open, told.run.limits.turns) == (None, {}, 9)
     assert status(told.run, listening=False) == "waiting"
     story.when(MORE).then_nothing()
     assert story.when(Answered(to=4, answer=RunFinished(run="story.4", outcome="stopped"))).run.resuming
@@ -164,7 +163,7 @@ def test_a_fork_where_the_children_had_reported_continues() -> None:
 
 def test_a_call_in_doubt_when_its_run_stopped_is_asked_about_again() -> None:
     errands = Errands(rounds=((CallTool(tool="pay"),), (AGENT,)), listens=True)
-    story = given(ErrandStyle(), errands, Doubted(to=3, evidence="Its worker died."), limits=Limits(calls=0))
+    story = given(ErrandStyle(), errands, Doubted(to=3, evidence="Its worker died."), limits=Limits(turns=0))
     story.when(Heard(text="go on")).then_ends("limit")
     assert "pay (story/3)" in question_in(story.when(MORE))
     story.when(PersonAnswered(choice=CONTINUE)).then_asks(AskAgent)

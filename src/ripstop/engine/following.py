@@ -163,7 +163,9 @@ class _Family:
         asking = await self._asking(run.id)
         for number, opened in run.open.items():
             command = opened.command
-            if waits_for(command) != "worker" or isinstance(command, Say) or number in run.doubts.values():
+            if waits_for(command) != "worker" or isinstance(command, Say):
+                continue
+            if number in run.waiting or number in run.doubts.values():
                 continue
             needs = needs_of(command)
             if number in held:

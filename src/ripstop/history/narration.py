@@ -28,6 +28,7 @@ from ripstop.kernel.effects import (
     text_of,
 )
 from ripstop.kernel.events import (
+    Allowed,
     Answered,
     Asked,
     CallRefused,
@@ -186,8 +187,11 @@ def _told(record: Record, before: Run[Any] | None, run: Run[Any] | None, style: 
     match event:
         case Answered():
             return _answered(record, event, before, style)
-        case Asked(command=command):
-            return _asked(record.number, command, run, style)
+        case Asked(command=command, waits=waits):
+            said = _asked(record.number, command, run, style)
+            return f"{said} (it waits until what is set aside of the budget has come back)" if waits else said
+        case Allowed(number=number):
+            return f"{_asked_of(before, number)} is performed now: what it waited for has come back"
         case Doubted() | DoubtResolved() | CallRefused() | Repeated() | Reopened():
             return _told_of_trouble(event, before)
         case Withdrawn(number=number, because=because):

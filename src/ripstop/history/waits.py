@@ -4,7 +4,7 @@ from typing import Any
 
 from ripstop.engine.engine import Engine, View
 from ripstop.engine.ports import DeskQuery, Question
-from ripstop.kernel.effects import SetTimer, StartRun
+from ripstop.kernel.effects import AskAgent, SetTimer, StartRun
 from ripstop.kernel.errors import RunNotFound
 from ripstop.kernel.outbox import child_id
 from ripstop.kernel.run import Run, is_deadline
@@ -47,7 +47,9 @@ async def _below(engine: Engine, run: Run[Any], seen: set[str]) -> list[str]:
     found: list[str] = []
     for number, opened in run.open.items():
         command = opened.command
-        if isinstance(command, SetTimer) and not is_deadline(command):
+        if number in run.waiting:
+            found.append(f"the part of the budget of {run.id} that is set aside for {_set_aside_for(run)}")
+        elif isinstance(command, SetTimer) and not is_deadline(command):
             due = iso(opened.at + round(command.after * MICROS))
             found.append(f"the timer {command.name!r} of {run.id}, due at {due}")
         elif isinstance(command, StartRun):
@@ -55,6 +57,14 @@ async def _below(engine: Engine, run: Run[Any], seen: set[str]) -> list[str]:
             if name not in seen:
                 found += await _child(engine, name, seen | {name})
     return found
+
+
+def _set_aside_for(run: Run[Any]) -> str:
+    """Who has what the commands of a run wait for: children, and calls that have no reply yet."""
+    made = {number: opened.command for number, opened in run.open.items() if number not in run.waiting}
+    names = [child_id(run.id, n, one) for n, one in (made | run.late).items() if isinstance(one, StartRun)]
+    calls = [f"{run.id}/{number}" for number, one in made.items() if isinstance(one, AskAgent)]
+    return ", ".join([*names, *calls])
 
 
 async def _child(engine: Engine, name: str, seen: set[str]) -> list[str]:

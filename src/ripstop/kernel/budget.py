@@ -2,10 +2,12 @@
 
 A turn, a call and a moment are known beforehand. Tokens and money are not, so the prompt is
 estimated (rather too high) and the reply is capped at what is left: a limit is kept even if the
-agent uses every token it was given. What a server reports is not believed: a limit counts at least what the bytes
-that were sent and received must have cost (`Usage.counted_tokens`).
+agent uses every token it was given. What a child or a call that is open may still spend is set aside; what needs more
+than the rest waits until it comes back (`guards.review`). What a server reports is not believed: a limit counts at
+least what the bytes that were sent and received must have cost (`Usage.counted_tokens`).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,6 +15,7 @@ from msgspec.structs import replace
 from .effects import AskAgent, Limits, StartRun, Usage
 from .events import GuardTripped
 from .limits import LIMITS
+from .prompt import Prompt, estimate
 from .run import Run, Spent, WorkTime, is_shared
 
 MILLION = 1_000_000
@@ -45,7 +48,8 @@ def before_child(run: Run[Any]) -> GuardTripped | None:
 
 def runs_below(run: Run[Any]) -> int:
     """Those that have ended, and its own children that have not. What these start counts when they have ended."""
-    commands = (*(opened.command for opened in run.open.values()), *run.late.values())
+    made = (opened.command for number, opened in run.open.items() if number not in run.waiting)
+    commands = (*made, *run.late.values())
     return run.spent.runs + sum(type(command) is StartRun for command in commands)
 
 
@@ -87,15 +91,43 @@ def with_allowance(limits: Limits, spent: Spent, ask: AskAgent, prompt_tokens: i
     return replace(ask, max_tokens=room)
 
 
-def committed(run: Run[Any]) -> Spent:
-    """What was spent, and what is set aside for children that have not reported yet."""
+Render = Callable[[Any, AskAgent], Prompt]
+
+
+def committed(run: Run[Any], render: Render | None = None) -> Spent:
+    """What was spent, and what is set aside for children that have not reported, and for calls that have no reply yet.
+
+    Args:
+        render: Puts prompts together; without it, only children count.
+    """
     spent = run.spent
-    for command in (*(opened.command for opened in run.open.values()), *run.late.values()):
-        if type(command) is StartRun and command.limits is not None and not is_shared(run.id, command):
-            slice_ = command.limits
-            usage = spent.usage.plus(Usage(input_tokens=slice_.tokens or 0, money=slice_.money or 0.0))
-            spent = replace(spent, calls=spent.calls + (slice_.calls or 0), usage=usage)
+    for number, opened in run.open.items():
+        command = opened.command
+        if type(command) is StartRun:
+            if number not in run.waiting:
+                spent = _with_slice(run, spent, command)
+        elif type(command) is AskAgent and render and command.max_tokens is not None and number not in run.waiting:
+            spent = replace(
+                spent, usage=spent.usage.plus(_promised(run.limits, command, render(opened.state, command)))
+            )
+    for late in run.late.values():
+        if type(late) is StartRun:
+            spent = _with_slice(run, spent, late)
     return spent
+
+
+def _with_slice(run: Run[Any], spent: Spent, command: StartRun) -> Spent:
+    slice_ = command.limits
+    if slice_ is None or is_shared(run.id, command):
+        return spent
+    usage = spent.usage.plus(Usage(input_tokens=slice_.tokens or 0, money=slice_.money or 0.0))
+    return replace(spent, calls=spent.calls + (slice_.calls or 0), usage=usage)
+
+
+def _promised(limits: Limits, ask: AskAgent, prompt: Prompt) -> Usage:
+    """The most that a call can cost that is open: it was counted as one already."""
+    sent, received = estimate(prompt), ask.max_tokens or 0
+    return Usage(sent, received, (sent * limits.input_price + received * limits.output_price) / MILLION)
 
 
 def explained(run: Run[Any], verdict: GuardTripped) -> GuardTripped:
@@ -128,9 +160,9 @@ def amount(spent: Spent, what: str) -> float:
     raise KeyError(what)
 
 
-def slice_for_child(run: Run[Any], command: StartRun) -> Limits | GuardTripped:
+def slice_for_child(run: Run[Any], command: StartRun, render: Render | None = None) -> Limits | GuardTripped:
     """What a child may spend: what is left, and at most what is asked for; of what is not shared, what is asked for."""
-    limits, spent, asked = run.limits, committed(run), command.limits or Limits(depth=run.limits.depth)
+    limits, spent, asked = run.limits, committed(run, render), command.limits or Limits(depth=run.limits.depth)
     left: dict[str, float | None] = {
         **{name: _left(getattr(limits, name), amount(spent, name)) for name in SHARED_WITH_CHILDREN},
         "seconds": None if limits.seconds is None else run.work.left(limits.seconds),

@@ -228,6 +228,15 @@ class Asked(Event, tag="asked", frozen=True):
     """The run asks the world for something. This record's number is the command's id."""
 
     command: Command
+    waits: bool = False
+    """Not before what it needs of the budget has come back from where it is set aside; `Allowed` says so."""
+
+
+class Allowed(Event, tag="allowed", frozen=True):
+    """What a command waited for has come back: it is performed as it is here, with its part of the budget."""
+
+    number: int
+    command: Command
 
 
 class Withdrawn(Event, tag="withdrawn", frozen=True):
@@ -347,6 +356,7 @@ KERNEL_EVENTS: tuple[type[Event], ...] = (
     RetryRequested,
     Restored,
     Asked,
+    Allowed,
     Withdrawn,
     TurnRestarted,
     DoubtResolved,

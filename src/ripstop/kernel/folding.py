@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from .doubts import IN_DOUBT, MOST_CUT_OFF, cut_off_by, given_up
 from .effects import (
     AgentReplied,
+    AnswerChild,
     AskAgent,
     AskPerson,
     CallTool,
@@ -26,6 +27,7 @@ from .effects import (
 )
 from .errors import RunNotFound
 from .events import (
+    Allowed,
     Answered,
     Asked,
     CallRefused,
@@ -119,6 +121,9 @@ def apply(style: Folding[S], contents: Contents, run_id: str, run: Run[S] | None
         return _started(style, contents, run_id, record)
     if type(event) is Asked:
         state, command = style.evolve(run.state, number, event), event.command
+        if event.waits:
+            opened = {**run.open, number: Open(command, state, record.at)}
+            return replace(run, state=state, length=number, open=opened, waiting=(*run.waiting, number))
         if type(command) is not AskAgent:
             return _asked(run, number, command, state, record.at)
         spent, opened = run.spent, run.open.copy()  # by far the most frequent
@@ -189,13 +194,7 @@ def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answere
         if (found := gaps(run.limits, answer)) and event.to not in run.late:  # a late answer cannot say so
             run = replace(run, gaps=run.gaps.union(found))
     elif type(answer) is RunFinished:
-        run = _with_cut_off(run, answer.uncertain)
-        spent = Spent(
-            spent.turns,
-            spent.calls + max(0, answer.calls),
-            spent.usage.plus(answer.usage),
-            spent.runs + max(1, answer.runs),
-        )
+        run, spent = _after_child(run, event.to, answer, spent)
     elif type(answer) is Failed:
         spent = replace(spent, usage=spent.usage.plus(answer.usage))
     if event.to in run.late:
@@ -203,8 +202,8 @@ def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answere
     opened = _without(run.open, event.to)
     if run.ended:  # a message that was delivered after the end
         return replace(run, length=number, open=opened, spent=spent)
-    if run.refused or run.failed_call or type(answer) is Failed:
-        run = _after_refusals(run, event)
+    if run.refused or run.failed_call or run.asked_here or run.waiting or type(answer) is Failed:
+        run = _after_refusals(_after_wait(run, event), event)
     if type(answer) is RunFinished and answer.result:
         state = style.joined(run.state, number, event, contents.results[answer.result])
     else:
@@ -216,6 +215,38 @@ def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answere
         held = after_copy_answered(run.held, answer)
         run, work = replace(run, held=held), _work_again(run, opened, record.at)
     return replace(run, state=state, length=number, open=opened, spent=spent, work=work)
+
+
+def _after_child(run: Run[S], to: int, answer: RunFinished, spent: Spent) -> tuple[Run[S], Spent]:
+    """A child has reported what it cost, and asks no more questions."""
+    if run.asked_here:
+        run = replace(run, asked_here=tuple(one for one in run.asked_here if one[1] != to))
+    calls, runs = spent.calls + max(0, answer.calls), spent.runs + max(1, answer.runs)
+    return _with_cut_off(run, answer.uncertain), Spent(spent.turns, calls, spent.usage.plus(answer.usage), runs)
+
+
+def _after_wait(run: Run[S], event: Answered) -> Run[S]:
+    """A question of a descendant may be answered now; a command that waits is only answered in a crafted journal."""
+    if not run.asked_here and not run.waiting:
+        return run
+    was = run.open.get(event.to)
+    asked = was.command.asked if was and type(was.command) is AnswerChild else 0
+    waiting = tuple(number for number in run.waiting if number != event.to)
+    return replace(run, waiting=waiting, asked_here=tuple(one for one in run.asked_here if one[0] != asked))
+
+
+def _allowed(run: Run[S], event: Allowed, at: int) -> Run[S]:
+    """A command that has waited counts and is at work from now on."""
+    was, command, spent, work = run.open.get(event.number), event.command, run.spent, run.work
+    if was is None or event.number not in run.waiting:
+        return run  # a crafted journal
+    if type(command) is AskAgent:
+        spent = replace(spent, turns=spent.turns + (command.continues is None), calls=spent.calls + 1)
+    if run.limits.seconds is not None and not is_held(run):
+        work = after_asking(work, event.number, command, at)
+    waiting = tuple(number for number in run.waiting if number != event.number)
+    opened = {**run.open, event.number: Open(command, was.state, at, spent.calls)}
+    return replace(run, open=opened, spent=spent, work=work, waiting=waiting)
 
 
 def _answered_late(run: Run[S], event: Answered, number: int, spent: Spent) -> Run[S]:
@@ -262,10 +293,11 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
         doubted = run.doubts.values()
         unsent = {n: opened for n, opened in run.open.items() if type(opened.command) is Say and n not in doubted}
         run = _with_cut_off(run, given_up(run, doubted))
-        late = _with_late(run.late, {number: opened.command for number, opened in run.open.items()})
+        made = {number: opened.command for number, opened in run.open.items() if number not in run.waiting}
+        late = _with_late(run.late, made)
         work = WorkTime(run.work.counted)
         held = run.held and replace(run.held, question=0)
-        run = replace(run, open=unsent, late=late, doubts={}, refused=(), held=held)
+        run = replace(run, open=unsent, late=late, doubts={}, refused=(), held=held, waiting=(), asked_here=())
         return replace(run, ended=event, work=work, resuming=False)
     if type(event) is GuardTripped:
         return replace(run, verdict=event, uncertain=() if event.guard == IN_DOUBT else run.uncertain)
@@ -274,7 +306,11 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
     if type(event) is Heard:
         return _with_message(run, heard_id(event), record.number) if event.id else run
     if type(event) is ChildSpoke:
+        if event.ask:
+            run = replace(run, asked_here=(*run.asked_here, (record.number, event.command)))
         return _with_message(run, spoken_id(event), record.number)
+    if type(event) is Allowed:
+        return _allowed(run, event, record.at)
     if type(event) is Restored:  # the question about it comes next, so time stops here
         held = HeldRun(event.copy, record.number, event.begun)
         return replace(run, held=held, work=after_closing(run.work, run.open, run.open))
@@ -291,7 +327,7 @@ def _with_troubled_call(run: Run[S], event: Event, at: int) -> Run[S]:
         run = _with_refusals(run, event.number, since=at, tries=0, again=at, pauses=0)
         return _at_work_again(run, event.number, at)
     if type(event) is Doubted:  # the question about it comes next, so time stops here
-        return replace(run, work=after_closing(run.work, run.open, (*run.doubts.values(), event.to)))
+        return replace(run, work=after_closing(run.work, run.open, (*run.doubts.values(), *run.waiting, event.to)))
     if type(event) is CallRefused:
         return _refused(run, event, at)
     if type(event) is Reopened:
@@ -313,10 +349,14 @@ def _withdrawn(run: Run[S], event: Withdrawn, at: int) -> Run[S]:
     was = run.open.get(event.number)
     if was is not None and type(was.command) is SetTimer and run.work == WorkTime(run.work.counted):
         return replace(run, open=_without(run.open, event.number))  # with every message, a session's timers go
-    late = run.late if was is None or event.unmade else _with_late(run.late, {event.number: was.command})
+    waited = event.number in run.waiting  # nobody was asked, so no answer comes late
+    never = was is None or event.unmade or waited
+    late = run.late if was is None or never else _with_late(run.late, {event.number: was.command})
+    if waited:
+        run = replace(run, waiting=tuple(number for number in run.waiting if number != event.number))
     if run.doubts and not event.unmade and event.number in run.doubts.values():
         run = _with_cut_off(run, given_up(run, (event.number,)))
-    uncounted = event.unmade and was is not None and type(was.command) is AskAgent
+    uncounted = event.unmade and not waited and was is not None and type(was.command) is AskAgent
     spent = replace(run.spent, calls=run.spent.calls - uncounted)
     opened = _without(run.open, event.number)
     doubts = _no_doubt_about(_without(run.doubts, event.number), event.number) if run.doubts else run.doubts
@@ -355,10 +395,10 @@ def _refused(run: Run[S], event: CallRefused, at: int) -> Run[S]:
 
 
 def _not_at_work(run: Run[S]) -> tuple[int, ...]:
-    """Open calls that nothing is done about: in doubt, or paused. Their time does not count."""
+    """Open calls that nothing is done about: in doubt, paused, or not allowed yet. Their time does not count."""
     if not run.refused:
-        return tuple(run.doubts.values())
-    return (*run.doubts.values(), *(one.to for one in run.refused if one.paused))
+        return (*run.doubts.values(), *run.waiting)
+    return (*run.doubts.values(), *run.waiting, *(one.to for one in run.refused if one.paused))
 
 
 def _at_work_again(run: Run[S], number: int, at: int) -> Run[S]:
@@ -438,7 +478,7 @@ def _forked(run: Run[S], run_id: str, event: Forked, at: int) -> Run[S]:
         open=opened,
         late={},
         limits=limits,
-        work=WorkTime() if limits.seconds is None else in_fork(opened, run.doubts.values(), at),
+        work=WorkTime() if limits.seconds is None else in_fork(opened, (*run.doubts.values(), *run.waiting), at),
         settings=event.settings or run.settings,
         began=at,
         ended=None,

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from .effects import AskAgent, AskPerson, CallTool, Command, Say, SetTimer, StartRun
 from .events import (
+    Allowed,
     Answered,
     Asked,
     CallRefused,
@@ -29,7 +30,7 @@ from .run import OWN_PURPOSES, WAITS_FOR, Run, is_transcript
 
 AT_ONCE = frozenset({"worker", "run"})
 """What waits for these can be done by a worker at once."""
-RARE = frozenset({Withdrawn, Ended, Doubted, CallRefused, Repeated, Reopened})
+RARE = frozenset({Withdrawn, Ended, Doubted, CallRefused, Repeated, Reopened, Allowed})
 """Events that change rows in few steps. Every step has events that change none, so these are looked up together."""
 NEVER = 2**63 - 1
 """Microseconds. The latest time that every store can hold; a timer beyond it never fires."""
@@ -100,7 +101,7 @@ def plan(before: Run[Any] | None, after: Run[Any], records: Iterable[Record]) ->
     for record in records:
         event = record.event
         if type(event) is Asked:
-            if type(event.command) is AskAgent:  # by far the most frequent
+            if type(event.command) is AskAgent and not event.waits:  # by far the most frequent
                 found.append(Opened(record.number, event.command, record.at, "worker"))
             elif opened := _opened(after, record, event.command):
                 found.append(opened)
@@ -160,8 +161,8 @@ def _plan_rare(before: Run[Any] | None, after: Run[Any], found: list[Change], re
         found.append(Held(event.to))
     elif type(event) is CallRefused:
         found.append(Released(event.to, event.again) if event.again else Held(event.to))
-    elif type(event) is Repeated:
-        found.append(Released(event.number, record.at))
+    elif type(event) is Repeated or (type(event) is Allowed and before and event.number in before.open):
+        found.append(Released(event.number, record.at))  # one that is opened in this step is due as it is opened
     elif type(event) is Reopened and (opened := after.open.get(event.number)):
         found.append(Opened(event.number, opened.command, record.at, "worker", needs_of(opened.command)))
 
@@ -203,6 +204,8 @@ def _opened(after: Run[Any], record: Record, command: Command) -> Opened | None:
         if is_transcript(after, command):
             return None
         due = at if _next_message(after, command.channel) == record.number else None
+    if record.number in after.waiting:
+        due = None
     return Opened(record.number, command, due, waits, needs_of(command), awaits)
 
 

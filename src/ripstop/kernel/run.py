@@ -272,6 +272,11 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """The record with which it continued last; 0: it was never stopped."""
     resuming: bool = False
     """It is to continue when the children that were stopped with it have reported."""
+    waiting: tuple[int, ...] = ()
+    """Open commands that wait for what is set aside of the budget to come back."""
+    asked_here: tuple[tuple[int, int], ...] = ()
+    """Questions of descendants that surfaced here and that it has not answered: (record, the `StartRun` they came
+    through)."""
     known_messages: tuple[str, ...] = ()
     """Ids of the last messages, so that each is heard once."""
     message_records: tuple[int, ...] = ()
@@ -344,7 +349,9 @@ def status(run: Run[Any], listening: bool) -> str:
     paused = [one.to for one in run.refused if one.paused] if run.refused else ()
     for number, opened in run.open.items():
         kind = type(opened.command)
-        if kind is AskAgent or kind is CallTool or kind is AnswerChild:
+        if number in run.waiting:
+            waits = True
+        elif kind is AskAgent or kind is CallTool or kind is AnswerChild:
             if number not in paused and (not run.doubts or number not in run.doubts.values()):
                 return "working"
         elif kind is AskPerson or kind is StartRun:

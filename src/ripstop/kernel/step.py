@@ -11,6 +11,7 @@ Nothing here reads a clock, draws a random number or touches the world.
 """
 
 import hashlib
+from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
@@ -45,6 +46,7 @@ from .effects import (
 from .errors import RunAlreadyStarted, RunHasEnded, RunNotFound, Unworkable
 from .events import (
     OUTCOMES,
+    Allowed,
     Answered,
     Asked,
     CallRefused,
@@ -74,6 +76,7 @@ from .events import (
 from .folding import apply, heard_id, spoken_id
 from .guards import review
 from .outages import RETRY, question_about_outage, refusals_of
+from .prompt import Prompt
 from .restoring import END, GO_ON, GO_ON_LABEL, has_happened, may_have_happened, question_about_copy
 from .result import Result
 from .resuming import CONTINUE, check_raises, outcome_of, question_about_verdict, raises_in_answer
@@ -121,10 +124,10 @@ class Step(Generic[S]):
         """Ask the world for something; returns the command's number. A guard may end the run here."""
         if type(command) is SetTimer:
             self.cancel_timer(command.name, "replaced by a new one")
-        verdict = review(self.run, command, self._style.render)
-        if type(verdict) is GuardTripped:
-            self.stop(verdict)
-        self.record(Asked(command=verdict))
+        found = review(self.run, command, self._style.render)
+        if type(found) is GuardTripped:
+            self.stop(found)
+        self.record(Asked(command=found) if found is not None else Asked(command=command, waits=True))
         return self.number
 
     def ask_unguarded(self, command: Command) -> int:
@@ -291,6 +294,8 @@ def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> 
                     _after_late(style, step, before, fact.to, fact.answer)
         else:
             _decide(style, step, fact)
+        if step.run.waiting:
+            _allow_waiting(style, step)
     except _StepIsOver:
         pass
     except Unworkable as error:
@@ -302,6 +307,22 @@ def _take(style: Style[S], step: Step[S], before: Run[S] | None, fact: Fact) -> 
     if seconds is not None:
         _keep_deadline(step, seconds)
     return step
+
+
+def _allow_waiting(style: Style[S], step: Step[S]) -> None:
+    """Give the commands that waited for their part of the budget, in their order, as far as it has come back."""
+    for number in step.run.waiting:
+        opened = step.run.open[number]
+        found = review(step.run, opened.command, partial(_rendered_then, style, opened))
+        if type(found) is GuardTripped:
+            step.stop(found)
+        if found is not None:
+            step.record(Allowed(number=number, command=found))
+
+
+def _rendered_then(style: Style[S], waiting: Open, state: S, command: AskAgent) -> Prompt:
+    """A prompt: of the command that waits as it was when it was asked, of others as they are."""
+    return style.render(waiting.state if command is waiting.command else state, command)
 
 
 def _fail(step: Step[Any], because: str) -> None:

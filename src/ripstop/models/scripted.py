@@ -28,7 +28,7 @@ from ripstop.engine.live import Live, Token
 from ripstop.engine.performers import Refused, Request, TryAgain
 from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall, Usage
 from ripstop.kernel.errors import DefinitionError, Unwritable
-from ripstop.kernel.events import Answered, Asked, Forked, Record, Reopened, Withdrawn
+from ripstop.kernel.events import Allowed, Answered, Asked, Forked, Record, Reopened, Withdrawn
 from ripstop.kernel.text_limits import plain
 from ripstop.security.files import read_plain_file
 
@@ -401,10 +401,12 @@ class _ScriptPosition:
         calls: dict[int, str] = {}
         for record in records:
             match record.event:
-                case Asked(command=AskAgent(agent=agent)):
-                    asked[record.number] = agent
-                    calls[record.number] = agent
+                case Asked(command=AskAgent(agent=agent), waits=False):
+                    asked[record.number] = calls[record.number] = agent
                     self.line_for(record.number, agent, 1)
+                case Allowed(number=number, command=AskAgent(agent=agent)):
+                    asked[number] = calls[number] = agent
+                    self.line_for(number, agent, 1)
                 case Answered(to=to, attempt=attempt) if to in asked:
                     self.line_for(to, asked.pop(to), attempt)
                     self._unsettled.discard(to)

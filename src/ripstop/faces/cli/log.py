@@ -263,6 +263,8 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
     lines += [("files", text) for text in _file_lines(view.run.id, result["files"])]
     lines += [("answer", _answer_words(given)) for given in result.get("answers", [])[-ANSWERS_SHOWN:]]
     lines += [("waits", _waits(question)) for question in result["waiting"]]
+    if view.run.waiting:  # a child that it also waits for has lines of its own
+        lines += [("waits", f"for {one}") for one in result.get("waits_for", ()) if "budget" in one]
     if view.status == "stuck":
         lines.append(
             ("stuck", f"nothing can move this run any more; `ripstop fork {view.run.id} --at N` continues from it")
