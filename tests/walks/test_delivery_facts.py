@@ -7,7 +7,19 @@ from typing import Any
 
 import pytest
 
-from tests.walks.delivery import SCRIPT, answer_of, artifact, deliver, lines, pass_all, ripstop, write_script
+from tests.walks.delivery import (
+    IDEA,
+    SCRIPT,
+    answer_of,
+    artifact,
+    deliver,
+    lines,
+    pass_all,
+    questions,
+    ripstop,
+    say,
+    write_script,
+)
 
 MODEL = f"script:{SCRIPT}"
 MADE = ["app.js", "index.html", "style.css"]
@@ -140,3 +152,44 @@ def test_the_log_says_how_each_run_ended(tmp_path: Path) -> None:
     assert code == 5 and closings() == ["close: restart"]
     code, _ = pass_all(*answer_of("--model", MODEL, "resume"))
     assert code == 0 and closings() == ["close: restart", "close: completed"]
+
+
+# The code
+
+
+def at_code_review(model: str) -> dict[str, Any]:
+    """A project whose code waits for its review; returns the question."""
+    code, _ = answer_of("--model", model, "new", IDEA)
+    while code == 4:
+        (question,) = questions()
+        if question["purpose"].endswith(".code"):
+            return question
+        say("pass")
+        code, _ = answer_of("resume")
+    raise AssertionError("nobody was shown the code")
+
+
+@pytest.mark.req("S3-27", "S3-28", "S3-29")
+def test_code_is_shown_before_it_is_delivered_and_is_changed_as_the_person_says(tmp_path: Path) -> None:
+    Path("style.css").write_text("body { color: red }\n")
+    replies = lines()
+    last = max(number for number, one in enumerate(replies) if one["agent"] == "coding")
+    mended = {"tool": "write_file", "args": {"path": "app.js", "content": "// without eval\n"}}
+    again = [{"agent": "coding", "reply": "", "calls": [mended]}, {"agent": "coding", "reply": "Changed."}]
+    critic = {"agent": "coding_critic", "reply": "Fine."}
+    question = at_code_review(write_script(tmp_path, [*replies[: last + 1], *again, *replies[last + 1 :], critic]))
+    assert (question["kind"], question["question"]) == ("review", "Review the code of the stage 'Coding'.")
+    document = question["document"]
+    assert "## index.html (new, " in document and "+<!doctype html>" in document.lower()
+    assert "## style.css (changed, " in document and "-body { color: red }" in document
+    shown = ripstop("desk", question["id"]).output
+    assert "-body { color: red }" in shown and "style.css" in shown
+    say("feedback", "No eval, please.")
+    assert answer_of("resume")[0] == 4
+    (second,) = questions()
+    assert "+// without eval" in second["document"] and second["previous"] == document
+    code, result = pass_all(4, {})
+    assert (code, result["outcome"]) == (0, "completed"), result
+    assert Path("app.js").read_text() == "// without eval\n"
+    report = artifact("delivery_report.md")
+    assert "No eval, please." in report and "coding (the code): pass" in report

@@ -52,13 +52,13 @@ MAX_TEXT = 1_000_000
 MAX_WHOLE_NUMBER = 2**53
 """Beyond it, not every whole number is one for every reader of JSON."""
 _BY_PURPOSE = {GUARD: GUARDED, DOUBT: DOUBTED, OUTAGE: PAUSED, HANDOFF: HANDOFF}
-"""What a question is by its purpose; another one is a review if a document can be edited, else a question."""
+"""What a question is by its purpose; another one is a review if it has a document, else a question."""
 _YES, _NO = ("true", "yes", "y", "1"), ("false", "no", "n", "0")
 
 
 def kind_of(ask: AskPerson) -> str:
     """What a question is to a person: one of `desk_kinds.KINDS`."""
-    return _BY_PURPOSE.get(ask.purpose) or (REVIEWED if ask.document and ask.edit else QUESTION)
+    return _BY_PURPOSE.get(ask.purpose) or (REVIEWED if ask.document else QUESTION)
 
 
 def read_answer(

@@ -5,21 +5,23 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, Answer, Command, PersonAnswered, ToolCall, ToolReturned
-from ripstop.kernel.events import Asked, Ended, Event
+from ripstop.kernel.effects import AgentReplied, Answer, CallTool, Command, PersonAnswered, ToolCall, ToolReturned
+from ripstop.kernel.events import FORMAT, Asked, Ended, Event, Fact, Started
 from ripstop.kernel.style import arguments_for
 from ripstop.styles.pipeline.calls import (
+    BEGIN,
     BegunStage,
     CheckedStage,
     ClosedProject,
     FinishedStage,
     OpenedProject,
     ProjectFacts,
+    ShownCode,
     WrittenFiles,
 )
 from ripstop.styles.pipeline.definition import Critic, Pipeline, PipelineStage
 from ripstop.styles.pipeline.kit import KIT
-from ripstop.testing import Given, given
+from ripstop.testing import Given
 
 IDEA = PipelineStage(name="idea", agent="idea", instructions="Write the idea.", draft="artifacts/idea.md")
 PRD = PipelineStage(
@@ -54,6 +56,7 @@ def returned(answer: Struct) -> ToolReturned:
 
 OPENED = returned(OpenedProject(idea="a page", code_before={}))
 WRITTEN = returned(WrittenFiles({}, ()))
+SHOWN = returned(ShownCode("# The code", 1, {"index.html": "1"}))
 FINISHED = returned(FinishedStage())
 CLOSED = returned(ClosedProject())
 DONE = ToolReturned(value={})
@@ -102,8 +105,26 @@ def tell(story: Given, *answers: Any) -> list[Event]:
     return events
 
 
-def started(definition: Pipeline = FLOW, **arguments: Any) -> Given:
-    return given(KIT.style, definition, input="a page", arguments=arguments)
+class PipelineStory(Given):
+    """A story in which nobody edits a file: where inputs are read again for a prompt, they are the same."""
+
+    def tell(self, fact: Fact | Answer, after: float = 1.0) -> list[Event]:
+        events = super().tell(fact, after)
+        while self.reads:
+            known = arguments(self)["known"]
+            events = [*events, *super().tell(returned(BegunStage(same=tuple(known))))]
+        return events
+
+    @property
+    def reads(self) -> bool:
+        commands = [one.command for one in self.run.open.values()] if self.run else []
+        return any(isinstance(one, CallTool) and one.tool == BEGIN and bool(one.arguments) for one in commands)
+
+
+def started(definition: Pipeline = FLOW, of: type[Given] = PipelineStory, **arguments: Any) -> Given:
+    story = of(KIT.style, {"definition": definition})
+    story.tell(Started(style="pipeline", definition="definition", format=FORMAT, input="a page", arguments=arguments))
+    return story
 
 
 def at_review(definition: Pipeline = FLOW, draft: str = "# Draft") -> Given:
@@ -130,7 +151,7 @@ def at_check(definition: Pipeline = FLOW) -> Given:
     """A run whose check agent is at work."""
     story = at_critic(definition)
     tell(story, said("Good."), FINISHED)
-    tell(story, begun(), said("index.html"), WRITTEN, PASS, WRITTEN, said("Written."), FINISHED)
+    tell(story, begun(), said("index.html"), WRITTEN, PASS, WRITTEN, said("Written."), SHOWN, PASS, FINISHED)
     tell(story, begun(), found())
     return story
 

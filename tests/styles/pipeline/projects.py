@@ -18,6 +18,7 @@ from ripstop.styles.pipeline.calls import (
     CLOSE,
     FINISH,
     OPEN,
+    SHOW,
     WRITE,
     BeginStageCall,
     CheckStageCall,
@@ -26,6 +27,7 @@ from ripstop.styles.pipeline.calls import (
     OpenProjectCall,
     ReportCall,
     ReviewFeedback,
+    ShowCodeCall,
     WriteFilesCall,
 )
 from tests.tools.tool_requests import request_for
@@ -65,9 +67,10 @@ def valid_data() -> dict[str, Any]:
 
 CALLS: dict[str, Struct] = {
     OPEN: OpenProjectCall(stages=(), restartable=(), mode="new", stage="", idea="", flow=""),
-    BEGIN: BeginStageCall(stage="", inputs=(), may_miss=False, files=False),
+    BEGIN: BeginStageCall(stage="", inputs=(), may_miss=False, also=(), writes_code=False, known={}),
     WRITE: WriteFilesCall(stage="", files={}, expected={}, reset=(), feedback=None),
-    CHECK: CheckStageCall(outputs=(), kind="work", writes_code=False, code_before={}),
+    CHECK: CheckStageCall(outputs=(), kind="work", writes_code=False, code_before={}, code_reviewed=None),
+    SHOW: ShowCodeCall(stage="", code_before={}),
     FINISH: FinishStageCall(stage="", products=(), writes_code=False, report=None, is_finished=True),
     CLOSE: CloseProjectCall(outcome="completed"),
 }

@@ -23,6 +23,7 @@ from tests.styles.pipeline.pipelines import (
     IDEA,
     OPENED,
     PASS,
+    SHOWN,
     WRITTEN,
     arguments,
     asked,
@@ -55,7 +56,8 @@ def stages_begun(story: Given) -> list[str]:
 def code_again(story: Given, **facts: Any) -> None:
     """The coding stage once more, up to the check."""
     times = stages_begun(story).count("coding")
-    tell(story, OPENED, begun(), said(f"# Mend it, {times}"), WRITTEN, PASS, WRITTEN, said("Mended."), FINISHED)
+    tell(story, OPENED, begun(), said(f"# Mend it, {times}"), WRITTEN, PASS, WRITTEN, said("Mended."))
+    tell(story, SHOWN, PASS, FINISHED)
     tell(story, begun(), found(**facts))
 
 
@@ -146,7 +148,8 @@ def test_a_check_that_fails_sends_back_to_coding_with_its_list() -> None:
 )
 def test_words_do_not_outweigh_findings_and_files(answers: Any, facts: dict[str, Any], reason: str) -> None:
     story = at_critic()
-    tell(story, said("Good."), FINISHED, begun(), said("x"), WRITTEN, PASS, WRITTEN, said("Written."), FINISHED)
+    tell(story, said("Good."), FINISHED, begun(), said("x"), WRITTEN, PASS, WRITTEN, said("Written."), SHOWN, PASS)
+    story.tell(FINISHED)
     tell(story, begun(), found(**facts))
     one = judged(tell(story, *answers))
     assert (one.back, one.reasons) == ("coding", (reason,))
@@ -218,7 +221,7 @@ def test_a_file_that_is_gone_at_the_delivery_keeps_it_back() -> None:
 def modified(**facts: Any) -> Given:
     story = started(mode="modify", stage="coding", change="a red page")
     tell(story, returned(OpenedProject(("idea", "prd"), "a page", code_before={"a.js": "1"})), begun())
-    tell(story, said("# Change it"), WRITTEN, PASS, WRITTEN, said("Written."), FINISHED)
+    tell(story, said("# Change it"), WRITTEN, PASS, WRITTEN, said("Written."), SHOWN, PASS, FINISHED)
     tell(story, begun(), found(**facts), said(GOOD), FINISHED, begun(), found(**facts), said("Here."))
     return story
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
+import pytest
 from msgspec import Struct
 
-from ripstop.kernel.effects import Answer, CallTool, ToolReturned
+from ripstop.kernel.effects import Answer, CallTool, Failed, ToolReturned
+from ripstop.kernel.events import ResumeRequested
 from ripstop.kernel.style import arguments_for
 from ripstop.styles.pipeline.agent_tools import agent_tools
 from ripstop.styles.pipeline.calls import (
@@ -18,6 +20,7 @@ from ripstop.styles.pipeline.calls import (
     CLOSE,
     FINISH,
     OPEN,
+    SHOW,
     WRITE,
     BegunStage,
     CheckedStage,
@@ -25,6 +28,7 @@ from ripstop.styles.pipeline.calls import (
     FinishedStage,
     OpenedProject,
     ProjectCall,
+    ShownCode,
     WrittenFiles,
 )
 from ripstop.styles.pipeline.stages import own_tools
@@ -52,6 +56,7 @@ ANSWERS: dict[str, type[Struct]] = {
     BEGIN: BegunStage,
     WRITE: WrittenFiles,
     CHECK: CheckedStage,
+    SHOW: ShownCode,
     FINISH: FinishedStage,
     CLOSE: ClosedProject,
 }
@@ -62,7 +67,7 @@ class RealProject:
 
     def __init__(self, project: Path, **given: Any) -> None:
         self.desk = ProjectDesk(project, "story", own_tools())
-        self.story: Given = started(**given)
+        self.story: Given = started(of=Given, **given)
         self.answers: dict[str, list[Any]] = {}
 
     def tell(self, *answers: Answer) -> None:
@@ -101,7 +106,7 @@ def checked(tmp_path: Path) -> RealProject:
     project.tell(calls("create_requirement", title="One", description="x"), said("Done."), said("Good."))
     project.tell(said("index.html"), PASS)
     project.desk.code("index.html")
-    project.tell(said("Written."))
+    project.tell(said("Written."), PASS)
     return project
 
 
@@ -223,3 +228,94 @@ def test_a_restart_is_closed_as_such() -> None:
     assert arguments(story) == {"outcome": "restart"}
     story.tell(CLOSED)
     assert ended(story).outcome == "restart"
+
+
+# What a prompt rests on
+
+
+@pytest.mark.req("S3-65", "S3-66")
+def test_inputs_that_a_person_edits_while_a_review_waits_are_in_the_next_prompts(tmp_path: Path) -> None:
+    project = RealProject(tmp_path)
+    project.tell(said("# Idea"), said("# Draft"))
+    project.desk.put("artifacts/idea.md", "# Another idea\n")
+    project.tell(feedback("Shorter."))
+    assert "# Another idea" in prompt(project.story), "of the next draft"
+    project.tell(said("# Short"))
+    project.desk.put("artifacts/idea.md", "# A third idea\n")
+    project.tell(PASS)
+    assert "# A third idea" in prompt(project.story) and "Another idea" not in prompt(project.story)
+    project.tell(calls("create_requirement", title="One", description="x"), said("Done."))
+    assert "# A third idea" in prompt(project.story), "of the critic"
+    first, *others = [one for one in project.answers[BEGIN] if one["inputs"] or one["same"]]
+    assert first["inputs"] == {"artifacts/idea.md": "# Idea\n"}
+    assert [(one["inputs"], one["same"]) for one in others] == [
+        ({"artifacts/idea.md": "# Another idea\n"}, []),
+        ({"artifacts/idea.md": "# A third idea\n"}, []),
+        ({}, ["artifacts/idea.md"]),
+    ], "what was read is on record, and what is the same is recorded once"
+
+
+def test_a_turn_that_is_taken_again_after_a_stop_reads_its_inputs_again(tmp_path: Path) -> None:
+    project = RealProject(tmp_path)
+    project.tell(said("# Idea"))
+    project.tell(Failed(reason="the server is gone", fault="world"))
+    project.desk.put("artifacts/idea.md", "# Another idea\n")
+    project.story.tell(ResumeRequested())
+    project.work()
+    assert "# Another idea" in prompt(project.story)
+
+
+@pytest.mark.req("S3-41")
+def test_a_draft_is_written_again_with_all_feedback_of_the_stage_the_newest_last(tmp_path: Path) -> None:
+    project = RealProject(tmp_path)
+    project.tell(said("# Idea"), said("# Draft 0"))
+    for number in range(1, 5):
+        project.tell(feedback(f"Wish {number}."), said(f"# Draft {number}"))
+    project.tell(feedback("Wish 5."))
+    told = prompt(project.story)
+    places = [told.index(f"Wish {number}.") for number in range(1, 6)]
+    assert places == sorted(places) and "Wish 5.\n\nRevise the draft accordingly." in told
+
+
+def test_of_too_much_feedback_the_oldest_is_left_out_and_that_is_said(tmp_path: Path) -> None:
+    project = RealProject(tmp_path)
+    project.tell(said("# Idea"), said("# Draft 0"))
+    for number in range(1, 4):
+        project.tell(feedback(f"Wish {number}. " + "x" * 18_000), said(f"# Draft {number}"))
+    project.tell(feedback("Wish 4."))
+    told = prompt(project.story)
+    assert "Wish 1." not in told and "Wish 3." in told
+    assert "(2 earlier entries are left out here.)" in told
+    assert len(told) < 60_000
+
+
+def test_every_stage_is_told_what_files_there_are_and_what_the_stages_before_have_made(tmp_path: Path) -> None:
+    project = RealProject(tmp_path)
+    project.desk.code("src/old.py", "print(1)\n")
+    project.work()
+    assert "# Files of the project\nsrc/old.py (9 bytes)" in prompt(project.story), "the first one as well"
+    project.tell(said("# Idea"))
+    assert "src/old.py" in prompt(project.story)
+    project.tell(said("# Draft"), PASS)
+    criteria = {"acceptance_criteria": ["it survives a restart"]}
+    project.tell(calls("create_requirement", title="One", description="x", **criteria), said("Done."), said("Good."))
+    told = prompt(project.story)
+    assert "# File .cowork/data/requirements.json" in told and "it survives a restart" in told
+    assert "# File .cowork/artifacts/idea.md\n# Idea" in told
+    assert arguments_for_begin(project)["also"] == ["artifacts/idea.md", "data/requirements.json"]
+
+
+def arguments_for_begin(project: RealProject) -> dict[str, Any]:
+    """What the stage that is at work now is read with."""
+    assert project.story.run is not None
+    return dict(arguments_for(project.story.style, project.story.run.state, CallTool(tool=BEGIN)))
+
+
+def test_of_many_files_those_in_the_highest_folders_are_listed(tmp_path: Path) -> None:
+    project = RealProject(tmp_path)
+    for number in range(250):
+        project.desk.code(f"a/deep/{number:03}.txt", "x")
+    project.desk.code("main.py", "1\n")
+    project.work()
+    told = prompt(project.story)
+    assert "main.py (2 bytes)" in told and "… and 51 more" in told

@@ -20,6 +20,7 @@ from tests.styles.pipeline.pipelines import (
     GOOD,
     OPENED,
     PASS,
+    SHOWN,
     WRITTEN,
     arguments,
     asked,
@@ -338,10 +339,8 @@ def test_a_grave_finding_in_the_last_iteration_is_shown_and_the_run_goes_on() ->
 @pytest.mark.req("S3-7", "S3-78")
 def test_the_check_agent_is_shown_what_the_engine_found() -> None:
     story = at_critic()
-    tell(
-        story, said("Good."), FINISHED, begun(), said("index.html"), WRITTEN, PASS, WRITTEN, said("Written."), FINISHED
-    )
-    tell(story, begun(), found(uncovered=("FEAT-002",)))
+    tell(story, said("Good."), FINISHED, begun(), said("index.html"), WRITTEN, PASS, WRITTEN, said("Written."))
+    tell(story, SHOWN, PASS, FINISHED, begun(), found(uncovered=("FEAT-002",)))
     assert "FEAT-002" in prompt(story)
 
 
@@ -394,6 +393,8 @@ def test_auto_goto_goes_back_a_bounded_number_of_times() -> None:
             PASS,
             WRITTEN,
             said("Written."),
+            SHOWN,
+            PASS,
             FINISHED,
             begun(),
             found(),
@@ -417,7 +418,7 @@ def test_the_report_has_the_prose_of_the_agent_the_decisions_and_the_cost() -> N
     tell(story, calls("save_delivery_report", content="A page was built."), DONE, said("Bye."))
     report = arguments(story)["report"]
     assert report["path"] == "artifacts/delivery_report.md" and report["prose"] == "A page was built."
-    assert [one["choice"] for one in report["decisions"]] == ["pass", "pass"]
+    assert [one["choice"] for one in report["decisions"]] == ["pass", "pass", "pass"]
     assert report["cost"]["calls"] == story.run.spent.calls  # type: ignore[union-attr]
     tell(story, FINISHED, CLOSED)
     assert ended(story).outcome == "completed"
@@ -477,4 +478,4 @@ def test_every_question_of_a_run_is_asked_once() -> None:
     questions = [
         r.event for r in story.records if isinstance(r.event, Asked) and isinstance(r.event.command, AskPerson)
     ]
-    assert [question.command.purpose for question in questions] == ["review.prd", "review.coding"]  # type: ignore[union-attr]
+    assert [question.command.purpose for question in questions] == ["review.prd", "review.coding", "review.coding.code"]  # type: ignore[union-attr]

@@ -20,8 +20,10 @@ from .calls import (
     ReportCost,
     ReviewDecision,
     ReviewFeedback,
+    ShowCodeCall,
     StageProducts,
     WriteFilesCall,
+    text_hash,
 )
 from .definition import CHECK_REPORT, DELIVERY_REPORT, Pipeline
 from .judging import change_of, checks_of_files
@@ -40,10 +42,7 @@ def call_of(state: PipelineState, command: CallTool) -> ProjectCall:
         case calls.OPEN:
             return _open(state)
         case calls.BEGIN:
-            stage = state.here
-            judges = stage.kind != "work"  # it says what it could not check
-            files = stage.writes_code or judges
-            return BeginStageCall(stage=stage.name, inputs=stage.inputs, may_miss=judges, files=files)
+            return _begin(state)
         case calls.WRITE:
             return _write(state)
         case calls.CHECK:
@@ -53,7 +52,10 @@ def call_of(state: PipelineState, command: CallTool) -> ProjectCall:
                 kind=stage.kind,
                 writes_code=stage.writes_code,
                 code_before=state.code_before,
+                code_reviewed=state.code_reviewed,
             )
+        case calls.SHOW:
+            return ShowCodeCall(stage=state.stage, code_before=state.code_before)
         case calls.FINISH:
             return _finish(state, command)
     assert command.tool == calls.CLOSE, command.tool
@@ -69,6 +71,20 @@ def _open(state: PipelineState) -> OpenProjectCall:
         stage=state.first,
         idea=state.idea,
         flow=pipeline.source,
+    )
+
+
+def _begin(state: PipelineState) -> BeginStageCall:
+    stage, pipeline = state.here, state.definition
+    before = pipeline.stages[: pipeline.index(stage.name)]
+    made = dict.fromkeys(path for one in before if one.kind == "work" for path in one.results)
+    return BeginStageCall(
+        stage=stage.name,
+        inputs=stage.inputs,
+        may_miss=stage.kind != "work",  # it says what it could not check
+        also=tuple(path for path in made if path not in stage.inputs),
+        writes_code=stage.writes_code,
+        known={path: text_hash(text) for path, text in state.given.inputs.items()},
     )
 
 
@@ -90,7 +106,9 @@ def _write(state: PipelineState) -> WriteFilesCall:
         reset = stage.outputs
     else:
         assert review is not None
-        if review.choice == EDIT:  # as the person wrote it, to the last character
+        if review.code:
+            feedback = _feedback(review)
+        elif review.choice == EDIT:  # as the person wrote it, to the last character
             files = {stage.draft: state.draft}
         else:
             expected = {stage.draft: _as_file(state.draft)}
@@ -126,12 +144,16 @@ def _report(state: PipelineState, command: CallTool) -> ReportCall:
         title=_first_line(state.idea),
         prose=state.prose,
         decisions=tuple(
-            ReviewDecision(stage=one.stage, choice=one.choice, by=one.by, text=one.text[:MAX_DECISION], at=one.at)
+            ReviewDecision(stage=_reviewed(one), choice=one.choice, by=one.by, text=one.text[:MAX_DECISION], at=one.at)
             for one in state.reviewed
         ),
         cost=msgspec.convert((command.arguments or {}).get("cost"), ReportCost | None),
         shown=_shown(state),
     )
+
+
+def _reviewed(review: Review) -> str:
+    return f"{review.stage} (the code)" if review.code else review.stage
 
 
 def _shown(state: PipelineState) -> tuple[Shown, ...]:

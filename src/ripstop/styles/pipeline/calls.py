@@ -5,6 +5,7 @@
 - The tools touch the project's `.cowork` folder and its code; the style never does.
 """
 
+from hashlib import sha256
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from .models import CodeFile, FeedbackEntry
 
 OPEN, BEGIN, WRITE = "cowork_open", "cowork_begin", "cowork_write"
 CHECK, FINISH, CLOSE = "cowork_check", "cowork_finish", "cowork_close"
+SHOW = "cowork_show"
 NO_CODE = "❌ Project incomplete: No code files found"
 """How both sides begin to say that there is nothing to deliver."""
 
@@ -49,8 +51,12 @@ class BeginStageCall(Struct, frozen=True, kw_only=True):
     inputs: tuple[str, ...]
     may_miss: bool
     """Whether the stage can do without an input that is not there."""
-    files: bool
-    """Whether it is told the files of the project."""
+    also: tuple[str, ...]
+    """What earlier stages have made and the stage does not depend on: it is told what is there."""
+    writes_code: bool
+    """Whether a snapshot of the project's files is taken first, unless the run has one."""
+    known: dict[str, str]
+    """The hashes of texts that the stage was given before: those that are the same are not returned again."""
 
 
 class ReviewFeedback(Struct, frozen=True, kw_only=True):
@@ -79,6 +85,14 @@ class CheckStageCall(Struct, frozen=True, kw_only=True):
     outputs: tuple[str, ...]
     kind: StageKind
     writes_code: bool
+    code_before: dict[str, str] | None
+    """As `OpenedProject` has it."""
+    code_reviewed: dict[str, str] | None
+    """The code that a person has reviewed: hashes by path. None: nobody has, in this run."""
+
+
+class ShowCodeCall(Struct, frozen=True, kw_only=True):
+    stage: str
     code_before: dict[str, str] | None
     """As `OpenedProject` has it."""
 
@@ -129,7 +143,13 @@ class CloseProjectCall(Struct, frozen=True, kw_only=True):
 
 
 ProjectCall: TypeAlias = (
-    OpenProjectCall | BeginStageCall | WriteFilesCall | CheckStageCall | FinishStageCall | CloseProjectCall
+    OpenProjectCall
+    | BeginStageCall
+    | WriteFilesCall
+    | CheckStageCall
+    | ShowCodeCall
+    | FinishStageCall
+    | CloseProjectCall
 )
 
 
@@ -152,17 +172,22 @@ class ListedFile(Struct, frozen=True):
 
 
 class BegunStage(Struct, frozen=True):
-    """What a stage has to work with, as it was read when the stage began."""
+    """What a stage has to work with, as it was read for the prompt that comes next."""
 
     inputs: dict[str, str] = {}
+    """Texts by path."""
     missing: tuple[str, ...] = ()
     """Inputs that are not there."""
     feedback: tuple[FeedbackEntry, ...] = ()
-    """The latest."""
+    """All of this stage, and the latest of others; the newest is the last …"""
     files: tuple[ListedFile, ...] = ()
     """Files of the project …"""
     more_files: int = 0
     """… and how many others there are."""
+    same: tuple[str, ...] = ()
+    """Inputs whose text is the one that was given before."""
+    more_feedback: int = 0
+    """… and how many older entries are left out."""
 
 
 class WrittenFiles(Struct, frozen=True, omit_defaults=True):
@@ -207,11 +232,24 @@ class ProjectFacts(Struct, frozen=True):
     """All files of the plan."""
     tasks_marked: int | None = None
     """Tasks whose status is completed, whether or not their files are there. None: `tasks` counts those."""
+    since_review: tuple[str, ...] | None = None
+    """Code that is new, different or gone since a person has reviewed it. None: nobody has."""
 
 
 class CheckedStage(Struct, frozen=True):
     problems: tuple[str, ...] = ()
     facts: ProjectFacts | None = None
+
+
+class ShownCode(Struct, frozen=True):
+    """What the code of a stage is, against what was there before the run, for a person."""
+
+    text: str = ""
+    """In Markdown; the beginning, if it is long."""
+    files: int = 0
+    """How many differ."""
+    code: dict[str, str] = {}
+    """All code as it is then: hashes by path."""
 
 
 class FinishedStage(Struct, frozen=True, omit_defaults=True):
@@ -223,6 +261,11 @@ class FinishedStage(Struct, frozen=True, omit_defaults=True):
 
 class ClosedProject(Struct, frozen=True):
     closed: bool = True
+
+
+def text_hash(text: str) -> str:
+    """By which both sides know that a text is the same."""
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def answer_of(kind: type[ProjectAnswer], value: Any) -> ProjectAnswer:

@@ -67,6 +67,11 @@ class PipelineStage(Struct, frozen=True):
         return bool(self.tools or self.workflow or self.kind != "work")
 
     @property
+    def results(self) -> tuple[str, ...]:
+        """The files below `.cowork` that later stages rest on: its outputs, or the draft if that is all."""
+        return self.outputs or ((self.draft,) if self.draft and not self.is_formal else ())
+
+    @property
     def products(self) -> tuple[str, ...]:
         """All its files below `.cowork`."""
         report = {"check": (CHECK_REPORT,), "delivery": (DELIVERY_REPORT,)}.get(self.kind, ())

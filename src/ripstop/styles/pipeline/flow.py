@@ -1,10 +1,12 @@
-"""One stage after the other: inputs → draft → review → formal output → critic → finished.
+"""One stage after the other: inputs → draft → review → formal output → critic → review of code → finished.
 
 - The engine writes the files of a project, from what agents say and tools do; whether an output is there and valid is
   looked up, not believed.
 - Every tool of the style can be repeated, so a run that was stopped takes its last step again (`resume`).
   A turn in which an agent called tools continues behind them: begun again, it could do things twice. Any other turn
   begins again.
+- A prompt has what the files have when it is made: a person can edit them while a review waits, or a run is stopped.
+  So the inputs of a stage are read, and what was read is recorded, before every turn.
 - What is wrong with a formal output goes back to the actor, at most `MAX_CORRECTIONS` times. Any other failure fails
   the stage; the run can be resumed from there.
 """
@@ -32,6 +34,7 @@ from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.result import Result
 from ripstop.kernel.step import Step
+from ripstop.text.visible_text import count
 
 from .. import turn as turns
 from ..checks import Shown
@@ -39,7 +42,7 @@ from ..reply import meant
 from ..reply_files import WholeFile, deliveries
 from ..turn import FinishedTurn, Turn
 from .asking import cost_of
-from .calls import BEGIN, CHECK, CLOSE, FINISH, NO_CODE, OPEN, WRITE, WrittenFiles, answer_of
+from .calls import BEGIN, CHECK, CLOSE, FINISH, NO_CODE, OPEN, SHOW, WRITE, WrittenFiles, answer_of
 from .definition import DELIVERY_REPORT, MAX_GOTOS, PipelineStage
 from .judging import (
     FORM,
@@ -66,12 +69,15 @@ from .state import (
     ProductJudged,
     StageBegan,
     StageFinished,
+    TurnPhase,
 )
 
 _CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)))
 _HAS_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """What would act on a terminal that shows the file: all control characters but tab, line feed and carriage return."""
 RECORDS, ARTIFACTS = ".cowork/", "artifacts/"
+FOR = "for"
+"""The argument of a call to read the inputs of a stage again: what they are read for."""
 GOTO = "goto_stage"
 """The tool that agents go back with."""
 MAX_CORRECTIONS = 2
@@ -83,14 +89,15 @@ NOTHING_TO_DELIVER = (
     "Restart at the stage that writes the code."
 )
 UNCHANGED = "Nothing was changed: the change that was asked for has left no trace in the code."
-REVIEWS = "review."
+REVIEWS, OF_CODE = "review.", ".code"
+"""How the purpose of a review begins, and how it ends if it is about code."""
 CHOICES = {PASS: "Take it as it is", EDIT: "Take my edited text", FEEDBACK: "Write it again, with what I say"}
 FIELDS = {
     "type": Field("Kind of feedback", "one_of", FEEDBACK_TYPES),
     "severity": Field("Severity", "one_of", SEVERITIES),
 }
 GRAVE = ("critical", "major")
-_TOOL_OF = {"open": OPEN, "begin": BEGIN, "facts": CHECK, "verify": CHECK, "close": CLOSE}
+_TOOL_OF = {"open": OPEN, "begin": BEGIN, "facts": CHECK, "verify": CHECK, "show": SHOW, "close": CLOSE}
 """What a run in a phase waits for, if that is all of it."""
 
 
@@ -108,11 +115,13 @@ def after_opening(step: Step[PipelineState], answer: Answer) -> None:
 
 
 def after_beginning(step: Step[PipelineState], answer: Answer) -> None:
+    if step.state.phase == "read":
+        return after_reading(step, answer)
     _check_tool(step.state, answer)
-    if step.state.here.kind != "work":
-        step.ask(CallTool(tool=CHECK))
-    else:
-        _begin_work(step)
+    if step.state.here.kind == "work":
+        return _begin_work(step)
+    step.ask(CallTool(tool=CHECK))
+    return None
 
 
 def after_facts(step: Step[PipelineState], answer: Answer) -> None:
@@ -131,7 +140,22 @@ def _begin_work(step: Step[PipelineState]) -> None:
     if step.state.here.draft:
         ask_actor(step)
     else:
-        make_output(step)
+        make_output(step, is_read=True)
+
+
+def read_for(step: Step[PipelineState], phase: TurnPhase) -> None:
+    """Read the inputs of the stage for the turn that comes next."""
+    step.ask(CallTool(tool=BEGIN, arguments={FOR: phase}))
+
+
+def after_reading(step: Step[PipelineState], answer: Answer) -> None:
+    _check_tool(step.state, answer)
+    if step.state.read_for == "critic":
+        ask_critic(step)
+    elif step.state.read_for == "draft":
+        ask_actor(step)
+    else:
+        _work(step)
 
 
 def _check_tool(state: PipelineState, answer: Answer) -> None:
@@ -155,15 +179,17 @@ def draft_in(text: str) -> str:
     return text.translate(_CONTROL) if _HAS_CONTROL.search(text) else text
 
 
-def turn_phase(state: PipelineState) -> str:
+def turn_phase(state: PipelineState) -> TurnPhase:
     """What an agent that is asked now works on."""
     review = state.last_review
     match state.phase:
         case "draft" | "critic":
             return state.phase
+        case "read":
+            return state.read_for
         case "begin" | "facts":
             return "draft" if state.here.draft else "formal"
-        case "answer" if review is not None and review.choice == FEEDBACK:
+        case "answer" if review is not None and review.choice == FEEDBACK and not review.code:
             return "draft"
     return "formal"
 
@@ -216,9 +242,9 @@ def after_writing(step: Step[PipelineState], answer: Answer) -> None:
         case "write_draft" if state.here.review:
             ask_review(step)
         case "reset":
-            _work(step)
+            read_for(step, "formal")
         case "answer" if turn_phase(state) == "draft":
-            ask_actor(step)
+            read_for(step, "draft")
         case _:
             make_output(step)
 
@@ -228,10 +254,7 @@ def after_writing(step: Step[PipelineState], answer: Answer) -> None:
 
 def ask_review(step: Step[PipelineState]) -> None:
     state, stage = step.state, step.state.here
-    if state.reviews >= state.most_reviews:
-        text = f"The stage {stage.name!r} was reviewed {state.reviews} times, which is all that max_reviews allows."
-        most = state.most_reviews
-        step.stop(GuardTripped(guard="max_reviews", limit=most, value=most, text=text))
+    _check_reviews(step, state.reviews, "The stage")
     step.ask(
         AskPerson(
             question=f"Review the draft of the stage {stage.shown!r}.",
@@ -247,25 +270,65 @@ def ask_review(step: Step[PipelineState]) -> None:
     )
 
 
+def _check_reviews(step: Step[PipelineState], reviews: int, what: str) -> None:
+    most = step.state.most_reviews
+    if reviews >= most:
+        text = f"{what} {step.state.stage!r} was reviewed {reviews} times, which is all that max_reviews allows."
+        step.stop(GuardTripped(guard="max_reviews", limit=most, value=most, text=text))
+
+
 def after_review(step: Step[PipelineState], answer: Answer) -> None:
     if not isinstance(answer, PersonAnswered):
         raise Unworkable(f"The review of the stage {step.state.stage!r} was not answered.")
-    reviewed = DraftReviewed(stage=step.state.stage, answer=step.number, choice=answer.choice, at=step.at)
-    step.record(reviewed)
-    write(step, "answer")
+    code, choice = step.state.phase == "review_code", answer.choice
+    step.record(DraftReviewed(stage=step.state.stage, answer=step.number, choice=choice, at=step.at, code=code))
+    if code and choice == PASS:
+        finish_stage(step)
+    else:
+        write(step, "answer")
+
+
+def end_work(step: Step[PipelineState]) -> None:
+    """What a stage that writes code has written is shown to the person who reviewed its draft."""
+    stage = step.state.here
+    if stage.writes_code and stage.review and not step.state.goto:
+        step.ask(CallTool(tool=SHOW))
+    else:
+        finish_stage(step)
+
+
+def after_showing(step: Step[PipelineState], answer: Answer) -> None:
+    state, stage = step.state, step.state.here
+    _check_tool(state, answer)
+    _check_reviews(step, state.code_reviews, "The code of the stage")
+    step.ask(
+        AskPerson(
+            question=f"Review the code of the stage {stage.shown!r}.",
+            purpose=f"{REVIEWS}{stage.name}{OF_CODE}",
+            title=f"{stage.name}: {count(state.shown_code.files, 'file')}",
+            document=state.shown_code_number,
+            choices={PASS: CHOICES[PASS], FEEDBACK: CHOICES[FEEDBACK]},
+            other=FEEDBACK,
+            empty=PASS,
+            fields=FIELDS,
+        )
+    )
 
 
 # The formal output
 
 
-def make_output(step: Step[PipelineState]) -> None:
+def make_output(step: Step[PipelineState], is_read: bool = False) -> None:
+    """`is_read`: what the stage works with was read just now."""
     stage = step.state.here
     if not stage.is_formal:
         finish_stage(step)
     elif stage.outputs and not stage.writes_code and stage.kind == "work":
         write(step, "reset")
-    else:
+    elif is_read:
         _work(step)
+    else:
+        read_for(step, "formal")
 
 
 def _work(step: Step[PipelineState]) -> None:
@@ -338,9 +401,9 @@ def accept_output(step: Step[PipelineState]) -> None:
     step.record(OutputFinished(agent=stage.agent if turn else "", digest=digest, stage=stage.name, reply=reply))
     note_goto(step, effects_of)
     if stage.critic:
-        ask_critic(step)
+        read_for(step, "critic")
     else:
-        finish_stage(step)
+        end_work(step)
 
 
 # The verdict of a check
@@ -414,7 +477,7 @@ def after_critic(step: Step[PipelineState], turn: Turn, finished: FinishedTurn) 
         return begin_stage(step, stage.name, step.state.iteration + 1)
     for one in grave[:MAX_SHOWN]:
         step.warn(f"{turn.ask.agent} found a {one.get('severity')} problem that is still open: {one.get('details')}")
-    return finish_stage(step)
+    return end_work(step)
 
 
 def _is_grave(arguments: dict[str, Any]) -> bool:
@@ -530,6 +593,8 @@ def resume(step: Step[PipelineState]) -> None:
     state, phase = step.state, step.state.phase
     if phase in ("draft", "formal", "critic"):
         _resume_turn(step)
+    elif phase == "read":
+        read_for(step, state.read_for)
     elif phase in _TOOL_OF:
         step.ask(CallTool(tool=_TOOL_OF[phase]))
     elif phase == "write_draft":
@@ -538,6 +603,8 @@ def resume(step: Step[PipelineState]) -> None:
         write(step, "reset")
     elif phase == "review":
         ask_review(step)
+    elif phase == "review_code":
+        step.ask(CallTool(tool=SHOW))  # it may have been changed meanwhile
     elif phase == "answer":
         write(step, "answer")
     elif state.kept_back and not state.goto:
@@ -556,9 +623,4 @@ def _resume_turn(step: Step[PipelineState]) -> None:
         return
     if turn is not None:
         step.restart_turn(turn.number)
-    if state.phase == "critic":
-        ask_critic(step)
-    elif state.phase == "formal" and state.here.workflow:
-        start_workflow(step)
-    else:
-        ask_actor(step)
+    read_for(step, turn_phase(state))

@@ -26,18 +26,21 @@ from .calls import (
     CLOSE,
     FINISH,
     OPEN,
+    SHOW,
     WRITE,
     BegunStage,
     CheckedStage,
     FinishedStage,
     OpenedProject,
+    ShownCode,
     WrittenFiles,
     answer_of,
 )
-from .flow import REVIEWS, draft_in, turn_phase
+from .flow import OF_CODE, REVIEWS, draft_in, turn_phase
 from .judging import as_list
 from .state import (
     EDIT,
+    PASS,
     CriticFinished,
     DraftFinished,
     DraftReviewed,
@@ -53,14 +56,14 @@ from .state import (
 
 REPORTS = ("save_delivery_report", "save_check_report")
 WRITING: dict[str, Phase] = {"draft": "write_draft", "answer": "answer", "reset": "reset"}
-CALLING: dict[str, Phase] = {OPEN: "open", BEGIN: "begin", FINISH: "finish", CLOSE: "close"}
+CALLING: dict[str, Phase] = {OPEN: "open", BEGIN: "begin", SHOW: "show", FINISH: "finish", CLOSE: "close"}
 
 
 def evolve(state: PipelineState, number: int, event: Event) -> PipelineState:
     match event:
         case Asked(command=command):
             return _asked(state, number, event, command)
-        case Answered(answer=PersonAnswered() as said) if state.phase == "review":
+        case Answered(answer=PersonAnswered() as said) if state.phase in ("review", "review_code"):
             return replace(state, said=said)
         case Answered(answer=RunFinished() as finished):
             return joined(state, number, finished, None)
@@ -100,11 +103,13 @@ def _asked(state: PipelineState, number: int, event: Asked, command: Command) ->
         case StartRun():
             return replace(state, phase="formal", turn=None)
         case AskPerson(purpose=purpose) if purpose.startswith(REVIEWS):
-            return replace(state, phase="review")
+            return replace(state, phase="review_code" if purpose.endswith(OF_CODE) else "review")
         case CallTool(tool=tool, agent="") if tool == CHECK:
             return replace(state, phase="facts" if state.phase in ("begin", "facts") else "verify")
         case CallTool(tool=tool, agent="", arguments=arguments) if tool == WRITE:
             return replace(state, phase=WRITING[str((arguments or {}).get("what"))])
+        case CallTool(tool=tool, agent="", arguments={"for": phase}) if tool == BEGIN:
+            return replace(state, phase="read", read_for=phase, turn=None)
         case CallTool(tool=tool, agent=""):
             return replace(state, phase=CALLING[tool])
     turn = turns.evolve(state.turn, number, event)
@@ -117,18 +122,27 @@ def _looked(state: PipelineState, number: int, value: Any) -> PipelineState:
             opened = answer_of(OpenedProject, value)
             names = tuple(one.name for one in state.definition.stages if one.name in opened.completed)
             return replace(state, finished=names, idea=opened.idea or state.idea, code_before=opened.code_before)
-        case "begin":
-            return replace(state, given=answer_of(BegunStage, value), given_number=number)
+        case "begin" | "read":
+            return replace(state, given=_given(state, answer_of(BegunStage, value)), given_number=number)
         case "facts" | "verify":
             return replace(state, found=answer_of(CheckedStage, value), kept_back=())
         case "answer":
             edited = answer_of(WrittenFiles, value).edited.get(state.here.draft)
             return state if edited is None else replace(state, draft=edited, draft_number=number)
+        case "show":
+            return replace(state, shown_code=answer_of(ShownCode, value), shown_code_number=number)
         case "finish":
             return replace(state, report=answer_of(FinishedStage, value).report)
         case "close":
             return replace(state, closed=True)
     return state
+
+
+def _given(state: PipelineState, read: BegunStage) -> BegunStage:
+    """What was read, with the texts that are as they were."""
+    texts = {**{path: state.given.inputs.get(path, "") for path in read.same}, **read.inputs}
+    order = dict.fromkeys((*state.here.inputs, *texts))
+    return replace(read, inputs={path: texts[path] for path in order if path in texts}, same=())
 
 
 # Decisions
@@ -177,6 +191,7 @@ def _begun(state: PipelineState, stage: str, iteration: int) -> PipelineState:
         stage=stage,
         iteration=1,
         reviews=0,
+        code_reviews=0,
         most_reviews=state.definition.max_reviews,
         given=BegunStage(),
         given_number=0,
@@ -197,9 +212,20 @@ def _reviewed(state: PipelineState, event: DraftReviewed) -> PipelineState:
     said = state.said
     assert said is not None
     review = Review(
-        event.stage, event.choice, event.answer, at=event.at, by=said.by, text=said.text, fields=said.fields
+        event.stage,
+        event.choice,
+        event.answer,
+        at=event.at,
+        by=said.by,
+        text=said.text,
+        fields=said.fields,
+        code=event.code,
     )
-    state = replace(state, phase="answer", reviews=state.reviews + 1, reviewed=(*state.reviewed, review), said=None)
+    state = replace(state, phase="answer", reviewed=(*state.reviewed, review), said=None)
+    if event.code:
+        taken = state.shown_code.code if event.choice == PASS else state.code_reviewed
+        return replace(state, code_reviews=state.code_reviews + 1, code_reviewed=taken)
+    state = replace(state, reviews=state.reviews + 1)
     if event.choice != EDIT or said.document is None:
         return state
     return replace(state, draft=said.document, draft_number=event.answer)

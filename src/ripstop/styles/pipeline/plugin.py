@@ -16,6 +16,7 @@ PLUGIN = Plugin(
         "cowork_close",
         "cowork_finish",
         "cowork_open",
+        "cowork_show",
         "cowork_write",
     ),
     agent_tools="ripstop.styles.pipeline.agent_tools:agent_tools",

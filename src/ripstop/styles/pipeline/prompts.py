@@ -13,11 +13,10 @@ from .state import EDIT, FEEDBACK, PipelineState
 
 MAX_DRAFT = 60_000
 """Characters of a draft that are shown."""
-MAX_FILES = 200
-IF_ANY = ("empty_files", "planned_files", "tasks_marked")
+IF_ANY = ("empty_files", "planned_files", "tasks_marked", "since_review")
 """Facts that agents are told only if there is something to tell."""
-MAX_DETAILS = 2000
-"""Characters of one piece of feedback."""
+MAX_FEEDBACK = 30_000
+"""Characters of all feedback but the latest words of a person."""
 
 _DRAFT = (
     "You write a draft now, in Markdown. Reply with the whole draft and nothing else: your reply is what a person "
@@ -75,31 +74,39 @@ def _task(state: PipelineState, phase: str) -> str:
 def _review(state: PipelineState, phase: str) -> tuple[str, str]:
     """What a person said about the draft that is shown."""
     review = state.last_review
-    if phase == "draft" and review is not None and review.choice == FEEDBACK:
+    if review is not None and review.choice == FEEDBACK and phase == ("formal" if review.code else "draft"):
         kind = " ".join(str(value) for value in review.fields.values())
         about = f" ({kind})" if kind else ""
-        title = f"Feedback of the person who reviewed this draft{about}"
-        return title, f"{review.text}\n\nRevise the draft accordingly."
+        what, again = ("the code", "Change the code") if review.code else ("this draft", "Revise the draft")
+        return f"Feedback of the person who reviewed {what}{about}", f"{review.text}\n\n{again} accordingly."
     if phase == "formal" and review is not None and review.choice == EDIT:
         return "About this draft", "A person has edited it. It is exactly what is wanted."
     return "", ""
 
 
 def _files(state: PipelineState) -> str:
-    files = state.given.files
-    lines = [f"{one.path} ({one.size} bytes)" for one in files[:MAX_FILES]]
-    left = len(files) - len(lines) + state.given.more_files
-    more = f"… and {left} more" if left else ""
+    lines = [f"{one.path} ({one.size} bytes)" for one in state.given.files]
+    more = f"… and {state.given.more_files} more" if state.given.more_files else ""
     return "\n".join(filter(None, (*lines, more)))
 
 
 def _feedback(state: PipelineState) -> str:
-    lines = []
-    for one in state.given.feedback:
+    """All of it, the newest last. Of too much the oldest is left out, and that is said."""
+    lines: list[str] = []
+    room, left_out = MAX_FEEDBACK, state.given.more_feedback
+    for one in reversed(state.given.feedback):
         who = one.by or one.source or "someone"
         about = f"{one.stage}, {one.severity} {one.feedback_type}"
-        lines.append(f"- [{about}] {who}: {_cut(one.details, MAX_DETAILS)}")
-    return "\n".join(lines)
+        fix = f" (suggested: {one.suggested_fix})" if one.suggested_fix else ""
+        line = f"- [{about}] {who}: {one.details}{fix}"
+        room -= len(line)
+        if room < 0 and lines:
+            left_out += len(state.given.feedback) - len(lines)
+            break
+        lines.append(_cut(line, MAX_FEEDBACK))
+    if left_out:
+        lines.append(f"({left_out} earlier {'entry is' if left_out == 1 else 'entries are'} left out here.)")
+    return "\n".join(reversed(lines))
 
 
 def _facts(facts: ProjectFacts | None) -> str:

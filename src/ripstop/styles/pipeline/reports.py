@@ -31,8 +31,8 @@ from .definition import DELIVERY_REPORT
 from .models import FEEDBACK_TYPES, SEVERITIES, FeedbackEntry, Requirement, convert_entry
 from .store import CoworkFolder, now
 
-MAX_SHOWN = 20
-"""Entries of the feedback history that a stage is told."""
+MAX_MINE, MAX_OTHERS = 50, 20
+"""Entries of the feedback history that a stage is told: about itself, and about other stages."""
 LOWEST = 3
 """The level of the highest heading in prose."""
 MAX_CELL = 120
@@ -71,8 +71,13 @@ def add_feedback(folder: CoworkFolder, key: str, given: Mapping[str, Any]) -> di
     return entry
 
 
-def latest_feedback(folder: CoworkFolder) -> list[FeedbackEntry]:
-    return load(folder, FEEDBACK).entries[-MAX_SHOWN:]
+def feedback_for(folder: CoworkFolder, stage: str) -> tuple[list[FeedbackEntry], int]:
+    """What was said about a stage, and the latest about others, the newest last; and how much is left out."""
+    entries = load(folder, FEEDBACK).entries
+    mine = [at for at, one in enumerate(entries) if one.stage == stage][-MAX_MINE:]
+    others = [at for at, one in enumerate(entries) if one.stage != stage][-MAX_OTHERS:]
+    chosen = [entries[at] for at in sorted((*mine, *others))]
+    return chosen, len(entries) - len(chosen)
 
 
 # Agents' text

@@ -67,10 +67,12 @@ def _idea() -> tuple[Answer, ...]:
 def _plan(*reviews: Answer) -> tuple[Answer, ...]:
     formal = (
         WRITTEN,
+        BEGUN,
         _calls("create_task", title="Write it"),
         ToolReturned(value="TASK-001"),
         _said("Planned."),
         FOUND,
+        BEGUN,
     )
     return (BEGUN, _said("# Plan"), WRITTEN, *reviews, *formal, _said("It is good."), FINISHED)
 
@@ -80,6 +82,7 @@ def _reviewed() -> Sample:
     reviews = (
         PersonAnswered(choice="feedback", text="Shorter.", fields={"severity": "minor"}, by="ann"),
         WRITTEN,
+        BEGUN,
         _said("# Short plan"),
         WRITTEN,
         PersonAnswered(choice="edit", document="# My plan\n", by="ann"),

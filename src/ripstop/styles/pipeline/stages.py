@@ -5,16 +5,19 @@
 - A tool works on the project in the run's workspace, and holds the project's lock meanwhile.
 """
 
+import logging
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import asdict, replace
 
-from ripstop.engine.performers import Performer, Refused, Request
-from ripstop.tools.shared_folder import parts_of, work_in_turn
-from ripstop.tools.snapshots.run_files import FileChanges, RunFiles
+from ripstop.engine.performers import Performer, Refused, Request, TryAgain
+from ripstop.tools.shared_folder import opened, parts_of, read_file, work_in_turn
+from ripstop.tools.snapshots.run_files import DifferingFile, FileChanges, RunFiles
 from ripstop.tools.style_tools import typed_tool
 from ripstop.tools.toolbox import workspace_of
 from ripstop.tools.workspace_tools import run_files
@@ -27,6 +30,7 @@ from .calls import (
     FINISH,
     NO_CODE,
     OPEN,
+    SHOW,
     WRITE,
     BeginStageCall,
     BegunStage,
@@ -36,31 +40,44 @@ from .calls import (
     CloseProjectCall,
     FinishedStage,
     FinishStageCall,
+    ListedFile,
     OpenedProject,
     OpenProjectCall,
     ProjectAnswer,
     ReportCall,
+    ShowCodeCall,
+    ShownCode,
     StageProducts,
     WriteFilesCall,
     WrittenFiles,
+    text_hash,
 )
 from .checks import Findings, find, output_problems
-from .code_files import changed_code, list_files, possible_code
+from .code_differences import difference_of
+from .code_files import changed_code, list_code, list_files, possible_code
 from .data_files import BY_PATH, CODE, FEATURES, FEEDBACK, REQUIREMENTS, Session, document_of, invalid, load, save
 from .definition import DELIVERY_REPORT
 from .items import mark_state, new_mark, relink
 from .models import CompletionMark, InvalidData
-from .reports import add_feedback, latest_feedback, report_text
-from .store import ARTIFACTS, COWORK, DATA, CoworkFolder, as_data, missing_file, project_locks
+from .reports import add_feedback, feedback_for, report_text
+from .store import ARTIFACTS, COWORK, DATA, LOGS, CoworkFolder, as_data, missing_file, project_locks
 
 MAX_INPUT = 60_000
 """Characters of an input that a stage is given."""
-MAX_FILES = 500
+MAX_ALSO = 20_000
+"""Characters of what an earlier stage has made, if it is not an input."""
+MAX_FILES = 200
 """Files of the project that a stage is told."""
 MAX_RUNS = 1000
 """Runs of one project that it remembers."""
+MAX_COMPARED = 1_000_000
+"""Bytes of a file that is compared line by line."""
+MAX_WHOLE = 1_200_000
+"""Characters of a whole difference that is kept."""
+CHANGES = "_changes.diff"
 IDEA = "artifacts/idea.md"
 INITIALIZED = "Project already initialized"
+logger = logging.getLogger(__name__)
 
 
 # Opening
@@ -161,18 +178,52 @@ def _idea(folder: CoworkFolder) -> str:
 # Beginning
 
 
-def begin_stage(folder: CoworkFolder, call: BeginStageCall) -> BegunStage:
+def begin_stage(folder: CoworkFolder, call: BeginStageCall, files: RunFiles | None = None) -> BegunStage:
+    """Read what a stage works with; done again before each prompt, so that it has what is there then.
+
+    `files`: those of a run that is about to write code, of which a snapshot is taken.
+    """
+    if files is not None:
+        _take_snapshot(files)
     missing = [path for path in call.inputs if folder.read(path) is None] if call.may_miss else []
-    inputs = {path: _input(folder, path, call.inputs) for path in call.inputs if path not in missing}
-    listing = list_files(folder.project).files if call.files else []
+    texts = {path: _input(folder, path, call.inputs) for path in call.inputs if path not in missing}
+    texts |= {path: text for path in call.also if (text := _made_before(folder, path)) is not None}
+    same = tuple(path for path, text in texts.items() if call.known.get(path) == text_hash(text))
+    listing = list_files(folder.project).files
+    feedback, more_feedback = feedback_for(folder, call.stage)
     Session(folder).change(call.stage, current_stage=call.stage)
     return BegunStage(
-        inputs,
+        {path: text for path, text in texts.items() if path not in same},
         tuple(missing),
-        tuple(latest_feedback(folder)),
-        tuple(listing[:MAX_FILES]),
+        tuple(feedback),
+        tuple(_nearest(listing)),
         max(0, len(listing) - MAX_FILES),
+        same,
+        more_feedback,
     )
+
+
+def _take_snapshot(files: RunFiles) -> None:
+    """Without a place for snapshots the work goes on; a person is then told that there is nothing to compare with."""
+    try:
+        if begun := files.begin(("",)):
+            files.note(begun, ())
+    except (Refused, TryAgain, OSError) as error:
+        logger.warning("Cannot take a snapshot of %s: %s", files.workspace, error)
+
+
+def _nearest(listing: list[ListedFile]) -> list[ListedFile]:
+    """The files that a stage is told: of too many, those in the highest folders."""
+    chosen = sorted(listing, key=lambda one: (one.path.count("/"), one.path))[:MAX_FILES]
+    return sorted(chosen, key=lambda one: one.path)
+
+
+def _made_before(folder: CoworkFolder, path: str) -> str | None:
+    """What an earlier stage has made, shortened; none if it is not there."""
+    try:
+        return None if folder.read(path) is None else _shortened(folder.text(path), MAX_ALSO)
+    except Refused as refusal:
+        return f"(It cannot be read: {refusal})"
 
 
 def missing_inputs(folder: CoworkFolder, inputs: tuple[str, ...]) -> list[str]:
@@ -195,10 +246,13 @@ def _input(folder: CoworkFolder, path: str, inputs: tuple[str, ...]) -> str:
         raise missing_file(path)
     if file is not None:
         load(folder, file)
-    text = folder.text(path)
-    if len(text) <= MAX_INPUT:
+    return _shortened(folder.text(path), MAX_INPUT)
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
         return text
-    return f"{text[:MAX_INPUT]}\n… (cut here: {len(text):,} characters, the first {MAX_INPUT:,} are shown)"
+    return f"{text[:most]}\n… (cut here: {len(text):,} characters, the first {most:,} are shown)"
 
 
 # Writing
@@ -253,9 +307,43 @@ def check_stage(folder: CoworkFolder, call: CheckStageCall) -> CheckedStage:
     found = find(folder)
     needs_code = call.writes_code or call.kind == "delivery"
     problems = output_problems(folder, call.outputs, found, needs_code)
-    before = call.code_before
-    changed = None if before is None else tuple(changed_code(folder.project, found.code, before))
-    return CheckedStage(tuple(problems), replace(found.facts, changed_files=changed))
+    changed, since = (
+        None if before is None else tuple(changed_code(folder.project, found.code, before))
+        for before in (call.code_before, call.code_reviewed)
+    )
+    return CheckedStage(tuple(problems), replace(found.facts, changed_files=changed, since_review=since))
+
+
+# Showing
+
+
+def show_code(folder: CoworkFolder, files: RunFiles, call: ShowCodeCall) -> ShownCode:
+    """What the code is, against what was there before the run. All of it goes to a file, its beginning to a person."""
+    since = files.since_snapshot(MAX_COMPARED)
+    differing = since.files
+    if since.problem and call.code_before is not None:
+        listing = list_code(folder.project, ())
+        paths = changed_code(folder.project, listing, call.code_before)
+        differing = tuple(_without_snapshot(folder.project, path, call.code_before) for path in paths)
+    whole = f"{LOGS}/{call.stage}{CHANGES}"
+    shown = difference_of(differing, since.problem, f"{COWORK}/{whole}")
+    folder.write(whole, as_data(whole, shown.whole[:MAX_WHOLE]), call.stage, "show")
+    return ShownCode(shown.text, len(differing), possible_code(folder.project))
+
+
+def _without_snapshot(project: Path, path: str, before: Mapping[str, str]) -> DifferingFile:
+    """A changed file of a project of which there is no snapshot: what it was is not known."""
+    now: bytes | None = None
+    with suppress(Refused, OSError):
+        *folders, name = parts_of(path)
+        with opened(project, tuple(folders)) as above:
+            data, _ = read_file(above, name, MAX_COMPARED)
+            now = data if len(data) <= MAX_COMPARED else None
+    return DifferingFile(path, path in before, _exists(project, path), None, now)
+
+
+def _exists(project: Path, path: str) -> bool:
+    return os.path.lexists(project / path)
 
 
 # Finishing
@@ -320,13 +408,18 @@ class Projects:
         return await self._work(request, lambda folder: open_project(folder, request.run_id, request.key, call))
 
     async def begin(self, request: Request, call: BeginStageCall) -> BegunStage:
-        return await self._work(request, lambda folder: begin_stage(folder, call))
+        files = await run_files(request) if call.writes_code else None
+        return await self._work(request, lambda folder: begin_stage(folder, call, files))
 
     async def write(self, request: Request, call: WriteFilesCall) -> WrittenFiles:
         return await self._work(request, lambda folder: write_files(folder, request.run_id, call))
 
     async def check(self, request: Request, call: CheckStageCall) -> CheckedStage:
         return await self._work(request, lambda folder: check_stage(folder, call))
+
+    async def show(self, request: Request, call: ShowCodeCall) -> ShownCode:
+        files = await run_files(request)
+        return await self._work(request, lambda folder: show_code(folder, files, call))
 
     async def finish(self, request: Request, call: FinishStageCall) -> FinishedStage:
         files = await run_files(request)
@@ -363,6 +456,7 @@ def own_tools() -> dict[str, Performer]:
         BEGIN: typed_tool(BEGIN, BeginStageCall, projects.begin),
         WRITE: typed_tool(WRITE, WriteFilesCall, projects.write),
         CHECK: typed_tool(CHECK, CheckStageCall, projects.check),
+        SHOW: typed_tool(SHOW, ShowCodeCall, projects.show),
         FINISH: typed_tool(FINISH, FinishStageCall, projects.finish),
         CLOSE: typed_tool(CLOSE, CloseProjectCall, projects.close),
     }

@@ -9,7 +9,7 @@ from ripstop.kernel.events import Event, TurnResult
 
 from ..checks import Shown
 from ..turn import TURN_EVENTS, Turn
-from .calls import BegunStage, CheckedStage, Mode
+from .calls import BegunStage, CheckedStage, Mode, ShownCode
 from .definition import Pipeline, PipelineStage
 
 PASS, EDIT, FEEDBACK = "pass", "edit", "feedback"
@@ -31,13 +31,15 @@ class DraftFinished(TurnResult, tag="pipeline.draft_finished", frozen=True):
 
 
 class DraftReviewed(Event, tag="pipeline.draft_reviewed", frozen=True):
-    """A person has reviewed a draft; the words are in the record `answer`."""
+    """A person has reviewed a draft, or the code; the words are in the record `answer`."""
 
     stage: str
     answer: int
     choice: str
     at: int
     """Microseconds."""
+    code: bool = False
+    """Whether it was the code that the stage has written, rather than its draft."""
 
 
 class OutputFinished(TurnResult, tag="pipeline.output_finished", frozen=True):
@@ -101,6 +103,7 @@ Phase = Literal[
     "open",  # the project is opened
     "begin",  # the inputs of a stage are read
     "facts",  # facts are looked for
+    "read",  # the inputs are read again for the next prompt
     "draft",  # the actor writes a draft
     "write_draft",  # the draft is written to its file
     "review",  # a person reviews it
@@ -109,10 +112,14 @@ Phase = Literal[
     "formal",  # the actor, or a workflow, makes the formal output
     "verify",  # it is verified
     "critic",  # the critic checks it
+    "show",  # code is compared with what was there before
+    "review_code",  # a person reviews it
     "finish",  # the stage is marked as finished
     "close",  # the project is released
 ]
 """What the run waits for."""
+TurnPhase = Literal["draft", "formal", "critic"]
+"""What an agent works on."""
 
 
 class PipelineArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,6 +140,8 @@ class Review(Struct, frozen=True):
     by: str = ""
     text: str = ""
     fields: dict[str, Any] = {}
+    code: bool = False
+    """Whether it was about the code, rather than the draft."""
 
 
 class PipelineState(Struct, frozen=True):
@@ -148,18 +157,28 @@ class PipelineState(Struct, frozen=True):
     reviews: int = 0
     """Reviews of this stage in this run …"""
     most_reviews: int = 0
-    """… and how many it may have."""
+    """… how many it may have …"""
+    code_reviews: int = 0
+    """… and those of its code, which may have as many."""
     code_before: dict[str, str] | None = None
     """As `OpenedProject` has it."""
     given: BegunStage = BegunStage()
     given_number: int = 0
     """The record with it."""
+    read_for: TurnPhase = "draft"
+    """What the agent works on that gets what is read now."""
     turn: Turn | None = None
     draft: str = ""
     draft_number: int = 0
     """The record with the draft: the actor's reply, or the person's edit."""
     reviewed: tuple[Review, ...] = ()
     """Every review of this run."""
+    shown_code: ShownCode = ShownCode()
+    """What was shown of the code last …"""
+    shown_code_number: int = 0
+    """… and the record with it."""
+    code_reviewed: dict[str, str] | None = None
+    """The code that a person has taken as it is: hashes by path."""
     said: PersonAnswered | None = None
     """What a person has just answered to a review, until it is recorded as a decision."""
     found: CheckedStage | None = None
@@ -215,4 +234,4 @@ class PipelineState(Struct, frozen=True):
     def last_review(self) -> Review | None:
         """The last one of this stage since it began."""
         last = self.reviewed[-1] if self.reviewed else None
-        return last if last and last.stage == self.stage and self.reviews else None
+        return last if last and last.stage == self.stage and (self.reviews or self.code_reviews) else None

@@ -7,7 +7,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Guards, Limits, PersonAnswered, StartRun
+from ripstop.kernel.effects import (
+    AgentReplied,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Guards,
+    Limits,
+    PersonAnswered,
+    StartRun,
+    ToolReturned,
+)
 from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import Answered, Event, Record, Resumed, Started
 from ripstop.kernel.parts import Part
@@ -29,6 +39,7 @@ AFTER = {
     calls.OPEN: flow.after_opening,
     calls.BEGIN: flow.after_beginning,
     calls.WRITE: flow.after_writing,
+    calls.SHOW: flow.after_showing,
     calls.FINISH: flow.after_finishing,
     calls.CLOSE: flow.after_closing,
 }
@@ -36,8 +47,10 @@ AFTER = {
 
 class PipelineView(TurnView[PipelineState]):
     def document(self, record: Record) -> str:
-        text = super().document(record)
         answer = getattr(record.event, "answer", None)
+        if type(answer) is ToolReturned:
+            return calls.answer_of(calls.ShownCode, answer.value).text
+        text = super().document(record)
         return text if type(answer) is PersonAnswered else draft_in(text)
 
     def picture(self, run: Run[PipelineState]) -> Picture:

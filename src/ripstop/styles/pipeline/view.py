@@ -9,12 +9,13 @@ from ripstop.kernel.style import Explanation, Picture, Reason
 
 from .flow import turn_phase
 from .judging import as_list
-from .state import CriticFinished, DraftReviewed, GotoRequested, OutputFinished, PipelineState, ProductJudged
+from .state import CriticFinished, DraftReviewed, GotoRequested, OutputFinished, PipelineState, ProductJudged, Review
 
 WHAT = {
     "open": "opening the project",
     "begin": "reading what is there",
     "facts": "looking for facts",
+    "read": "reading what is there",
     "draft": "writing the draft",
     "write_draft": "writing the draft",
     "review": "review",
@@ -23,6 +24,8 @@ WHAT = {
     "formal": "making the output",
     "verify": "verifying the output",
     "critic": "checking the output",
+    "show": "comparing the code",
+    "review_code": "review of the code",
     "finish": "finishing the stage",
     "close": "closing the project",
 }
@@ -40,9 +43,9 @@ def picture(run: Run[PipelineState]) -> Picture:
 
 
 def whose_turn(state: PipelineState) -> str:
-    if not state.stage or state.phase not in ("review", "draft", "formal", "critic"):
+    if not state.stage or state.phase not in ("review", "review_code", "draft", "formal", "critic"):
         return ""
-    if state.phase == "review":
+    if state.phase in ("review", "review_code"):
         return "a person"
     stage = state.here
     if turn_phase(state) == "critic" and stage.critic:
@@ -72,17 +75,22 @@ def parts(run: Run[PipelineState]) -> tuple[Part, ...]:
     found: list[Part] = [Rail(stages, state.definition.name), Facts(tuple(row for row in facts if row[1]))]
     if state.reviewed:
         entries = (
-            LedgerEntry(one.number, one.by or "a person", one.text or one.choice, f"{one.stage}: {one.choice}")
-            for one in state.reviewed
+            LedgerEntry(one.number, one.by or "a person", one.text or one.choice, _about(one)) for one in state.reviewed
         )
         found.append(Ledger(tuple(entries), "Reviews"))
     if state.shown:
         by = _judge(state)
         claims = tuple(Claim(state.shown_at, by, one.claimed, one.shown, one.holds) for one in state.shown)
         found.append(Claims(claims, "Claimed and shown"))
-    if state.draft and not run.ended:
+    if state.phase == "review_code" and not run.ended:
+        found.append(Paper(state.shown_code.text, "The code"))
+    elif state.draft and not run.ended:
         found.append(Paper(state.draft, state.here.draft))
     return tuple(found)
+
+
+def _about(review: Review) -> str:
+    return f"{review.stage}{' (code)' if review.code else ''}: {review.choice}"
 
 
 def _judge(state: PipelineState) -> str:

@@ -97,6 +97,27 @@ class FileChanges(Struct, frozen=True):
     changes: tuple[FileChange, ...] = ()
 
 
+class DifferingFile(Struct, frozen=True):
+    """A file that is not what it was before a run."""
+
+    path: str
+    """Below the workspace."""
+    was_there: bool
+    is_there: bool
+    before: bytes | None
+    """Its old content; none if it was not there, or is not known."""
+    now: bytes | None
+    """Its content; none if it is not there, or not known: it is too large, or a link."""
+
+
+class SinceSnapshot(Struct, frozen=True):
+    """What differs from the snapshot of a run, whoever has changed it."""
+
+    problem: str = ""
+    """Why that is not known."""
+    files: tuple[DifferingFile, ...] = ()
+
+
 class RunFiles:
     """The files of one run in one workspace."""
 
@@ -186,6 +207,40 @@ class RunFiles:
                 found += self._unnoted(folder, workspace, left)
             found.sort(key=lambda one: one.path)
             return FileChanges(str(self.workspace), left.problem, tuple(found))
+
+    def since_snapshot(self, most: int) -> SinceSnapshot:
+        """Every file that is not as it was. Contents of more than `most` bytes are not read. Raises `OSError`."""
+        with ExitStack() as stack:
+            folder = stack.enter_context(self._locked())
+            snapshot = self._snapshot(folder) if folder is not None else None
+            workspace = stack.enter_context(self._workspace()) if snapshot else None
+            if snapshot is None or workspace is None:
+                return SinceSnapshot("No snapshot was taken.")
+            if snapshot.problem:
+                return SinceSnapshot(snapshot.problem)
+            try:
+                stamps = stamps_below(workspace, snapshot.roots)
+            except TooManyFiles as error:
+                return SinceSnapshot(str(error))
+            paths = {path for path, state in snapshot.files.items() if stamps.get(path) != state.stamp}
+            paths |= stamps.keys() - snapshot.files.keys()
+            compared = (self._compared(workspace, path, snapshot.files.get(path), most) for path in sorted(paths))
+            return SinceSnapshot("", tuple(one for one in compared if one))
+
+    def _compared(self, workspace: int, path: str, before: FileState | None, most: int) -> DifferingFile | None:
+        """What became of a file; nothing if it is what it was."""
+        found = read_state(workspace, path)
+        state, data = found or (None, None)
+        if state is not None and data is not None:
+            state = msgspec.structs.replace(state, digest=hashlib.sha256(data).hexdigest())
+        if (before is None and state is None) or (before is not None and before.is_like(state)):
+            return None
+        old: bytes | None = None
+        if before is not None and before.digest and before.stamp[0] <= most:
+            with suppress(Refused):
+                old = self._contents().read(before.digest)
+        now = data if data is not None and len(data) <= most else None
+        return DifferingFile(path, before is not None, state is not None, old, now)
 
     def _has_died(self, folder: int) -> bool:
         """Whether a process died between `begin` and `note`."""
