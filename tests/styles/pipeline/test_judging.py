@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AskAgent, CallTool
+from ripstop.kernel.effects import AskAgent, CallTool, Failed, ToolReturned
 from ripstop.kernel.events import Event, ResumeRequested
+from ripstop.kernel.style import arguments_for
+from ripstop.styles.checks import Shown
 from ripstop.styles.pipeline.calls import OpenedProject, ProjectFacts
 from ripstop.styles.pipeline.flow import UNCHANGED
 from ripstop.styles.pipeline.judging import NoVerdict, checks_of_files, read_verdict
@@ -257,4 +259,74 @@ def test_what_was_claimed_and_shown_is_on_record_and_on_the_page() -> None:
     reasons = [reason.text for reason in story.style.view.explain(before.state, one).reasons]
     assert reasons[0] == "claimed pass of check; shown: fail" and "it goes back to coding:" in reasons[-1]
     parts = [part for part in story.style.view.parts(story.run) if hasattr(part, "claims")]  # type: ignore[arg-type]
-    assert [claim.holds for claim in parts[0].claims] == [False, True]
+    assert [claim.holds for claim in parts[0].claims] == [False, True, None], "nothing was run"
+
+
+# What was run
+
+
+def at_check_after(*work: Any) -> Given:
+    """A run whose coder has done this, up to the check."""
+    stages = tuple(
+        replace(one, tools=("write_file", "run_command")) if one.name == "coding" else one for one in FLOW.stages
+    )
+    story = started(replace(FLOW, stages=stages), mode="continue", stage="coding")
+    tell(story, OPENED, begun(), said("# Draft"), WRITTEN, PASS, WRITTEN, *work, said("Written."), SHOWN, PASS)
+    tell(story, FINISHED, begun(), found())
+    return story
+
+
+TESTS = calls("run_command", command=["pytest", "-q"])
+WRITES = calls("write_file", path="a.py", content="1")
+
+
+def ran(code: int | None, **more: Any) -> ToolReturned:
+    return ToolReturned(value={"exit_code": code, "output": "1 failed", "seconds": 1.0, **more})
+
+
+@pytest.mark.parametrize(
+    ("work", "claimed", "shown", "holds"),
+    [
+        ((TESTS, ran(1)), "coding: `pytest -q` ends with 0", "exit code 1", False),
+        ((TESTS, ran(0)), "coding: `pytest -q` ends with 0", "exit code 0", True),
+        ((TESTS, ran(1), TESTS, ran(0)), "coding: `pytest -q` ends with 0, the last of 2 times", "exit code 0", True),
+        (
+            (TESTS, ran(0), WRITES, DONE),
+            "coding: `pytest -q` ends with 0",
+            "exit code 0: files were written after it",
+            None,
+        ),
+        (
+            (TESTS, ran(1), WRITES, DONE),
+            "coding: `pytest -q` ends with 0",
+            "exit code 1: files were written after it",
+            False,
+        ),
+        ((TESTS, ran(None, stopped="60 s")), "coding: `pytest -q` ends with 0", "60 s", False),
+        ((TESTS, Failed(reason="not allowed")), "coding: `pytest -q` ends with 0", "not allowed", False),
+        ((), "the code was tried out while it was written", "no command was run", None),
+    ],
+)
+def test_what_the_coder_ran_and_how_it_ended_is_evidence(
+    work: Any, claimed: str, shown: str, holds: bool | None
+) -> None:
+    story = at_check_after(*work)
+    assert f"# What was run, and how it ended\n- claimed {claimed}; shown: {shown}" in prompt(story)
+    one = judged(story.tell(said(GOOD)))
+    assert Shown(claimed, shown, holds) in one.shown and not one.reasons, "it is said, and does not decide"
+    tell(story, FINISHED, begun(), found(), said("Bye."))
+    assert {"claimed": claimed, "shown": shown, "holds": holds} in arguments(story)["report"]["shown"]
+
+
+def test_code_that_was_changed_after_its_review_is_said_in_the_report() -> None:
+    story = at_check_after()
+    assert arguments_of_check(story)["code_reviewed"] == {"index.html": "1"}
+    tell(story, said(GOOD), FINISHED, begun(), found(since_review=("app.js",)), said("Bye."))
+    wanted = "the code is what a person has reviewed"
+    shown = {one["claimed"]: one for one in arguments(story)["report"]["shown"]}
+    assert (shown[wanted]["shown"], shown[wanted]["holds"]) == ("changed since: app.js", False)
+
+
+def arguments_of_check(story: Given) -> dict[str, Any]:
+    assert story.run is not None
+    return arguments_for(story.style, story.run.state, CallTool(tool="cowork_check"))

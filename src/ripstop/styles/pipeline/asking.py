@@ -26,7 +26,7 @@ from .calls import (
     text_hash,
 )
 from .definition import CHECK_REPORT, DELIVERY_REPORT, Pipeline
-from .judging import change_of, checks_of_files
+from .judging import change_of, checks_of_commands, checks_of_files, checks_of_review
 from .state import EDIT, PASS, PipelineState, Review
 
 NO_WORDS = "Write it again. (No reason was given.)"
@@ -160,9 +160,11 @@ def _shown(state: PipelineState) -> tuple[Shown, ...]:
     """For the check what it has judged; for the delivery that, and whether a change has left a trace."""
     if state.here.kind != "delivery":
         return state.shown
-    files, _ = checks_of_files(state.found.facts if state.found else None)
-    change = change_of(state)
-    return (*(state.shown or files), *([change] if change else []))
+    facts = state.found.facts if state.found else None
+    judged = state.shown or (*checks_of_files(facts)[0], *checks_of_commands(state))
+    reviewed = checks_of_review(facts)  # anew: a check can run commands, which can change files
+    again, change = {one.claimed for one in reviewed}, change_of(state)
+    return (*(one for one in judged if one.claimed not in again), *reviewed, *([change] if change else []))
 
 
 def cost_of(run: Run[Any]) -> ReportCost:

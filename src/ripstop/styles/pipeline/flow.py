@@ -51,7 +51,9 @@ from .judging import (
     as_list,
     change_of,
     checks_of,
+    checks_of_commands,
     checks_of_files,
+    checks_of_review,
     read_verdict,
     stage_to_mend,
 )
@@ -421,7 +423,9 @@ def after_judging(step: Step[PipelineState], turn: Turn, finished: FinishedTurn)
             return turns.correct(step, turn, finished, f"Your verdict could not be read: {error}. {FORM}")
         raise Unworkable(f"The stage {state.stage!r} failed: {turn.ask.agent!r} gave no verdict: {error}.") from error
     shown, reasons = checks_of(verdict, turn.ask.agent, effects_of)
-    found, lacking = checks_of_files(state.found.facts if state.found else None)
+    facts = state.found.facts if state.found else None
+    found, lacking = checks_of_files(facts)
+    found += [*checks_of_commands(state), *checks_of_review(facts)]
     digest = progress.digest(state.stage, state.iteration, state.returns, effects_of)
     step.record(OutputFinished(agent=turn.ask.agent, digest=digest, stage=state.stage, reply=finished.number))
     note_goto(step, effects_of)

@@ -10,6 +10,7 @@ from ripstop.kernel.effects import (
     AskPerson,
     CallTool,
     Command,
+    Failed,
     PersonAnswered,
     RunFinished,
     StartRun,
@@ -20,6 +21,9 @@ from ripstop.kernel.result import read_result
 
 from .. import turn as turns
 from ..reply import meant
+from ..reply_operations import EDIT as EDIT_FILE
+from ..reply_operations import WRITE as WRITE_FILE
+from ..reply_operations import operation
 from .calls import (
     BEGIN,
     CHECK,
@@ -41,6 +45,7 @@ from .judging import as_list
 from .state import (
     EDIT,
     PASS,
+    CommandRun,
     CriticFinished,
     DraftFinished,
     DraftReviewed,
@@ -55,6 +60,11 @@ from .state import (
 )
 
 REPORTS = ("save_delivery_report", "save_check_report")
+RUNS, WRITES = "run_command", (WRITE_FILE, EDIT_FILE)
+MAX_COMMANDS = 50
+"""Different commands whose end is known."""
+MAX_WORDS, MAX_WORD, MAX_WHY = 50, 200, 300
+"""Words of a command, characters of one, and of the reason why it has no exit code."""
 WRITING: dict[str, Phase] = {"draft": "write_draft", "answer": "answer", "reset": "reset"}
 CALLING: dict[str, Phase] = {OPEN: "open", BEGIN: "begin", SHOW: "show", FINISH: "finish", CLOSE: "close"}
 
@@ -78,6 +88,8 @@ def evolve(state: PipelineState, number: int, event: Event) -> PipelineState:
     decided = _decided(state, number, event)
     if decided is not state:
         return decided
+    if type(event) is Answered and state.turn is not None and event.to in state.turn.pending:
+        state = _called(state, event.to, event.answer)
     turn = turns.evolve(state.turn, number, event)
     return state if turn is state.turn else replace(state, turn=turn)
 
@@ -138,6 +150,37 @@ def _looked(state: PipelineState, number: int, value: Any) -> PipelineState:
     return state
 
 
+def _called(state: PipelineState, to: int, answer: Answer) -> PipelineState:
+    """What an agent's tool has shown: how a command ended, or that files are others now."""
+    assert state.turn is not None
+    reply, index = state.turn.pending[to]
+    made = operation(next(one for one in state.turn.exchanges if one.number == reply), index)
+    if made.tool == RUNS:
+        return replace(state, commands=_with_command(state, made.arguments, answer))
+    if made.tool in WRITES and type(answer) is ToolReturned and not all(one.is_stale for one in state.commands):
+        return replace(state, commands=tuple(replace(one, is_stale=True) for one in state.commands))
+    return state
+
+
+def _with_command(state: PipelineState, arguments: dict[str, Any], answer: Answer) -> tuple[CommandRun, ...]:
+    given = arguments.get("command")
+    words = (
+        tuple(str(one)[:MAX_WORD] for one in given[:MAX_WORDS]) if isinstance(given, list) else (str(given)[:MAX_WORD],)
+    )
+    value = answer.value if isinstance(answer, ToolReturned) and isinstance(answer.value, dict) else {}
+    code = value.get("exit_code")
+    why = answer.reason if isinstance(answer, Failed) else str(value.get("stopped") or "")
+    same = next((one for one in state.commands if (one.stage, one.command) == (state.stage, words)), None)
+    run = CommandRun(
+        stage=state.stage,
+        command=words,
+        exit_code=code if isinstance(code, int) else None,
+        more=why[:MAX_WHY],
+        times=same.times + 1 if same else 1,
+    )
+    return (*(one for one in state.commands if one is not same), run)[-MAX_COMMANDS:]
+
+
 def _given(state: PipelineState, read: BegunStage) -> BegunStage:
     """What was read, with the texts that are as they were."""
     texts = {**{path: state.given.inputs.get(path, "") for path in read.same}, **read.inputs}
@@ -151,7 +194,8 @@ def _given(state: PipelineState, read: BegunStage) -> BegunStage:
 def _decided(state: PipelineState, number: int, event: Event) -> PipelineState:
     match event:
         case StageBegan(stage=stage, iteration=iteration):
-            return _begun(state, stage, iteration)
+            begun = _begun(state, stage, iteration)
+            return replace(begun, coded_in=stage) if begun.here.writes_code else begun
         case DraftFinished(reply=reply):
             assert state.turn is not None
             text = draft_in(state.turn.exchanges[-1].reply.text)

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from .. import reply
-from ..checks import Shown, file_exists, no_open_blockers, verdict_is
+from ..checks import MAX_NAMED, Shown, command_ends, file_exists, no_open_blockers, verdict_is
 from .calls import ProjectFacts
 from .definition import Pipeline
-from .state import PipelineState
+from .state import CommandRun, PipelineState
 
 PASSED, FAILED = "pass", "fail"
 VERDICT, REASONS = "verdict", "reasons"
@@ -109,6 +109,37 @@ def checks_of_files(facts: ProjectFacts | None) -> tuple[list[Shown], list[str]]
         shown.append(Shown(f"{claimed} of {tasks} tasks are completed", found, done == claimed))
     why = [f"{path} is in the plan, and there is no such file." for path in missing]
     return shown, [*why, *(f"{path} is in the plan, and it is empty." for path in empty)]
+
+
+def checks_of_commands(state: PipelineState) -> list[Shown]:
+    """What was run, and how it ended; that nothing was run is said as well. It is evidence, and keeps nothing back."""
+    shown = [_command(one) for one in state.commands]
+    coding = state.definition.stage(state.coded_in)
+    if coding is not None and not any(one.stage == coding.name for one in state.commands):
+        how = "no command was run"
+        if coding.workflow:
+            how = f"the workflow {coding.workflow!r} has written it; the records of its run say what was run"
+        shown.insert(0, Shown("the code was tried out while it was written", how, None))
+    return shown
+
+
+def _command(run: CommandRun) -> Shown:
+    times = f", the last of {run.times} times" if run.times > 1 else ""
+    why = run.more or ("it was stopped" if run.exit_code is None else "")
+    stale = "files were written after it" if run.is_stale else ""
+    shown = command_ends(run.command, 0, run.exit_code, "; ".join(filter(None, (why, stale))))
+    holds = None if shown.holds and run.is_stale else shown.holds
+    return Shown(f"{run.stage}: {shown.claimed}{times}", shown.shown, holds)
+
+
+def checks_of_review(facts: ProjectFacts | None) -> list[Shown]:
+    """Whether the code is what a person has reviewed; nothing if nobody has."""
+    if facts is None or facts.since_review is None:
+        return []
+    files = facts.since_review
+    more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
+    found = f"changed since: {', '.join(files[:MAX_NAMED])}{more}" if files else "no code file was changed since"
+    return [Shown("the code is what a person has reviewed", found, not files)]
 
 
 def change_of(state: PipelineState) -> Shown | None:

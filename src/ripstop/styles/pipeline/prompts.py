@@ -8,7 +8,7 @@ from ripstop.kernel.prompt import Message, Prompt
 
 from .calls import ProjectFacts
 from .flow import tools_for, turn_phase
-from .judging import FORM
+from .judging import FORM, checks_of_commands
 from .state import EDIT, FEEDBACK, PipelineState
 
 MAX_DRAFT = 60_000
@@ -64,6 +64,7 @@ def _task(state: PipelineState, phase: str) -> str:
         _section("Files that are not there", "\n".join(f".cowork/{path}" for path in state.given.missing)),
         _section("Files of the project", _files(state)),
         _section("What the engine found", _facts(facts)),
+        _section("What was run, and how it ended", _commands(state)),
         _section("Feedback so far", _feedback(state)),
         _section("Draft", _cut(state.draft, MAX_DRAFT)),
         _section(*_review(state, phase)),
@@ -107,6 +108,11 @@ def _feedback(state: PipelineState) -> str:
     if left_out:
         lines.append(f"({left_out} earlier {'entry is' if left_out == 1 else 'entries are'} left out here.)")
     return "\n".join(reversed(lines))
+
+
+def _commands(state: PipelineState) -> str:
+    """For those who judge a product."""
+    return "" if state.here.kind == "work" else "\n".join(f"- {one}" for one in checks_of_commands(state))
 
 
 def _facts(facts: ProjectFacts | None) -> str:

@@ -144,6 +144,20 @@ class Review(Struct, frozen=True):
     """Whether it was about the code, rather than the draft."""
 
 
+class CommandRun(Struct, frozen=True):
+    """A command that an agent has run, and how it ended the last time."""
+
+    stage: str
+    command: tuple[str, ...]
+    exit_code: int | None
+    """None: it was stopped, or not run at all."""
+    more: str = ""
+    """Why it has no exit code."""
+    times: int = 1
+    is_stale: bool = False
+    """Whether files were written after it, so that it says nothing about them."""
+
+
 class PipelineState(Struct, frozen=True):
     definition: Pipeline
     arguments: PipelineArguments
@@ -179,6 +193,10 @@ class PipelineState(Struct, frozen=True):
     """… and the record with it."""
     code_reviewed: dict[str, str] | None = None
     """The code that a person has taken as it is: hashes by path."""
+    commands: tuple[CommandRun, ...] = ()
+    """What agents of this run have run, by command; the latest is the last."""
+    coded_in: str = ""
+    """The last stage that has begun in this run and writes code."""
     said: PersonAnswered | None = None
     """What a person has just answered to a review, until it is recorded as a decision."""
     found: CheckedStage | None = None
