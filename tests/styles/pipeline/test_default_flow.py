@@ -8,7 +8,7 @@ import yaml
 
 from ripstop.definitions.reader import Environment, write_example
 from ripstop.kernel.errors import UsageError
-from ripstop.styles.pipeline.parsing import default_flow, default_pipeline
+from ripstop.styles.pipeline.parsing import default_flow, default_pipeline, is_chinese
 from ripstop.styles.pipeline.reader import READER
 from ripstop.styles.pipeline.schema import PIPELINE
 from tests.styles.graph.test_graph_schema import accepts
@@ -184,3 +184,23 @@ def test_the_page_shows_a_pipeline_that_is_right(tmp_path: Path) -> None:
     rows = re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert named == {*PIPELINE["properties"]["stages"]["items"]["properties"]}
+
+
+@pytest.mark.parametrize(
+    ("idea", "is_zh"),
+    [
+        ("浏览器里的待办清单", True),
+        ("做一个 todo list 网页应用", True),
+        ("用 Python 写一个爬虫，抓取 example.com 的标题", True),
+        ("a to-do list in the browser", False),
+        ("a page that translates 你好", False),
+        ("ブラウザで使う買い物リスト", False),
+        ("브라우저에서 쓰는 할 일 목록", False),
+        ("список дел в браузере", False),
+        ("", False),
+        ("123 …", False),
+    ],
+)
+def test_the_language_of_an_idea_is_told_from_its_characters(idea: str, is_zh: bool) -> None:
+    assert is_chinese(idea) is is_zh
+    assert (default_flow(idea).parent.name == "delivery-zh") is is_zh

@@ -43,7 +43,7 @@ class OpenProjectCall(Struct, frozen=True, kw_only=True):
     """The first one that is to run."""
     idea: str
     flow: str
-    """The file of the definition; empty: the flow that is shipped."""
+    """The definition's `source`."""
 
 
 class BeginStageCall(Struct, frozen=True, kw_only=True):

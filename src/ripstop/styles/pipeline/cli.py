@@ -13,6 +13,7 @@ from ripstop.text.plurals import count
 
 if TYPE_CHECKING:
     from ripstop.app.application import App
+    from ripstop.app.settings.settings_file import Settings
 
     from .project_runs import ModifyPlan, ProjectStatus
 
@@ -23,7 +24,12 @@ flow_option = click.option(
 
 @click.command(short_help="Start a delivery project in this folder.")
 @click.argument("idea")
-@click.option("--flow", metavar="PATH", default="", help="A pipeline of your own. Default: the seven stages.")
+@click.option(
+    "--flow",
+    metavar="PATH",
+    default="",
+    help="A pipeline of your own. Default: the seven stages, in the language of the idea (English or Chinese).",
+)
 @limit_options
 @shared_options
 @click.pass_obj
@@ -45,7 +51,9 @@ def new(options: Options, idea: str, flow: str, with_limits: WithLimits) -> None
 
     wanted = goal_given(idea, "IDEA", without="")
     refuse_existing(Path.cwd())
-    chosen = ProjectFlow(installed(), flow)
+    chosen = ProjectFlow(installed(), flow, wanted)
+    if chosen.pipeline.source and not flow and not options.as_json:
+        say(f"The idea is in Chinese, so the flow {chosen.pipeline.name} is used; --flow names another.", err=True)
     settings, values = with_limits(options.settings()), {"mode": "new"}
     start_and_follow(options, settings, chosen.workflow, wanted, Path.cwd(), values, definition=chosen.pipeline)
 
@@ -72,13 +80,11 @@ def modify(
       ripstop modify --from design "use one file only"
       ripstop modify --undo
     """
-    from msgspec.structs import replace
-
     from ripstop.app.plugins import installed
     from ripstop.app.stores import open_engine
 
     from .project import session_of
-    from .project_runs import ProjectFlow, end_last_run, flow_of, model_of, plan_modify, refuse_without_inputs
+    from .project_runs import ProjectFlow, end_last_run, flow_of, plan_modify, refuse_without_inputs, with_last_model
 
     if undo:
         if stage or change:
@@ -88,13 +94,12 @@ def modify(
         raise click.UsageError("Say where to restart: --from STAGE.")
     here, settings = Path.cwd(), with_limits(options.settings())
 
-    async def look() -> tuple[str, str]:
+    async def look() -> tuple[str, "Settings"]:
         async with open_engine(settings, or_empty=True, to_act=True) as engine:
             named = flow or await flow_of(engine, here)
-            return named, await model_of(engine, here, settings) or settings.model_for_all
+            return named, await with_last_model(engine, here, settings, options.base_url or "")
 
-    named, model = asyncio.run(look())
-    settings = replace(settings, model_for_all=model)
+    named, settings = asyncio.run(look())
     chosen = ProjectFlow(installed(), named)
     plan = plan_modify(here, chosen.pipeline, stage)
     if not options.as_json:

@@ -91,7 +91,8 @@ class Pipeline(Struct, frozen=True):
     """Jump by itself where a stage asks for it, at most `MAX_GOTOS` times."""
     guards: dict[str, Any] = {}
     source: str = ""
-    """The file that it was read from, as an absolute path; empty: the flow that is shipped."""
+    """The file that it was read from, as an absolute path; `shipped:NAME` for one that is shipped, and empty for the
+    first of those."""
     max_returns: int = MAX_RETURNS
     """How often a run sends a product back to be mended before it ends as failed."""
 

@@ -116,7 +116,8 @@ class SessionMeta(Struct, kw_only=True):
     runs: list[str] = []
     """All runs that have worked on it, in order."""
     flow: str = ""
-    """The file of its flow, relative to the project where that is possible; empty: the one that is shipped."""
+    """The file of its flow, relative to the project where that is possible; `shipped:NAME` for one that is shipped, and
+    empty for the first of those."""
     idea: str = ""
     stages: list[str] = []
     restartable: list[str] = []

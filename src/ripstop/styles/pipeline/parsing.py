@@ -19,6 +19,7 @@ from ripstop.definitions.options import OptionReader, fields_of
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, in_order
 from ripstop.definitions.references import Reference
 from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text, set_fields, tree_of
+from ripstop.kernel.errors import UsageError
 
 from .definition import MAX_RETURNS, MAX_REVIEWS, Critic, Pipeline, PipelineStage
 from .schema import (
@@ -292,7 +293,17 @@ def _wrong_path(path: str) -> str:
     return ""
 
 
-# Pipelines that are shipped. The first one is the default: idea, PRD, design, plan, coding, check, delivery.
+# Pipelines that are shipped. The first one is the default: idea, PRD, design, plan, coding, check, delivery. The others
+# are the same in other languages.
+
+
+SHIPPED = "shipped:"
+"""How the source of a shipped flow other than the first begins."""
+CHINESE = "delivery-zh"
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]")
+_OTHER_THAN_CHINESE = re.compile("[\u3040-\u30ff\uac00-\ud7a3]")
+"""Kana and Hangul: Japanese and Korean have Han characters as well."""
+_WORDS = re.compile(r"[^\W\d_\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+")
 
 
 def scenarios() -> tuple[str, ...]:
@@ -305,9 +316,39 @@ def write_scenario(folder: Path, scenario: str = "") -> list[Path]:
     return write_files(folder, scenario_files(_shipped(), scenario))
 
 
-def default_flow() -> Path:
-    """The file of the default flow."""
-    return Path(str(_shipped() / scenarios()[0] / FILE))
+def default_flow(idea: str = "") -> Path:
+    """The file of the default flow: the one in the language of the idea, if it is shipped."""
+    return _flow_of(CHINESE if is_chinese(idea) else scenarios()[0])
+
+
+def is_chinese(text: str) -> bool:
+    """Whether a text is in Chinese rather than in another language: a character of it counts as a word of others."""
+    if _OTHER_THAN_CHINESE.search(text):
+        return False
+    return len(_HAN.findall(text)) > len(_WORDS.findall(text))
+
+
+def source_of(path: Path) -> str:
+    """How a flow is known later: by its path, or by its name if it is shipped; empty for the first one."""
+    file = path.resolve()
+    name = next((one for one in scenarios() if _flow_of(one).resolve() == file), None)
+    if name is None:
+        return str(file)
+    return "" if name == scenarios()[0] else f"{SHIPPED}{name}"
+
+
+def shipped_flow(source: str) -> Path | None:
+    """The file of a flow that `source_of` has named; none if it is not a shipped one. Raises `UsageError`."""
+    if not source.startswith(SHIPPED):
+        return None
+    name = source.removeprefix(SHIPPED)
+    if name not in scenarios():
+        raise UsageError(f"There is no shipped flow {name[:100]!r}; expected one of: {', '.join(scenarios())}.")
+    return _flow_of(name)
+
+
+def _flow_of(scenario: str) -> Path:
+    return Path(str(_shipped() / scenario / FILE))
 
 
 @cache

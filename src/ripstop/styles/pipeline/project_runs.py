@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.app.plugin import FoundWork, RestartPlan
 from ripstop.app.settings.settings_file import Settings
 from ripstop.app.start import CheckedStart, check_start, new_id
+from ripstop.app.trust import Trust
 from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.reader import Environment
 from ripstop.engine.engine import Engine, View
@@ -28,7 +30,7 @@ from .backups import UndoneBackup, code_paths, undo
 from .data_files import BY_PATH, Session, problems_in
 from .definition import DELIVERY_REPORT, Pipeline, PipelineStage
 from .models import SessionMeta
-from .parsing import default_flow
+from .parsing import default_flow, shipped_flow
 from .project import ProjectState, existing_project, find_project, mark_states, project_state, session_of, usage_errors
 from .stages import missing_inputs, products_from
 from .store import COWORK, CoworkFolder, project_locks
@@ -209,24 +211,30 @@ STYLE = "pipeline"
 class ProjectFlow:
     """The workflow of a project, and the pipeline in it."""
 
-    def __init__(self, plugins: "Plugins", named: str = "") -> None:
-        """`named`: a file or folder; empty: the flow that is shipped. Raises `UsageError` if it is not a pipeline."""
-        self.workflow: Workflow = find(plugins.readers, named or str(default_flow()), Environment(goal="kept"))
+    def __init__(self, plugins: "Plugins", named: str = "", idea: str = "") -> None:
+        """Args:
+            named: A file or folder; empty: the flow that is shipped, in the language of the idea.
+
+        Raises:
+            UsageError: It is not a pipeline.
+        """
+        self.workflow: Workflow = find(plugins.readers, named or str(default_flow(idea)), Environment(goal="kept"))
         if self.workflow.style != STYLE:
             raise UsageError(f"{named} is a workflow of the style {self.workflow.style!r}, not a pipeline.")
         self.pipeline: Pipeline = plugins.registry.load(STYLE, self.workflow.content)
 
-    def checked(self, app: "App", folder: Path, values: dict[str, str], model: str, key: str = "") -> CheckedStart:
-        """A run of it in a folder, which can be started. Raises `UsageError` or `DefinitionError`."""
+    def checked(
+        self, app: "App", settings: Settings, folder: Path, values: dict[str, str], key: str = ""
+    ) -> CheckedStart:
+        """A run of it in a folder, which can be started. Raises `NotTrusted`, `UsageError` or `DefinitionError`."""
         return check_start(
-            app.settings,
+            settings,
             app.plugins,
-            app.trust,
+            Trust(settings),
             self.workflow,
             workspace=folder,
             values=values,
             key=key,
-            model=model,
             definition=self.pipeline,
         )
 
@@ -240,6 +248,8 @@ async def flow_of(engine: "Engine", folder: Path) -> str:
     session = session_of(folder)
     if not session.flow:
         return ""
+    if shipped := shipped_flow(session.flow):
+        return str(shipped)
     path, is_inside = _flow_file(folder, session.flow)
     view = await _run(engine, session.run)
     was_used = view is not None and getattr(engine.definition(view.run), "source", "") == path
@@ -256,20 +266,21 @@ def _flow_file(folder: Path, named: str) -> tuple[str, bool]:
     return str(path), path.is_relative_to(folder.resolve())
 
 
-async def model_of(engine: "Engine", folder: Path, settings: Settings) -> str:
-    """The model that the last run of a project was told to use for all agents; empty if it was not told.
+async def with_last_model(engine: "Engine", folder: Path, settings: Settings, base_url: str = "") -> Settings:
+    """The settings with the model and the server that the last run of a project was told to use for all agents.
 
-    Raises `UsageError` if that was on another server than these settings name.
+    A model or a `base_url` that is named now wins. The address comes from a journal, so `Trust` checks whether the user
+    has agreed to it. Keys are in no journal.
     """
     view = await _run(engine, session_of(folder).run)
-    if view is None or settings.model_for_all or not view.run.settings.model_for_all:
-        return ""
+    if view is None or settings.model_for_all:
+        return settings
     before = view.run.settings
-    if before.base_url != settings.models.base_url and before.model_for_all.startswith("openai:"):
-        address = f" --base-url {before.base_url}" if before.base_url else ""
-        how = f"--model {before.model_for_all}{address}"
-        raise UsageError(f"The last run of this project used another server. Name it again: {how}")
-    return before.model_for_all
+    settings = replace(settings, model_for_all=before.model_for_all)
+    if base_url or before.base_url == settings.models.base_url:
+        return settings
+    models = replace(settings.models, base_url=before.base_url)
+    return replace(settings, models=models, address_from=f"The journal of {view.run.id!r}" if before.base_url else "")
 
 
 class DeliveryProjects:
@@ -294,8 +305,8 @@ class DeliveryProjects:
             plan = plan_modify(folder, flow.pipeline, start.stage)
             refuse_without_inputs(flow.pipeline, plan)
             removed = plan.removed
-        model = await model_of(app.engine, folder, app.settings)
-        run = await app.start(flow.checked(app, folder, values, model), state.idea)
+        settings = await with_last_model(app.engine, folder, app.settings)
+        run = await app.start(flow.checked(app, settings, folder, values), state.idea)
         told = (f"removes  .cowork/{path}  (kept in .cowork/backups)" for path in removed)
         return FoundWork(run.id, (*_notes(start), *told))
 
@@ -312,8 +323,8 @@ class DeliveryProjects:
             return run_id
         refuse_without_inputs(flow.pipeline, plan_modify(folder, flow.pipeline, stage))
         values = {"mode": "modify", "stage": stage, **({"change": change} if change else {})}
-        idea, model = session_of(folder).idea, await model_of(app.engine, folder, app.settings)
-        checked = flow.checked(app, folder, values, model, key)  # before the last run is ended for it
+        idea, settings = session_of(folder).idea, await with_last_model(app.engine, folder, app.settings)
+        checked = flow.checked(app, settings, folder, values, key)  # before the last run is ended for it
         await end_last_run(app.engine, folder, stage)
         with suppress(RunAlreadyStarted):  # another process was asked the same, with other words
             await app.start(checked, idea)

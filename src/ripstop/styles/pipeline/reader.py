@@ -57,11 +57,9 @@ class PipelineFiles:
         return [*files_named(FILE, folder), *(path for path in flows if is_flow(path))]
 
     def read(self, path: Path, environment: Environment) -> tuple[str, bytes]:
-        from .parsing import default_flow
+        from .parsing import source_of
 
-        file = path.resolve()
-        source = "" if file == default_flow().resolve() else str(file)
-        pipeline = replace(_read(path).pipeline, source=source)
+        pipeline = replace(_read(path).pipeline, source=source_of(path))
         return pipeline.name, msgspec.json.encode(pipeline, order="deterministic")
 
     def check(self, path: Path, environment: Environment) -> list[Problem]:
