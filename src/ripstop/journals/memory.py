@@ -318,9 +318,10 @@ class MemoryOutbox(Store):
             case Held(number=number) if number in outbox:
                 item = outbox[number]
                 item.due, item.worker_id, item.state = None, None, IN_DOUBT
-            case Released(number=number, due=again) if number in outbox:
+            case Released(number=number, due=again, unless_taken=unless_taken) if number in outbox:
                 item = outbox[number]
-                item.due, item.worker_id, item.state = again, None, NOT_BEGUN
+                if not unless_taken or item.worker_id is None:
+                    item.due, item.worker_id, item.state = again, None, NOT_BEGUN
             case Finished(run=run_id, at=at):
                 for other in self._runs.values():
                     for item in other.outbox.values():

@@ -80,6 +80,8 @@ class Released(Struct, frozen=True, gc=False):
 
     number: int
     due: int
+    unless_taken: bool = False
+    """A worker that has it in hand keeps it: what is to be done again is being done."""
 
 
 class Finished(Struct, frozen=True, gc=False):
@@ -135,7 +137,10 @@ def _hold(before: Run[Any] | None, after: Run[Any], found: list[Change], at: int
     if was and not after.ended:
         free = [number for number in mine if number not in after.doubts.values()]
         rows = (_opened(after, Record(n, kept[n].at, Asked(command=kept[n].command)), kept[n].command) for n in free)
-        return [*found, *(Released(row.number, max(row.due, at)) for row in rows if row and row.due is not None)]
+        due = {row.number: row.due for row in rows if row and row.due is not None}
+        for one in after.refused:  # it is as refused as before; 0: a person has to say when it is made again
+            due[one.to] = one.again
+        return [*found, *(Released(number, max(when, at)) for number, when in due.items() if when)]
     return found
 
 
@@ -161,7 +166,9 @@ def _plan_rare(before: Run[Any] | None, after: Run[Any], found: list[Change], re
         found.append(Held(event.to))
     elif type(event) is CallRefused:
         found.append(Released(event.to, event.again) if event.again else Held(event.to))
-    elif type(event) is Repeated or (type(event) is Allowed and before and event.number in before.open):
+    elif type(event) is Repeated:
+        found.append(Released(event.number, record.at, unless_taken=True))
+    elif type(event) is Allowed and before and event.number in before.open:
         found.append(Released(event.number, record.at))  # one that is opened in this step is due as it is opened
     elif type(event) is Reopened and (opened := after.open.get(event.number)):
         found.append(Opened(event.number, opened.command, record.at, "worker", needs_of(opened.command)))

@@ -15,7 +15,17 @@ from ripstop.kernel.effects import (
     StartRun,
 )
 from ripstop.kernel.errors import LeaseLost, NotNeeded
-from ripstop.kernel.events import Answered, Asked, Doubted, Ended, Heard, Repeated, Withdrawn
+from ripstop.kernel.events import (
+    Answered,
+    Asked,
+    CallRefused,
+    Doubted,
+    Ended,
+    Heard,
+    Repeated,
+    RetryRequested,
+    Withdrawn,
+)
 
 from .journal_entries import (
     LATER,
@@ -54,6 +64,19 @@ class OutboxConformance(JournalStories):
         await journal.append(scribe.entry("a", again, Repeated(number=2), after=4, at=LATER))
         (command,) = await claim(journal, worker_id, LATER)
         assert (command.number, command.attempt, command.doubtful) == (2, 2, False)
+
+    @story
+    async def test_leaves_a_repeated_command_to_the_worker_that_has_it(self, journal: Journal, scribe: Scribe) -> None:
+        worker_id = await journal.enrol(NOW)
+        await journal.append(scribe.start("a", AskAgent(agent="ada"), worker_id=worker_id, begun=(2,)))
+        soon = NOW + SECOND
+        refused = CallRefused(to=2, reason="later", again=soon)
+        await journal.append(scribe.entry("a", refused, after=2, fence=(2, worker_id)))
+        assert len(await claim(journal, worker_id, soon)) == 1
+        await journal.append(scribe.entry("a", RetryRequested(), Repeated(number=2), after=3, at=soon))
+        assert await claim(journal, await journal.enrol(soon), soon) == []
+        reply = Answered(to=2, answer=AgentReplied(text="hello"))
+        await journal.append(scribe.entry("a", reply, after=5, at=soon, fence=(2, worker_id)))
 
     # Superseded
 

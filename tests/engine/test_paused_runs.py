@@ -1,0 +1,262 @@
+"""What people and other processes do with paused runs: retry them twice, hold them, cancel them, fork them, wait."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripstop.engine.engine import View
+from ripstop.engine.performers import Request, TryAgain, Unavailable
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits, StartRun
+from ripstop.kernel.events import Restored, RetryRequested
+from ripstop.kernel.outages import GIVE_UP, LONGEST_PAUSE
+from ripstop.kernel.restoring import CONTINUE
+from ripstop.kernel.run import OUTAGE, RESTORED
+from ripstop.testing import Errands, FakeClock
+from tests.engine.test_refused_calls import Server, agent, paused
+from tests.engine.world import Does, World, a_world, until
+
+ADA, BEN, TOOL = AskAgent(agent="ada"), AskAgent(agent="ben"), CallTool(tool="hammer")
+NO_KEY = Unavailable("The key is not set.", fault="definition")
+
+
+class SlowServer(Server):
+    """A server that takes its time, once it is back."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__(error)
+        self.may_answer = asyncio.Event()
+
+    def __call__(self, request: Request) -> Any:
+        super().__call__(request)
+
+        async def answer() -> AgentReplied:
+            await self.may_answer.wait()
+            return AgentReplied(text="hello")
+
+        return answer()
+
+
+# Retried by several
+
+
+def test_a_call_that_is_being_made_is_not_made_twice_because_it_is_retried(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = SlowServer(NO_KEY)
+        async with a_world(tmp_path / "j.db") as one, a_world(tmp_path / "j.db") as other:
+            await one.work({AskAgent: agent(server)})
+            await one.start("r", (ADA,))
+            await paused(one)
+            server.error = None
+            await one.engine.retry("r", by="ann")
+            await until(lambda: server.asked == 2)
+            second = SlowServer()
+            worker = await other.work({AskAgent: agent(second)})
+            await other.engine.retry("r", by="ben")
+            assert await other.journal.next_due(offers=worker.offers) is None
+            server.may_answer.set()
+            second.may_answer.set()
+            await one.ended("r")
+            assert (server.asked, second.asked) == (2, 0)
+            assert await one.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_call_that_a_worker_tries_again_by_itself_is_not_made_twice_either(tmp_path: Path) -> None:
+    async def story() -> None:
+        server, clock = SlowServer(TryAgain("down")), FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as one, a_world(tmp_path / "j.db", clock) as other:
+            first = await one.work({AskAgent: agent(server)}, attempts=1)
+            await one.start("r", (ADA,))
+            await paused(one)
+            server.error = None
+            clock.pass_by(LONGEST_PAUSE)
+            first.wake()
+            await until(lambda: server.asked == 2)
+            second = SlowServer()
+            worker = await other.work({AskAgent: agent(second)})
+            await other.engine.retry("r", by="ben")
+            assert await other.journal.next_due(offers=worker.offers) is None
+            assert [type(fact) for fact in await one.events("r")].count(RetryRequested) == 1
+            server.may_answer.set()
+            second.may_answer.set()
+            await one.ended("r")
+            assert (server.asked, second.asked) == (2, 0)
+            assert await one.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_retry_of_a_run_that_nothing_refused_changes_nothing(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = SlowServer()
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: agent(server)})
+            await world.start("r", (ADA,))
+            await until(lambda: server.asked == 1)
+            before = await world.events("r")
+            await world.engine.retry("r")
+            assert await world.events("r") == before
+            server.may_answer.set()
+            await world.ended("r")
+            assert server.asked == 1
+
+    asyncio.run(story())
+
+
+def test_all_refused_calls_of_a_run_are_made_again_at_once(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Server(NO_KEY)
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: agent(server)})
+            await world.start("r", (ADA, BEN))
+            await world.until("r", lambda view: len([one for one in view.run.refused if one.paused]) == 2)
+            assert len(await world.desk()) == 2
+            server.error = None
+            await world.engine.retry("r")
+            await world.ended("r")
+            assert (server.asked, await world.desk()) == (4, [])
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+# Held
+
+
+async def restored(world: World) -> None:
+    await world.engine.tell("r", Restored(copy="c", evidence="Put back from a copy."))
+
+
+async def about(world: World, purpose: str) -> int:
+    (number,) = [one.number for one in await world.desk() if one.command.purpose == purpose]
+    return number
+
+
+def test_nothing_of_a_held_run_is_retried_before_a_person_has_spoken(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Server(NO_KEY)
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work({AskAgent: agent(server)})
+            await world.start("r", (ADA,))
+            await paused(world)
+            await restored(world)
+            assert (await world.engine.look("r")).status == "waiting"
+            server.error = None
+            await world.engine.retry("r", by="ann")
+            worker.wake()
+            assert await world.journal.next_due(offers=worker.offers) is None
+            assert server.asked == 1
+            await world.engine.answer("r", await about(world, RESTORED), choice=CONTINUE, by="ann")
+            await world.ended("r")
+            assert (server.asked, await world.desk()) == (2, [])
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_run_that_was_held_is_paused_again_and_waits_for_a_retry(tmp_path: Path) -> None:
+    """That the journal was restored does not put a key right."""
+
+    async def story() -> None:
+        server = Server(NO_KEY)
+        async with a_world(tmp_path / "j.db") as world:
+            worker = await world.work({AskAgent: agent(server)})
+            await world.start("r", (ADA,))
+            await paused(world)
+            await worker.stop()
+            await restored(world)
+            await world.engine.answer("r", await about(world, RESTORED), choice=CONTINUE, by="ann")
+            assert (await world.engine.look("r")).status == "paused"
+            assert await world.journal.next_due(offers=worker.offers) is None
+            assert await about(world, OUTAGE)
+            await world.engine.retry("r")
+            server.error = None
+            await world.work({AskAgent: agent(server)})
+            await world.ended("r")
+            assert server.asked == 2
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+# Time, ends and forks
+
+
+def has_paused(times: int, view: View) -> bool:
+    return sum(one.pauses for one in view.run.refused) == times
+
+
+def test_a_pause_uses_up_no_seconds_however_often_it_is_tried_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        server, clock = Server(TryAgain("down")), FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            worker = await world.work(world.family({AskAgent: agent(server)}), attempts=1)
+            await world.start("r", (ADA,), (ADA,), limits=Limits(seconds=60))
+            for times in range(1, 6):
+                await world.until("r", partial(has_paused, times))
+                clock.pass_by(LONGEST_PAUSE)
+                worker.wake()
+            assert (await world.engine.look("r")).run.work.counted == 0
+            server.error = None
+            clock.pass_by(LONGEST_PAUSE)
+            worker.wake()
+            view = await world.ended("r")
+            assert view.status == "completed"
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("how", ["cancel", "cancel child", "give up"])
+def test_a_paused_family_can_be_ended_and_leaves_the_desk(tmp_path: Path, how: str) -> None:
+    async def story() -> None:
+        server = Server(NO_KEY)
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work(world.family({AskAgent: agent(server)}))
+            children = {"child": Errands(rounds=((ADA,),))}
+            await world.start("r", (StartRun(workflow="child"), StartRun(workflow="child")), children=children)
+            ids = [name for name in await world.run_ids() if name != "r"]
+            while len(ids) < 2:
+                await asyncio.sleep(0.002)
+                ids = [name for name in await world.run_ids() if name != "r"]
+            for child in ids:
+                await paused(world, child)
+            assert (await world.engine.look("r")).status == "waiting"
+            if how == "cancel":
+                await world.engine.cancel("r", by="ann")
+            for child in ids if how == "cancel child" else ():
+                await world.engine.cancel(child, by="ann")
+            for asked in await world.desk() if how == "give up" else ():
+                await world.engine.answer(asked.run_id, asked.number, choice=GIVE_UP, by="ann")
+            for one in ("r", *ids):
+                await world.ended(one)
+            await world.until("r", lambda view: not view.run.open)
+            assert (server.asked, await world.desk()) == (2, [])
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_fork_of_a_paused_run_makes_the_call_for_itself(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Server(NO_KEY)
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: agent(server), CallTool: Does()})
+            await world.start("r", (TOOL,), (ADA,))
+            await paused(world)
+            length = (await world.engine.look("r")).run.length
+            await world.engine.fork("r", length, "f")
+            await paused(world, "f")
+            (one,) = (await world.engine.look("f")).run.refused
+            assert (one.count, {asked.run_id for asked in await world.desk()}) == (1, {"r", "f"})
+            server.error = None
+            await world.engine.retry("f")
+            await world.ended("f")
+            assert (await world.engine.look("r")).status == "paused"
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
