@@ -1,9 +1,16 @@
 """Outages of model servers, through the command line: runs are paused, looked at, and retried under their own names."""
 
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.walks.commands import ripstop, succeed
+import pytest
+
+from tests.harness.outage_server import Mode, set_mode
+from tests.walks.commands import log_of, ripstop, succeed
+from tests.walks.matrix import GOAL, STYLES, make_cell
 from tests.walks.test_command_line import HAIKU
 
 
@@ -89,3 +96,107 @@ def test_retry_says_what_it_needs_and_when_there_is_nothing_to_do(tmp_path: Path
     empty.mkdir()
     succeed("run", str(HAIKU), "--model", script(empty, *REPLIES_OF), cwd=empty)
     assert "Nothing is paused" in ripstop("retry", "--all", cwd=empty).stderr
+
+
+def test_a_cancelled_run_is_not_paused_any_more_and_leaves_the_desk(tmp_path: Path) -> None:
+    run = paused(tmp_path)
+    assert "stopped" in succeed("cancel", run, cwd=tmp_path)
+    assert json.loads(succeed("desk", "--json", cwd=tmp_path)) == []
+    assert json.loads(succeed("runs", "--status", "paused", "--json", cwd=tmp_path)) == []
+    again = ripstop("retry", run, cwd=tmp_path)
+    assert again.returncode == 2 and "stopped" in again.stderr
+
+
+def test_a_fork_of_a_paused_run_continues_with_another_model(tmp_path: Path) -> None:
+    run = paused(tmp_path)
+    fork = json.loads(succeed("fork", run, "--json", cwd=tmp_path))["run"]
+    done = ripstop("--model", script(tmp_path, *REPLIES_OF), "resume", fork, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert run in succeed("runs", "--status", "paused", cwd=tmp_path), "the old run stays as it is"
+
+
+# Another server
+
+
+ASK = """\
+name: ask
+initial_message: Look at ORDER-1-graph.
+agents: [{name: clerk, type: ask}]
+states:
+  - name: look
+    agent: clerk
+    prompt: "{{COLLABORATION_GUIDE}} {{initial_message}} Decide: done."
+    transitions: [{to: END, condition: done}]
+"""
+
+
+@pytest.fixture
+def another_server(tmp_path: Path) -> Iterator[str]:
+    """The address of a server that answers."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    set_mode(folder, Mode())
+    command = [sys.executable, "-m", "tests.harness.outage_server", str(folder), "0"]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        server.kill()
+
+
+@pytest.mark.parametrize("command", ["retry", "resume"])
+def test_a_paused_run_continues_at_another_address(tmp_path: Path, another_server: str, command: str) -> None:
+    (tmp_path / "ripstop.toml").write_text(PATIENCE, encoding="utf-8")
+    (tmp_path / "ask").mkdir()
+    (tmp_path / "ask" / "workflow.yaml").write_text(ASK, encoding="utf-8")
+    done = ripstop("--json", "--model", AWAY, *NOBODY, "run", "ask", cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    run = json.loads(done.stdout)["run"]
+    done = ripstop("--base-url", another_server, command, run, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [one["type"] for one in log_of(run, tmp_path)].count("settings_changed") == 1
+    served = (tmp_path / "server" / "served.jsonl").read_text(encoding="utf-8")
+    assert served.count("answered") == 1
+
+
+# A child that is paused
+
+
+def paused_child(folder: Path, parent: str) -> str:
+    """A run that has started one whose agent has a model of its own, at an address where nobody listens."""
+    make_cell(folder, parent, "graph")
+    child = folder / "child" / "workflow.yaml"
+    child.write_text(child.read_text().replace("type: ask}", f"type: ask, model: '{AWAY}'}}"))
+    (folder / "ripstop.toml").write_text(f'{PATIENCE}[models]\ndefault = "script:s.jsonl"\n', encoding="utf-8")
+    done = ripstop("--json", *NOBODY, "run", "parent", "--input", GOAL, cwd=folder)
+    assert done.returncode == 4, done.stderr
+    result = json.loads(done.stdout)
+    assert result["outcome"] == "waiting"
+    return str(result["run"])
+
+
+@pytest.mark.parametrize("parent", STYLES)
+def test_a_run_says_that_it_waits_for_a_paused_child(tmp_path: Path, parent: str) -> None:
+    root = paused_child(tmp_path, parent)
+    (item,) = json.loads(succeed("desk", "--json", cwd=tmp_path))
+    assert item["kind"] == "outage" and item["run"].startswith(f"{root}.")
+    shown = succeed("show", root, cwd=tmp_path)
+    assert f"ripstop answer {item['id']}" in shown and "cannot be reached" in shown
+    (listed,) = json.loads(succeed("runs", "--status", "paused", "--json", cwd=tmp_path))
+    assert listed["run"] == item["run"]
+    done = ripstop("--model", "script:s.jsonl", "retry", root, cwd=tmp_path)
+    assert "completed" in done.stdout or parent == "conversation", done.stderr
+    assert json.loads(succeed("desk", "--json", cwd=tmp_path)) == []
+    statuses = {one["run"]: one["status"] for one in json.loads(succeed("runs", "--json", cwd=tmp_path))}
+    assert statuses[item["run"]] == "completed", statuses
+
+
+def test_a_retry_is_refused_if_a_child_would_use_an_address_that_nobody_agreed_to(tmp_path: Path) -> None:
+    """It would fail the child for good."""
+    root = paused_child(tmp_path, "graph")
+    with (tmp_path / "ripstop.toml").open("a", encoding="utf-8") as file:
+        file.write('base_url = "http://127.0.0.1:9/v1"\n')
+    for command in ("retry", "resume"):
+        done = ripstop(command, root, cwd=tmp_path)
+        assert done.returncode == 2 and "not agreed" in done.stderr, done.stderr
+    assert len(json.loads(succeed("runs", "--status", "paused", "--json", cwd=tmp_path))) == 1

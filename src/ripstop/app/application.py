@@ -51,6 +51,7 @@ from .resume import (
     change_workspace,
     check_allowed,
     check_family,
+    check_family_usable,
     check_here,
     check_usable,
     put_back,
@@ -600,7 +601,7 @@ class App:
         self.check_journal()
         check_here(self, spec)
         await check_family(self, run_id)
-        check_usable(self, (await self.engine.look(run_id)).run, spec, address)
+        await check_family_usable(self, run_id, spec, address)
         await change_model(self, run_id, spec, address)
         await put_back(self, run_id)
         self._include(run_id)
@@ -637,7 +638,7 @@ class App:
         Raises `NotTrusted` or `UsageError` if it cannot be used here.
         """
         run_id = _id(run)
-        check_usable(self, (await self.engine.look(run_id)).run, model, base_url)
+        await check_family_usable(self, run_id, model, base_url)
         await change_model(self, run_id, model, base_url)
 
     async def use_workspace(self, run: Run[Any] | str, workspace: Path) -> None:

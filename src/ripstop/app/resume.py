@@ -87,7 +87,7 @@ async def resume_run(
     if goes_on:
         check_tools(app, found)
         notes = app.about_missing(app.missing_tools(found))
-        check_usable(app, found, model, base_url)
+        await check_family_usable(app, run_id, model, base_url)
         await change_model(app, run_id, model, base_url)
     await put_back(app, root)
     if raises is not None or (found.ended and goes_on):
@@ -112,7 +112,7 @@ async def resume_runs(app: "App", model: str, base_url: str) -> ResumedRuns:
             found.append(run)
     for run in found:
         await check_family(app, run.id)
-        check_usable(app, run, model, base_url)
+        await check_family_usable(app, run.id, model, base_url)
     for run in found:
         await change_model(app, run.id, model, base_url)
         await put_back(app, run.id)
@@ -237,6 +237,12 @@ def check_usable(app: "App", run: Run[Any], model: str = "", base_url: str = "")
     check_models(style, definition, used, run.id)
 
 
+async def check_family_usable(app: "App", run_id: str, model: str = "", base_url: str = "") -> None:
+    """Refuse what a run and its children that have not ended would use now, as `check_usable` does."""
+    for one in await family_of(app.engine, run_id):
+        check_usable(app, (await app.engine.look(one)).run, model, base_url)
+
+
 def _used(settings: Settings, run: Run[Any], model: str = "", base_url: str = "") -> Settings:
     """The settings with which a run would continue."""
     recorded = run.settings
@@ -308,12 +314,18 @@ async def change_model(app: "App", run_id: str, model: str, base_url: str) -> No
         if model:
             app.with_prices(run.limits, (model,))
         settings = run.settings
-        if model and (settings.model_for_all or settings.model) != absolute_script(model):
+        if model and not _uses_only(app, run, absolute_script(model)):
             settings = replace(settings, model_for_all=absolute_script(model), small_model=is_local(model))
         if base_url:
             settings = replace(settings, base_url=base_url)
         if settings != run.settings:
             await app.engine.change_settings(one, settings)
+
+
+def _uses_only(app: "App", run: Run[Any], model: str) -> bool:
+    """Whether all agents of a run use this model already; one that has a model of its own may not."""
+    used = models_of(app.engine.style(run), app.engine.definition(run), _used(app.settings, run))
+    return {*used} == {model}
 
 
 async def put_back(app: "App", run_id: str) -> None:
