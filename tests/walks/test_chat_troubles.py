@@ -57,6 +57,41 @@ def test_why_a_pass_was_broken_off_is_said_to_the_operator(here: Path) -> None:
     assert said(say(bot, "And now?", "--json"))["because"] == cause
 
 
+LONG_FLOW = """\
+name: sizes
+initial_message: which size
+max_turns: 9
+agents: [{ name: tailor, type: ask }]
+states:
+  - name: measure
+    agent: tailor
+    start: true
+    prompt: "{{COLLABORATION_GUIDE}} Measure. decisions: done"
+    transitions: [{ to: END, condition: done }, { to: measure, condition: NOT done }]
+"""
+
+
+@pytest.mark.parametrize("is_session", [False, True])
+def test_a_flow_that_uses_up_the_budget_ends_the_bot_at_its_limit(here: Path, is_session: bool) -> None:
+    bot = write_bot(
+        here, decision("Hi."), apology=APOLOGY, flows=[{"id": "sizes", "keywords": ["size"], "workflow": "sizes"}]
+    )
+    (bot / "sizes").mkdir()
+    (bot / "sizes" / "workflow.yaml").write_text(LONG_FLOW, encoding="utf-8")
+    again = {"agent": "tailor", "reply": json.dumps({"content": "Hm.", "decisions": {"done": False}})}
+    (bot / "script.jsonl").write_text(f"{json.dumps(again)}\n" * 9, encoding="utf-8")
+    if is_session:
+        (here / "ripstop.toml").write_text("[limits]\ncalls = 2\n", encoding="utf-8")
+        assert said(say(bot, "Which size?", "--json"))["messages"][-1] == {"kind": "apology", "text": APOLOGY}
+        run_id = "chat:shop:ann"
+    else:
+        done = command("run", str(bot), "--input", "Which size?", "--model", script(bot), "--max-calls", "2", "--json")
+        assert done.code == 3
+        run_id = json.loads(done.out)["run"]
+    ended = json.loads(command("show", run_id, "--json").out)
+    assert ended["outcome"] == "limit" and "limit of 2 calls" in ended["because"]
+
+
 # What people at the desk type
 
 

@@ -6,6 +6,7 @@ or transferred, or cancelled.
 
 from typing import Any
 
+from ripstop.kernel.budget import slice_for_child
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -19,6 +20,7 @@ from ripstop.kernel.effects import (
     ToolReturned,
     text_of,
 )
+from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.result import Result
 from ripstop.kernel.step import Step
 
@@ -509,10 +511,15 @@ def _after_flow_call(step: Chat, answer: Any) -> None:
     return finish(step)
 
 
-def after_flow(step: Chat, answer: Any) -> None:
+def after_flow(step: Chat, workflow: str, answer: Any) -> None:
     """A workflow that had taken over has ended."""
     state = step.state
     if state.status == "transferred":
+        return None
+    again = StartRun(workflow=workflow, surface=True)
+    is_at_limit = isinstance(answer, RunFinished) and answer.outcome == "limit"
+    if is_at_limit and isinstance(slice_for_child(step.run, again), GuardTripped):
+        step.ask(again)  # it is the limit of this run, so a guard says so
         return None
     if not isinstance(answer, RunFinished) or answer.outcome != "completed":
         _note_failure(step)

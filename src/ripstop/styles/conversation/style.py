@@ -264,7 +264,9 @@ def _settled(step: Step[SessionState], news: Settled) -> None:
                 return passes.after_resolution(step, resolved, answer)
             passes.after_call(step, answer)
         case StartRun(workflow=workflow):
-            (passes.after_plan if workflow == PLAN else passes.after_flow)(step, answer)
+            if workflow == PLAN:
+                return passes.after_plan(step, answer)
+            passes.after_flow(step, workflow, answer)
         case SetTimer(name=name) if isinstance(answer, TimerFired):
             _expired(step, name)
         case AskPerson(purpose=purpose) if purpose == HANDOFF_QUESTION:
