@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,23 @@ def test_an_agent_reads_a_file_that_its_run_was_given(shown: dict[str, str]) -> 
         ripstop("run", "hello", "--model", "script:replies.jsonl", "--workspace", "work", "--json").stdout
     )["run"]
     assert "short lines" in ripstop("log", run, "--json").stdout
+
+
+def test_a_bot_follows_the_script_of_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (DOCS / "conversations.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r'```json\n(\{"agent": "planner".*?)```', page, re.DOTALL)
+    (console,) = re.findall(r"```console\n(\$ ripstop chat \. .*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    assert ripstop("init", "conversation", "shop").exit_code == 0
+    monkeypatch.chdir(tmp_path / "shop")
+    monkeypatch.syspath_prepend(str(tmp_path / "shop"))
+    Path("mine.jsonl").write_text(lines, encoding="utf-8")
+    commands = [part.split("\n", 1) for part in console.removeprefix("$ ").split("\n$ ")]
+    assert len(commands) == 2
+    for typed, printed in commands:
+        done = ripstop(*shlex.split(typed)[1:])
+        assert done.exit_code == 0, done.stderr
+        assert done.stdout.strip() == printed.strip()
 
 
 def test_the_letter_of_the_graph_page_checks_clean(tmp_path: Path) -> None:
