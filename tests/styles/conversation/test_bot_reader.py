@@ -584,6 +584,12 @@ def test_the_bot_of_the_page_checks_clean(tmp_path: Path) -> None:
         ({"sop": "询问订单号。", "language": "English"}, False),
         ({"sop": "注文番号を聞いてください。"}, False),
         ({"greeting": "欢迎光临！", "sop": "Ask for the order number."}, True),
+        ({"sop": ["询问订单号。", "查询订单。"]}, True),
+        ({"sop": "询问订单号。", "language": ["en"]}, False),
+        ({"sop": "Ask.", "language": {"code": "zh-CN"}}, True),
+        ({"sop": "Ask.", "language": "繁體"}, True),
+        ({"name": "Bot", "skills": [{"id": "late", "condition": "订单迟到了。", "action": "道歉一次。"}]}, True),
+        ({"name": "小美", "timers": [{"delay": 5, "message": "Are you there?"}]}, False),
     ],
 )
 def test_a_bot_apologises_in_its_own_language(tmp_path: Path, config: dict[str, Any], is_chinese: bool) -> None:

@@ -3,17 +3,23 @@
 The languages are those that ripstop itself speaks. A bot in any other gets English, and its author can set the texts.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
-from .configuration import PROCEDURE, fields_of
+from .configuration import PROCEDURE, as_prose, fields_of
 from .definition import APOLOGY, CHECKING, HANDOVER
 
-CHINESE = ("zh", "cn", "chinese", "mandarin", "中文", "汉语", "漢語", "普通话", "国语", "华语")
+CHINESE = ("zh", "cn", "chinese", "mandarin", "cantonese")
+IN_CHINESE_WORDS = ("中文", "汉语", "漢語", "普通话", "国语", "华语", "简体", "繁体", "繁體", "粤语", "粵語")
 PROSE = ("greeting", *PROCEDURE, "description", "background", "constraints")
 """Fields whose words show in which language a bot speaks; a greeting is what its users read."""
+OTHERS = (("timers", "skills", "action_books", "flows"), ("tone", "name"))
+"""Fields that are looked at where none of those has a text."""
+DEEPEST = 5
+"""Lists and mappings in one another that are looked at."""
 LONGEST_READ = 2_000
 """Characters of a text that are looked at."""
 
@@ -34,16 +40,22 @@ IN_CHINESE = DefaultTexts(
 def default_texts(config: Mapping[str, Any]) -> DefaultTexts:
     """The texts for a configuration: by its `language`, or by the words of its other fields."""
     fields = fields_of(config)
-    named = fields.get("language")
-    if isinstance(named, str) and named.strip():
-        words = named.casefold().replace("-", " ").replace("_", " ")
-        is_chinese = any(one in words.split() or (not one.isascii() and one in words) for one in CHINESE)
+    if named := as_prose(fields.get("language")).casefold():
+        words = re.findall(r"[a-z]+", named)
+        is_chinese = any(one in words for one in CHINESE) or any(one in named for one in IN_CHINESE_WORDS)
         return IN_CHINESE if is_chinese else DefaultTexts()
-    for key in PROSE:
-        text = fields.get(key)
-        if isinstance(text, str) and text.strip():
-            return IN_CHINESE if _is_chinese(text[:LONGEST_READ]) else DefaultTexts()
-    return DefaultTexts()
+    said = [as_prose(fields.get(key)) for key in PROSE]
+    said += ["\n".join(_texts([fields.get(key) for key in keys])) for keys in OTHERS]
+    text = next(filter(None, said), "")
+    return IN_CHINESE if _is_chinese(text[:LONGEST_READ]) else DefaultTexts()
+
+
+def _texts(value: Any, depth: int = 0) -> list[str]:
+    """The texts in a value, without the names of fields, which are English in every bot."""
+    if isinstance(value, str):
+        return [value]
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [text for one in inner[:100] for text in _texts(one, depth + 1)] if depth < DEEPEST else []
 
 
 def _is_chinese(text: str) -> bool:
