@@ -167,6 +167,16 @@ def test_timers_of_the_file_count_before_those_of_the_planner() -> None:
     assert left == (*rules, TimerRule(7200.0, "Bye.")), "one in prose is the planner's to read"
 
 
+def test_a_procedure_that_the_planner_has_cut_short_goes_along_as_it_was_written() -> None:
+    written = {"sop": "1. Ask for the order. 2. Never refund more than 50 €.", "constraints": "No dates. No promises."}
+    cut = Story(bot(config=written), sop="Help.", constraints="Be kind.").ready().hear("And now?").prompt()
+    assert "Help." in cut and "Never refund more than 50 €." in cut
+    assert "Be kind." in cut and "No promises." in cut
+    rewritten = "1. Ask for the order's number. 2. Refund it, up to 50 €."
+    whole = Story(bot(config=written), sop=rewritten).ready().hear("And now?").prompt()
+    assert rewritten in whole and "Never refund" not in whole
+
+
 def test_background_language_and_unknown_fields_are_in_every_prompt() -> None:
     settings = {"language": "Chinese", "background": "Two islands.", "instruction": "Help.", "chatbot_id": "42"}
     config = {"basic_settings": settings, "constraints": "No dates.", "description": "Ferries.", "seats": [1, 2]}

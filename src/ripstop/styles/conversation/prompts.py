@@ -23,6 +23,8 @@ MOST_HISTORY = 40_000
 """Characters of the conversation in a prompt, counted from its end."""
 MOST_KNOWN = 16
 """Bots whose prompts share what they begin with; of others it is put together for every prompt."""
+MOST_SHORTENED = 2
+"""A procedure that the planner has made shorter than this part of it goes along as it was written."""
 _TAGS = "background|config|conversation|flows|knowledge|known|plan|skills|system_actions|tools|user_message"
 _TAG = re.compile(rf"<(/?(?:{_TAGS})\b)", re.I)
 _VARIABLE = re.compile(r"\{\{\s*\$([\w.]{1,80})\s*\}\}")
@@ -205,10 +207,10 @@ def _rules(plan: CachedPlan, bot: Bot) -> str:
 You are {_one_line(plan.name)}, who answers customers. Your tone: {_one_line(plan.tone) or "friendly"}.\
 {f" Your language: {language}." if language else ""}
 
-{_tagged("plan", plan.sop or written.sop)}{more}
+{_tagged("plan", _kept(plan.sop, written.sop))}{more}
 
 Rules of this bot:
-{plan.constraints or written.constraints or "none besides those below"}
+{_kept(plan.constraints, written.constraints) or "none besides those below"}
 
 {STATUS_RULES}
 
@@ -218,6 +220,13 @@ Rules of this bot:
 
 Reply with one JSON object and nothing else:
 {{"reasoning": "a few words", "next_status": ..., "action": {{...}} or null, "response": ... or null}}"""
+
+
+def _kept(planned: str, written: str) -> str:
+    """What the plan has, and beside it what its author wrote if the planner has left much of that out."""
+    if not planned or len(planned) * MOST_SHORTENED >= len(written):
+        return planned or written
+    return f"{planned}\n\nIn the words of its author, which count where they say more:\n{written}"
 
 
 def filled(text: str, variables: Mapping[str, str]) -> str:
