@@ -13,7 +13,6 @@ work (shells, deleting, signals, the system's own tools), and a refusal says wha
 import os
 import re
 import shlex
-from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
@@ -138,6 +137,8 @@ _TAKES_VALUE = {
 }
 """Options with a word of their own, of programs that start the first word which is not theirs."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_SPLIT = re.compile(r"-[a-zA-Z0]*?S(.+)?|--split-string(?:=(.*))?", re.DOTALL)
+"""`env` takes a whole command as one word: behind the option, or as its value."""
 _FINDS = ("-exec", "-execdir", "-ok", "-okdir")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 MAX_LOOKED_THROUGH = 10
@@ -145,12 +146,20 @@ MAX_LOOKED_THROUGH = 10
 
 def started_programs(command: list[str]) -> list[str]:
     """The names of the programs that a command starts besides its own, as far as its words say so."""
+    return _started(command, MAX_LOOKED_THROUGH)
+
+
+def _started(command: list[str], most: int) -> list[str]:
     found: list[str] = []
-    for _ in range(MAX_LOOKED_THROUGH):
+    for depth in range(most):
         program, words = os.path.basename(command[0]), command[1:]
         if program == "find":
             found += ["rm"] if "-delete" in words else []
-            return found + [os.path.basename(started) for word, started in pairwise(words) if word in _FINDS]
+            for place, word in enumerate(words[:-1]):
+                if word in _FINDS:
+                    inner = words[place + 1 :]
+                    found += [os.path.basename(inner[0]), *_started(inner, most - depth - 1)]
+            return found
         if program in _SHELLS:
             inner = words[words.index("-c") + 1 :] if "-c" in words else []
             command = _words(inner[0]) if inner else []
@@ -169,8 +178,9 @@ def _after_options(program: str, words: list[str]) -> list[str]:
     waiting = list(words)
     while waiting:
         word = waiting[0]
-        if program == "env" and word in ("-S", "--split-string"):
-            return [*_words(" ".join(waiting[1:2])), *waiting[2:]]
+        if program == "env" and (split := _SPLIT.fullmatch(word)):
+            given = waiting[1:] if split[1] is None and split[2] is None else [split[1] or split[2] or "", *waiting[1:]]
+            return [*_words(" ".join(given[:1])), *given[1:]]
         if word == "--":
             waiting = waiting[1:]
             break
