@@ -24,7 +24,17 @@ from ripstop.engine.ports import (
     Tree,
 )
 from ripstop.kernel.codec import Codec
-from ripstop.kernel.errors import Conflict, JournalError, JournalNotFound, LeaseLost, NotNeeded, RunForgotten
+from ripstop.kernel.errors import (
+    Conflict,
+    JournalError,
+    JournalNotFound,
+    LeaseLost,
+    NotNeeded,
+    OutcomeUnknown,
+    RunForgotten,
+    Unreachable,
+    Unwritable,
+)
 from ripstop.kernel.events import Record
 
 __all__ = [
@@ -57,5 +67,8 @@ __all__ = [
     "JournalNotFound",
     "LeaseLost",
     "NotNeeded",
+    "OutcomeUnknown",
     "RunForgotten",
+    "Unreachable",
+    "Unwritable",
 ]

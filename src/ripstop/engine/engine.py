@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from ripstop.kernel.effects import AskPerson, Content, Limits, RunFinished
 from ripstop.kernel.errors import (
     Conflict,
+    OutcomeUnknown,
     RunAlreadyStarted,
     RunDamaged,
     RunForgotten,
@@ -54,9 +55,10 @@ from .forking import ForkChanges, fork_run, last_shared
 from .live import Live
 from .people import action_fact, already_answered
 from .pinned_definitions import CheckDefinition, Definitions, Pins, digest_of
-from .ports import MAX_PAGE, Clock, DeskQuery, Journal, Page, Question, RunInfo, RunQuery
+from .ports import MAX_PAGE, Clock, DeskQuery, Entry, Journal, Page, Question, RunInfo, RunQuery
 from .run_cache import CachedRun, RunCache
 from .soundness import check_run, reading
+from .unknown_outcomes import was_appended
 
 MOST_VAIN_CONFLICTS = 10
 """Appends of one fact that fail although there is nothing new to read: the journal does not hold the run any more."""
@@ -154,11 +156,14 @@ class Engine:
                     changes = plan(before, step.run, step.records)
                     entry, jobs = entry_of(run_id, kit, before, step, changes, self.dispatcher, blobs, fence)
                     failpoint("engine.before_append")
+                    is_appended = True
                     try:
                         await self.journal.append(entry)
                     except Conflict:
-                        pass
-                    else:
+                        is_appended = False
+                    except OutcomeUnknown:
+                        is_appended = await self._find_out(entry)
+                    if is_appended:
                         failpoint("engine.after_append")
                         run = step.run
                         cached.style, cached.run, cached.checked = style, run, True
@@ -297,6 +302,20 @@ class Engine:
             if fresh:
                 raise
             return None
+
+    async def _find_out(self, entry: Entry) -> bool:
+        """Whether a step was appended of which the store could not say it; false if another writer was faster.
+
+        If that cannot be known, this process's worker gives up: it may hold commands that nobody has told it of.
+        """
+        worker = self.dispatcher
+        try:
+            waits = worker.waits_now if worker else lambda: False
+            return await was_appended(self.journal, self.registry.codec, entry, waits)
+        except OutcomeUnknown as error:
+            if worker and entry.taken:
+                worker.give_up(error)
+            raise
 
     def _counted(self, vain: int, run_id: str, is_new: bool) -> int:
         """How many times in a row there was nothing new to read. Raises `RunDamaged` if that is too often."""
@@ -626,13 +645,18 @@ class Engine:
                 shared = run_id, fork.shared.length
                 kit = self.kit(used)
                 entry, jobs = entry_of(new_id, kit, None, step, fork.changes, self.dispatcher, blobs, fork=shared)
+                is_appended = True
                 try:
                     await self.journal.append(entry)
-                except Conflict as error:
+                except Conflict:
+                    is_appended = False
+                except OutcomeUnknown:
+                    is_appended = await self._find_out(entry)
+                if not is_appended:
                     for one in (run_id, new_id):
                         if isinstance(gone := await self.not_found(one), RunForgotten):
-                            raise gone from error
-                    raise RunAlreadyStarted(new_id) from error
+                            raise gone
+                    raise RunAlreadyStarted(new_id)
                 cached.style, cached.run, cached.checked = style, used, True
             after_append(self.live, self.dispatcher, cached, step, fork.changes)
             if self.dispatcher and fork.asks_again:

@@ -85,6 +85,12 @@ class Dispatcher(Protocol):
     def wake(self) -> None:
         """Look at the outbox now."""
 
+    def waits_now(self) -> bool:
+        """Whether it waits for a store that is unreachable, however long that takes."""
+
+    def give_up(self, error: BaseException | None) -> None:
+        """Take nothing more, and say why: the journal cannot be trusted to know what this process knows."""
+
     def wake_by(self, seconds: float) -> None:
         """Check the outbox after this many seconds at the latest."""
 

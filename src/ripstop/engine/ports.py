@@ -239,9 +239,22 @@ class Journal(Protocol):
     # Records
 
     def append(self, entry: Entry) -> Awaitable[None]:
-        """Append a step and update the outbox, or raise `Conflict` or `LeaseLost` and do neither.
+        """Append a step and update the outbox, in one transaction. Durable when the awaitable returns.
 
-        The entry is queued when this is called and durable when the awaitable returns.
+        The entry is queued when this is called. What is raised says what became of it:
+
+        - `Conflict`: not appended; the run has other records at these numbers, or is gone. So a step that is appended
+          twice is refused the second time.
+        - `LeaseLost`: not appended; its worker does not hold the command of `fence` any more.
+        - `Unwritable`: not appended; its records cannot be encoded.
+        - `Unreachable`: not appended, and it never will be; it can be tried again, as the same step or another one.
+        - `OutcomeUnknown`: appended whole, or not at all, or it still will be. The engine reads the run back, and
+          appends the very same entry again if it is not there: whichever of the two comes first, the other is refused.
+          A store that can find out by itself need not raise it.
+        - any other `JournalError`: the process does not go on with this journal. What it held is released when its
+          worker leaves, or when its lease has run out.
+
+        Every other method can be repeated without harm; a store that loses a reply to one of them repeats it itself.
         """
 
     async def read(

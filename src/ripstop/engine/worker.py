@@ -59,6 +59,8 @@ class Worker:
         self.withdraw = self._runner.withdraw
         self.kind = self._runner.kind
         self.idle = self._runner.idle
+        self.waits_now = self._runner.waits_now
+        self.give_up = self._runner.give_up
         self.wake = self._sweeper.wake
         self.wake_by = self._sweeper.wake_by
         self.include = self._sweeper.include

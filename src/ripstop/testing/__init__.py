@@ -3,6 +3,7 @@
 - `given(style, definition, …).when(fact).then(…)`: stories about pure styles
 - `Errands`, `ErrandStyle`: a style that gives the commands its definition lists, and nothing else
 - `JournalConformance`: what every store must do; subclass it
+- `uncertain(journal, choose)`: the journal, with replies to appends that get lost
 - `FakeClock`: time that passes when the test says so
 - `FAILPOINTS`, `failpoint`: named places where a test may kill the process; those of a style are in its `Plugin`
 """
@@ -13,6 +14,7 @@ from .clock import FakeClock
 from .conformance import JournalConformance
 from .scenarios import Given, ScenarioOutcome, given
 from .stub_style import ERRANDS, Errands, ErrandStyle
+from .uncertain_journal import Fate, uncertain
 
 __all__ = [
     "ERRANDS",
@@ -20,9 +22,11 @@ __all__ = [
     "ErrandStyle",
     "Errands",
     "FakeClock",
+    "Fate",
     "Given",
     "JournalConformance",
     "ScenarioOutcome",
     "failpoint",
     "given",
+    "uncertain",
 ]

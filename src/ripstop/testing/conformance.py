@@ -10,12 +10,14 @@ called once per test with a folder of its own; the journal it returns must be em
 
 from .conformance_lists import ListConformance
 from .conformance_outbox import OutboxConformance, WorkerConformance
+from .conformance_outcomes import OutcomeConformance
 from .conformance_records import IdentityConformance, MaintenanceConformance, RecordConformance
 
 
 class JournalConformance(
     IdentityConformance,
     RecordConformance,
+    OutcomeConformance,
     ListConformance,
     WorkerConformance,
     OutboxConformance,
