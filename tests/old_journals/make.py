@@ -5,7 +5,9 @@
 
 `format2.sql` is of 0.2; `format2b.sql` also has what 0.3 added to the same format.
 
-A later version must still open it, fold it to the fingerprints in it, find it undamaged, and continue it.
+A later version must still open it, fold it to the fingerprints in it, find it undamaged, and continue it. What a
+fingerprint counts has changed once since (fields with their defaults are left out): those here are of the version that
+wrote the journal, with the new count.
 """
 
 import asyncio

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import FieldInfo
 
 from .effects import (
     AgentReplied,
@@ -379,9 +380,10 @@ def fingerprint(run: Run[Any]) -> str:
     """A hash of where the run is: equal for two runs that are in the same place.
 
     Times and ids are left out, so that a run that was killed and resumed can be compared with
-    one that never was. The same in every version: a limit that came later is not in it.
+    one that never was. So is what has its default, so that a version that knows more comes to the same; for its sake
+    the runs below are left out, too: a limit on them came later.
     """
-    spent = {"turns": run.spent.turns, "calls": run.spent.calls, "usage": run.spent.usage}
+    spent = Spent(run.spent.turns, run.spent.calls, run.spent.usage)
     place = (
         run.definition,
         run.state,
@@ -391,5 +393,25 @@ def fingerprint(run: Run[Any]) -> str:
         run.ended,
     )
     # numbers as keys, such as those of open tool calls, cannot be sorted by the encoder unless they are texts
-    plain = msgspec.to_builtins(place, str_keys=True)
+    plain = msgspec.to_builtins(_without_defaults(place), str_keys=True)
     return hashlib.sha256(_encode(plain)).hexdigest()
+
+
+def _without_defaults(value: Any) -> Any:
+    """The value with every Struct in it as the fields that differ from their defaults, and its class's tag."""
+    if isinstance(value, Struct):
+        fields = {field.name: (getattr(value, field.name), field) for field in msgspec.structs.fields(value)}
+        kept = {name: _without_defaults(one) for name, (one, field) in fields.items() if not _is_default(one, field)}
+        tag = type(value).__struct_config__.tag
+        return kept if tag is None else {"type": tag, **kept}
+    if isinstance(value, dict):
+        return {key: _without_defaults(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_defaults(one) for one in value]
+    return value
+
+
+def _is_default(value: Any, field: FieldInfo) -> bool:
+    if field.default_factory is not NODEFAULT:
+        return bool(value == field.default_factory())
+    return bool(value == field.default)  # NODEFAULT is equal to nothing else
