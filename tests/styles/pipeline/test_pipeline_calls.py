@@ -204,11 +204,26 @@ def test_answers_that_were_recorded_before_a_field_was_added_are_read(tmp_path: 
     assert found["facts"]["changed_files"] is None, "so what was changed is not, either"
     story.tell(old(problems=[], facts=OLD_FACTS))
     shown = prompt(story).partition("# What the engine found\n")[2].partition("\n# ")[0]
-    assert shown.strip() == json.dumps(OLD_FACTS, indent=1)
+    assert shown.strip() == json.dumps(
+        {**OLD_FACTS, "files": [{"path": "index.html", "size": 3, "task_id": None}]}, indent=1
+    )
     assert "no login" in prompt(story) and "index.html (3 bytes)" in prompt(story)
     tell(story, said(GOOD), old(products={}), begun, old(problems=[], facts=OLD_FACTS))
     tell(story, said("Bye."), FINISHED, old(closed=True))
     assert ended(story).outcome == "completed"
+
+
+def test_the_facts_of_a_thousand_files_are_short_and_have_no_hashes() -> None:
+    names = [f"src/module_{number}.js" for number in range(1090)]
+    files = [{"path": name, "size": 3, "sha256": "a" * 64, "task_id": "TASK-001"} for name in names]
+    facts = {**OLD_FACTS, "files": files, "changed_files": names, "missing_files": names, "code_files": 1090}
+    story = started(mode="continue", stage="check")
+    tell(story, old(), old(), old(facts=facts))
+    said = prompt(story)
+    assert "a" * 64 not in said and len(said) < 35_000
+    found = json.JSONDecoder().raw_decode(said.partition("# What the engine found\n")[2])[0]
+    assert found["files"][0] == {"path": names[0], "size": 3, "task_id": "TASK-001"} and found["code_files"] == 1090
+    assert {found[name][-1] for name in ("files", "changed_files", "missing_files")} == {"… and 990 more"}
 
 
 def test_a_finish_that_was_recorded_with_its_cost_is_asked_with_it() -> None:

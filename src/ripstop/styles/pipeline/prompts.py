@@ -1,6 +1,7 @@
 """What the agents of a stage are told. A prompt is bounded: what is read from files is cut where it is read."""
 
 import json
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -13,6 +14,9 @@ from .state import EDIT, FEEDBACK, PipelineState
 
 MAX_DRAFT = 60_000
 """Characters of a draft that are shown."""
+MAX_FILES = 200
+MAX_FACTS = 100
+"""Entries of one list of facts."""
 IF_ANY = ("empty_files", "planned_files", "tasks_marked", "since_review")
 """Facts that agents are told only if there is something to tell."""
 MAX_FEEDBACK = 30_000
@@ -118,8 +122,16 @@ def _commands(state: PipelineState) -> str:
 def _facts(facts: ProjectFacts | None) -> str:
     if facts is None:
         return ""
-    said = {name: value for name, value in to_builtins(facts).items() if value or name not in IF_ANY}
+    said = {name: _bounded(value) for name, value in to_builtins(facts).items() if value or name not in IF_ANY}
+    said["files"] = _bounded([{"path": one.path, "size": one.size, "task_id": one.task_id} for one in facts.files])
     return json.dumps(said, ensure_ascii=False, indent=1)
+
+
+def _bounded(value: Any) -> Any:
+    """A list with what is beyond the limit counted; anything else as it is."""
+    if not isinstance(value, list | tuple) or len(value) <= MAX_FACTS:
+        return value
+    return [*value[:MAX_FACTS], f"… and {len(value) - MAX_FACTS} more"]
 
 
 def _section(title: str, text: str) -> str:
