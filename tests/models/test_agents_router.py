@@ -43,6 +43,12 @@ def test_every_reply_is_signed_with_what_was_sent_and_by_whom(script):
     assert (reply.text, reply.sent, reply.model) == ("hi", seal(request.prompt), spec)
 
 
+def test_every_reply_says_how_much_its_model_can_take(script):
+    spec = script({"reply": "hi"})
+    assert perform(agents(default_model=spec), ask()).window == 0
+    assert perform(agents(default_model=spec, windows={"script": 2000}), ask()).window == 2000
+
+
 def test_only_a_reply_from_a_script_folder_is_marked_as_recorded(script, tmp_path):
     folder = tmp_path / "recording"
     (folder / "agent").mkdir(parents=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ripstop.engine.live import Live
-from ripstop.engine.performers import Refused
+from ripstop.engine.performers import PromptTooLong, Refused
 from ripstop.faces.next_steps import in_commands
 from ripstop.kernel.prompt import Message
 from ripstop.models import local
@@ -195,7 +195,7 @@ def test_a_cancelled_call_does_not_touch_the_next_one():
 
 
 def test_a_prompt_that_is_too_long_is_refused_with_both_numbers():
-    with pytest.raises(Refused, match=r"prompt has 9\d\d\d tokens.*8192") as refused:
+    with pytest.raises(PromptTooLong, match=r"prompt has 9\d\d\d tokens.*8192") as refused:
         perform(LocalAgent(), ask("soup " * 9000))
     assert refused.value.fault == "agent"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ripstop.engine.live import Live
-from ripstop.engine.performers import Refused, ToolSpec, TryAgain
+from ripstop.engine.performers import PromptTooLong, Refused, ToolSpec, TryAgain
 from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.prompt import Message
 from ripstop.models.openai_compatible import OpenAICompatibleAgent
@@ -135,7 +135,7 @@ def test_a_real_server_refuses_a_wrong_key_and_none(real, llama_server, monkeypa
 
 
 def test_a_real_server_says_that_a_prompt_is_too_long(real):
-    with pytest.raises(Refused, match=r"400.*exceeds the available context size"):
+    with pytest.raises(PromptTooLong, match=r"400.*exceeds the available context size"):
         real(ask("soup " * 3000))
 
 
@@ -250,8 +250,19 @@ def test_a_refusal_quotes_the_server_but_never_the_key(status, fault, advice, mo
 def test_an_error_in_the_middle_of_a_stream_is_not_a_reply():
     with pytest.raises(TryAgain, match="overloaded"):
         heard(events(delta(content="He"), {"error": {"message": "overloaded", "code": 503}}))
-    with pytest.raises(Refused, match="too long"):
-        heard(events({"error": {"message": "too long", "code": 400}}))
+    with pytest.raises(Refused, match="too odd"):
+        heard(events({"error": {"message": "too odd", "code": 400}}))
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500])
+def test_a_prompt_that_is_too_long_is_not_just_refused_and_the_key_is_not_said(status, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    error = {"message": f"maximum context length is 9 tokens, {KEY}", "code": "context_length_exceeded"}
+    with pytest.raises(PromptTooLong, match="maximum context length") as refused:
+        heard(response(status, {"error": error}))
+    assert KEY not in str(refused.value)
+    with pytest.raises(PromptTooLong, match="maximum context length"):
+        heard(events({"error": error}))
 
 
 def test_a_stream_that_breaks_off_is_not_a_reply():

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from ripstop.engine.live import Live, Token
-from ripstop.engine.performers import Refused, ToolSpec, TryAgain
+from ripstop.engine.performers import PromptTooLong, Refused, ToolSpec, TryAgain
 from ripstop.kernel.effects import ToolCall
 from ripstop.kernel.prompt import Message
 from ripstop.models import providers
@@ -108,6 +108,8 @@ def test_errors_are_sorted_by_whether_they_may_pass():
         with pytest.raises(Refused, match="key in the environment") as refused:
             perform(raising(ModelHTTPError(status, "m")), ask())
         assert refused.value.fault == fault
+    with pytest.raises(PromptTooLong):
+        perform(raising(ModelHTTPError(400, "m", {"message": "prompt is too long: 9 tokens > 8 maximum"})), ask())
 
 
 def test_bad_arguments_are_told_to_the_agent():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripstop.engine.live import Live
-from ripstop.engine.performers import Refused, TryAgain
+from ripstop.engine.performers import PromptTooLong, Refused, TryAgain
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, ToolCall, Usage
 from ripstop.kernel.errors import DefinitionError
 from ripstop.kernel.events import Answered, Asked, Forked, Record, Withdrawn
@@ -105,6 +105,12 @@ def test_error_lines_are_used_up_in_the_same_way_after_a_crash(tmp_path):
     assert say(ScriptedAgent(path), number=4, records=done) == "next"
     gave_up = records(asked(2), answered(3, to=2, attempt=2, answer=Failed(reason="tried twice")), asked(4))
     assert say(ScriptedAgent(path), number=4, records=gave_up) == "at last"
+
+
+def test_a_script_can_say_that_a_prompt_is_too_long(tmp_path):
+    agent = ScriptedAgent(script(tmp_path, {"error": "context_length"}))
+    with pytest.raises(PromptTooLong, match="context_length"):
+        say(agent)
 
 
 def test_refused_is_not_tried_again(tmp_path):

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from ripstop.kernel.effects import AskAgent, ToolReturned
-from ripstop.kernel.events import Forked, TurnResult
+from ripstop.kernel.effects import AskAgent, CallTool, ToolReturned
+from ripstop.kernel.events import Forked, ResumeRequested, TurnResult
 from ripstop.kernel.folding import replay
 from ripstop.kernel.step import advance
-from ripstop.styles.turn import MAX_CALLS
 from ripstop.testing import Given
 from tests.styles.loops import (
     COURTESIES,
@@ -117,8 +116,28 @@ def test_a_graph_that_gets_on_is_left_alone(healthy: Healthy) -> None:
     assert completes(healthy).run is not None
 
 
-def test_an_agent_that_calls_tools_for_ever_is_cut_off_within_its_turn() -> None:
-    story = ring(1)()
-    assert play(story, in_turn(READ[:2]), 2 * MAX_CALLS) == MAX_CALLS
-    assert story.run is not None and story.run.ended is not None
-    assert (story.run.ended.outcome, story.run.spent.calls) == ("failed", MAX_CALLS)
+@pytest.mark.parametrize(("guards", "most"), [({}, 40), ({"turn_calls": 3}, 3)])
+def test_an_agent_that_calls_tools_for_ever_is_stopped_within_its_turn(guards: dict[str, Any], most: int) -> None:
+    story = ring(1, guards=guards)()
+    assert play(story, in_turn(READ[:2]), 2 * most) == most
+    assert story.run is not None and story.run.ended is not None and story.run.verdict is not None
+    assert (story.run.ended.outcome, story.run.spent.calls) == ("limit", most)
+    assert (story.run.verdict.guard, story.run.verdict.limit) == ("turn_calls", most)
+
+
+def test_a_turn_goes_on_where_it_was_once_its_limit_of_calls_is_raised() -> None:
+    story = ring(1, guards={"turn_calls": 3})()
+    play(story, in_turn(READ[:2]), 6)
+    assert story.run is not None and story.run.spent.turns == 1
+    story.tell(ResumeRequested(raises={"turn_calls": 2}))
+    (opened,) = story.run.open.values()
+    assert type(opened.command) is CallTool, "the call that the last reply asks for, and not a new turn"
+    story.tell(READ[1])
+    assert play(story, in_turn(READ[:2]), 10) == 2
+    assert story.run.verdict is not None and story.run.verdict.limit == 5
+    assert (story.run.spent.calls, story.run.spent.turns) == (5, 1)
+
+
+def test_no_limit_of_calls_stops_a_turn_if_it_is_0() -> None:
+    story = ring(1, guards={"turn_calls": 0})()
+    assert play(story, in_turn(READ[:2]), 60) == 60

@@ -1,6 +1,7 @@
 """What an agent can do with its files, and what it cannot."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from ripstop.engine.performers import Refused
-from ripstop.tools.files import MAX_ENTRIES, MAX_HITS, MAX_LINE, MAX_READ, MAX_WRITE, Files
+from ripstop.tools.files import MAX_ENTRIES, MAX_HITS, MAX_LINE, MAX_READ, MAX_WRITE, PAGE_LINES, PAGE_SIZE, Files
 
 
 @pytest.fixture
@@ -162,9 +163,43 @@ def test_writing_again_replaces_everything_and_keeps_the_permissions(files: File
     assert [path.name for path in own(tmp_path).iterdir()] == ["run.sh"]
 
 
+def test_a_file_that_fits_into_a_page_is_read_as_it_is(files: Files) -> None:
+    for text in ("", "one", "one\n", "one\n\n", "a\x0bb\u2028c\r\nd\n", "x\n" * PAGE_LINES):
+        files.write("a.txt", text)
+        assert files.read("a.txt") == text
+
+
+def test_a_long_file_is_read_page_by_page_and_no_line_is_lost(files: Files) -> None:
+    text = "".join(f"line {number}\n" for number in range(1, 12_346))
+    files.write("a.txt", text)
+    read, offset = [], 1
+    while offset:
+        *lines, note = files.read("a.txt", offset).split("\n")
+        assert len("\n".join(lines)) <= PAGE_SIZE and len(lines) <= PAGE_LINES
+        assert note.startswith(f"[lines {offset:,} to {offset + len(lines) - 1:,} of 12,345")
+        read += lines
+        offset = int(found[1]) if (found := re.search(r"read on with offset (\d+)]", note)) else 0
+    assert "\n".join(read) + "\n" == text
+
+
+def test_a_page_has_the_lines_that_were_asked_for(files: Files) -> None:
+    files.write("a.txt", "one\ntwo\nthree\nfour")
+    assert files.read("a.txt", 2, 2) == "two\nthree\n[lines 2 to 3 of 4; read on with offset 4]"
+    assert files.read("a.txt", offset=4) == "four\n[lines 4 to 4 of 4]"
+    for offset, lines, why in ((5, 1, "has 4 lines"), (0, 1, "from 1"), (1, 0, "1 or more")):
+        with pytest.raises(Refused, match=why):
+            files.read("a.txt", offset, lines)
+
+
+def test_a_line_longer_than_a_page_is_cut_and_what_follows_can_be_read(files: Files) -> None:
+    files.write("a.txt", "x" * 100_000 + "\nend\n")
+    page = files.read("a.txt")
+    assert page.startswith("x" * PAGE_SIZE + "\n[line 1 has 100,000 characters") and page.endswith("offset 2]")
+    assert files.read("a.txt", 2) == "end\n[lines 2 to 2 of 2]"
+
+
 def test_says_politely_what_cannot_be_read(files: Files, tmp_path: Path) -> None:
-    files.write("a.txt", "x" * MAX_READ)
-    assert len(files.read("a.txt")) == MAX_READ
+    own(tmp_path).mkdir(parents=True)
     own(tmp_path, "large.txt").write_text("x" * (MAX_READ + 1))
     own(tmp_path, "picture.png").write_bytes(b"\x89PNG\0\0")
     own(tmp_path, "latin.txt").write_bytes("süß".encode("latin-1"))

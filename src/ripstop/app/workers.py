@@ -36,6 +36,7 @@ def make_agents(app: "App") -> Agents:
         timeout=models.timeout,
         check_address=app.trust.check,
         key_origins=app.trust.key_origins,
+        windows=app.settings.windows,
     )
 
 

@@ -15,6 +15,7 @@ from .yaml_tree import Value, YamlEntry
 
 
 MOST_PATIENCE = 1000
+MOST_TURN_CALLS = 10_000
 MOST_LIMIT = 10**12
 COURTESY = ("terminate", "ignore")
 THEN = ("end", "ask")
@@ -59,6 +60,13 @@ GUARDS: dict[str, Any] = {
             "default": "",
             "description": "Words with which an agent ends the run, such as [WORKFLOW_END].",
         },
+        "turn_calls": {
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "maximum": MOST_TURN_CALLS,
+            "default": 40,
+            "description": "Calls of the model in one turn of an agent; 0: as many as it takes.",
+        },
         "then": {
             "enum": [*THEN, None],
             "default": "end",
@@ -97,6 +105,7 @@ class OptionReader(Reader):
             "courtesy": self.one_of(fields, "courtesy", COURTESY, "terminate"),
             "phrases": [item.value for item in self.items(fields.get("phrases"), "'phrases'") if self.phrase(item)],
             "end_marker": self.marker(fields),
+            "turn_calls": self.whole(fields, "turn_calls", 40, 0, MOST_TURN_CALLS),
             "then": self.one_of(fields, "then", THEN, "end"),
         }
         return {key: value for key, value in read.items() if key in fields and fields[key].value.value is not None}

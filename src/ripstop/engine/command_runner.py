@@ -41,7 +41,7 @@ from ripstop.kernel.errors import (
 )
 from ripstop.kernel.events import Answered, CallRefused, Doubted, Record
 from ripstop.kernel.outages import RetryPolicy, pause_of_outage, refusals_of
-from ripstop.kernel.prompt import Prompt
+from ripstop.kernel.prompt import Prompt, estimate
 from ripstop.kernel.registry import QUESTION_STYLE
 from ripstop.kernel.restoring import may_have_happened
 from ripstop.kernel.run import Run
@@ -63,7 +63,17 @@ from .engine import Engine
 from .entries import Job
 from .failpoints import failpoint
 from .live import Began, Retrying
-from .performers import CallProgress, InDoubt, Kind, Performer, Refused, Request, TryAgain, Unavailable
+from .performers import (
+    CallProgress,
+    InDoubt,
+    Kind,
+    Performer,
+    PromptTooLong,
+    Refused,
+    Request,
+    TryAgain,
+    Unavailable,
+)
 from .pinned_definitions import digest_of
 from .ports import MAX_PAGE, Clock, RunQuery, until_reachable, words_of
 from .rate_limit import Departure, RateLimit, pause_before_retry
@@ -456,8 +466,11 @@ class CommandRunner:
         except Unavailable as trouble:
             return self._refused(job, run, provider, request, TryAgain(str(trouble)), by_itself=False)
         except Refused as refusal:
-            usage = request.progress.usage()
-            return self._answered(job, Failed(reason=str(refusal), fault=refusal.fault, usage=usage))
+            usage, too_long = request.progress.usage(), 0
+            if isinstance(refusal, PromptTooLong) and request.prompt is not None:
+                too_long = estimate(request.prompt)
+            failed = Failed(reason=str(refusal), fault=refusal.fault, usage=usage, too_long=too_long)
+            return self._answered(job, failed)
         except JournalError:
             raise
         except InDoubt as doubt:

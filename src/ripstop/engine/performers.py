@@ -261,6 +261,13 @@ class Unavailable(Refused):
     the name of a model. The run is paused until then."""
 
 
+class PromptTooLong(Refused):
+    """Raised by a performer of model calls: the prompt has more tokens than the model can take."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, fault="agent")
+
+
 class InDoubt(RipstopError):
     """Raised by a performer: it broke off after the request left, so the effect may have happened.
 

@@ -191,6 +191,7 @@ def _is_known_good(event: Event) -> bool:
             and type(answer.model) is str
             and type(answer.recorded) is bool
             and type(answer.cut) is bool
+            and type(answer.window) is int
             and _is_good_usage(answer.usage)
             and type(answer.calls) is tuple
             and (not answer.calls or all(_is_good_call(call) for call in answer.calls))
@@ -198,7 +199,12 @@ def _is_known_good(event: Event) -> bool:
     if type(answer) is ToolReturned:
         return is_plain(answer.value)
     if type(answer) is Failed:
-        return type(answer.reason) is str and type(answer.fault) is str and _is_good_usage(answer.usage)
+        return (
+            type(answer.reason) is str
+            and type(answer.fault) is str
+            and type(answer.too_long) is int
+            and _is_good_usage(answer.usage)
+        )
     return type(answer) is Said or type(answer) is TimerFired
 
 

@@ -131,6 +131,8 @@ class Guards(Effect, frozen=True):
     """Courtesies besides the built-in ones."""
     end_marker: str = ""
     """Words with which an agent ends the run; empty for none."""
+    turn_calls: Annotated[int, Meta(ge=0, le=10_000)] = 40
+    """Calls of the model in one turn; 0: as many as it takes."""
     then: Literal["end", "ask"] = "end"
     """What a verdict does: `end` the run, or `ask` a person whether it may continue."""
 
@@ -169,6 +171,9 @@ class AskAgent(Effect, tag="ask_agent", frozen=True):
     """The command that began this turn; none for a turn's first call."""
     max_tokens: int | None = None
     """What a token or money budget leaves for the reply."""
+    longest: int = 0
+    """The most characters of one text from outside in the prompt: a tool's result, or the history of a conversation.
+    0: as it was in 0.2, where results were whole, and as Python writes them."""
 
 
 class AgentReplied(Effect, tag="agent_replied", frozen=True):
@@ -184,6 +189,8 @@ class AgentReplied(Effect, tag="agent_replied", frozen=True):
     """The text comes from a recording, so asking again cannot change it."""
     cut: bool = False
     """The model reached its limit of length: the text ends in the middle."""
+    window: int = 0
+    """Tokens that prompt and reply may have together with this model; 0: not known."""
 
 
 # A tool
@@ -369,6 +376,8 @@ class Failed(Effect, tag="failed", frozen=True):
     """What it cost all the same."""
     uncertain: bool = False
     """It was cut off at work and may have taken effect; only a late answer can be so."""
+    too_long: int = 0
+    """The estimated tokens of a prompt that the model could not take; 0: that was not the reason."""
 
 
 Command = AskAgent | CallTool | AskPerson | SetTimer | Say | StartRun | AnswerChild

@@ -455,7 +455,8 @@ def _redefined(style: Folding[S], contents: Contents, run: Run[S], event: Forked
     digest = event.definition or run.definition
     definition, guards = contents.definitions[digest], run.guards
     if event.definition:
-        _, guards = raised(run.limits, style.guards(definition, run.started.guards), {"patience": run.more_patience})
+        more = {"patience": run.more_patience, "turn_calls": run.more_turn_calls}
+        _, guards = raised(run.limits, style.guards(definition, run.started.guards), more)
     return replace(
         run,
         state=style.rebase(run.state, definition),
@@ -497,6 +498,7 @@ def _resumed(run: Run[S], event: Resumed) -> Run[S]:
         limits=limits,
         guards=guards,
         more_patience=run.more_patience + guards.patience - run.guards.patience,
+        more_turn_calls=run.more_turn_calls + guards.turn_calls - run.guards.turn_calls,
         work=work,
         trail=(),
         ended=None,

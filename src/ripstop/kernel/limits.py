@@ -98,5 +98,5 @@ BY_RANK = tuple(sorted(LIMITS, key=lambda limit: limit.rank))
 """In the order that people read."""
 AMOUNTS = (*(limit.name for limit in BY_RANK), "depth")
 """What `effects.Limits` can limit, prices left out."""
-RAISABLE = (*AMOUNTS, "patience", "interactions", "iterations", "reviews")
+RAISABLE = (*AMOUNTS, "patience", "turn_calls", "interactions", "iterations", "reviews")
 """What can be raised for a run: its limits, and those of guards and styles."""

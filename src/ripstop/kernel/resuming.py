@@ -28,6 +28,8 @@ STOPPING = frozenset(
 CIRCLING = frozenset({"no_progress", "circle"})
 """Those of them that patience puts off."""
 FRACTIONS = tuple(limit.name for limit in LIMITS if not limit.is_whole)
+OF_GUARDS = ("patience", "turn_calls")
+"""What is raised of guards; 0 there means that nothing is limited."""
 MAX_RAISE = 2**53
 """A raise above it would not be exact, and two of them could be more than a journal can hold."""
 _LIMIT_OF = {"max_turns": "turns", "max_iterations": "iterations", "max_reviews": "reviews"}
@@ -131,9 +133,10 @@ def raised(limits: Limits, guards: Guards, by: Mapping[str, float]) -> tuple[Lim
         now = getattr(limits, name)
         if name in by and now is not None:
             changes[name] = now + (by[name] if isinstance(now, float) else int(by[name]))
-    if "patience" in by and guards.patience:
-        guards = replace(guards, patience=guards.patience + int(by["patience"]))
-    return (replace(limits, **changes) if changes else limits), guards
+    watched = {
+        name: getattr(guards, name) + int(by[name]) for name in OF_GUARDS if by.get(name) and getattr(guards, name)
+    }
+    return (replace(limits, **changes) if changes else limits), (replace(guards, **watched) if watched else guards)
 
 
 def override_guards(guards: Guards, *wishes: Mapping[str, Any]) -> Guards:

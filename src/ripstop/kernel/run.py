@@ -257,6 +257,8 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     guards: Guards = Guards()
     more_patience: int = 0
     """By how much the guards' patience was raised; a new definition does not take it back."""
+    more_turn_calls: int = 0
+    """Likewise the calls of one turn."""
     trail: tuple[TurnDigest, ...] = ()
     """What the last turns changed."""
     verdict: GuardTripped | None = None

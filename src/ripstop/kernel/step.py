@@ -130,6 +130,10 @@ class Step(Generic[S]):
         self.record(Asked(command=found) if found is not None else Asked(command=command, waits=True))
         return self.number
 
+    def render(self, command: AskAgent) -> Prompt:
+        """What an agent would be sent now."""
+        return self._style.render(self.state, command)
+
     def ask_unguarded(self, command: Command) -> int:
         """Ask for something that no limit may prevent, such as a last message."""
         self.record(Asked(command=command))

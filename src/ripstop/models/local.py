@@ -19,7 +19,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ripstop.engine.live import Live, Token
-from ripstop.engine.performers import Refused, Request, ToolSpecs, Unavailable, no_tools
+from ripstop.engine.performers import PromptTooLong, Refused, Request, ToolSpecs, Unavailable, no_tools
 from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.errors import DefinitionError
@@ -28,8 +28,9 @@ from .chat_format import messages_of, tools_of
 from .chat_reply import Reply
 from .json_grammar import BYTES_A_CHARACTER, grammar
 from .model_files import carried_model, model_path, unusable
+from .windows import LOCAL_WINDOW
 
-CONTEXT = 8192
+CONTEXT = LOCAL_WINDOW
 """Tokens that prompt and reply may have together."""
 TEXT_TOKENS = 1024
 JSON_TOKENS = 512
@@ -202,9 +203,8 @@ def _refusal(error: dict[str, Any]) -> Refused:
     return Refused(f"llama.cpp refused the request: {error.get('message', error)}", fault="ours")
 
 
-def _too_long(tokens: int) -> Refused:
-    return Refused(
+def _too_long(tokens: int) -> PromptTooLong:
+    return PromptTooLong(
         f"The prompt has {tokens} tokens, and prompt and reply together may have {CONTEXT} with the local model. "
-        "Shorten the prompt, or give this agent another model.",
-        fault="agent",
+        "Shorten the prompt, or give this agent another model."
     )

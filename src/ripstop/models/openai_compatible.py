@@ -5,7 +5,8 @@
 - The key comes from the environment, is read for every call, goes only to the origins that may have it, and never
   appears in an error.
 - Too many requests, timeouts, a broken connection and the server's own faults may pass: `TryAgain`.
-  What the server refuses for good is `Refused`, with the server's words and what to do next.
+  What the server refuses for good is `Refused`, with the server's words and what to do next. A prompt that is too long
+  for the model is `PromptTooLong`.
 """
 
 import asyncio
@@ -19,7 +20,16 @@ import msgspec
 from msgspec.structs import replace
 
 from ripstop.engine.live import Live, Token
-from ripstop.engine.performers import Refused, Request, ToolSpecs, TryAgain, Unavailable, no_tools, with_floor
+from ripstop.engine.performers import (
+    PromptTooLong,
+    Refused,
+    Request,
+    ToolSpecs,
+    TryAgain,
+    Unavailable,
+    no_tools,
+    with_floor,
+)
 from ripstop.kernel.effects import AgentReplied, AskAgent
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.prompt import Prompt
@@ -30,6 +40,7 @@ from ripstop.security.redaction import redacted
 from .api_key import KEY_NAME, OPENAI, ApiKey
 from .chat_format import messages_of, tools_of
 from .chat_reply import CALL_SECONDS, Reply, decoded
+from .windows import says_too_long
 
 if TYPE_CHECKING:
     import httpx2
@@ -350,6 +361,8 @@ class OpenAICompatibleAgent:
                 "would follow. Give the address itself as the base URL.",
                 fault="definition",
             )
+        if says_too_long(status, body.decode("utf-8", "replace")):
+            return PromptTooLong(f"{told}.")
         if status == 402 or (status == 429 and NO_QUOTA in body):
             return Unavailable(f"{told}. The account has used up what it may spend.", fault="definition")
         if status == 429:

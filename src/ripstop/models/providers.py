@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ripstop.engine.live import Live, Token
 from ripstop.engine.performers import (
+    PromptTooLong,
     Refused,
     Request,
     ToolSpecs,
@@ -29,6 +30,7 @@ from ripstop.security.redaction import redacted, secrets_in
 
 from .chat_reply import CALL_SECONDS, Reply
 from .provider_models import model_of
+from .windows import says_too_long
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import (
@@ -246,6 +248,8 @@ def _answer(response: "ModelResponse", request: Request, prompt: Prompt) -> Agen
 def _trouble(error: Any) -> TryAgain | Refused:
     """By status where there is one; without one it was the connection, which may be back next time."""
     status = getattr(error, "status_code", None)
+    if status is not None and says_too_long(status, str(error)):
+        return PromptTooLong(str(error))
     if status == 429:
         return TryAgain(str(error), after=error.retry_after, provider_wide=True)
     if status is None or status >= 500 or status in PASSING:

@@ -2,7 +2,8 @@
 
 SPEC is the model set for all agents of the run (`--model` of `run` or `resume`), else the command's own `model`,
 else the run's setting, else the default. Each agent is made once, when it is first needed. What every reply carries
-(`sent`, `model`, its price) is set here and nowhere else. An address is checked before an agent is made for it.
+(`sent`, `model`, its price, its window) is set here and nowhere else. An address is checked before an agent is made for
+it.
 """
 
 import difflib
@@ -22,6 +23,7 @@ from ripstop.kernel.prompt import seal
 from .accounting import Prices, is_free
 from .chat_reply import CALL_SECONDS
 from .provider_models import extra_for
+from .windows import window_of
 
 # A model's SPEC: its forms, and what can be known to be wrong with one before anybody is asked.
 #
@@ -124,11 +126,13 @@ class Agents:
         timeout: float = CALL_SECONDS,
         check_address: Callable[[str], None] | None = None,
         key_origins: frozenset[str] | None = None,
+        windows: Mapping[str, int] | None = None,
     ) -> None:
         """Args:
         roles: The SPEC for a role's name; a role that has none gets the run's model.
         check_address: Raises `UsageError` for an address that must not get anything. A run's own settings name one.
         key_origins: The origins that may get the key of `openai:`; `None` for whatever address is used.
+        windows: Tokens that models can take, by SPEC or by provider.
         """
         self._live = live
         self._tools = tools
@@ -139,6 +143,7 @@ class Agents:
         self._timeout = timeout
         self._check_address = check_address
         self._key_origins = key_origins
+        self._windows = dict(windows or {})
         self._agents: dict[tuple[str, str], AgentBackend] = {}
 
     async def perform(self, request: Request) -> AgentReplied:
@@ -158,7 +163,8 @@ class Agents:
         usage = priced(reply.usage, price)
         if request.repeated:
             usage = usage.plus(request.progress.lost)
-        return replace(reply, sent=seal(request.prompt), model=spec, usage=usage)
+        window = window_of(spec, self._windows)
+        return replace(reply, sent=seal(request.prompt), model=spec, usage=usage, window=window)
 
     def _spec(self, request: Request) -> str:
         assert isinstance(request.command, AskAgent)

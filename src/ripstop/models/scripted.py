@@ -25,7 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.engine.live import Live, Token
-from ripstop.engine.performers import Refused, Request, TryAgain
+from ripstop.engine.performers import PromptTooLong, Refused, Request, TryAgain
 from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall, Usage
 from ripstop.kernel.errors import DefinitionError, Unwritable
 from ripstop.kernel.events import Allowed, Answered, Asked, Forked, Record, Reopened, Withdrawn
@@ -45,7 +45,7 @@ from .chat_reply import UnreadableArguments, arguments_in
 
 KEYS = ("agent", "reply", "calls", "error", "delay", "usage", "finish")
 FINISHES = ("stop", "length")
-ERRORS = ("rate_limit", "timeout", "refused")
+ERRORS = ("rate_limit", "timeout", "refused", "context_length")
 PASSING = ("rate_limit", "timeout")
 """Errors that another attempt gets over."""
 USAGE_KEYS = ("input_tokens", "output_tokens", "money")
@@ -334,6 +334,8 @@ def _trouble(line: ScriptLine, agent: str) -> TryAgain | Refused:
         return TryAgain(said, provider_wide=True)
     if line.error == "timeout":
         return TryAgain(said)
+    if line.error == "context_length":
+        return PromptTooLong(f"{said}.")
     return Refused(said, fault="agent")
 
 

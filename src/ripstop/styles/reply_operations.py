@@ -47,6 +47,10 @@ class Exchange(Struct, frozen=True, gc=False):
     """The reply was cut off, and the agent is asked for the rest of it."""
     parts: tuple[int, ...] = ()
     """Numbers of the records with the earlier parts of the reply, if it came in several."""
+    as_json: tuple[int, ...] = ()
+    """Indices of operations whose results are JSON; the others are texts."""
+    longest: int = 0
+    """Characters that each of its texts keeps in a prompt; 0: they are not shortened."""
 
     @property
     def files(self) -> tuple[Delivery, ...]:

@@ -13,31 +13,28 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, Failed, Guards, text_of
-from ripstop.kernel.events import Answered, Asked, Event
-from ripstop.kernel.prompt import Message, Prompt, permits
+from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, CallTool, Failed, Guards, ToolReturned
+from ripstop.kernel.events import Answered, Asked, Event, GuardTripped
+from ripstop.kernel.prompt import Prompt, estimate, permits
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Settled, Style, StyleView
 from ripstop.text.courtesy import check_phrases
+from ripstop.text.visible_text import count
 
 from .partial_reply import UnfinishedReply
 from .reply_files import Edit, Unclear, WholeFile, deliveries
 from .reply_operations import (
     ERROR,
-    MAX_TOOL_CALLS,
     Exchange,
     Operation,
-    calls_beyond,
     in_order,
     operation,
     operation_after,
 )
-from .undelivered_files import FileResults, correction, failed_files, repeated_edit
+from .shortening import LONGEST_RESULT, Shortening, after_refusal, as_text, messages_of, near_window, shortened
+from .undelivered_files import FileResults, correction, repeated_edit
 
 S = TypeVar("S")
-
-MAX_CALLS = 40
-"""Model calls in one turn. An agent that has not finished by then never will."""
 
 MAX_PARTS = 5
 """Parts of one reply. A model that reaches its limit of length so often does not come to an end."""
@@ -119,7 +116,23 @@ class Denied(Event, tag="turn.denied", frozen=True):
     reason: str
 
 
-TURN_EVENTS = (Corrected, Denied)
+class Shortened(Event, tag="turn.shortened", frozen=True):
+    """Older texts of the turn are shortened in its prompts from now on: results, replies, arguments of calls."""
+
+    is_trouble: ClassVar[bool] = True
+    agent: str
+    number: int
+    """Of the record with the last reply that is concerned; all before it are, too."""
+    because: str
+    longest: int
+    """Characters that each text keeps."""
+    tokens: int
+    """Of the prompt as it would have been, estimated."""
+    left: int
+    """Of the prompt as it is now."""
+
+
+TURN_EVENTS = (Corrected, Denied, Shortened)
 """For the kit of every style that uses turns."""
 
 
@@ -138,17 +151,29 @@ def evolve(turn: Turn | None, number: int, event: Event) -> Turn | None:
         return None
     elif type(event) is Answered:
         if type(event.answer) is AgentReplied:
-            if turn.exchanges and turn.exchanges[-1].goes_on:
-                return _with_rest(turn, number, event.answer)
-            return replace(turn, exchanges=(*turn.exchanges, Exchange(number, event.answer)))
+            return _with_reply(turn, number, event.answer)
         if event.to in turn.pending:
             return _with_answer(turn, event.to, event.answer)
-    elif type(event) is Denied:
+    else:
+        return _with_decision(turn, event)
+    return turn
+
+
+def _with_decision(turn: Turn, event: Event) -> Turn:
+    if type(event) is Denied:
         return _with_denial(turn, event)
-    elif type(event) is Corrected:
+    if type(event) is Corrected:
         last = replace(turn.exchanges[-1], correction=event.problem, goes_on=event.goes_on)
         return replace(turn, exchanges=(*turn.exchanges[:-1], last))
+    if type(event) is Shortened:
+        return replace(turn, exchanges=shortened(turn.exchanges, event.number, event.longest))
     return turn
+
+
+def _with_reply(turn: Turn, number: int, reply: AgentReplied) -> Turn:
+    if turn.exchanges and turn.exchanges[-1].goes_on:
+        return _with_rest(turn, number, reply)
+    return replace(turn, exchanges=(*turn.exchanges, Exchange(number, reply)))
 
 
 def _with_rest(turn: Turn, number: int, rest: AgentReplied) -> Turn:
@@ -161,12 +186,15 @@ def _with_rest(turn: Turn, number: int, rest: AgentReplied) -> Turn:
 def _with_answer(turn: Turn, to: int, answer: Answer) -> Turn:
     reply, index = turn.pending[to]
     exchange = _exchange(turn, reply)
-    said, unable = text_of(answer), exchange.unable
+    said, unable, as_json = "", exchange.unable, exchange.as_json
     if isinstance(answer, Failed):
         said = f"{ERROR}{answer.reason}"
         unable = unable if answer.fault == "agent" else (*unable, index)
+    elif isinstance(answer, ToolReturned):
+        said, is_json = as_text(answer.value)
+        as_json = (*as_json, index) if is_json else as_json
     pending = {number: source for number, source in turn.pending.items() if number != to}
-    turn = _with_exchange(turn, reply, results=(*exchange.results, (index, said)), unable=unable)
+    turn = _with_exchange(turn, reply, results=(*exchange.results, (index, said)), unable=unable, as_json=as_json)
     return replace(turn, pending=pending)
 
 
@@ -195,7 +223,8 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
     if type(news.command) is CallTool:
         return None if turn.pending else _carry_on(step, turn, tools)
     if type(answer) is Failed:
-        return FinishedTurn(0, failure=answer)
+        failure = shorten(step, turn, answer)
+        return FinishedTurn(0, failure=failure) if failure else None
     if type(answer) is not AgentReplied:
         return None
     if is_cut(answer):
@@ -203,13 +232,21 @@ def decide(step: Step[S], turn: Turn | None, news: Settled, tools: tuple[str, ..
     if answer.calls and _keeps_writing_malformed(turn):
         problem = f"agent {turn.ask.agent!r} has called tools with arguments that cannot be read, {MAX_MALFORMED} times"
         return FinishedTurn(0, failure=Failed(reason=f"{problem}: {_malformed(turn.exchanges[-1])}", fault="agent"))
-    if answer.calls and len(turn.exchanges) >= MAX_CALLS:
-        problem = f"agent {turn.ask.agent!r} has made {MAX_CALLS} calls in one turn and is not done"
-        return FinishedTurn(0, failure=Failed(reason=problem, fault="agent"))
+    if answer.calls:
+        _check_calls(step, turn)
     # of a reply in several parts, a file can begin in one and end in another
     if not answer.calls and not deliveries(turn.exchanges[-1].reply.text):  # the usual case
         return _finished(turn, tools)
     return _carry_on(step, turn, tools)
+
+
+def _check_calls(step: Step[S], turn: Turn) -> None:
+    """Have the guard stop a turn that does not come to an end; it continues where it is if the limit is raised."""
+    most, made = step.run.guards.turn_calls, len(turn.exchanges)
+    if most and made >= most:
+        text = f"{turn.ask.agent} has called its model {count(made, 'time')} in one turn and is not done."
+        evidence = (turn.number, turn.exchanges[-1].number)
+        step.stop(GuardTripped(guard="turn_calls", limit=most, value=made, text=text, evidence=evidence))
 
 
 def is_cut(answer: AgentReplied) -> bool:
@@ -355,37 +392,56 @@ def effects_of(turn: Turn) -> list[tuple[str, Any]]:
 
 
 def ask_on(step: Step[S], turn: Turn) -> None:
+    """Ask for the next reply. If the window of the model that replied last is near, older texts are shortened."""
+    ask, window = _next_call(turn), turn.exchanges[-1].reply.window
+    if window:
+        tokens = estimate(step.render(ask))
+        found = near_window(turn.exchanges, ask.longest, tokens, window)
+        if found:
+            why = f"the prompt would have about {tokens:,} tokens, and the window of the model has {window:,}"
+            _shorten(step, turn, found, tokens, why)
+    step.ask(ask)
+
+
+def shorten(step: Step[S], turn: Turn, failed: Failed) -> Failed | None:
+    """Shorten a turn whose prompt was too long for the model, and ask again. Returns the failure if that is no help."""
+    tokens = failed.too_long
+    if not tokens:
+        return failed
+    ask = _next_call(turn)
+    found = after_refusal(turn.exchanges, ask.longest, tokens)
+    if found is None:
+        size = f"The prompt has about {tokens:,} tokens (estimated), and nothing more in it can be shortened."
+        return replace(failed, reason=f"{failed.reason} {size}")
+    _shorten(step, turn, found, tokens, f"the model could not take the prompt of about {tokens:,} tokens")
+    step.ask(ask)
+    return None
+
+
+def _next_call(turn: Turn) -> AskAgent:
     context = (turn.number, *(number for one in turn.exchanges for number in (*one.parts, one.number)))
-    step.ask(replace(turn.ask, context=context, continues=turn.number, max_tokens=None))
+    return replace(
+        turn.ask, context=context, continues=turn.number, max_tokens=None, longest=turn.ask.longest or LONGEST_RESULT
+    )
+
+
+def _shorten(step: Step[S], turn: Turn, found: Shortening, tokens: int, because: str) -> None:
+    event = Shortened(
+        agent=turn.ask.agent,
+        number=found.through,
+        because=because,
+        longest=found.longest,
+        tokens=tokens,
+        left=found.tokens,
+    )
+    step.record(event)
 
 
 def render(turn: Turn | None, ask: AskAgent, first: Prompt) -> Prompt:
     """The prompt of a call: the turn's first prompt, and all that was said since."""
     if turn is None or ask.continues is None:
         return first
-    messages = list(first.messages)
-    for exchange in turn.exchanges:
-        reply = exchange.reply
-        messages.append(Message(role="assistant", text=reply.text, calls=reply.calls))
-        if reply.calls:
-            messages += _results_of_calls(exchange)
-        if exchange.correction:
-            messages.append(Message(role="user", text=exchange.correction))
-    return replace(first, messages=tuple(messages))
-
-
-def _results_of_calls(exchange: Exchange) -> list[Message]:
-    """What came back to a reply with tool calls: a message for every call, and one about files in its text."""
-    calls, results = exchange.reply.calls, dict(exchange.results)
-    beyond = f"{ERROR}{calls_beyond(len(calls))}"
-    messages = [
-        Message(role="tool", text=results.get(index, beyond), call_id=call.id)
-        for index, call in enumerate(calls)
-        if index in results or index > MAX_TOOL_CALLS
-    ]
-    if failed := failed_files(exchange):
-        messages.append(Message(role="user", text=correction(failed, ())))
-    return messages
+    return replace(first, messages=(*first.messages, *messages_of(turn.exchanges, ask.longest)))
 
 
 def arguments(turn: Turn | None, command: CallTool) -> dict[str, Any]:

@@ -196,6 +196,9 @@ MAX_SEARCHED = 50_000_000
 """In one search, over all files."""
 MAX_LINE = 300
 """Characters of a line that a search shows."""
+PAGE_LINES = 1000
+PAGE_SIZE = 30_000
+"""Characters of a page of a file."""
 
 
 class _Entry(Struct, frozen=True):
@@ -222,11 +225,13 @@ class Files:
         project.check_name(agent)
         self._roots = Roots(workspace, agent, project)
 
-    def read(self, path: str) -> str:
-        """The text of a file."""
+    def read(self, path: str, offset: int = 1, lines: int = PAGE_LINES) -> str:
+        """The text of a file from line `offset` on, as many whole lines as a page has."""
+        if offset < 1 or lines < 1:
+            raise Refused("`offset` is the number of a line, from 1, and `lines` is 1 or more.", "agent")
         place = self._file(path)
         with self._told(place), self._roots.folder(place.root, place.parts[:-1]) as above:
-            return _text(_content(above, place, MAX_READ), place)
+            return _page(_text(_content(above, place, MAX_READ), place), offset, lines)
 
     def write(self, path: str, content: str) -> dict[str, Any]:
         """Create a file, or replace all of it."""
@@ -452,6 +457,32 @@ def _text(data: bytes, place: RootedPath) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise Refused(f"{place.shown!r} is not UTF-8 text (byte {error.start} is wrong).", "agent") from error
+
+
+def _page(text: str, offset: int, most: int) -> str:
+    """Some lines of a text. If it has others, what is shown is said, and how to read on."""
+    if offset == 1 and len(text) <= PAGE_SIZE and text.count("\n") < most:
+        return text  # nearly always
+    lines = text.removesuffix("\n").split("\n")  # as editors count them
+    total = len(lines)
+    if offset > total:
+        raise Refused(f"The file has {total:,} lines; there is no line {offset:,}.", "agent")
+    wanted, size, count = lines[offset - 1 : offset - 1 + most], 0, 0
+    for line in wanted:
+        size += len(line) + 1
+        if size > PAGE_SIZE:
+            break
+        count += 1
+    if not count:
+        long = f"line {offset:,} has {len(wanted[0]):,} characters, of which the first {PAGE_SIZE:,} are shown"
+        return f"{wanted[0][:PAGE_SIZE]}\n[{long}{_read_on(offset, total)}]"
+    last = offset - 1 + count
+    shown = "\n".join(wanted[:count])
+    return text if count == total else f"{shown}\n[lines {offset:,} to {last:,} of {total:,}{_read_on(last, total)}]"
+
+
+def _read_on(last: int, total: int) -> str:
+    return f"; read on with offset {last + 1}" if last < total else ""
 
 
 def _data(content: str) -> bytes:

@@ -21,7 +21,7 @@ from ripstop.tools.commands.allow_list import as_list
 from ripstop.tools.commands.mounts import CommandFolders
 from ripstop.tools.commands.runner import CommandResult, SandboxedPrograms
 
-from .files import Files
+from .files import PAGE_LINES, Files
 from .snapshots.listing import Stamps
 from .snapshots.run_files import BegunChange, RunFiles
 from .toolbox import Tool, Toolbox, tool, workspace_of
@@ -189,9 +189,10 @@ def _toolbox_of(workspace: Path, agent: str, shared: SharedWorkspace | None, run
 
 def _tools(files: Files, runner: SandboxedPrograms) -> list[Tool]:
     @tool("pure")
-    def read_file(path: str) -> str:
-        """Read a text file: one of yours, or a shared one (collab/…, unless all of you work in one folder)."""
-        return files.read(path)
+    def read_file(path: str, offset: int = 1, lines: int = PAGE_LINES) -> str:
+        """Read a text file: one of yours, or a shared one (collab/…, unless all of you work in one folder). A long file
+        comes in pages: `offset` is the first line of the page, `lines` how many you want at most."""
+        return files.read(path, offset, lines)
 
     @tool("pure")
     def write_file(path: str, content: str) -> dict[str, Any]:

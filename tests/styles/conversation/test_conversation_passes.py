@@ -19,6 +19,7 @@ from ripstop.kernel.events import Asked, Warned, Withdrawn
 from ripstop.kernel.style import arguments_for
 from ripstop.styles.conversation.definition import APOLOGY, CHECKING
 from ripstop.styles.conversation.events import PassSuperseded, PlanMissing, ProfileUpdated, SessionClosed
+from ripstop.styles.conversation.prompts import MOST_HISTORY
 from tests.styles.conversation.chat_story import CONFIG, Story, action, bot, decision
 
 
@@ -47,7 +48,7 @@ def test_the_decision_that_comes_with_the_plan_is_the_first_one() -> None:
 @pytest.mark.req("S2-3", "S2-16", "S2-44", "S2-73")
 def test_a_later_message_uses_the_cached_plan_and_one_call() -> None:
     story = Story().ready().hear("And now?")
-    assert story.asked == [AskAgent(agent="assistant", context=story.asked[0].context)]
+    assert story.asked == [AskAgent(agent="assistant", context=story.asked[0].context, longest=MOST_HISTORY)]
     assert story.statuses == ["processing"]
     story.decides("typing", "Now this.")
     assert (story.said, story.statuses) == (["Now this."], ["typing", "ready"])

@@ -51,6 +51,7 @@ NUMBERS: dict[tuple[str, ...], Range] = {
     ("retries", ANY_KEY, "pause"): Range(0, 86_400),
     ("retries", ANY_KEY, "longest"): Range(0, 86_400),
     ("retries", ANY_KEY, "seconds"): Range(0, 31_536_000),
+    ("windows", ANY_KEY): Range(1_000, 10**9),
     ("rate_limits", ANY_KEY): Range(0, 86_400),
     ("prices", ANY_KEY, "input"): PRICE,
     ("prices", ANY_KEY, "output"): PRICE,

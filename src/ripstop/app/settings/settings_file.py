@@ -64,6 +64,9 @@ folder.
     longest = 60.0              # seconds between two attempts
     seconds = 300.0             # from the first refusal to the last attempt
 
+    [windows]                   # tokens of prompt and reply together, per model or provider
+    "openai:NAME" = 32768
+
     [prices."openai:NAME"]      # money per million tokens
     input = 0.5
     output = 1.5
@@ -246,6 +249,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     webhooks: dict[str, Webhook] = {}
     serve: Serve = Serve()
     rate_limits: dict[str, float] = {}
+    windows: dict[str, int] = {}
+    """Tokens that prompt and reply may have together, by a model's SPEC or by a provider."""
     retries: dict[str, RetryPolicy] = {}
     """How patient workers are with providers that refuse calls, by the provider's name."""
     prices: dict[str, Price] = {}

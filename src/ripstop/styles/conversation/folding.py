@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from ripstop.kernel.effects import (
     AnswerChild,
+    AskAgent,
     AskPerson,
     CallTool,
     Failed,
@@ -27,6 +28,7 @@ from ripstop.kernel.events import (
     Event,
     Heard,
     Resumed,
+    SettingsChanged,
     Withdrawn,
 )
 from ripstop.kernel.result import read_result
@@ -100,6 +102,8 @@ def evolve(state: SessionState, number: int, event: Event) -> SessionState:
             return _doubted(state, number, to)
         case Resumed() | Ended():
             return replace(state, **IDLE)
+        case SettingsChanged():
+            return replace(state, history=0)  # another model may take more
     own = _own(state, number, event)
     return _in_turn(state, number, event) if own is None else own
 
@@ -187,6 +191,8 @@ def _asked(state: SessionState, number: int, event: Asked) -> SessionState:
             return replace(state, acting=number)
         case StartRun(workflow=workflow):
             return replace(state, planning=number) if workflow == PLAN else replace(state, acting=number)
+        case AskAgent(longest=longest) if longest != state.history:
+            state = replace(state, history=longest)
     return _in_turn(state, number, event)
 
 

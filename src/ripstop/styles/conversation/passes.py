@@ -45,7 +45,7 @@ from .events import (
 )
 from .folding import HANDOFF_QUESTION, PLAN, RELEASE, REPLY, TIMER_PREFIX, doubt_line, timer_rule, timer_rules
 from .planning import CALLS_OF_PLAN
-from .prompts import spoken
+from .prompts import LEAST_HISTORY, MOST_HISTORY, spoken
 from .state import DoubtedAction, PassCall, SessionState
 
 # What the bot says, on the channel of its session.
@@ -240,8 +240,12 @@ def decide(step: Chat) -> None:
     bot = state.definition
     if state.iterations >= bot.max_iterations:
         return cancel(step, f"the pass reached its limit of {bot.max_iterations} decisions")
-    step.ask(AskAgent(agent=ASSISTANT, model=bot.model, context=tuple(line.number for line in state.said)))
-    return None
+    return _ask(step, state.history or MOST_HISTORY)
+
+
+def _ask(step: Chat, history: int) -> None:
+    context = tuple(line.number for line in step.state.said)
+    step.ask(AskAgent(agent=ASSISTANT, model=step.state.definition.model, context=context, longest=history))
 
 
 def after_reply(step: Chat, answer: Any) -> None:
@@ -250,7 +254,7 @@ def after_reply(step: Chat, answer: Any) -> None:
     if turn is None:
         return None
     if isinstance(answer, Failed):
-        return cancel(step, f"the model failed: {answer.reason}")
+        return _after_failure(step, answer)
     if isinstance(answer, AgentReplied) and turns.is_cut(answer):
         finished = turns.ask_for_rest(step, turn)
         return cancel(step, f"the model failed: {finished.failure.reason}") if finished and finished.failure else None
@@ -260,6 +264,18 @@ def after_reply(step: Chat, answer: Any) -> None:
     except BrokenContract as error:
         return _decide_again(step, str(error), f"the decision breaks the contract: {error}")
     return act(step, decision, last.number)
+
+
+def _after_failure(step: Chat, failed: Failed) -> None:
+    """A prompt that the model cannot take is made again with less of the conversation; nothing else can be left out."""
+    history = (step.state.history or MOST_HISTORY) // 2
+    if not failed.too_long or history < LEAST_HISTORY:
+        return cancel(step, f"the model failed: {failed.reason}")
+    size = f"about {failed.too_long:,} tokens"
+    step.warn(
+        f"the model could not take a prompt of {size}; it gets {history:,} characters of the conversation at most"
+    )
+    return _ask(step, history)
 
 
 def _decide_again(step: Chat, problem: str, because: str) -> None:

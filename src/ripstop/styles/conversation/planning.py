@@ -98,8 +98,11 @@ class PlanningStyle(Style[PlanningState]):
         match news:
             case Started() | Forked() | Resumed() | Redefined():
                 step.ask(AskAgent(agent=PLANNER, model=step.state.definition.model, context=(1,)))
-            case Settled(answer=Failed(reason=reason)):
-                _refuse(step, reason)
+            case Settled(answer=Failed() as failed):
+                turn = step.state.turn
+                failure = turns.shorten(step, turn, failed) if turn else failed
+                if failure:
+                    _refuse(step, failure.reason)
             case Settled(answer=AgentReplied() as answer):
                 _planned(step, answer)
 

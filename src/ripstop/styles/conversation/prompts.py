@@ -12,7 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.prompt import Message, Prompt
+from ripstop.text.visible_text import count
 
+from ..shortening import cut
 from .actions import known_of, variables_of
 from .configuration import as_prose, background_of, fields_of
 from .definition import CLOSE, HANDOFF, SYSTEM_ACTIONS, UPDATE_PROFILE, Bot
@@ -21,6 +23,8 @@ from .state import ChatLine, SessionState
 
 MOST_HISTORY = 40_000
 """Characters of the conversation in a prompt, counted from its end."""
+LEAST_HISTORY = 2_000
+"""Of a conversation that is shortened because the model cannot take its prompt."""
 MOST_KNOWN = 16
 """Bots whose prompts share what they begin with; of others it is put together for every prompt."""
 MOST_SHORTENED = 2
@@ -155,7 +159,8 @@ Reply with one JSON object and nothing else:
     return Prompt((Message("system", system), Message("user", "\n\n".join(parts))), schema=schema)
 
 
-def decision_prompt(state: SessionState) -> Prompt:
+def decision_prompt(state: SessionState, longest: int) -> Prompt:
+    """`longest`: of the call (`AskAgent.longest`), for the conversation."""
     system, actions = _standing(state)
     earlier = [line for line in state.said if not (line.speaker == "user" and line.number in state.heard)]
     before, since = _around(earlier, state.heard)
@@ -163,11 +168,11 @@ def decision_prompt(state: SessionState) -> Prompt:
         actions,
         *_knowledge(state.passages),
         *_known_of(known_of(state)),
-        _tagged("conversation", _history(before) or "(this is its beginning)"),
+        _tagged("conversation", _history(before, longest) or "(this is its beginning)"),
         _tagged("user_message", state.message()),
     ]
     if since:
-        parts.append(_tagged("conversation", f"Since that message:\n{_history(since)}"))
+        parts.append(_tagged("conversation", f"Since that message:\n{_history(since, longest)}"))
     return Prompt((system, Message("user", "\n\n".join(parts))), schema=DECISION)
 
 
@@ -256,16 +261,21 @@ def _around(lines: list[ChatLine], heard: tuple[int, ...]) -> tuple[list[ChatLin
     return [line for line in lines if line.number < first], [line for line in lines if line.number >= first]
 
 
-def _history(lines: list[ChatLine]) -> str:
+def _history(lines: list[ChatLine], longest: int) -> str:
     told = {"user": "User", "assistant": "You", "desk": "Colleague", "flow": "Flow", "result": "Result"}
     kept: list[str] = []
-    left = MOST_HISTORY
+    left = longest or MOST_HISTORY
     for line in reversed(lines):
-        words = f"{told[line.speaker]}: {_INDENTED.join(line.text.splitlines())}"
+        text = cut(line.text, longest // 2)  # so the newest line is always there
+        if longest and line.left_out:
+            text += f" [{line.left_out:,} characters more are left out]"
+        words = f"{told[line.speaker]}: {_INDENTED.join(text.splitlines())}"
         left -= len(words)
-        if left < 0:
+        if left < 0 and not (longest and not kept):
             break
         kept.append(words)
+    if longest and len(kept) < len(lines):
+        kept.append(f"({count(len(lines) - len(kept), 'earlier line')} left out)")
     return "\n".join(reversed(kept))
 
 

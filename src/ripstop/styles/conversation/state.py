@@ -37,6 +37,8 @@ class ChatLine(Struct, frozen=True, gc=False):
     """The record that it is from."""
     text: str
     by: str = ""
+    left_out: int = 0
+    """Characters of the record that are not in `text`."""
 
 
 class PassCall(Struct, frozen=True, gc=False):
@@ -125,6 +127,8 @@ class SessionState(Struct, frozen=True, gc=False):
     taken_by: str = ""
     closed: bool = False
     profile: dict[str, Any] = {}
+    history: int = 0
+    """Characters of the conversation in a prompt, as they were asked for last; 0: not yet."""
     turn: Turn | None = None
 
     @property
@@ -166,7 +170,8 @@ class SessionState(Struct, frozen=True, gc=False):
 
     def with_line(self, speaker: Speaker, number: int, text: str, by: str = "") -> "SessionState":
         words = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
-        return replace(self, lines=(*self._kept_lines(), ChatLine(speaker, number, words, by)))
+        left_out = max(0, len(text) - LONGEST_LINE)
+        return replace(self, lines=(*self._kept_lines(), ChatLine(speaker, number, words, by, left_out)))
 
     def _kept_lines(self) -> tuple[ChatLine, ...]:
         """The lines without the oldest, if there are many; what is still to be answered is never dropped."""

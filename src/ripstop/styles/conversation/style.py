@@ -199,7 +199,7 @@ class ConversationStyle(Style[SessionState]):
     # What commands say
 
     def render(self, state: SessionState, command: AskAgent) -> Prompt:
-        return turns.render(state.turn, command, decision_prompt(state))
+        return turns.render(state.turn, command, decision_prompt(state, command.longest))
 
     def arguments(self, state: SessionState, command: CallTool) -> Struct | dict[str, Any]:
         if command.tool == SEARCH and not command.agent:

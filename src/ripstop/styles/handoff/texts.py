@@ -78,6 +78,7 @@ _GUARDS = {
         "no_progress": "$names连续处理了$value次，没有任何变化。",
         "circle": "$names来回传递了$value轮，没有任何变化。",
         "calls": "模型调用达到上限（$limit次）。",
+        "turn_calls": "一个回合里的模型调用达到上限（$limit次）。",
         "tokens": "词元用量达到上限（$limit）。",
         "money": "费用达到上限（$limit）。",
         "seconds": "时间达到上限（$limit秒）。",
