@@ -307,6 +307,17 @@ def test_half_a_product_is_not_delivered(tmp_path: Path) -> None:
     assert "1 of 2 tasks completed" in artifact("check_report.md")
 
 
+@pytest.mark.req("S3-73", "S3-75")
+def test_a_planned_file_of_blank_lines_is_half_a_product(tmp_path: Path) -> None:
+    replies = saying("check", *['{"verdict": "pass"}'] * 3)
+    for one in replies:
+        for call in one.get("calls", []):
+            if call.get("args", {}).get("path") == "app.js":
+                call["args"]["content"] = "\n \n"
+    code, result = deliver(write_script(tmp_path, replies))
+    assert code == 1 and "- app.js is in the plan, and it is empty." in result["because"], result
+
+
 @pytest.mark.req("S3-73", "S3-74", "S3-75")
 def test_without_code_there_is_no_report_however_many_tasks_are_completed(tmp_path: Path) -> None:
     replies = lines()

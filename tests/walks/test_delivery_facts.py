@@ -121,6 +121,15 @@ def test_a_modify_that_changes_nothing_is_not_called_delivered(tmp_path: Path) -
     assert "| the change is made: shorter | no code file differs | **no** |" in artifact("delivery_report.md")
 
 
+def test_a_modify_that_changes_only_documents_has_changed_something(tmp_path: Path) -> None:
+    assert deliver()[0] == 0
+    model = write_script(tmp_path, coding(("write_file", {"path": "README.md", "content": "# How to use it\n"})))
+    code, result = pass_all(*answer_of("--model", model, "modify", "--from", "coding", "write a README", "--yes"))
+    assert code == 0 and result["because"].startswith("Delivered."), result
+    claim = "| the change is made: write a README | no code file differs, but 1 other file does | yes |"
+    assert claim in artifact("delivery_report.md")
+
+
 def test_a_delivery_that_was_sent_back_has_changed_what_it_wrote_before_and_after(tmp_path: Path) -> None:
     Path("old.js").write_text("1\n")
     code, result = deliver(write_script(tmp_path, going_back()))
@@ -144,6 +153,13 @@ def test_a_resumed_project_has_changed_what_was_written_before_it_was_resumed(tm
 
 
 # The log
+
+
+def test_no_line_of_the_log_has_an_empty_field(tmp_path: Path) -> None:
+    assert deliver()[0] == 0
+    log = [json.loads(line) for line in Path(".cowork/logs/engine.jsonl").read_text().splitlines()]
+    assert len(log) > 20 and all(all(one.values()) for one in log)
+    assert log[-1]["what"] == "close: completed" and log[-1]["stage"] == "delivery"
 
 
 @pytest.mark.req("S3-97")
@@ -175,7 +191,10 @@ def test_code_is_shown_before_it_is_delivered_and_is_changed_as_the_person_says(
     replies = lines()
     last = max(number for number, one in enumerate(replies) if one["agent"] == "coding")
     mended = {"tool": "write_file", "args": {"path": "app.js", "content": "// without eval\n"}}
-    again = [{"agent": "coding", "reply": "", "calls": [mended]}, {"agent": "coding", "reply": "Changed."}]
+    again: list[dict[str, Any]] = [
+        {"agent": "coding", "reply": "", "calls": [mended]},
+        {"agent": "coding", "reply": "Changed."},
+    ]
     critic = {"agent": "coding_critic", "reply": "Fine."}
     question = at_code_review(write_script(tmp_path, [*replies[: last + 1], *again, *replies[last + 1 :], critic]))
     assert (question["kind"], question["question"]) == ("review", "Review the code of the stage 'Coding'.")
@@ -193,3 +212,21 @@ def test_code_is_shown_before_it_is_delivered_and_is_changed_as_the_person_says(
     assert Path("app.js").read_text() == "// without eval\n"
     report = artifact("delivery_report.md")
     assert "No eval, please." in report and "coding (the code): pass" in report
+
+
+# What was run
+
+
+def test_the_end_of_the_tests_that_the_coder_ran_is_told_to_the_check_and_is_in_both_reports(tmp_path: Path) -> None:
+    page = ("write_file", {"path": "index.html", "content": "<p>x</p>\n"})
+    rest = [("write_file", {"path": path, "content": "1\n"}) for path in ("app.js", "style.css")]
+    tests = ("run_command", {"command": ["python3", "-c", "raise SystemExit(3)"]})
+    code, result = deliver(write_script(tmp_path, coding(page, *rest, tests)))
+    assert (code, result["outcome"]) == (0, "completed"), result
+    records = [json.loads(line) for line in ripstop("log", result["run"], "--json").stdout.splitlines()]
+    asked = [one["command"] for one in records if one.get("command", {}).get("type") == "ask_agent"]
+    told = {one["agent"]: one["prompt"] for one in asked}
+    claim = "claimed coding: `python3 -c raise SystemExit(3)` ends with 0; shown: exit code 3"
+    assert claim in told["check"] and claim in told["delivery"]
+    row = "| coding: \\`python3 -c raise SystemExit(3)\\` ends with 0 | exit code 3 | **no** |"
+    assert row in artifact("check_report.md") and row in artifact("delivery_report.md")

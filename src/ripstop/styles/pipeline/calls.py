@@ -250,6 +250,8 @@ class ShownCode(Struct, frozen=True):
     """How many differ."""
     code: dict[str, str] = {}
     """All code as it is then: hashes by path."""
+    others: int = 0
+    """How many of the files that differ are not code, such as documents."""
 
 
 class FinishedStage(Struct, frozen=True, omit_defaults=True):

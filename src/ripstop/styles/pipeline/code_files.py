@@ -28,6 +28,8 @@ MAX_HASHED = 20_000_000
 """Bytes of a file whose hash is taken."""
 MAX_BYTES = 200_000_000
 """Bytes of all of them."""
+MAX_BLANK = 4_096
+"""Bytes of a file that is looked into for more than white space."""
 SKIPPED = frozenset({"node_modules", "bower_components", "__pycache__", "venv", "site-packages"})
 CACHE = "CACHEDIR.TAG"
 """A folder with this file in it is a cache, by convention."""
@@ -144,14 +146,16 @@ class CodeListing(Struct, frozen=True):
     """Files of the plan that are not there …"""
     unchecked: list[str]
     empty: list[str] = []
-    """… those that have nothing in them …"""
+    """… those that have nothing in them, or nothing but blank lines …"""
     planned: list[str] = []
     """… and all of them."""
+    blank: frozenset[str] = frozenset()
+    """Code that has nothing in it, or nothing but blank lines."""
 
     @property
     def count(self) -> int:
         """Files that have something in them."""
-        return sum(one.size > 0 for one in self.files)
+        return sum(one.path not in self.blank for one in self.files)
 
 
 def list_files(project: Path) -> Listing:
@@ -179,7 +183,21 @@ def list_code(project: Path, tasks: Sequence[DevelopmentTask]) -> CodeListing:
         files.append(CodeFile(path=one.path, size=one.size, sha256=sha, task_id=planned.get(one.path)))
     sizes = _planned_sizes(project, planned, {one.path: one.size for one in listing.files})
     missing = [path for path, size in sizes.items() if size is None]
-    return CodeListing(files, missing, unchecked, [path for path, size in sizes.items() if size == 0], list(sizes))
+    empty = [path for path, size in sizes.items() if size is not None and _is_blank(project, path, size)]
+    blank = frozenset(one.path for one in files if _is_blank(project, one.path, one.size))
+    return CodeListing(files, missing, unchecked, empty, list(sizes), blank)
+
+
+def _is_blank(project: Path, path: str, size: int) -> bool:
+    """Whether a file has nothing but white space in it. A long one, and what cannot be read, counts as more."""
+    if not 0 < size <= MAX_BLANK:
+        return size == 0
+    try:
+        *folders, name = parts_of(path)
+        with opened(project, tuple(folders)) as above, opened_file(above, name) as (descriptor, _):
+            return not os.read(descriptor, MAX_BLANK + 1).strip()
+    except (Refused, OSError):  # a folder, say
+        return False
 
 
 def _planned_sizes(project: Path, planned: Iterable[str], listed: Mapping[str, int]) -> dict[str, int | None]:

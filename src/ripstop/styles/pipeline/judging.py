@@ -147,10 +147,12 @@ def change_of(state: PipelineState) -> Shown | None:
     facts = state.found.facts if state.found else None
     if state.arguments.mode != "modify" or facts is None or facts.changed_files is None:
         return None
-    files = len(facts.changed_files)
+    files, others = len(facts.changed_files), state.shown_code.others
     what = state.arguments.change.strip().split("\n", maxsplit=1)[0][:100] or "a change"
     found = f"{files} code {'file differs' if files == 1 else 'files differ'}" if files else "no code file differs"
-    return Shown(f"the change is made: {what}", found, files > 0)
+    if not files and others:
+        found = f"{found}, but {others} other {'file does' if others == 1 else 'files do'}"
+    return Shown(f"the change is made: {what}", found, bool(files or others))
 
 
 def stage_to_mend(pipeline: Pipeline, judging: str) -> str:

@@ -79,7 +79,11 @@ STAGE: dict[str, Any] = {
             "description": "The file below .cowork that the actor's draft is kept in.",
         },
         "draft_tools": {**_TOOLS, "description": "What the actor may call while it writes the draft."},
-        "review": {"type": ["boolean", "null"], "default": False, "description": "Whether a person reviews the draft."},
+        "review": {
+            "type": ["boolean", "null"],
+            "default": False,
+            "description": "Whether a person reviews the draft, and the code of a stage that writes it.",
+        },
         "outputs": {**_PATHS, "description": "Files below .cowork that have to be there, and valid, at the end."},
         "tools": {
             **_TOOLS,

@@ -54,7 +54,7 @@ from .calls import (
 )
 from .checks import Findings, find, output_problems
 from .code_differences import difference_of
-from .code_files import changed_code, list_code, list_files, possible_code
+from .code_files import changed_code, is_code, list_code, list_files, possible_code
 from .data_files import BY_PATH, CODE, FEATURES, FEEDBACK, REQUIREMENTS, Session, document_of, invalid, load, save
 from .definition import DELIVERY_REPORT
 from .items import mark_state, new_mark, relink
@@ -328,7 +328,9 @@ def show_code(folder: CoworkFolder, files: RunFiles, call: ShowCodeCall) -> Show
     whole = f"{LOGS}/{call.stage}{CHANGES}"
     shown = difference_of(differing, since.problem, f"{COWORK}/{whole}")
     folder.write(whole, as_data(whole, shown.whole[:MAX_WHOLE]), call.stage, "show")
-    return ShownCode(shown.text, len(differing), possible_code(folder.project))
+    listed = {one.path for one in list_files(folder.project).files}  # without caches and what is hidden
+    others = sum(one.path in listed and not is_code(one.path) for one in differing)
+    return ShownCode(shown.text, len(differing), possible_code(folder.project), others)
 
 
 def _without_snapshot(project: Path, path: str, before: Mapping[str, str]) -> DifferingFile:
@@ -429,7 +431,7 @@ class Projects:
         def work(folder: CoworkFolder) -> ClosedProject:
             try:
                 if folder.exists():
-                    folder.log("", f"close: {call.outcome}")
+                    folder.log(Session(folder).meta.current_stage or "", f"close: {call.outcome}")
             finally:
                 self._locks.release(folder.project)
             return ClosedProject()

@@ -173,9 +173,12 @@ class CoworkFolder:
     # The log
 
     def log(self, stage: str, what: str, path: str = "", sha: str = "") -> None:
-        """Add a line on what the engine does. It need not survive a power failure: only a warning depends on it."""
+        """Add a line on what the engine does; what is not known is left out.
+
+        It need not survive a power failure: only a warning depends on it.
+        """
         line = {"at": now(), "stage": stage, "what": what, "path": path, "sha256": sha}
-        data = msgspec.json.encode(line) + b"\n"
+        data = msgspec.json.encode({name: value for name, value in line.items() if value}) + b"\n"
         with self._folder((LOGS,), create=True) as above:
             failpoint("cowork.before_log")
             self._shorten_log(above)
