@@ -9,7 +9,7 @@ MODEL  := $(VENV)/.model
 REQUIREMENTS ?= ../shared/requirements.md
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-web lint format bench crash soak-families soak-docs soak-commands soak-races soak-boards soak-projects soak-chats soak-web soak-server pictures architecture fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean soak-lies soak-trust soak-restore soak-deployments
+.PHONY: help demo test test-long test-web lint format bench crash soak-families soak-docs soak-commands soak-races soak-boards soak-projects soak-chats soak-web soak-server pictures architecture fuzz fuzz-documents fuzz-journals fuzz-replies fuzz-settings peers coverage-of-requirements lock clean soak-lies soak-trust soak-restore soak-deployments soak-outages
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-26s %s\n", $$1, $$2}'
@@ -92,6 +92,9 @@ soak-projects: $(READY) ## Kill deliveries at every fail-point and 500 times at 
 
 soak-deployments: $(READY) ## Stop a worker under load with SIGTERM and start a new one, 300 times; no call may be in doubt
 	@$(BIN)/python -m tests.harness.deployments --deployments 300
+
+soak-outages: $(READY) ## Take the model server away from 50 runs of five styles, and kill their workers; nothing fails or is paid twice
+	@$(BIN)/python -m tests.harness.outages --runs 50
 
 soak-chats: $(READY) ## Kill a server of bots under load, over HTTP: at every fail-point and 1,000 times at random
 	@$(BIN)/python -m tests.harness.conversation_crash --kills 1000
