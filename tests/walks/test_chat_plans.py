@@ -69,6 +69,19 @@ def test_a_bot_without_a_plan_answers_by_its_procedure_and_plans_again_with_anot
     assert kept["sop"] == "Help."
 
 
+def test_an_outage_while_a_plan_is_made_keeps_no_session_waiting(here: Path) -> None:
+    bot = write_bot(here, decision("Planned."), decision("With the plan."))
+    (here / "ripstop.toml").write_text("attempts = 1\n", encoding="utf-8")
+    away = ("--json", "--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
+    first = command("chat", str(bot), "--session", "ann", "--message", "Hello", *away)
+    assert [one["kind"] for one in json.loads(first.out)["messages"]] == ["greeting", "apology"]
+    assert plan_of()[1] == "failed" and json.loads(command("desk", "--json").out) == []
+    for session in ("ann", "ben"):
+        again = json.loads(say(bot, "Hello?", good_script(bot), session).out)
+        assert again["status"] == "ready" and again["messages"][-1]["kind"] == "answer", again
+    assert plan_of()[1] == "completed", "made by the model that is in force now"
+
+
 def test_a_new_session_does_not_plan_again_before_the_pause_is_over(here: Path) -> None:
     bot = write_bot(here, decision("Planned."))
     bad = bad_script(bot)
