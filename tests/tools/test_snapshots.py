@@ -12,6 +12,7 @@ from ripstop.kernel.events import RunSettings
 from ripstop.tools.commands.runner import SandboxedPrograms
 from ripstop.tools.commands.sandbox import find_sandboxes
 from ripstop.tools.snapshots import listing, run_files
+from ripstop.tools.snapshots.family_files import FamilyFiles, Member
 from ripstop.tools.snapshots.run_files import FileChange, RunFiles
 from ripstop.tools.toolbox import Toolbox
 from ripstop.tools.workspace_tools import FileTools
@@ -150,3 +151,67 @@ def test_old_snapshots_and_their_contents_are_removed(
 @pytest.mark.parametrize("workspace", ["/a\0b", "/dev/null", "/nothing/there", "/" + "x" * 5000])
 def test_a_workspace_that_cannot_be_has_no_changes(workspace: str) -> None:
     assert RunFiles(Path(workspace), "a\ud800b", 0).changes().changes == ()
+
+
+# Files of runs that have started others
+
+
+PARENT, CHILD = "soup-1", "soup-1.3"
+
+
+def family(project: Path, below: str = "") -> FamilyFiles:
+    child = RunFiles(project / below, CHILD, 0)
+    return FamilyFiles([Member(RunFiles(project, PARENT, 0), ""), Member(child, below)])
+
+
+def test_what_the_children_of_a_run_changed_comes_back_with_it(project: Path) -> None:
+    call(project, "write_file", PARENT, path="a.py", content="the parent's")
+    call(project, "write_file", PARENT, path="made.py", content="the parent's")
+    call(project, "write_file", CHILD, path="a.py", content="the child's")
+    call(project, "write_file", CHILD, path="made.py", content="the child's")
+    call(project, "run_command", CHILD, command=python("os.unlink('b.py')"))
+    found = family(project).changes().changes
+    assert found == (FileChange("a.py", "changed", True, False), FileChange("b.py", "removed", True, False))
+    kept = family(project).undo(["a.py", "b.py"])
+    assert (project / "a.py").read_text() == "the user's a.py\n", "not what the parent left"
+    assert (project / "b.py").read_text() == "the user's b.py\n"
+    assert (project / kept["a.py"]).read_text() == "the child's"
+    assert (project / "made.py").read_text() == "the child's", "it was not there before"
+    assert family(project).changes().changes == ()
+
+
+def test_a_file_that_a_parent_removed_and_a_child_made_again_was_the_users(project: Path) -> None:
+    call(project, "run_command", PARENT, command=python("os.unlink('a.py')"))
+    call(project, "write_file", CHILD, path="a.py", content="the child's")
+    assert family(project).changes().changes == (FileChange("a.py", "changed", True, True),)
+
+
+def test_what_a_person_changed_between_two_runs_of_a_family_is_brought_back_only_by_name(project: Path) -> None:
+    call(project, "write_file", PARENT, path="a.py", content="the parent's")
+    (project / "a.py").write_text("a person's")
+    call(project, "write_file", CHILD, path="a.py", content="the child's")
+    assert family(project).changes().changes == (FileChange("a.py", "changed", True, True),)
+
+
+def test_a_child_in_a_folder_of_the_workspace_is_part_of_the_family(project: Path) -> None:
+    call(project / "src", "write_file", CHILD, path="c.py", content="the child's")
+    assert family(project, "src/").changes().changes == (FileChange("src/c.py", "changed", True, False),)
+    family(project, "src/").undo(["src/c.py"])
+    assert (project / "src" / "c.py").read_text() == "the user's src/c.py\n"
+
+
+def test_snapshots_of_one_family_count_as_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_files, "MOST_SNAPSHOTS", 2)
+    for run_id in ("old-1", PARENT, *(f"{PARENT}.{number}" for number in range(3, 7))):
+        call(project, "write_file", run_id, path="a.py", content=run_id)
+    assert changes(project, "old-1") and changes(project, PARENT)
+    call(project, "write_file", "new-1", path="a.py", content="new")
+    assert not changes(project, "old-1") and changes(project, PARENT)
+
+
+@pytest.mark.parametrize("instead", ["os.symlink('/etc', 'src')", "open('src', 'w').write('a file now')"])
+def test_what_is_where_a_folder_was_is_moved_away(project: Path, instead: str) -> None:
+    call(project, "run_command", command=python(f"os.rename('src', 'gone'); {instead}"))
+    RunFiles(project, RUN, 0).undo(["src/c.py"])
+    assert (project / "src" / "c.py").read_text() == "the user's src/c.py\n"
+    assert os.path.lexists(project / "src.before-undo-1")

@@ -63,3 +63,49 @@ def test_undo_files_leaves_alone_what_was_changed_since_unless_it_is_named(deliv
 def test_undo_files_refuses_a_file_that_the_run_did_not_touch(delivered: str) -> None:
     refused = ripstop("undo-files", delivered, "notes.txt", "--yes")
     assert refused.exit_code == 2 and "neither removed nor changed" in refused.stderr
+
+
+PARENT = """\
+name: parent
+initial_message: tidy up
+max_turns: 3
+states:
+  - name: delegate
+    workflow: ../child
+    start: true
+    transitions: [{ to: END, condition: always }]
+"""
+CHILD = """\
+name: child
+initial_message: tidy up
+max_turns: 3
+agents: [{ name: ann, type: coder }]
+states:
+  - name: write
+    agent: ann
+    start: true
+    prompt: "{{COLLABORATION_GUIDE}} decisions: done"
+    transitions: [{ to: END, condition: done }, { to: write, condition: NOT done }]
+"""
+
+
+def test_undo_files_of_a_run_brings_back_what_its_children_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("parent", PARENT), ("child", CHILD)):
+        Path(name).mkdir()
+        Path(name, "workflow.yaml").write_text(text)
+    Path("work/collab").mkdir(parents=True)
+    notes = Path("work/collab/notes.md")
+    notes.write_text("mine")
+    writes = {"tool": "write_file", "args": {"path": "collab/notes.md", "content": "theirs"}}
+    done = {"agent": "ann", "reply": json.dumps({"content": "ok", "decisions": {"done": True}})}
+    Path("script.jsonl").write_text("\n".join(map(json.dumps, [{"agent": "ann", "calls": [writes]}, done])))
+    ran = ripstop("run", "parent", "--model", "script:script.jsonl", "--workspace", "work", "--json")
+    assert ran.exit_code == 0, ran.stderr
+    run_id = json.loads(ran.stdout)["run"]
+    assert notes.read_text() == "theirs"
+    assert "changed collab/notes.md" in ripstop("show", run_id).stdout
+    undone = json.loads(ripstop("undo-files", run_id, "--yes", "--json").stdout)
+    assert undone["restored"] == ["collab/notes.md"] and notes.read_text() == "mine"

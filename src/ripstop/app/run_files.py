@@ -1,45 +1,70 @@
-"""What a run did to the files that were there before it, and bringing them back."""
+"""What a run, with those that it started, did to the files that were there before it, and bringing them back."""
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from ripstop.engine.engine import Engine
 from ripstop.engine.performers import Refused, TryAgain
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.events import Started
+from ripstop.tools.snapshots.family_files import FamilyFiles, Member
 from ripstop.tools.snapshots.run_files import FileChanges, RunFiles
 from ripstop.tools.toolbox import run_workspace
 
 
 async def file_changes(engine: Engine, run_id: str) -> FileChanges:
-    """Which of the user's files a run removed or changed. Raises `RunNotFound`."""
-    files = await _files(engine, run_id)
+    """Which of the user's files a run and its descendants removed or changed. Raises `RunNotFound`."""
+    members = await _members(engine, run_id)
     try:
-        return await asyncio.to_thread(files.changes)
+        return await asyncio.to_thread(FamilyFiles(members).changes)
     except (Refused, TryAgain, OSError) as error:
-        return FileChanges(str(files.workspace), f"What it did to files is not known. {error}")
+        return FileChanges(str(members[0].files.workspace), f"What it did to files is not known. {error}")
 
 
 async def undo_files(engine: Engine, run_id: str, paths: Sequence[str]) -> dict[str, str]:
-    """Bring files back as they were before the run.
+    """Bring files back as they were before the run and its descendants.
 
-    Returns the names under which what was there is kept, by path. Raises `RunNotFound`, `UsageError` while the run is
-    worked on, and `Refused` for a file that cannot be brought back.
+    Returns the names under which what was there is kept, by path. Raises `RunNotFound`, `UsageError` while one of them
+    is worked on, and `Refused` for a file that cannot be brought back.
     """
+    await engine.look(run_id)
+    family = [info for info in [await engine.journal.run(run_id), *await engine.descendants(run_id)] if info]
+    if await engine.has_workers() and (busy := next((one for one in family if one.status == "working"), None)):
+        raise UsageError(f"{busy.run_id} is being worked on. Wait until it has ended, or cancel it.")
+    return await asyncio.to_thread(FamilyFiles(await _members(engine, run_id)).undo, paths)
+
+
+async def _members(engine: Engine, run_id: str) -> list[Member]:
     view = await engine.look(run_id)
-    if view.status == "working" and await engine.has_workers():
-        raise UsageError(f"{run_id} is being worked on. Wait until it has ended, or cancel it.")
-    files = await _files(engine, run_id)
-    return await asyncio.to_thread(files.undo, paths)
+    _, started = await _began(engine, run_id)
+    workspace = run_workspace(run_id, view.run.settings)
+    members = [Member(await _files(engine, run_id, str(workspace)), "")]
+    top = started.settings.workspace
+    for info in await engine.descendants(run_id) if top else ():
+        _, child = await _began(engine, info.run_id)
+        below = child.settings.workspace.removeprefix(top)  # theirs is its own, or a folder in it
+        if child.settings.workspace.startswith(top) and (not below or below.startswith("/")):
+            files = await _files(engine, info.run_id, f"{workspace}{below}")
+            members.append(Member(files, f"{below.strip('/')}/" if below else ""))
+    return members
 
 
-async def _files(engine: Engine, run_id: str) -> RunFiles:
-    view = await engine.look(run_id)
-    began = _began.setdefault(engine, {})
-    if run_id not in began:  # read once: pages ask for it again and again
-        began[run_id] = (await engine.journal.read(run_id, most=1))[0].at
-    return RunFiles(run_workspace(run_id, view.run.settings), run_id, began[run_id])
+async def _files(engine: Engine, run_id: str, workspace: str) -> RunFiles:
+    at, _ = await _began(engine, run_id)
+    return RunFiles(Path(workspace), run_id, at)
 
 
-_began: WeakKeyDictionary[Engine, dict[str, int]] = WeakKeyDictionary()
-"""When runs began, by the engine that knows them."""
+async def _began(engine: Engine, run_id: str) -> tuple[int, Started]:
+    """When a run began, and how. Read once: pages ask for it again and again."""
+    known = _known.setdefault(engine, {})
+    if run_id not in known:
+        (record,) = await engine.journal.read(run_id, most=1)
+        assert isinstance(record.event, Started)
+        known[run_id] = record.at, record.event
+    return known[run_id]
+
+
+_known: WeakKeyDictionary[Engine, dict[str, tuple[int, Started]]] = WeakKeyDictionary()
+"""How runs began, by the engine that knows them."""

@@ -174,7 +174,7 @@ class _NotedCall:
         before, after = self._before, self._history.stamps(self._files.roots)
         if before is None or after is None:
             return []
-        return [path for path in before if before[path] != after.get(path)]
+        return [path for path in (before | after) if before.get(path) != after.get(path)]
 
 
 def _shared(request: Request) -> SharedWorkspace | None:

@@ -25,6 +25,8 @@ DECLINED = 1
 def undo_files(options: Options, run: str, paths: tuple[str, ...], yes: bool) -> int:
     """Bring back files as they were before RUN first changed anything: all of them, or only those named by PATH.
 
+    What the runs that RUN started have changed is brought back, too.
+
     What is there now is kept beside each file (NAME.before-undo-1). A file that somebody has changed after the run is
     brought back only if you name it. Files that the run made stay.
 

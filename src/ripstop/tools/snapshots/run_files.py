@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -43,6 +44,8 @@ MOST_BYTES = 1_000_000_000
 """Of all contents of one snapshot."""
 MOST_SNAPSHOTS = 20
 """Of a workspace; older ones are removed."""
+MOST_IN_FAMILIES = 100
+"""Of a workspace, where runs have started others."""
 MAX_LIST = 200_000_000
 """Bytes of a list of files."""
 REPLACED = "before-undo"
@@ -69,6 +72,21 @@ class LeftFiles(Struct, frozen=True):
     """Why there is no snapshot."""
     files: dict[str, tuple[FileState, FileState | None]] = {}
     """What each was before the run, and what the run left; nothing if it removed it."""
+    made: tuple[str, ...] = ()
+    """Files that were not there before."""
+
+
+class NotedFiles(Struct, frozen=True):
+    """What is noted of a run, and what there is now."""
+
+    at: int = 0
+    """When its snapshot was taken, in nanoseconds."""
+    problem: str = ""
+    files: dict[str, tuple[FileState, FileState | None, FileState | None]] = {}
+    """What each was before the run, what the run left, and what is there now."""
+    made: frozenset[str] = frozenset()
+    unnoted: "tuple[FileChange, ...]" = ()
+    """Files that are not as they were, and of which it is not known what the run left."""
 
 
 class BegunChange(NamedTuple):
@@ -176,12 +194,13 @@ class RunFiles:
                 if folder is None or workspace is None:
                     return
                 snapshot = self._last or self._snapshot(folder) or Snapshot(self._run_id)
-                now = {
-                    path: (snapshot.files[path], _state(workspace, path)) for path in paths if path in snapshot.files
-                }
-                if now:
+                found = {path: _state(workspace, path) for path in paths}
+                now = {path: (snapshot.files[path], one) for path, one in found.items() if path in snapshot.files}
+                made = [path for path, one in found.items() if one and path not in snapshot.files]
+                if found:
                     left = self._left(folder)
-                    _write(folder, self._key + _LEFT, LeftFiles(left.problem, {**left.files, **now}))
+                    made = list(dict.fromkeys((*left.made, *made)))
+                    _write(folder, self._key + _LEFT, LeftFiles(left.problem, {**left.files, **now}, tuple(made)))
                 remove_files(folder, [begun.name])
         finally:
             unlock(begun.lock)
@@ -192,21 +211,31 @@ class RunFiles:
 
         If a process died during a change, it is not known what that left. Then all that is not as it was is listed.
         """
+        noted = self.noted()
+        found = []
+        for path, (before, now, current) in noted.files.items():
+            if not before.is_like(current) and not before.is_like(now):
+                found.append(self.change(path, before, current, is_same(now, current)))
+        found = sorted((*found, *noted.unnoted), key=lambda one: one.path)
+        return FileChanges(str(self.workspace), noted.problem, tuple(found))
+
+    def noted(self) -> NotedFiles:
+        """What is noted of the run, and what is there now."""
         with ExitStack() as stack:
             folder = stack.enter_context(self._locked())
             workspace = stack.enter_context(self._workspace()) if folder is not None else None
             if folder is None or workspace is None:
-                return FileChanges(str(self.workspace))
+                return NotedFiles()
             left = self._left(folder)
-            found = []
-            for path, (before, now) in left.files.items():
-                current = _state(workspace, path)
-                if not before.is_like(current) and not before.is_like(now):
-                    found.append(self._change(path, before, current, _is_same(now, current)))
-            if self._has_died(folder):
-                found += self._unnoted(folder, workspace, left)
-            found.sort(key=lambda one: one.path)
-            return FileChanges(str(self.workspace), left.problem, tuple(found))
+            files = {path: (before, now, _state(workspace, path)) for path, (before, now) in left.files.items()}
+            unnoted = self._unnoted(folder, workspace, left) if self._has_died(folder) else []
+            return NotedFiles(self._taken_at(folder), left.problem, files, frozenset(left.made), tuple(unnoted))
+
+    def _taken_at(self, folder: int) -> int:
+        try:
+            return os.stat(self._key + _SNAPSHOT, dir_fd=folder).st_mtime_ns
+        except FileNotFoundError:
+            return 0
 
     def since_snapshot(self, most: int) -> SinceSnapshot:
         """Every file that is not as it was. Contents of more than `most` bytes are not read. Raises `OSError`."""
@@ -265,10 +294,10 @@ class RunFiles:
             if path not in left.files and stamps.get(path) != before.stamp:
                 current = _state(workspace, path)
                 if not before.is_like(current):
-                    found.append(self._change(path, before, current, is_left_by_run=False))
+                    found.append(self.change(path, before, current, is_left_by_run=False))
         return found
 
-    def _change(self, path: str, before: FileState, now: FileState | None, is_left_by_run: bool) -> FileChange:
+    def change(self, path: str, before: FileState, now: FileState | None, is_left_by_run: bool) -> FileChange:
         is_kept = bool(before.link) or (bool(before.digest) and self._contents().has(before.digest))
         return FileChange(path, "removed" if now is None else "changed", is_kept, not is_left_by_run)
 
@@ -293,6 +322,7 @@ class RunFiles:
     def _undo(self, path: str, before: FileState) -> str:
         data = b"" if before.link else self._contents().read(before.digest)
         *above, name = path.split("/")
+        self._clear_way(above)
         with opened(self.workspace, tuple(above), create=True) as folder:
             other = ""
             with suppress(FileNotFoundError):
@@ -303,6 +333,17 @@ class RunFiles:
                 with complete_file(folder, data, RESERVED, before.mode) as new:
                     new.create(folder, name)
         return other
+
+    def _clear_way(self, above: list[str]) -> None:
+        """Move away what is now where a folder was."""
+        for depth, part in enumerate(above):
+            with opened(self.workspace, tuple(above[:depth])) as folder:
+                try:
+                    found = os.stat(part, dir_fd=folder, follow_symlinks=False)
+                except FileNotFoundError:
+                    return
+                if not stat.S_ISDIR(found.st_mode):
+                    rename_aside(folder, part, f"{part}.{REPLACED}")
 
     # The snapshot
 
@@ -338,13 +379,26 @@ class RunFiles:
         return found.files if found else {}
 
     def _drop_old(self, folder: int) -> None:
-        old = _by_age(folder)[:-MOST_SNAPSHOTS]
+        old = self._old(folder)
         if not old:
             return
         remove_files(folder, [one for name in old for one in (name, name.removesuffix(_SNAPSHOT) + _LEFT)])
         snapshots = [_read(folder, name, Snapshot) for name in _by_age(folder)]
         used = {state.digest for one in snapshots if one for state in one.files.values()}
         self._contents().drop_others(frozenset(used))
+
+    def _old(self, folder: int) -> list[str]:
+        """Snapshots that are not kept. Those of one family count as one, up to a bound."""
+        names = _by_age(folder)
+        if len(names) <= MOST_SNAPSHOTS:
+            return []
+        found = {name: _read(folder, name, Snapshot) for name in names[-MOST_IN_FAMILIES:]}
+        families = [one.run_id.partition(".")[0] if one else "" for one in reversed(found.values())]
+        kept = list(dict.fromkeys(families))[:MOST_SNAPSHOTS]
+        return [
+            *names[:-MOST_IN_FAMILIES],
+            *(name for name, one in zip(reversed(found), families, strict=True) if one not in kept),
+        ]
 
     def _snapshot(self, folder: int) -> Snapshot | None:
         self._last = _read(folder, self._key + _SNAPSHOT, Snapshot)
@@ -397,7 +451,7 @@ def _state(workspace: int, path: str) -> FileState | None:
     return state if data is None else msgspec.structs.replace(state, digest=hashlib.sha256(data).hexdigest())
 
 
-def _is_same(one: FileState | None, other: FileState | None) -> bool:
+def is_same(one: FileState | None, other: FileState | None) -> bool:
     return other is None if one is None else one.is_like(other)
 
 
