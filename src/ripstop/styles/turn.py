@@ -19,7 +19,7 @@ from ripstop.kernel.prompt import Prompt, estimate, permits
 from ripstop.kernel.step import Step
 from ripstop.kernel.style import Settled, Style, StyleView
 from ripstop.text.courtesy import check_phrases
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .partial_reply import UnfinishedReply
 from .reply_files import Edit, Unclear, WholeFile, deliveries

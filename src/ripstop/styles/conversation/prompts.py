@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.kernel.prompt import Message, Prompt
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from ..shortening import cut
 from .actions import known_of, variables_of

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ripstop.text.differences import Hunk, difference
-from ripstop.text.visible_text import count, visible, visible_line
+from ripstop.text.plurals import count
+from ripstop.text.visible_text import visible, visible_line
 from ripstop.tools.snapshots.run_files import DifferingFile
 
 MAX_SHOWN = 60_000

@@ -34,7 +34,7 @@ from ripstop.kernel.errors import Unworkable
 from ripstop.kernel.events import GuardTripped
 from ripstop.kernel.result import Result
 from ripstop.kernel.step import Step
-from ripstop.text.visible_text import count
+from ripstop.text.plurals import count
 
 from .. import turn as turns
 from ..checks import Shown
