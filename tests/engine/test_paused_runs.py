@@ -219,10 +219,7 @@ def test_a_paused_family_can_be_ended_and_leaves_the_desk(tmp_path: Path, how: s
             await world.work(world.family({AskAgent: agent(server)}))
             children = {"child": Errands(rounds=((ADA,),))}
             await world.start("r", (StartRun(workflow="child"), StartRun(workflow="child")), children=children)
-            ids = [name for name in await world.run_ids() if name != "r"]
-            while len(ids) < 2:
-                await asyncio.sleep(0.002)
-                ids = [name for name in await world.run_ids() if name != "r"]
+            ids = [f"r.{number}" for number in (await world.engine.look("r")).run.open]
             for child in ids:
                 await paused(world, child)
             assert (await world.engine.look("r")).status == "waiting"
@@ -236,6 +233,25 @@ def test_a_paused_family_can_be_ended_and_leaves_the_desk(tmp_path: Path, how: s
                 await world.ended(one)
             await world.until("r", lambda view: not view.run.open)
             assert (server.asked, await world.desk()) == (2, [])
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_children_that_were_paused_side_by_side_are_retried_and_their_parent_completes(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Server(NO_KEY)
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work(world.family({AskAgent: agent(server)}))
+            started = tuple(StartRun(workflow="child") for _ in range(3))
+            await world.start("r", started, children={"child": Errands(rounds=((ADA, BEN),))})
+            ids = [f"r.{number}" for number in (await world.engine.look("r")).run.open]
+            for child in ids:
+                await world.until(child, lambda view: sum(one.paused for one in view.run.refused) == 2)
+            server.error = None
+            await asyncio.gather(*(world.engine.retry(child) for child in ids for _ in range(2)))
+            view = await world.ended("r")
+            assert (view.status, server.asked, await world.desk()) == ("completed", 12, [])
             assert await world.journal.verify() == []
 
     asyncio.run(story())
