@@ -14,6 +14,7 @@ from msgspec import Struct
 from ripstop.app.settings.settings_file import Settings, store_path
 from ripstop.kernel.advice import Advice, NextStep
 from ripstop.models.model_files import missing_parts
+from ripstop.tools.commands.command_groups import find_delegation
 from ripstop.tools.commands.landlock import LOWEST_ABI
 from ripstop.tools.commands.sandbox import Sandboxes, find_sandboxes
 
@@ -106,7 +107,7 @@ def _local_model() -> Finding:
 
 
 def _sandboxes(found: Sandboxes, unconfined: bool) -> list[Finding]:
-    kind = found.kind
+    kind, group = found.kind, find_delegation()
     does = {
         "bubblewrap": "runs commands under bubblewrap, with namespaces of their own and seccomp",
         "landlock": "runs commands under Landlock and seccomp; nothing new can be made beside what is protected",
@@ -136,6 +137,10 @@ def _sandboxes(found: Sandboxes, unconfined: bool) -> list[Finding]:
             found="yes" if found.user_namespaces else "not allowed",
             ok=found.user_namespaces,
             advice="Bubblewrap needs them; Landlock does not.",
+        ),
+        Finding(
+            name="cgroup",
+            found=f"one for each command, in {group.folder}" if group.folder else f"none for commands: {group.problem}",
         ),
         Finding(
             name="run_command",

@@ -75,6 +75,12 @@ def confine(spec: dict[str, Any]) -> None:
         restrict_syscalls(bytes.fromhex(spec["seccomp"]))
 
 
+def join(group: str) -> None:
+    """Enter a cgroup. Where that is not allowed, what the launcher counts is all that bounds the command."""
+    with contextlib.suppress(OSError), open(f"{group}/cgroup.procs", "w", encoding="ascii") as file:
+        file.write("0")
+
+
 def _lower(limit: int, value: int) -> None:
     hard = resource.getrlimit(limit)[1]
     most = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -124,6 +130,8 @@ def start(spec: dict[str, Any], failed: int) -> NoReturn:
             argv = [str(code) if word == "@SECCOMP" else word for word in argv]
         else:
             os.fchdir(spec["folder"])
+        if spec["group"]:
+            join(spec["group"])
         confine(spec)
         os.execve(spec["program"], argv, spec["environment"])  # noqa: S606  # there is no shell
     except BaseException as error:  # noqa: BLE001  # all of it is told to the parent
@@ -141,6 +149,7 @@ class Descendants:
         self.pids: list[int] = []
         self.threads = 0
         self.pages = 0
+        self.descriptors = 0
         if not IS_LINUX:
             return
         children: dict[int, list[int]] = {}
@@ -161,7 +170,24 @@ class Descendants:
             self.pids.append(pid)
             self.threads += sizes[pid][0]
             self.pages += sizes[pid][1]
+            self.descriptors += descriptors_of(pid)
             waiting += children.get(pid, ())
+
+
+def descriptors_of(pid: int) -> int:
+    """The files, pipes and sockets that a process has open; of one that hides them, all that it has room for.
+
+    The kernel keeps what is written into them and not read yet, and no process is charged for that.
+    """
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        pass
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            return int(file.read().partition(b"FDSize:")[2].split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0  # it has ended
 
 
 def tasks_of_system() -> int:
@@ -295,6 +321,8 @@ class WatchedCommand:
             self.stopped = "processes"
         elif found.pages * PAGE > self.spec["memory"]:
             self.stopped = "memory"
+        elif found.descriptors > self.spec["descriptors"]:
+            self.stopped = "descriptors"
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.engine.performers import InDoubt, Refused, TryAgain
 from ripstop.kernel.advice import Advice, NextStep
@@ -26,6 +27,7 @@ from ripstop.security.redaction import redacted, secrets_in
 
 from ..shared_folder import in_words
 from .allow_list import CommandRules, program, search_path
+from .command_groups import command_group, find_delegation, is_out_of_memory
 from .landlock import SIGNALS_ABI, landlock_rules
 from .mounts import CommandFolders, CommandPlace, command_place, rename_repositories
 from .protection import Contents, contents_of, put_back, watching
@@ -141,6 +143,8 @@ THREADS = 4096
 """Threads of all of them."""
 MEMORY = min(4 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
 """Bytes, of all of them together."""
+DESCRIPTORS = 8192
+"""Open files, pipes and sockets of all of them together."""
 GRACE = 30.0
 """Seconds after its time limit in which the launcher must have ended everything."""
 RLIMITS = {"RLIMIT_CORE": 0, "RLIMIT_NOFILE": 1024, "RLIMIT_FSIZE": 1 << 30, "RLIMIT_DATA": MEMORY}
@@ -154,6 +158,7 @@ STOPPED = {
     "processes": f"it started more than {PROCESSES} processes, or {THREADS} threads",
     "replaced": "something that commands are kept from was replaced while it ran, such as by an editor; run it again",
     "memory": f"it used more than {MEMORY >> 20:,} MiB of memory",
+    "descriptors": f"it had more than {DESCRIPTORS:,} files, pipes and sockets open",
 }
 
 
@@ -211,7 +216,12 @@ class SandboxedPrograms:
                     spec["watch"] = await _entered(stack, watching(place))
             except OSError as error:
                 raise in_words(folders.workspace, error) from error
-            return await self._run(spec, place, turn)
+            group = stack.enter_context(command_group(find_delegation(), MEMORY, THREADS))
+            spec["group"] = str(group or "")
+            result = await self._run(spec, place, turn)
+            if group and is_out_of_memory(group):
+                return replace(result, exit_code=None, stopped=STOPPED["memory"])
+            return result
 
     def _found(self) -> Sandboxes:
         if self._sandboxes is None:
@@ -236,6 +246,8 @@ class SandboxedPrograms:
             "processes": PROCESSES,
             "threads": THREADS,
             "memory": MEMORY,
+            "descriptors": DESCRIPTORS,
+            "group": "",
             "rlimits": {**RLIMITS, "RLIMIT_CPU": int(limit * 4) + 1},
         }
         if bwrapped:

@@ -148,6 +148,7 @@ NUMBERS = {
     "sethostname": (170, 161),
     "setns": (308, 268),
     "setpriority": (141, 140),
+    "setsockopt": (54, 208),
     "settimeofday": (164, 170),
     "setxattr": (188, 5),
     "setxattrat": (463, 463),
@@ -176,6 +177,8 @@ def _all(calls: str, *tests: ArgumentTest, error: int = errno.EPERM) -> tuple[De
     return tuple(DeniedCall(call, tests, error) for call in calls.split())
 
 
+_BUFFER_SIZES = (7, 8, 32, 33)
+"""SO_SNDBUF, SO_RCVBUF, SO_SNDBUFFORCE, SO_RCVBUFFORCE: without effect, but no error, which programs would mind."""
 EVERYWHERE = (
     *_all("mount umount2 pivot_root chroot unshare setns move_mount open_tree open_tree_attr fsopen fsconfig fsmount"),
     *_all("fspick mount_setattr ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp"),
@@ -188,6 +191,7 @@ EVERYWHERE = (
     # memory that no limit of a process counts
     *_all("memfd_create memfd_secret", error=errno.ENOSYS),
     *_all("shmget"),
+    *(DeniedCall("setsockopt", (ArgumentTest(1, "is", 1), ArgumentTest(2, "is", one)), 0) for one in _BUFFER_SIZES),
     # their arguments are behind a pointer; libc has another way where they are not there
     *_all("clone3 openat2 fchmodat2 file_setattr", error=errno.ENOSYS),
     *_all("chmod fchmod creat mknod", ArgumentTest(1, "any", _SUID)),
