@@ -85,7 +85,7 @@ def halted() -> None:
     [
         (review_style.REVIEW, "question"),
         (replace(review_style.REVIEW, document=2), "review"),
-        (replace(review_style.REVIEW, document=2, edit=""), "question"),
+        (replace(review_style.REVIEW, document=2, edit=""), "review"),
         (AskPerson(question="?", purpose=GUARD), "guard"),
         (AskPerson(question="?", purpose=DOUBT), "doubt"),
         (AskPerson(question="?", purpose="handoff"), "handoff"),

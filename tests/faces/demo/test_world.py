@@ -211,7 +211,7 @@ def test_whatever_is_answered_the_runs_go_on(worlds: tuple[DemoWorld, DemoWorld]
             await app.answer(asked[RUNS["handoff"]], "李女士您好，周六上午可以送。", choice="reply", by="安")
             for name in ("question", "doubt", "guard", "board", "unclear_document"):
                 assert (await app.wait(RUNS[name])).status == "completed", name
-            for _ in range(4):  # requirements, design, plan, code
+            for _ in range(5):  # requirements, design, plan, coding, code
                 assert (await app.wait(RUNS["review"])).status == "waiting"
                 (review,) = [one for one in await app.desk() if one.run_id == RUNS["review"]]
                 await app.answer(review, choice="pass")

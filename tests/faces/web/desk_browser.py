@@ -26,6 +26,8 @@ from ripstop.kernel.effects import AgentReplied, Answer, AskAgent, AskPerson, Ca
 from ripstop.kernel.events import Answered, CallRefused, Doubted
 from ripstop.styles.conversation.chats import Chats
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
+from ripstop.styles.pipeline.calls import ShownCode
+from ripstop.styles.pipeline.definition import Pipeline
 from ripstop.testing import Errands
 from tests.faces.cli import review_style
 from tests.faces.cli.review_style import Drafts
@@ -128,7 +130,20 @@ class Desk:
             if place < len(drafts):
                 (number,) = await self.open_questions(run)
                 await self.engine.answer(run, number, "Too big.", fields={"severity": "major"}, by="ann")
-                await self.lead(run, pipelines.WRITTEN)
+                await self.lead(run, pipelines.WRITTEN, pipelines.begun(idea="# Idea"))
+
+    async def code_review(self, run: str) -> None:
+        """Start a pipeline whose code waits for its review."""
+        coding = next(one for one in pipelines.FLOW.stages if one.writes_code)
+        definition = msgspec.json.encode(Pipeline("code", (coding,)))
+        await self.engine.start(run, "pipeline", definition, input="a to-do list in the browser")
+        await self.lead(run, pipelines.OPENED, pipelines.begun(), pipelines.said("# What I write"), pipelines.WRITTEN)
+        (number,) = await self.open_questions(run)
+        await self.engine.answer(run, number, choice="pass", by="ann")
+        shown = ShownCode("# The code\n\n## app.js (new, 8 bytes)\n\n```diff\n+eval(1)\n```\n", 1)
+        await self.lead(
+            run, pipelines.WRITTEN, pipelines.begun(), pipelines.said("Written."), pipelines.returned(shown)
+        )
 
     async def cycle(self, run: str) -> None:
         """Start a graph of two agents who make progress once and then go round, until the guard asks a person."""

@@ -12,6 +12,7 @@ import pytest
 
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, Field, Limits, PersonAnswered
 from ripstop.kernel.events import Answered, DoubtResolved, GuardTripped, Repeated, Resumed
+from ripstop.styles.pipeline.calls import ShownCode
 from tests.faces.web.desk_browser import Desk, Page, a_desk
 from tests.styles.pipeline import pipelines
 
@@ -45,6 +46,28 @@ def textareas(page: Page) -> list[str]:
 # Reviews
 
 
+def test_code_is_shown_to_be_passed_or_to_get_feedback_and_cannot_be_edited(tmp_path: Path) -> None:
+    async def story(desk: Desk) -> None:
+        await desk.code_review("cowork")
+        (number,) = await desk.open_questions("cowork")
+        page = await desk.ann.get(f"/desk/cowork/{number}")
+        assert "Review the code of the stage" in page.text and "+eval(1)" in page.text
+        assert "app.js (new, 8 bytes)" in page.text and "view=source" not in page.html
+        refused = await desk.ann.post(f"/desk/cowork/{number}", {"choice": "edit", "document": "mine"})
+        assert refused.status != 303
+        done = await desk.ann.post(f"/desk/cowork/{number}", {"choice": "feedback", "text": "No eval."})
+        assert done.status == 303
+        await desk.lead("cowork", pipelines.WRITTEN, pipelines.begun(), pipelines.said("Changed."))
+        await desk.lead("cowork", pipelines.returned(ShownCode("# The code, again", 1)))
+        (number,) = await desk.open_questions("cowork")
+        again = await desk.ann.get(f"/desk/cowork/{number}")
+        assert again.status == 200 and "The code, again" in again.text, "with what has changed since"
+        done = await desk.ann.post(f"/desk/cowork/{number}", {"choice": "pass", "text": ""})
+        assert done.status == 303 and await desk.open_questions("cowork") == []
+
+    tell(tmp_path, story)
+
+
 @pytest.mark.req("S3-30", "S3-31", "S3-32")
 def test_a_review_is_passed_or_gets_feedback_with_its_fields(tmp_path: Path) -> None:
     async def story(desk: Desk) -> None:
@@ -54,7 +77,7 @@ def test_a_review_is_passed_or_gets_feedback_with_its_fields(tmp_path: Path) -> 
         done = await desk.ann.post(f"/desk/cowork/{number}", fields)
         assert (done.status, done.to) == (303, "/desk")
         assert "You sent feedback on cowork/" in done.headers["set-cookie"]
-        await desk.lead("cowork", pipelines.WRITTEN, pipelines.said("# Two"), pipelines.WRITTEN)
+        await desk.lead("cowork", pipelines.WRITTEN, pipelines.begun(), pipelines.said("# Two"), pipelines.WRITTEN)
         (number,) = await desk.open_questions("cowork")
         await desk.bob.post(f"/desk/cowork/{number}", {"choice": "pass", "text": "", "field.severity": ""})
         said = {"type": "quality_issue", "severity": "major"}
