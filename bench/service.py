@@ -119,7 +119,7 @@ def timers(folder: Path, count: int, pending: int) -> list[float]:
         journal = SqliteJournal(folder / "timers.db", registry.codec)
         await fill(journal, pending)
         engine = Engine(journal, registry, lambda: time.time_ns() // 1000)
-        worker = Worker(engine, {SetTimer: TimerPerformer()}, engine.clock)
+        worker = Worker(engine, {SetTimer: TimerPerformer()})
         await worker.start()
         waits = [0.2 + 0.15 * number for number in range(count)]
         for number, seconds in enumerate(waits):

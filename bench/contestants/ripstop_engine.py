@@ -99,7 +99,7 @@ def with_engine(folder: Path, model: Model, work: Callable[[Engine, Worker], Awa
     async def inside() -> Figures:
         journal = SqliteJournal(folder / DATABASE, REGISTRY.codec)
         engine = Engine(journal, REGISTRY, now)
-        worker = Worker(engine, {AskAgent: InstantAgent(model)}, now, concurrency=CONCURRENCY)
+        worker = Worker(engine, {AskAgent: InstantAgent(model)}, concurrency=CONCURRENCY)
         await worker.start()
         figures = await work(engine, worker)
         await worker.stop()

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from ripstop.app import application
 from ripstop.app.application import App
+from ripstop.app.plugin import Plugin
+from ripstop.app.plugins import Plugins
 from ripstop.app.settings.settings_file import Models, Settings
 from ripstop.app.stores import open_engine
 from ripstop.engine.clock import LAST_YEAR, ProcessClock, elapsed_time, system_time
@@ -95,7 +98,7 @@ async def opened(path: Path, clock: ProcessClock, *performers: tuple[type, Any])
     journal = SqliteJournal(path, CODEC)
     clock.follow(await journal.latest())
     engine = Engine(journal, REGISTRY, clock, follow=clock.follow)
-    worker = Worker(engine, dict(performers), clock)
+    worker = Worker(engine, dict(performers))
     await worker.start()
     return engine, worker
 
@@ -214,5 +217,45 @@ def test_resume_does_not_wait_for_a_clock_that_was_set_back(tmp_path: Path, capl
         async with open_engine(settings, clock=machine.process()) as engine:
             times = [record.at for record in await engine.journal.read(run.id)]
             assert times == sorted(times)
+
+    asyncio.run(story())
+
+
+class TimedJournal(SqliteJournal):
+    """A store with a clock of its own, as one on another machine has."""
+
+    time = FakeClock()
+
+    @property
+    def clock(self) -> FakeClock:
+        return self.time
+
+
+def test_worker_and_engine_of_an_app_go_by_the_clock_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = TimedJournal.time
+    plugins = Plugins([Plugin(name="errands", kits=("ripstop.testing:ERRANDS",))])
+    monkeypatch.setattr(
+        application, "open_journal", lambda *_, codec, **__: TimedJournal(tmp_path / "j.db", codec, create=True)
+    )
+
+    async def story() -> None:
+        async with App(Settings(store=f"sqlite:{tmp_path / 'j.db'}"), plugins=plugins) as app:
+            began = time()
+            await app.engine.start("r", "errands", Errands(rounds=((SetTimer(name="tea", after=HOUR),),)).content())
+            time.pass_by(HOUR)  # this machine's clock says that no time has passed
+            app.worker.wake()
+            async with asyncio.timeout(10):
+                while not (await app.look("r")).run.ended:
+                    await asyncio.sleep(0.01)
+            records = await app.engine.journal.read("r")
+            assert [record.at - began for record in (records[0], records[-1])] == [0, HOUR * SECOND]
+            assert app.worker.worker_id and await app.engine.has_workers()
+            time.pass_by(31)  # a lease is 30 s, and a sign of life comes every 10 s, by the same clock
+            app.worker.wake()
+            async with asyncio.timeout(10):
+                while await app.engine.journal.latest() != time():
+                    await asyncio.sleep(0.01)
 
     asyncio.run(story())

@@ -89,7 +89,7 @@ async def played(kit: StyleKit, sample: Sample, journal: Journal) -> tuple[list[
     """The events of a sample's run, performed by a worker, and how often each command was performed."""
     registry, clock = PLUGINS.registry, FakeClock()
     engine, plays = Engine(journal, registry, clock), Plays(sample.answers)
-    worker = Worker(engine, dict.fromkeys((AskAgent, CallTool, StartRun), plays), clock)
+    worker = Worker(engine, dict.fromkeys((AskAgent, CallTool, StartRun), plays))
     await worker.start()
     try:
         content = msgspec.json.encode(sample.definition, order="deterministic")

@@ -110,7 +110,7 @@ class World:
         self, performers: Mapping[type, Performer], attempts: int = 5, backoff: float = 1.0, **options: Any
     ) -> Worker:
         retry = RetryPolicy(attempts=attempts, pause=backoff, longest=max(60.0, backoff))
-        self.worker = Worker(self.engine, performers, self.clock, retry=retry, **options)
+        self.worker = Worker(self.engine, performers, retry=retry, **options)
         await self.worker.start()
         return self.worker
 

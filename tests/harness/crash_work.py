@@ -267,7 +267,7 @@ async def work(folder: Path, answers: list[tuple[str, int, str, str]], leave_aft
     journal = SqliteJournal(folder / "journal.db", CODEC)
     engine = Engine(journal, REGISTRY, now, Live())
     engine.live.watch(traces.acknowledge)
-    worker = Worker(engine, performers(engine, traces, script), now, retry=RetryPolicy(pause=0.01))
+    worker = Worker(engine, performers(engine, traces, script), retry=RetryPolicy(pause=0.01))
     await worker.start()
     os.write(sys.stdout.fileno(), b".")  # to the harness: from here on there is something to disturb
     try:

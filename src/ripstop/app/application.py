@@ -215,7 +215,7 @@ class App:
         """Work on what the scope says. What `admit` refuses is set aside; a full disk ends it, unless `patient`."""
         self.check_journal()
         agents, messages = make_agents(self), Messages(self.engine, self._channels)
-        worker = make_worker(self, agents, messages, self._clock, scope, admit, patient)
+        worker = make_worker(self, agents, messages, scope, admit, patient)
         before = self._worker
         try:
             await worker.start()

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from ripstop.engine.children import ChildAnswers, Children
-from ripstop.engine.clock import ProcessClock
 from ripstop.engine.messages import Messages
 from ripstop.engine.performers import Performer, TimerPerformer
 from ripstop.engine.ports import Scope
@@ -44,7 +43,6 @@ def make_worker(
     app: "App",
     agents: Agents,
     messages: Messages,
-    clock: ProcessClock,
     scope: Scope,
     admit: Admit | None,
     patient: bool,
@@ -63,7 +61,6 @@ def make_worker(
     return Worker(
         engine,
         performers,
-        clock,
         settings.concurrency,
         RetryPolicy(attempts=settings.attempts),
         settings.retries,

@@ -75,7 +75,7 @@ from .performers import (
     Unavailable,
 )
 from .pinned_definitions import digest_of
-from .ports import MAX_PAGE, Clock, RunQuery, until_reachable, words_of
+from .ports import MAX_PAGE, RunQuery, until_reachable, words_of
 from .rate_limit import Departure, RateLimit, pause_before_retry
 from .soundness import UNUSABLE
 
@@ -208,7 +208,6 @@ class CommandRunner:
         self,
         engine: Engine,
         performers: Mapping[type, Performer],
-        clock: Clock,
         rate_limit: RateLimit,
         concurrency: int,
         retry: RetryPolicy,
@@ -218,7 +217,7 @@ class CommandRunner:
         self._engine = engine
         self._journal = engine.journal
         self._performers = performers
-        self._clock = clock
+        self._clock = engine.clock
         self._concurrency = concurrency
         self._retry = retry
         self._retries = retries

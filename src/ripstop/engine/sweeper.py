@@ -22,7 +22,7 @@ from .command_runner import MICROS, CommandRunner
 from .engine import Engine
 from .entries import Job
 from .failpoints import failpoint
-from .ports import STORE_PAUSE, All, ClaimedCommand, Clock, Prefixed, Scope, Tree
+from .ports import STORE_PAUSE, All, ClaimedCommand, Prefixed, Scope, Tree
 from .soundness import UNUSABLE
 
 log = logging.getLogger("ripstop.worker")
@@ -43,7 +43,6 @@ class Sweeper:
         self,
         engine: Engine,
         runner: CommandRunner,
-        clock: Clock,
         scope: Scope,
         offers: Sequence[str],
         admit: Admit | None = None,
@@ -51,7 +50,7 @@ class Sweeper:
         self._engine = engine
         self._journal = engine.journal
         self._runner = runner
-        self._clock = clock
+        self._clock = engine.clock
         self._scope = scope
         self._offers = offers
         self._admit = admit

@@ -4,6 +4,8 @@ What it works on is said when it is made (`scope`): every run of the journal, on
 what its own process asks for. Whatever the scope, the family of a run that its process has moved belongs to it: the end
 of a child, a timer or a second attempt is found in the outbox, not asked for. `stop` lets running calls finish for a
 while, then gives everything back; the runs can be resumed.
+
+It has no clock of its own: leases and timers go by the engine's, which is the store's where that has one.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +19,7 @@ from .engine import Engine
 from .entries import Job
 from .failpoints import failpoint
 from .performers import Performer
-from .ports import ALL, Clock, Scope
+from .ports import ALL, Scope
 from .rate_limit import RateLimit
 from .sweeper import Admit, Sweeper
 
@@ -27,7 +29,6 @@ class Worker:
         self,
         engine: Engine,
         performers: Mapping[type, Performer],
-        clock: Clock,
         concurrency: int = 32,
         retry: RetryPolicy = RetryPolicy(),
         retries: Mapping[str, RetryPolicy] | None = None,
@@ -43,7 +44,7 @@ class Worker:
         patient: Whether it goes on when a store that was unreachable works again, as a service must, or gives up.
         """
         self._engine = engine
-        self._clock = clock
+        self._clock = engine.clock
         self.scope = scope
         self.offers = tuple(
             dict.fromkeys(["", *(offer for performer in performers.values() for offer in performer.offers())])
@@ -53,8 +54,8 @@ class Worker:
         limit = rate_limit or RateLimit()
         self.held = limit.held
         """Which providers get no calls now, for how many seconds."""
-        self._runner = CommandRunner(engine, performers, clock, limit, concurrency, retry, retries or {}, patient)
-        self._sweeper = Sweeper(engine, self._runner, clock, scope, self.offers, admit)
+        self._runner = CommandRunner(engine, performers, limit, concurrency, retry, retries or {}, patient)
+        self._sweeper = Sweeper(engine, self._runner, scope, self.offers, admit)
         self.dispatch = self._runner.dispatch
         self.withdraw = self._runner.withdraw
         self.kind = self._runner.kind

@@ -61,7 +61,7 @@ class OutcomeConformance(JournalStories):
         registry, clock, appends = Registry([ERRANDS]), FakeClock(), iter(range(1000))
         journal = uncertain(self.open(registry.codec, folder), lambda _: fate if next(appends) == at else Fate.KEPT)
         engine, tools = Engine(journal, registry, clock), _Counted()
-        worker = Worker(engine, {CallTool: tools}, clock)
+        worker = Worker(engine, {CallTool: tools})
         await worker.start()
         try:
             await engine.start("r", ERRANDS.name, Errands(rounds=ROUNDS).content())
