@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ripstop.engine.engine import Engine
 from ripstop.history import outline as outlines_module
 from ripstop.history import outline as snapshots_module
+from ripstop.history.narration import in_short
 from ripstop.history.outline import Outline, Outlines, Snapshots, TurnLine
 from ripstop.history.timeline import explain, last_word, step_of, timeline, ways_after_end
 from ripstop.kernel.effects import (
@@ -301,7 +302,9 @@ async def test_a_turn_with_tools_and_a_correction_is_one_line(tmp_path: Path) ->
         (line,) = await lines_of(engine, await play(engine, "graph", samples()[2]))
         assert line.tools == ("read_file",) and line.gist == "It is good." and line.tokens == 51
         assert line.ended > line.began and line.seconds > 0
-        assert len(line.trouble) == 1 and line.trouble[0].startswith("corrected: problem Your reply could not be used")
+        assert len(line.trouble) == 1 and in_short(line.trouble[0]).startswith(
+            "corrected: problem Your reply could not be used"
+        )
 
 
 @in_a_loop
@@ -398,7 +401,7 @@ async def test_a_workflow_that_is_started_is_a_turn(tmp_path: Path) -> None:
         await answer(engine, "run", ended)
         (line,) = await lines_of(engine, "run")
         assert (line.agent, line.gist, line.tokens) == ("poem", "no rhyme", 11)
-        assert line.trouble[0].startswith("child run.3 ended as failed")
+        assert in_short(line.trouble[0]).startswith("child run.3 ended as failed")
 
 
 @in_a_loop
@@ -455,7 +458,7 @@ async def test_trouble_is_counted_and_kept_in_short(tmp_path: Path) -> None:
         await answer(engine, "run", Failed(reason="The drawer is stuck. " * 20))
         outline = await Outlines(engine).of("run")
         (line,) = outline.troubled
-        retried, failed, stopped, ended = line.trouble
+        retried, failed, stopped, ended = map(in_short, line.trouble)
         assert retried == "ada was tried again: busy"
         assert failed.startswith("tool write failed") and len(failed) <= 120
         assert stopped.startswith("budget.calls: ") and ended.startswith("ended as limit: ")

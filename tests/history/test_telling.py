@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import settings
 
-from ripstop.history.narration import cut, first_words, is_trouble, sentence, shown_seconds, trouble
+from ripstop.history.narration import cut, first_words, in_short, is_trouble, sentence, shown_seconds, trouble
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
@@ -175,7 +175,7 @@ def test_a_sentence_is_short_and_on_one_line_whatever_happened(kind: type[Event]
         said = told(event)
         assert said and len(said) <= 300 and "\n" not in said
         record = Record(9, STORY.now, event)
-        text = trouble(record, STORY.run)
+        text = in_short(trouble(record, STORY.run))
         assert bool(text) == is_trouble(record) and len(text) <= 120 and "\n" not in text
 
     is_told()

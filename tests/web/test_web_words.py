@@ -1,4 +1,4 @@
-"""What pages say, in both languages: commands as commands, numbers with their words, and no English on Chinese pages."""
+"""What pages say in both languages: commands as commands, numbers with their words, no English on Chinese pages."""
 
 import re
 from pathlib import Path
@@ -50,4 +50,31 @@ def test_a_fork_at_a_question_to_an_agent_has_no_ghost_turn_and_no_trouble(demo:
     assert page.locator(".seg a", has_text="Trouble").inner_text().split() == ["Trouble", "0"]
     agents = page.locator("li.turn .turn-head > .faint").all_inner_texts()
     assert len({one.partition("·")[2] for one in agents}) == len(agents)
+    window.check()
+
+
+HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def test_records_reasons_verdicts_labels_and_choices_are_chinese_on_chinese_pages(demo: DeskServer, visit) -> None:
+    window: Any = visit(demo, locale="zh-CN")
+    for run in ("completed", "board", "review", "document", "ready", "stopped", "failed"):
+        page = window.open(f"/runs/{RUNS[run].replace(':', '%3A')}?see=records")
+        names = page.locator("li.rec .what b").all_text_contents()
+        assert names and [one for one in names if not HAN.search(one)] == []
+        said = page.locator("li.rec .what > span[lang], li.rec .what > span:not(.sr)").all_text_contents()
+        assert [one for one in said if one and not HAN.search(one)] == []
+    page = window.open(f"/runs/{RUNS['completed']}/26/why")
+    assert all(one.startswith("到 ") for one in page.locator(".cond p").all_inner_texts())
+    page = window.open(f"/runs/{RUNS['stopped']}")
+    assert "连续两次只说了客套话" in page.locator("[data-piece=verdict]").inner_text()
+    assert "courtesy" not in page.locator("[data-piece=verdict]").inner_text()
+    page = window.open("/desk?kind=guard")
+    assert HAN.search(page.locator(".pane h1").inner_text()) and "The run" not in page.locator(".pane").inner_text()
+    page = window.open("/desk?kind=review")
+    page = window.open(page.locator(".list .item").first.get_attribute("href").partition("?")[0])
+    labels = page.locator(".opts .field > span").all_inner_texts()
+    assert labels and [one for one in labels if not HAN.search(one)] == []
+    options = [one for one in page.locator(".opts option").all_inner_texts() if one.strip()]
+    assert options and [one for one in options if not HAN.search(one)] == []
     window.check()

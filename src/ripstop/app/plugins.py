@@ -84,8 +84,10 @@ class OnDemand(Mapping[str, T]):
         return len(self.makers)
 
 
-KERNEL_TEXTS = "ripstop.kernel:texts"
-"""Translations of what the kernel asks people about runs of every style."""
+SHARED_TEXTS = ("ripstop.kernel:texts", "ripstop.engine:texts", "ripstop.styles:texts")
+"""Translations of what is said to people about runs of every style."""
+HISTORY_TEXTS = "ripstop.history:texts"
+"""Those of the phrases that tell what happened."""
 
 
 class PluginProblem(NamedTuple):
@@ -252,7 +254,9 @@ class Plugins:
         """What the kernel and the styles say, in a language; of two translations of one sentence the first."""
         from ripstop.text.translation import Translation
 
-        found = _texts(KERNEL_TEXTS, language)
+        found: dict[str, str] = {}
+        for target in SHARED_TEXTS:
+            found |= _texts(target, language)
         for plugin in self.all:
             if not plugin.texts or plugin.name not in self._kits_by_plugin:
                 continue
@@ -263,7 +267,7 @@ class Plugins:
                 self._refuse(plugin, error)
             else:
                 found = texts | found
-        return Translation(found)
+        return Translation(found, _texts(HISTORY_TEXTS, language))
 
     @property
     def commands(self) -> dict[str, PluginCommand]:

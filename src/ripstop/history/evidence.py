@@ -11,9 +11,10 @@ from ripstop.kernel.events import Doubted, Record
 from ripstop.kernel.resuming import Way, raisable_by, ways_on
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import arguments_for
+from ripstop.text.translation import Told
 
 from .desk import records_at
-from .narration import sentence
+from .narration import told
 
 NEAR = 50
 """Records before a question among which the doubt is that it is about; it is part of the same step."""
@@ -26,7 +27,7 @@ class TurnShown(Struct, frozen=True):
 
     number: int
     at: int
-    text: str
+    text: Told
 
 
 class DoubtedCall(Struct, frozen=True, kw_only=True):
@@ -121,7 +122,7 @@ async def verdict_shown(engine: Engine, run: Run[Any]) -> VerdictShown | None:
 
 
 def _turn(engine: Engine, run: Run[Any], record: Record) -> TurnShown:
-    return TurnShown(record.number, record.at, sentence(engine.style(run), record, None, run))
+    return TurnShown(record.number, record.at, told(engine.style(run), record, None, run))
 
 
 def _rounds(turns: Sequence[TurnShown], count: float) -> list[tuple[TurnShown, ...]]:

@@ -1,13 +1,15 @@
 """What a record says, in one sentence for people; and whether it is trouble.
 
 Pure: from a record and the run right before and right after it. A sentence is plain text on one line, with the words of
-agents and people in it as they are, cut: a face makes it safe to show.
+agents and people in it as they are, cut: a face makes it safe to show. It is made of phrases, which `texts.zh.json` has
+in Chinese.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ripstop.kernel.effects import (
     AgentReplied,
@@ -59,7 +61,7 @@ from ripstop.kernel.outbox import child_id
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Style, arguments_for
 from ripstop.text.markdown import blocks
-from ripstop.text.plurals import count
+from ripstop.text.translation import ENGLISH, Phrase, Told, Translation, joined, phrase
 
 MAX_SENTENCE = 300
 """Characters of a sentence."""
@@ -87,25 +89,62 @@ def is_trouble(record: Record) -> bool:
     return event.is_trouble
 
 
-def trouble(record: Record, before: Run[Any] | None) -> str:
-    """What went wrong, in a few words; empty for a record that is not trouble."""
+def trouble(record: Record, before: Run[Any] | None) -> Told:
+    """What went wrong, for `in_short`; empty for a record that is not trouble."""
     if not is_trouble(record):
         return ""
     event = record.event
     if isinstance(event, Answered) and not isinstance(event.answer, Failed | RunFinished):
-        said = f"{_asked_of(before, event.to)} was tried again{_why_tried_again(event)}"
+        reasons = _after(", ".join(dict.fromkeys(reason for reason, _ in event.retries)))
+        said: Told = phrase("{who} was tried again{why}", who=_asked_of(before, event.to), why=reasons)
     elif isinstance(event, GuardTripped):
-        said = f"{event.guard}: {event.text}"
+        said = phrase("{guard}: {text}", guard=Phrase(event.guard, kind="guard"), text=Phrase(event.text))
     elif isinstance(event, Warned):
-        said = event.text if event.text.strip() else "a warning"
+        said = Phrase(event.text, kind="warning") if event.text.strip() else Phrase("a warning")
     else:
         said = _told(record, before, None, None)
-    return cut(said, LONGEST_TROUBLE)
+    return _shortened(said)
 
 
-def sentence(style: Style[Any], record: Record, before: Run[Any] | None, run: Run[Any]) -> str:
-    """What a record says. `before` and `run` are the run right before and right after it."""
-    return cut(_told(record, before, run, style), MAX_SENTENCE)
+def in_short(said: Told, translation: Translation = ENGLISH) -> str:
+    """What went wrong, on one short line."""
+    return cut(translation.tell(said), LONGEST_TROUBLE)
+
+
+def _shortened(said: Told) -> Told:
+    """A phrase that can be kept: what is filled in has no more characters than are shown."""
+    if isinstance(said, str):
+        return cut(said, LONGEST_TROUBLE)
+    if not said.values and len(said.pattern) > MAX_SENTENCE:
+        return Phrase(cut(said.pattern, LONGEST_TROUBLE))
+    return replace(said, values=tuple((name, _shortened(value)) for name, value in said.values))
+
+
+def sentence(
+    style: Style[Any],
+    record: Record,
+    before: Run[Any] | None,
+    run: Run[Any],
+    translation: Translation = ENGLISH,
+) -> str:
+    """What a record says, in a language. `before` and `run` are the run right before and right after it."""
+    return cut(translation.tell(told(style, record, before, run)), MAX_SENTENCE)
+
+
+def told(style: Style[Any], record: Record, before: Run[Any] | None, run: Run[Any]) -> Told:
+    """The same in no language yet, and not cut."""
+    return _told(record, before, run, style)
+
+
+def kind_name(kind: str, translation: Translation) -> str:
+    """What an event is called, by its tag: the tag itself, unless the language has a word for it."""
+    plain = _event_name(kind)
+    name = translation.tell(plain)
+    return kind if name == plain.pattern else name
+
+
+def _event_name(kind: str) -> Phrase:
+    return Phrase(kind.rpartition(".")[2].replace("_", " "), kind="event")
 
 
 def first_words(style: Style[Any], text: str, most: int) -> str:
@@ -165,23 +204,27 @@ def shown_seconds(seconds: float) -> str:
 # Each kind of event
 
 
-def _told_of_trouble(event: Event, before: Run[Any] | None) -> str:
+def _told_of_trouble(event: Event, before: Run[Any] | None) -> Told:
     """A call that may have happened, or that was refused, and what became of it."""
     match event:
         case Doubted(to=to, evidence=evidence):
-            return f"{_asked_of(before, to)} may or may not have taken effect: {evidence}"
+            pattern = "{who} may or may not have taken effect: {evidence}"
+            return phrase(pattern, who=_asked_of(before, to), evidence=Phrase(evidence))
         case DoubtResolved(to=to, answer=answer):
-            return f"a person said what became of {_asked_of(before, to)}{_after(text_of(answer))}"
+            pattern = "a person said what became of {who}{after}"
+            return phrase(pattern, who=_asked_of(before, to), after=_after(text_of(answer)))
         case CallRefused(to=to, reason=reason, by=by, again=again, pauses=pauses):
-            then = "the run is paused" if pauses else "it is tried again"
-            waits = "" if again or not pauses else " until somebody has it retried"
-            return f"{by or 'the other side'} refused {_asked_of(before, to)}, {then}{waits}{_after(reason)}"
+            then = Phrase("the run is paused" if pauses else "it is tried again")
+            if pauses and not again:
+                then = Phrase("the run is paused until somebody has it retried")
+            who, other = _asked_of(before, to), by or Phrase("the other side")
+            return phrase("{other} refused {who}, {then}{after}", other=other, who=who, then=then, after=_after(reason))
         case Repeated(number=number) | Reopened(number=number):
-            return f"{_asked_of(before, number)} is performed again"
+            return phrase("{who} is performed again", who=_asked_of(before, number))
     return ""
 
 
-def _told(record: Record, before: Run[Any] | None, run: Run[Any] | None, style: Style[Any] | None) -> str:
+def _told(record: Record, before: Run[Any] | None, run: Run[Any] | None, style: Style[Any] | None) -> Told:
     """Without `run` and `style` only what the record itself and the run before it say."""
     event = record.event
     match event:
@@ -195,154 +238,180 @@ def _told(record: Record, before: Run[Any] | None, run: Run[Any] | None, style: 
         case Doubted() | DoubtResolved() | CallRefused() | Repeated() | Reopened():
             return _told_of_trouble(event, before)
         case Withdrawn(number=number, because=because):
-            return f"{_asked_of(before, number)} is no longer needed: {because}"
+            who = _asked_of(before, number)
+            return phrase("{who} is no longer needed: {because}", who=who, because=Phrase(because))
         case TurnRestarted(number=number):
-            return f"the turn that began with record {number} is restarted"
+            return phrase("the turn that began with record {number} is restarted", number=str(number))
         case GuardTripped(guard=guard, text=text):
-            return f"guard {guard} stopped it: {text}"
+            return phrase("guard {guard} stopped it: {text}", guard=Phrase(guard, kind="guard"), text=Phrase(text))
         case Warned(text=text):
-            return f"warning: {text}"
+            return phrase("warning: {text}", text=Phrase(text, kind="warning"))
         case Ended(outcome=outcome, because=because):
-            return f"ended as {outcome}: {because}"
+            return phrase(
+                "ended as {outcome}: {because}", outcome=Phrase(outcome, kind="outcome"), because=Phrase(because)
+            )
         case Resumed(raises=raises, waits=waits):
-            return f"resumed{_raised(raises)}{', once its children have reported' if waits else ''}"
+            wait = Phrase(", once its children have reported") if waits else ""
+            return phrase("resumed{raises}{wait}", raises=_raised(raises), wait=wait)
     return _from_outside(event) or _of_style(event)
 
 
-def _from_outside(event: Event) -> str:
+def _from_outside(event: Event) -> Told:
     match event:
         case Started(style=style, input=input):
-            return f"started ({style}){_after(input)}"
+            return phrase("started ({style}){after}", style=style, after=_after(input))
         case Forked(run=run, at=at, definition=definition):
-            return f"forked from {run} at record {at}{', with a new definition' if definition else ''}"
+            new = Phrase(", with a new definition") if definition else ""
+            return phrase("forked from {run} at record {at}{new}", run=run, at=str(at), new=new)
         case Redefined(definition=definition):
-            return f"continues with a new definition ({definition[:12]})"
+            return phrase("continues with a new definition ({definition})", definition=definition[:12])
         case Heard(text=text, by=by, attachments=attachments):
-            files = f" ({count(len(attachments), 'attachment')})" if attachments else ""
-            return f"{by or 'a person'} wrote{files}{_after(text)}"
+            one = " ({n} attachment)" if len(attachments) == 1 else " ({n} attachments)"
+            files = phrase(one, n=str(len(attachments))) if attachments else ""
+            return phrase("{by} wrote{files}{after}", by=_person(by), files=files, after=_after(text))
         case ChildSpoke(run=run, text=text, ask=ask):
-            return f"{run} asks: {ask.question}" if ask else f"{run} said{_after(text)}"
+            if ask:
+                return phrase("{run} asks: {question}", run=run, question=Phrase(ask.question))
+            return phrase("{run} said{after}", run=run, after=_after(text))
         case CancelRequested(by=by, because=because):
-            return f"{by or 'a person'} cancelled it{_after(because)}"
+            return phrase("{by} cancelled it{after}", by=_person(by), after=_after(Phrase(because)))
         case RetryRequested(by=by):
-            return f"{by or 'a person'} had it retried"
+            return phrase("{by} had it retried", by=_person(by))
         case ResumeRequested(raises=raises, by=by):
-            return f"{by or 'a person'} resumed it{_raised(raises)}"
+            return phrase("{by} resumed it{raises}", by=_person(by), raises=_raised(raises))
         case Restored(evidence=evidence):
-            return f"its journal was restored: {evidence}"
+            return phrase("its journal was restored: {evidence}", evidence=Phrase(evidence))
         case SettingsChanged(settings=settings, by=by):
             model = settings.model_for_all or settings.model
-            return f"{by or 'a person'} changed the settings{_after(f'model {model}' if model else '')}"
+            after = _after(phrase("model {model}", model=model) if model else "")
+            return phrase("{by} changed the settings{after}", by=_person(by), after=after)
     return ""
 
 
-def _answered(record: Record, event: Answered, before: Run[Any] | None, style: Style[Any] | None) -> str:
-    who, took = _asked_of(before, event.to), _took(record, event, before)
+def _answered(record: Record, event: Answered, before: Run[Any] | None, style: Style[Any] | None) -> Told:
+    who, took, tries = _asked_of(before, event.to), _took(record, event, before), _tries(event)
     match event.answer:
         case AgentReplied(text=text, calls=calls):
             words = first_words(style, text, MAX_SENTENCE) if style else text[:MAX_SENTENCE]
             tools = ", ".join(dict.fromkeys(call.tool for call in calls))
-            wants = f" and calls {tools}" if tools else ""
-            return f"{who} replied{took}{_tries(event)}{wants}{_after(words)}"
+            wants = phrase(" and calls {tools}", tools=tools) if tools else ""
+            pattern = "{who} replied{took}{tries}{wants}{after}"
+            return phrase(pattern, who=who, took=took, tries=tries, wants=wants, after=_after(words))
         case ToolReturned(value=value):
-            return f"{who} returned{took}{_tries(event)}{_after(_value(value, MAX_SENTENCE))}"
+            after = _after(_value(value, MAX_SENTENCE))
+            return phrase("{who} returned{took}{tries}{after}", who=who, took=took, tries=tries, after=after)
         case PersonAnswered(choice=choice, text=text, by=by, document=document):
-            edited = " with an edited document" if document is not None else ""
-            return f"{by or 'a person'} answered{f' {choice}' if choice else ''}{edited}{_after(text)}"
+            edited = Phrase(" with an edited document") if document is not None else ""
+            chosen = phrase(" {choice}", choice=choice) if choice else ""
+            pattern = "{by} answered{choice}{edited}{after}"
+            return phrase(pattern, by=_person(by), choice=chosen, edited=edited, after=_after(text))
         case TimerFired():
-            return f"{who} fired"
+            return phrase("{who} fired", who=who)
         case Said():
-            return f"{who} was delivered{took}{_tries(event)}"
+            return phrase("{who} was delivered{took}{tries}", who=who, took=took, tries=tries)
         case RunFinished(run=child, outcome=outcome, because=because):
-            return f"child {child} ended as {outcome}{took}{_after(because)}"
+            pattern, end = "child {child} ended as {outcome}{took}{after}", Phrase(outcome, kind="outcome")
+            return phrase(pattern, child=child, outcome=end, took=took, after=_after(Phrase(because)))
         case Failed(reason=reason):
-            return f"{who} failed{took}{_tries(event)}{_after(reason)}"
+            pattern = "{who} failed{took}{tries}{after}"
+            return phrase(pattern, who=who, took=took, tries=tries, after=_after(Phrase(reason)))
 
 
-def _asked(number: int, command: Command, run: Run[Any] | None, style: Style[Any] | None) -> str:
+def _asked(number: int, command: Command, run: Run[Any] | None, style: Style[Any] | None) -> Told:
     match command:
         case AskAgent(agent=agent, continues=continues, model=model):
-            again = " again" if continues is not None else ""
-            return f"asked {agent}{again}{f' ({model})' if model else ''}"
+            pattern = "asked {agent} again{model}" if continues is not None else "asked {agent}{model}"
+            return phrase(pattern, agent=agent, model=phrase(" ({model})", model=model) if model else "")
         case CallTool(tool=tool):
             opened = run.open.get(number) if run else None
             given = arguments_for(style, opened.state, command) if style and opened else command.arguments or {}
-            return f"called tool {tool}{_fields(given)}"
+            return phrase("called tool {tool}{fields}", tool=tool, fields=_fields(given))
         case AskPerson(question=question, to=to):
-            return f"asked {to or 'a person'}: {question}"
+            return phrase("asked {who}: {question}", who=_person(to), question=Phrase(question))
         case SetTimer(name=name, after=after):
-            return f"timer {name} was set for {after:g} s"
+            return phrase("timer {name} was set for {seconds} s", name=name, seconds=f"{after:g}")
         case Say(text=text, about=about, channel=channel, to=to):
-            where = " ".join(filter(None, (f"to {to}" if to else "", f"on {channel}" if channel else "")))
-            words = text or f"the words of record {about}"
-            return f"said{f' {where}' if where else ''}: {words}"
+            words = text or phrase("the words of record {number}", number=str(about))
+            whom = phrase(" to {to}", to=to) if to else ""
+            where = phrase(" on {channel}", channel=channel) if channel else ""
+            return phrase("said{whom}{where}: {words}", whom=whom, where=where, words=words)
         case StartRun(workflow=workflow):
-            return f"started {workflow} as {child_id(run.id if run else '', number, command)}"
+            name = child_id(run.id if run else "", number, command)
+            return phrase("started {workflow} as {run}", workflow=workflow, run=name)
         case AnswerChild(asked=asked, choice=choice):
-            return f"answered the question in record {asked}{_after(choice)}"
+            return phrase("answered the question in record {number}{after}", number=str(asked), after=_after(choice))
 
 
-def _of_style(event: Event) -> str:
+def _of_style(event: Event) -> Told:
     """An event of a style, by its name and its fields."""
     tag = str(type(event).__struct_config__.tag)
-    name = tag.rpartition(".")[2].replace("_", " ")
+    name = _event_name(tag)
     fields = msgspec.to_builtins(event)  # without those that have their default
     actors = ", ".join(dict.fromkeys(filter(None, (fields.pop("agent", ""), fields.pop("by", "")))))
-    told = {key.replace("_", " "): value for key, value in fields.items() if key not in UNTOLD}
-    return f"{name}{f' ({cut(actors, LONGEST_VALUE)})' if actors else ''}{_fields(told, LONGEST_FIELD)}"
+    shown = {key.replace("_", " "): value for key, value in fields.items() if key not in UNTOLD}
+    whose = phrase(" ({actors})", actors=cut(actors, LONGEST_VALUE)) if actors else ""
+    return phrase("{name}{whose}{fields}", name=name, whose=whose, fields=_fields(shown, LONGEST_FIELD, is_own=True))
 
 
 # Parts of sentences
 
 
-def _asked_of(run: Run[Any] | None, number: int) -> str:
+def _asked_of(run: Run[Any] | None, number: int) -> Told:
     """Who or what a command went to."""
     opened = run.open.get(number) if run else None
     match opened.command if opened else run.late.get(number) if run else None:
         case AskAgent(agent=agent):
             return agent
         case CallTool(tool=tool):
-            return f"tool {tool}"
+            return phrase("tool {tool}", tool=tool)
         case AskPerson(to=to):
-            return f"the question to {to or 'a person'}"
+            return phrase("the question to {who}", who=_person(to))
         case SetTimer(name=name):
-            return f"timer {name}"
+            return phrase("timer {name}", name=name)
         case Say():
-            return f"the message of record {number}"
+            return phrase("the message of record {number}", number=str(number))
         case StartRun(workflow=workflow):
-            return f"workflow {workflow}"
-    return f"record {number}"
+            return phrase("workflow {workflow}", workflow=workflow)
+    return phrase("record {number}", number=str(number))
 
 
-def _took(record: Record, event: Answered, before: Run[Any] | None) -> str:
+def _person(name: str) -> Told:
+    return name or Phrase("a person")
+
+
+def _took(record: Record, event: Answered, before: Run[Any] | None) -> Told:
     opened = before.open.get(event.to) if before else None
     since = record.at - max(opened.at, event.began) if opened else 0
     seconds = event.took or since / 1_000_000
-    return f" in {shown_seconds(seconds)}" if seconds > 0 else ""
+    return phrase(" in {time}", time=shown_seconds(seconds)) if seconds > 0 else ""
 
 
-def _tries(event: Answered) -> str:
-    return f" at attempt {event.attempt}" if event.attempt > 1 else ""
+def _tries(event: Answered) -> Told:
+    return phrase(" at attempt {n}", n=str(event.attempt)) if event.attempt > 1 else ""
 
 
-def _why_tried_again(event: Answered) -> str:
-    return _after(", ".join(dict.fromkeys(reason for reason, _ in event.retries)))
+def _raised(raises: Mapping[str, float]) -> Told:
+    said: Told = ""
+    for name, amount in reversed(list(raises.items())):
+        said = phrase(", {limit} raised by {amount}{more}", limit=Phrase(name), amount=f"{amount:g}", more=said)
+    return said
 
 
-def _raised(raises: Mapping[str, float]) -> str:
-    return "".join(f", {name} raised by {amount:g}" for name, amount in raises.items())
+def _after(said: Told) -> Told:
+    return phrase(": {text}", text=said) if said and said != Phrase("") else ""
 
 
-def _after(text: str) -> str:
-    return f": {text}" if text else ""
+def _fields(values: Mapping[str, Any], most: int = LONGEST_VALUE, is_own: bool = False) -> Told:
+    """The names and values of what there is; names of a style's event are its own words."""
+    shown = [
+        phrase("{name} {value}", name=Phrase(name, kind="field") if is_own else name, value=_value(value, most))
+        for name, value in values.items()
+        if value not in (None, "", [], {})
+    ]
+    return _after(joined(shown[:MOST_VALUES]))
 
 
-def _fields(values: Mapping[str, Any], most: int = LONGEST_VALUE) -> str:
-    told = [f"{name} {_value(value, most)}" for name, value in values.items() if value not in (None, "", [], {})]
-    return _after(", ".join(told[:MOST_VALUES]))
-
-
-def _value(value: Any, most: int = LONGEST_VALUE) -> str:
+def _value(value: Any, most: int = LONGEST_VALUE) -> Told:
     if isinstance(value, str):
         return cut(value, most)
     if isinstance(value, float):
@@ -350,5 +419,5 @@ def _value(value: Any, most: int = LONGEST_VALUE) -> str:
     if isinstance(value, tuple | list) and all(isinstance(one, str | int) for one in value[:20]):
         return cut(", ".join(str(one) for one in value[:20]), most)
     if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "nothing"}[value]
+        return Phrase({True: "yes", False: "no", None: "nothing"}[value])
     return cut(msgspec.json.encode(value)[: most * 8].decode(errors="ignore"), most)

@@ -263,18 +263,14 @@ class Outline(Sequence[TurnLine]):
         if event.is_fact:
             self.steps.add(record.number)
             self._forks = kind is Forked
-        if kind is TurnRestarted and self._forks:
+        elif self._forks and kind is TurnRestarted:
             self._asked_again.add(record.number)
         if kind is Asked:
             self._asked(record.number, at, event.command, run)  # type: ignore[attr-defined]
         elif kind is Answered:
             self._answered(event, at)  # type: ignore[arg-type]
-        elif kind is Withdrawn and event.unmade:  # type: ignore[attr-defined]
-            self._unmake(event.number, at)  # type: ignore[attr-defined]
         elif kind in CLOSING:
-            if kind is Forked:
-                self._begin_again(at)
-            self._close_others(run, at)
+            self._closed(event, run, at)
         elif kind is Heard:
             self._heard(record, event, run)  # type: ignore[arg-type]
         elif kind is ChildSpoke:
@@ -368,6 +364,13 @@ class Outline(Sequence[TurnLine]):
         if said:
             self._table.set_gist(row, said)
         self._close(event.to, event.began, at)
+
+    def _closed(self, event: Event, run: Run[Any], at: int) -> None:
+        if isinstance(event, Withdrawn) and event.unmade:
+            return self._unmake(event.number, at)
+        if isinstance(event, Forked):
+            self._begin_again(at)
+        return self._close_others(run, at)
 
     def _close_others(self, run: Run[Any], at: int) -> None:
         for number in [number for number in self._open if number not in run.open]:

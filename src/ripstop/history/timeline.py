@@ -18,6 +18,7 @@ from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.resuming import Way, ways_on
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Reason, Style, arguments_for
+from ripstop.text.translation import Phrase, Told, phrase
 
 OWN_NAMES = {"number": "of", "at": "event_at"}
 """What an event's own field is called where a record has one of the same name."""
@@ -145,7 +146,7 @@ def iso(at: int) -> str:
 class GuardEvidence(Struct, frozen=True):
     """What a guard found, and in which records."""
 
-    text: str
+    text: Told
     numbers: tuple[int, ...]
 
 
@@ -259,12 +260,13 @@ def _last_fact(entries: list[TimelineEntry]) -> Event:
 
 
 def _evidence(verdict: GuardTripped, event_at: Callable[[int], Event]) -> Iterator[GuardEvidence]:
-    did: dict[str, list[int]] = {}
+    did: dict[Told, list[int]] = {}
     for number in verdict.evidence:
         event = event_at(number)
-        what = type(event).__name__.lower()
+        what = Phrase(type(event).__name__.lower())
         if isinstance(event, TurnResult):
-            what = f"{event.agent} said nothing but a courtesy" if event.courteous else f"{event.agent} did the same"
+            pattern = "{agent} said nothing but a courtesy" if event.courteous else "{agent} did the same"
+            what = phrase(pattern, agent=event.agent)
         did.setdefault(what, []).append(number)
     return (GuardEvidence(what, tuple(numbers)) for what, numbers in did.items())
 

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from ripstop.text.diagrams.lanes import LaneCall
+from ripstop.text.translation import Told
 
 T = TypeVar("T", bound=Hashable)
 
@@ -46,7 +47,7 @@ class TurnLine(Struct, frozen=True, gc=False):
     """How long an agent, a tool or a child was at work in it, up to its last answer."""
     tools: tuple[str, ...]
     """The tools that were called in it."""
-    trouble: tuple[str, ...]
+    trouble: tuple[Told, ...]
     """What went wrong in it, at most `MOST_TROUBLE` texts."""
 
 
@@ -85,8 +86,9 @@ class TurnTable:
         empty = (self._way, self._condition, self._tools, self._gist_at, self._gist_size, self.decided, self.tokens)
         self._append_zero = [column.append for column in (*empty, self.ended, self.seconds)]
         self._columns = (*empty, self.ended, self.seconds, self.first, self.began, self._agent, self._where)
-        self._trouble: dict[int, list[str]] = {}
+        self._trouble: dict[int, list[Told]] = {}
         self._texts = _Shared("")
+        self._troubles: _Shared[Told] = _Shared("")
         self._tool_names: _Shared[tuple[str, ...]] = _Shared(())
 
     def add(self, first: int, began: int, agent: str, where: str) -> int:
@@ -149,10 +151,10 @@ class TurnTable:
         if tool not in before:
             self._tools[row] = self._tool_names.number((*before, tool))
 
-    def add_trouble(self, row: int, text: str) -> None:
-        texts = self._trouble.setdefault(row, [])
-        if len(texts) < MOST_TROUBLE and text not in texts:
-            texts.append(self._texts[self._texts.number(text)])
+    def add_trouble(self, row: int, told: Told) -> None:
+        known = self._trouble.setdefault(row, [])
+        if len(known) < MOST_TROUBLE and told not in known:
+            known.append(self._troubles[self._troubles.number(told)])
 
     @property
     def troubled(self) -> list[int]:

@@ -343,9 +343,12 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
         case ResumeRequested(raises=raises, accept_edits=accept_edits):
             _resume(style, step, raises, accept_edits)
         case CancelRequested():
-            by, because = f" by {fact.by}" if fact.by else "", f": {fact.because}" if fact.because else ""
+            said, because = (
+                f"cancelled by {fact.by}" if fact.by else "cancelled",
+                f": {fact.because}" if fact.because else "",
+            )
             _withdraw_question_about_copy(step)
-            style.cancelled(step, f"cancelled{by}{because}")
+            style.cancelled(step, f"{said}{because}")
         case SettingsChanged():
             pass  # what is open is performed with them, and so is what comes
         case Doubted(to=to, evidence=evidence):

@@ -180,7 +180,7 @@ def test_a_later_draft_shows_what_has_changed_since_the_one_that_was_answered(tm
         page = await desk.ann.get(f"/desk/cowork/{number}")
         assert "Changes since draft 1 +1 −1" in page.text and 'aria-keyshortcuts="c" aria-current="true"' in page.html
         assert "<ins><bdi>，最新的在前</bdi></ins>" in page.html, "Chinese is compared by character"
-        assert "ann, Draft 1 ·Too big. severity: major" in page.text
+        assert "ann, Draft 1 ·Too big. Severity: major" in page.text
         preview = await desk.ann.get(f"/desk/cowork/{number}?view=preview")
         assert '<table class="diff">' not in preview.html and "<li>same</li>" in preview.html
 

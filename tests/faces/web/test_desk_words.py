@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
@@ -11,7 +12,7 @@ import pytest
 from jinja2 import Environment, nodes
 
 from ripstop.faces import web
-from ripstop.faces.web.words import LANGUAGES, words
+from ripstop.faces.web.words import LANGUAGES, ONE, word, words
 from ripstop.kernel.limits import LIMITS, RAISABLE
 
 ROOT = Path(web.__file__).parent
@@ -84,7 +85,7 @@ def test_every_key_that_a_page_uses_exists() -> None:
 def test_every_key_is_used() -> None:
     whole = {use.key for use in USES}
     begun = tuple(key for key in whole if key.endswith("."))
-    assert [key for key in WORDS if key not in whole and not key.startswith(begun)] == []
+    assert [key for key in WORDS if key.removesuffix(ONE) not in whole and not key.startswith(begun)] == []
 
 
 def test_a_page_fills_in_what_the_words_need() -> None:
@@ -94,6 +95,17 @@ def test_a_page_fills_in_what_the_words_need() -> None:
         if use.values is not None and use.key in WORDS and use.values != placeholders(WORDS[use.key])
     ]
     assert wrong == []
+
+
+SEVERAL = re.compile(r"\b1 (?:[a-z]+ )?[a-z]{2,}s\b")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_one_thing_is_not_told_as_several(language: str) -> None:
+    counted = [key for key in WORDS if "n" in placeholders(WORDS[key])]
+    told = {key: word(language, key, **dict.fromkeys(placeholders(WORDS[key]), 1)) for key in counted}
+    assert {key: text for key, text in told.items() if SEVERAL.search(text)} == {}
+    assert word("en", "count.records", n=1) == "1 record" and word("en", "count.records", n="2") == "2 records"
 
 
 def test_every_limit_has_words() -> None:

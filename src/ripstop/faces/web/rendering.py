@@ -13,11 +13,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from markupsafe import Markup, escape
 from msgspec import Struct
 
-from ripstop.text.translation import Translation
+from ripstop.history.narration import in_short
+from ripstop.text.translation import Told, Translation
 from ripstop.text.visible_text import visible_line
 
 from . import markup
-from .words import word
+from .words import pattern
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
@@ -57,7 +58,7 @@ class Renderer:
         translation: Of what styles say, into a language; asked once for each.
         """
         self._now = now
-        own = cache(translation)
+        self.translation = cache(translation)
         self._environment = Environment(
             loader=FileSystemLoader(FOLDER / "templates"),
             autoescape=True,
@@ -81,7 +82,10 @@ class Renderer:
             "iso": iso,
             "ago": pass_context(lambda context, at: self._ago(at, context["t"])),
             "clock": self._clock,
-            "own": pass_context(lambda context, text: own(context["shell"].lang).of(text)),
+            "own": pass_context(
+                lambda context, told, kind="": _told(self.translation(context["shell"].lang), told, kind)
+            ),
+            "short": pass_context(lambda context, told: in_short(told, self.translation(context["shell"].lang))),
         }
 
     def compile_all(self) -> None:
@@ -93,7 +97,7 @@ class Renderer:
         """A page, or a fragment of one, in the reader's language."""
 
         def t(key: str, **values: object) -> str:
-            return _with_code(word(shell.lang, key), values)
+            return _with_code(pattern(shell.lang, key, values), values)
 
         own = {"shell": shell, "t": t, "csrf_fields": csrf, "now": self._now()}
         return self._environment.get_template(template).render(**own, **context)
@@ -111,6 +115,10 @@ class Renderer:
         moment = datetime.fromisoformat(at).astimezone() if isinstance(at, str) else _local(at)
         today = _local(self._now())
         return moment.strftime("%H:%M:%S" if moment.date() == today.date() else "%Y-%m-%d %H:%M")
+
+
+def _told(translation: Translation, told: Told, kind: str) -> str:
+    return translation.of(told, kind) if isinstance(told, str) else translation.tell(told)
 
 
 def hint(text: str) -> Markup:

@@ -23,6 +23,7 @@ from ripstop.history.outline import Outlines
 from ripstop.history.runs import shown_counts
 from ripstop.kernel.desk_kinds import HALTED
 from ripstop.kernel.errors import RipstopError
+from ripstop.text.translation import Translation
 
 from .feed import Feed
 from .forms import Form, new_intent, read_form
@@ -81,6 +82,10 @@ class Site:
     async def prepare(self) -> None:
         """Do what would make the first page slow."""
         await asyncio.to_thread(self._renderer.compile_all)
+
+    def translation(self, request: Request) -> Translation:
+        """Of what is said in records, into the reader's language."""
+        return self._renderer.translation(language_of(request))
 
     @property
     def engine(self) -> "Engine":

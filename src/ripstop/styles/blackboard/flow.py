@@ -59,8 +59,9 @@ MAX_TOLD = 3
 def call_main(step: Step[BoardState]) -> None:
     state = step.state
     if state.taken > state.most_iterations:
-        text = f"{state.most_iterations} iterations were made, which is all that max_iterations allows."
         most = state.most_iterations
+        made = "1 iteration was made" if most == 1 else f"{most} iterations were made"
+        text = f"{made}, which is all that max_iterations allows."
         step.stop(GuardTripped(guard="max_iterations", limit=most, value=most, text=text))
     recent = tuple(one.number for one in state.reports)
     step.ask(AskAgent(agent=MAIN, model=state.definition.main.model, context=(1, *recent)))

@@ -275,7 +275,8 @@ def ask_review(step: Step[PipelineState]) -> None:
 def _check_reviews(step: Step[PipelineState], reviews: int, what: str) -> None:
     most = step.state.most_reviews
     if reviews >= most:
-        text = f"{what} {step.state.stage!r} was reviewed {reviews} times, which is all that max_reviews allows."
+        times = count(reviews, "time")
+        text = f"{what} {step.state.stage!r} was reviewed {times}, which is all that max_reviews allows."
         step.stop(GuardTripped(guard="max_reviews", limit=most, value=most, text=text))
 
 

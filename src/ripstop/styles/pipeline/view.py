@@ -123,11 +123,12 @@ def explain(before: PipelineState, event: Event) -> Explanation:
         case CriticFinished(findings=findings):
             most = before.here.max_iterations
             again = f"iteration {before.iteration} of at most {most}"
-            return Explanation((Reason(f"{findings} critical or major findings, {again}", taken=True),))
+            found = "1 critical or major finding" if findings == 1 else f"{findings} critical or major findings"
+            return Explanation((Reason(f"{found}, {again}", taken=True),))
         case ProductJudged(shown=shown, reasons=reasons, back=back):
-            found = [Reason(str(one), holds=one.holds) for one in shown]
+            checks = [Reason(str(one), holds=one.holds) for one in shown]
             how = f"it goes back to {back}" if back else "it cannot be delivered"
-            return Explanation((*found, *([Reason(f"{how}:\n{as_list(reasons)}", taken=True)] if reasons else [])))
+            return Explanation((*checks, *([Reason(f"{how}:\n{as_list(reasons)}", taken=True)] if reasons else [])))
         case GotoRequested(goto=goto, reason=reason, jumps=jumps):
             how = "this run goes there itself" if jumps else "a person has to restart it there"
             return Explanation((Reason(f"restart at {goto}: {reason}; {how}", taken=True),))

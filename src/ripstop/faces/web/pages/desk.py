@@ -4,6 +4,7 @@ Without an item in the address, wide screens show the first one; on a phone ther
 """
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,9 +28,9 @@ from ripstop.kernel.questions import kind_of
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import NO_AUDIENCE
 from ripstop.text.differences import Hunk, difference
+from ripstop.text.translation import Translation
 from ripstop.text.visible_text import visible, visible_line
 
-from ..markup import line
 from ..rendering import address
 from ..site import Site, language_of, query_of
 from ..words import word
@@ -87,29 +88,29 @@ async def desk_list(site: Site, request: Request, given: Mapping[str, str] | Non
     lang = language_of(request)
     kind = given["kind"] if given["kind"] in KINDS else ""
     try:
-        rows, following = await _rows(site, kind, given["after"], lang)
+        rows, following = await _rows(site, kind, given["after"], lang, site.translation(request))
         after = given["after"]
     except UsageError:  # not a cursor of this journal
-        rows, following = await _rows(site, kind, "", lang)
+        rows, following = await _rows(site, kind, "", lang, site.translation(request))
         after = ""
     chips = await _chips(site, kind, lang)
     return DeskList(kind=kind, after=after, rows=tuple(rows), next=following, chips=chips)
 
 
-async def _rows(site: Site, kind: str, after: str, lang: str) -> tuple[list[Row], str]:
+async def _rows(site: Site, kind: str, after: str, lang: str, translation: Translation) -> tuple[list[Row], str]:
     journal = site.engine.journal
     if kind in HALTED:
         page = await journal.runs(RunQuery(statuses=(kind,), cursor=after, size=SIZE))
         return [_halted_row(info, lang) for info in page.items], page.next
     questions = await journal.desk(DeskQuery(kind=kind, cursor=after, size=SIZE))
-    rows = [_row(one, await journal.run(one.run_id), lang) for one in questions.items]
+    rows = [_row(one, await journal.run(one.run_id), lang, translation) for one in questions.items]
     if not kind and not questions.next:
         halted = await journal.runs(RunQuery(statuses=HALTED, size=SIZE))
         rows += [_halted_row(info, lang) for info in reversed(halted.items)]
     return rows, questions.next
 
 
-def _row(question: Question, info: RunInfo | None, lang: str) -> Row:
+def _row(question: Question, info: RunInfo | None, lang: str, translation: Translation) -> Row:
     ask, kind = question.command, kind_of(question.command)
     gist = info.gist if info else ""
     title, about, text = ask.question, ask.title, gist
@@ -117,11 +118,15 @@ def _row(question: Question, info: RunInfo | None, lang: str) -> Row:
         title = word(lang, "desk.doubt.title")
         text = ask.question.removeprefix("Did this call take effect?").strip()
     elif kind == GUARDED:
-        title, about, text = word(lang, "desk.guard.title", guard=ask.title), gist, ask.question
+        title, about, text = (
+            word(lang, "desk.guard.title", guard=translation.of(ask.title, "guard")),
+            gist,
+            ask.question,
+        )
     elif kind == HANDOFF:
         title, about, text = ask.title or question.run_id, word(lang, "desk.conversation"), ask.question
     elif kind == QUESTION and ask.choices:
-        text = " / ".join(label or choice for choice, label in ask.choices.items())
+        text = " / ".join(translation.of(label or choice) for choice, label in ask.choices.items())
     return Row(
         id=f"{question.run_id}/{question.number}",
         kind=kind,
@@ -173,6 +178,7 @@ FOLDED = 120
 """Characters of an argument of a call from which on it is folded."""
 MOST_ANSWERS = 10
 """Earlier answers, the last ones."""
+FIRST_SENTENCE = re.compile(r"(?<=\.) |(?<=。)")
 CHANGES, PREVIEW, SOURCE = "changes", "preview", "source"
 TEMPLATES = {
     REVIEWED: "desk_review.html",
@@ -263,14 +269,14 @@ async def question_pane(
     if item.kind == DOUBTED:
         return pane | await _doubt(site, item, run)
     if item.kind == GUARDED:
-        return pane | await _guard(site, item, run, typed)
+        return pane | await _guard(site, item, run, typed, site.translation(request))
     return pane | (await _handoff(site, request, item, run) if item.kind == HANDOFF else {})
 
 
 def form_fields(item: DeskItem, typed: Typed = Typed()) -> list[tuple[str, Any, str]]:
     """The fields of a question: the name that is posted, the field with its label, and what was typed."""
     return [
-        (f"field.{name}", replace(field, label=line(field.label or name)), typed.fields.get(name, ""))
+        (f"field.{name}", replace(field, label=field.label or name), typed.fields.get(name, ""))
         for name, field in item.fields.items()
     ]
 
@@ -311,16 +317,16 @@ async def _doubt(site: Site, item: DeskItem, run: Run[Any]) -> Pane:
     }
 
 
-async def _guard(site: Site, item: DeskItem, run: Run[Any], typed: Typed) -> Pane:
+async def _guard(site: Site, item: DeskItem, run: Run[Any], typed: Typed, translation: Translation) -> Pane:
     verdict = await verdict_shown(site.engine, run) if run.asks_about_verdict == item.number else None
     if verdict is None:
         return {"template": TEMPLATES[QUESTION]}
     typed_amount = typed.fields.get("raise")
     amount = f"{verdict.amount:g}" if verdict.amount else ""
-    title, stop, more = verdict.text.partition(". ")
+    first, *more = FIRST_SENTENCE.split(translation.of(verdict.text), maxsplit=1)
     return {
-        "title": f"{title}{stop.strip()}",
-        "more": more,
+        "title": first,
+        "more": "".join(more),
         "verdict": verdict,
         "amount": amount if typed_amount is None else typed_amount,
     }

@@ -14,13 +14,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ripstop.engine.ports import text_in
-from ripstop.history.narration import sentence
+from ripstop.history.narration import kind_name, sentence
 from ripstop.history.outline import Outline
 from ripstop.history.timeline import TimelineEntry, Why, record_as_json
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, text_of
 from ripstop.kernel.events import Answered, Asked
 from ripstop.kernel.prompt import Prompt, seal
 from ripstop.kernel.style import Reason, arguments_for
+from ripstop.text.translation import Translation
 from ripstop.text.visible_text import visible_line
 
 from ..site import Site, language_of
@@ -60,8 +61,8 @@ async def record_page(site: Site, request: Request) -> Response:
         section="runs",
         run=run_id,
         record=record,
-        kind=kind_of(record),
-        told=sentence(outline.style, record, entry.before, entry.run),
+        name=kind_name(kind_of(record), site.translation(request)),
+        told=sentence(outline.style, record, entry.before, entry.run, site.translation(request)),
         trouble=outline.is_trouble(record),
         seal=_seal(entry, answer, outline.run is not None and number in outline.run.open),
         to=record.event.to if isinstance(record.event, Answered) else 0,
@@ -191,10 +192,10 @@ async def why_page(site: Site, request: Request) -> Response:
     lang = language_of(request)
     explained = [
         ExplainedRecord(
-            record_row(outline, entry),
-            _why_title(outline, entry.record.number, lang),
+            record_row(outline, entry, site.translation(request)),
+            _why_title(outline, entry.record.number, lang, site.translation(request)),
             why,
-            rows_of(why.reasons, lang),
+            rows_of(why.reasons, lang, site.translation(request)),
         )
         for entry, why in found
     ]
@@ -204,22 +205,22 @@ async def why_page(site: Site, request: Request) -> Response:
     return await site.render(request, "why.html", title=word(lang, "why.title", n=number), section="runs", **context)
 
 
-def _why_title(outline: Outline, number: int, lang: str) -> str:
+def _why_title(outline: Outline, number: int, lang: str, translation: Translation) -> str:
     """The question that a record answers: why this way was taken, where it is the decision of a turn."""
     place = outline.place_of(number)
     line = outline[place] if place is not None else None
     if line is not None and line.decided == number and line.way:
-        return word(lang, "why.way", way=visible_line(line.way))
+        return word(lang, "why.way", way=visible_line(translation.of(line.way, "reason")))
     return word(lang, "why.title", n=number)
 
 
-def rows_of(reasons: tuple[Reason, ...], lang: str) -> tuple[Reason, ...]:
+def rows_of(reasons: tuple[Reason, ...], lang: str, translation: Translation) -> tuple[Reason, ...]:
     """The reasons; those behind the one that was acted on say what became of them."""
     rows, is_taken = [], False
     for reason in reasons:
         if is_taken and reason.holds is not None and not reason.taken:
             note = word(lang, "why.comes_later" if reason.holds else "why.not_needed")
-            rows.append(replace(reason, text=f"{reason.text} ({note})"))
+            rows.append(replace(reason, text=f"{translation.of(reason.text, 'reason')} ({note})"))
         else:
             rows.append(reason)
         is_taken = is_taken or reason.taken

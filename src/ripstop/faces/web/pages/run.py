@@ -324,7 +324,8 @@ async def run_page(site: Site, request: Request) -> Response:
         part = TIMELINE if not asked.is_tail or "see" in request.query_params else tabs.names[0]
     if asked.at and asked.see == TURNS and "see" not in request.query_params:
         asked = TimelineQuery(see="records", at=asked.at)  # a link to a record shows the record
-    view = await timeline_view(site, run_id, about.outline, asked) if part == TIMELINE else None
+    is_timeline = part == TIMELINE
+    view = await timeline_view(site, run_id, about.outline, asked, site.translation(request)) if is_timeline else None
     is_at_end = view is not None and view.is_at_end
     return await site.render(
         request,
@@ -375,7 +376,8 @@ async def rows(site: Site, request: Request) -> Response:
         found = outline[max(place, len(outline) - MOST_TURNS) :] if place is not None else []
         return site.fragment(request, "_rows.html", run=run_id, turns=found, records=[])
     entries = await site.outlines.window(run_id, after, before, MOST_RECORDS, with_prompts=False)
-    return site.fragment(request, "_rows.html", run=run_id, turns=[], records=record_rows(outline, entries))
+    found_records = record_rows(outline, entries, site.translation(request))
+    return site.fragment(request, "_rows.html", run=run_id, turns=[], records=found_records)
 
 
 async def summary(site: Site, request: Request) -> Response:

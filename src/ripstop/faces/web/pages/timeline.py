@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from starlette.requests import Request
 
-from ripstop.history.narration import sentence
+from ripstop.history.narration import in_short, kind_name, sentence
 from ripstop.history.outline import Outline, TurnLine
 from ripstop.history.timeline import TimelineEntry
 from ripstop.kernel.effects import PersonAnswered
 from ripstop.kernel.events import Answered, Record
+from ripstop.text.translation import Translation
 
 from ..site import query_of
 
@@ -46,6 +47,8 @@ class RecordRow(Struct, frozen=True):
     at: int
     kind: str
     """The event's tag."""
+    name: str
+    """What the event is called."""
     text: str
     by: str
     trouble: bool
@@ -85,11 +88,13 @@ def number_in(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else 0
 
 
-async def timeline_view(site: "Site", run_id: str, outline: Outline, asked: TimelineQuery) -> TimelineView:
+async def timeline_view(
+    site: "Site", run_id: str, outline: Outline, asked: TimelineQuery, translation: Translation
+) -> TimelineView:
     if asked.q:
         return _search(outline, asked)
     if asked.see == RECORDS:
-        return await _records(site, run_id, outline, asked)
+        return await _records(site, run_id, outline, asked, translation)
     return _turns(outline, asked)
 
 
@@ -132,11 +137,13 @@ def _search(outline: Outline, asked: TimelineQuery) -> TimelineView:
 
 def _text_of(line: TurnLine) -> str:
     return "\n".join(
-        (line.agent, line.where, line.gist, line.way, line.condition, *line.tools, *line.trouble)
+        (line.agent, line.where, line.gist, line.way, line.condition, *line.tools, *map(in_short, line.trouble))
     ).casefold()
 
 
-async def _records(site: "Site", run_id: str, outline: Outline, asked: TimelineQuery) -> TimelineView:
+async def _records(
+    site: "Site", run_id: str, outline: Outline, asked: TimelineQuery, translation: Translation
+) -> TimelineView:
     end = outline.records
     if asked.before:
         end = min(end, asked.before - 1)
@@ -147,7 +154,7 @@ async def _records(site: "Site", run_id: str, outline: Outline, asked: TimelineQ
     later = outline.records - end
     return TimelineView(
         asked=asked,
-        records=record_rows(outline, shown),
+        records=record_rows(outline, shown, translation),
         earlier=first - 1,
         later=later,
         earlier_before=first if first > 1 else 0,
@@ -155,18 +162,19 @@ async def _records(site: "Site", run_id: str, outline: Outline, asked: TimelineQ
     )
 
 
-def record_rows(outline: Outline, entries: list[TimelineEntry]) -> list[RecordRow]:
-    return [record_row(outline, entry) for entry in entries]
+def record_rows(outline: Outline, entries: list[TimelineEntry], translation: Translation) -> list[RecordRow]:
+    return [record_row(outline, entry, translation) for entry in entries]
 
 
-def record_row(outline: Outline, entry: TimelineEntry) -> RecordRow:
+def record_row(outline: Outline, entry: TimelineEntry, translation: Translation) -> RecordRow:
     record, event = entry.record, entry.record.event
     kind = kind_of(record)
     # the kind is shown before the text, and need not be in it, too
-    text = sentence(outline.style, record, entry.before, entry.run).removeprefix(f"{kind} ")
+    text = sentence(outline.style, record, entry.before, entry.run, translation).removeprefix(f"{kind} ")
     said = event.answer if isinstance(event, Answered) else event
     by = said.by if isinstance(said, PersonAnswered) else getattr(event, "by", "") or getattr(event, "agent", "")
-    return RecordRow(record.number, record.at, kind, text, str(by), outline.is_trouble(record))
+    name, is_bad = kind_name(kind, translation), outline.is_trouble(record)
+    return RecordRow(record.number, record.at, kind, name, text, str(by), is_bad)
 
 
 def kind_of(record: Record) -> str:
