@@ -140,6 +140,16 @@ class Story:
         await self.start("warned", *ROUNDS[:1], limits=LIMITS)
         await self.answer("warned", AskAgent, AgentReplied(text="hm", usage=Usage(unreported_input=50), model="m"))
 
+    async def waits_for_budget(self) -> None:
+        """A call that waited for what a child had, and one that still waits."""
+        rounds = (
+            (StartRun(workflow="child"), AskAgent(agent="ada")),
+            (StartRun(workflow="child"), AskAgent(agent="ada")),
+        )
+        await self.start("allowed", *rounds, limits=Limits(calls=5))
+        await self.answer("allowed", StartRun, RunFinished(run="allowed.3", outcome="completed", calls=2))
+        await self.answer("allowed", AskAgent, AgentReplied(text="done"))
+
     async def refused(self, plugins: Plugins) -> None:
         """Calls that were refused: tried again, retried by a person, and one with which a run ended."""
         engine = self._engine
@@ -216,6 +226,7 @@ async def make(target: Path) -> None:
         story = Story(engine)
         await story.errands()
         await story.warned()
+        await story.waits_for_budget()
         await story.refused(plugins)
         await story.restored()
         await story.samples(plugins)
