@@ -220,6 +220,8 @@ class Ending(Struct, frozen=True):
     is_resumable: bool = False
     restart_at: str = ""
     """Where a new run has to begin after the outcome `restart`; empty: it need not."""
+    restarts: tuple[str, ...] = ()
+    """Where a person can have the work of the run begin again, in a new run, whatever its outcome."""
     has_foreign_edits: bool = False
     """Whether files that changed stopped the run, so that a person has to accept them or put them back."""
     resume_at: int = 0

@@ -63,6 +63,33 @@ def test_the_page_lists_what_a_restart_removes_and_changes_nothing(sent_back: tu
     tell(folder, story)
 
 
+def test_every_project_that_has_ended_can_be_restarted_at_a_stage_of_choice(sent_back: tuple[Path, str]) -> None:
+    folder, run = sent_back
+
+    async def story(desk: Desk) -> None:
+        assert f'href="/runs/{run}/restart"' in (await desk.ann.get(f"/runs/{run}")).html
+        page = await desk.ann.get(f"/runs/{run}/restart")
+        assert page.status == 200
+        for stage in ("prd", "design", "plan", "coding"):
+            assert f'href="/runs/{run}/restart?stage={stage}"' in page.html
+            assert (await desk.ann.get(f"/runs/{run}/restart?stage={stage}")).status == 200
+        assert "stage=check" not in page.html
+
+    tell(folder, story)
+
+
+def test_a_project_at_work_and_a_run_without_one_offer_no_restart(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with a_desk(tmp_path) as desk:
+            await desk.project("at-work-aaaaa")
+            await desk.ask("note-aaaaa")
+            for run in ("at-work-aaaaa", "note-aaaaa"):
+                assert "/restart" not in (await desk.ann.get(f"/runs/{run}")).html
+                assert (await desk.ann.get(f"/runs/{run}/restart")).status == 422
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("stage", ["check", "nowhere", "", "<b>"])
 def test_a_stage_that_cannot_be_restarted_is_refused(sent_back: tuple[Path, str], stage: str) -> None:
     folder, run = sent_back

@@ -148,6 +148,7 @@ class PipelineStyle(TurnStyle[PipelineState]):
         with_code = (stage.name for stage in state.definition.stages if stage.writes_code)
         return Ending(
             is_resumable=not (state.closed or state.cancelled),
+            restarts=state.definition.restartable,
             restart_at=next(with_code, "") if state.lacks_code or (state.kept_back and not state.goto) else state.goto,
         )
 

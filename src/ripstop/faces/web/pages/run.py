@@ -97,6 +97,12 @@ class RunAbout(Struct, frozen=True):
         return not self.style.unforkable
 
     @property
+    def restarts(self) -> tuple[str, ...]:
+        """The stages at which its project can be restarted: of a run that has ended, and that no other run started."""
+        is_over = self.run.ended is not None and not self.info.parent and bool(self.run.settings.workspace)
+        return self.style.ending(self.run.state).restarts if is_over else ()
+
+    @property
     def actions(self) -> tuple[Action, ...]:
         return self.style.people.actions(self.run)
 

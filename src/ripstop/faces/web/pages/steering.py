@@ -43,7 +43,13 @@ LONGEST_CHANGE = 20_000
 
 
 async def restart_page(site: Site, request: Request) -> Response:
-    return await _form(site, request, query_of(request, "stage")["stage"])
+    if stage := query_of(request, "stage")["stage"]:
+        return await _form(site, request, stage)
+    about = await about_run(site, request.path_params["run"])
+    if not about.restarts:
+        raise UsageError(f"{about.run.id} has no stages to restart at, or has not ended.")
+    title = word(language_of(request), "restart.choose")
+    return await site.render(request, "restart.html", title=title, section="runs", about=about, plan=None)
 
 
 async def restart(site: Site, request: Request) -> Response:
