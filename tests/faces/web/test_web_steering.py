@@ -10,7 +10,7 @@ from ripstop.engine.ports import RunQuery
 from ripstop.faces.web.application import WebFace
 from ripstop.faces.web.sessions import WebSessions
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Limits
-from ripstop.kernel.events import CancelRequested, Forked, ResumeRequested, RunSettings
+from ripstop.kernel.events import CancelRequested, Forked, ResumeRequested, RetryRequested, RunSettings
 from ripstop.styles.graph.reader import READER
 from tests.faces.web.desk_browser import TOKEN, Desk, Page, Person
 from tests.faces.web.run_stories import tell
@@ -46,6 +46,57 @@ async def all_runs(desk: Desk) -> set[str]:
 
 def notice(page: Page) -> str:
     return page.headers.get("set-cookie", "")
+
+
+# Trying again
+
+
+def test_a_paused_run_is_retried_once_from_its_page(project: Path) -> None:
+    async def story(desk: Desk) -> None:
+        await desk.refused("note-aaaaa", reason="overloaded")
+        assert 'action="/runs/note-aaaaa/retry"' in (await desk.ann.get("/runs/note-aaaaa")).html
+        form = {"length": await length(desk, "note-aaaaa")}
+        pages = [await desk.ann.post("/runs/note-aaaaa/retry", form) for _ in range(3)]
+        assert {page.status for page in pages} == {303} and "is tried again" in notice(pages[0])
+        (asked,) = await events(desk, "note-aaaaa", RetryRequested)
+        assert asked.by == "ann"
+        assert "/retry" not in (await desk.ann.get("/runs/note-aaaaa")).html
+
+    tell(project, story)
+
+
+def test_all_runs_that_were_paused_when_the_page_was_made_are_retried_at_once(project: Path) -> None:
+    async def story(desk: Desk) -> None:
+        for run in ("one-aaaaa", "two-aaaaa"):
+            await desk.refused(run)
+        for path in ("/runs?status=paused", "/desk?kind=outage"):
+            page = await desk.ann.get(path)
+            assert 'action="/retry"' in page.html
+            assert 'action="/retry"' not in (await desk.ann.get(path.partition("?")[0])).html
+        until = {"until": page.values("until")[0]}
+        await desk.refused("late-aaaaa")
+        done = await desk.ann.post("/retry", {**until, "then": "/desk"})
+        again = await desk.ann.post("/retry", {**until, "then": "/desk"}, accept="application/json")
+        assert done.to == "/desk" and "2 runs are tried again" in notice(done)
+        assert '"runs":[]' in again.html
+        retried = {
+            run: len(await events(desk, run, RetryRequested)) for run in ("one-aaaaa", "two-aaaaa", "late-aaaaa")
+        }
+        assert retried == {"one-aaaaa": 1, "two-aaaaa": 1, "late-aaaaa": 0}
+
+    tell(project, story)
+
+
+def test_a_desk_that_only_looks_retries_nothing(project: Path) -> None:
+    async def story(desk: Desk) -> None:
+        await desk.refused("note-aaaaa")
+        looking = Desk(desk.app, look_only=True)
+        for path in ("/runs/note-aaaaa", "/runs?status=paused", "/desk?kind=outage"):
+            assert "/retry" not in (await looking.ann.get(path)).html
+        assert (await looking.ann.post("/retry", {"until": "9" * 16})).status == 403
+        assert await events(desk, "note-aaaaa", RetryRequested) == []
+
+    tell(project, story)
 
 
 # Forking

@@ -229,6 +229,8 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/runs/{run}/cancel", steering.cancel_page),
     ("POST", "/runs/{run}/cancel", steering.cancel),
     ("POST", "/runs/{run}/resume", steering.resume),
+    ("POST", "/runs/{run}/retry", steering.retry),
+    ("POST", "/retry", steering.retry_all),
     ("GET", "/runs/{run}/restart", steering.restart_page),
     ("POST", "/runs/{run}/restart", steering.restart),
     ("POST", "/runs/{run}/use", steering.use_model),

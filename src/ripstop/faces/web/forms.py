@@ -38,7 +38,7 @@ class Form:
         given = self.text(name).strip()
         if not given:
             return None
-        if not re.fullmatch(r"[0-9]{1,12}", given, re.ASCII):
+        if not re.fullmatch(r"[0-9]{1,18}", given, re.ASCII):
             raise RequestRefused(422, f"The field {name!r} is not a whole number.", "Open the page again.")
         return int(given)
 

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
 
 MICROSECONDS = 1_000_000
+PAUSED_STATUS = "paused"
 MOST_KIN = 20
 """Children, forks or questions of a run that its page lists."""
 SHORT_HASH = 12
@@ -91,6 +92,11 @@ class RunAbout(Struct, frozen=True):
     @property
     def can_be_cancelled(self) -> bool:
         return self.run.ended is None
+
+    @property
+    def can_be_retried(self) -> bool:
+        """Whether a model server has refused a call, and the run is paused or has failed through that."""
+        return self.info.status == PAUSED_STATUS or (bool(self.run.failed_call) and not self.info.parent)
 
     @property
     def can_be_forked(self) -> bool:

@@ -5,6 +5,7 @@
 | fork   | the new id is made of the form's intent; if that run exists, it is shown        |
 | resume | the run must be as long as the page showed it; one that goes on already is shown |
 | cancel | a run that has ended stays as it ended                                          |
+| retry  | the run must be as long as the page showed it; of all, those paused by then      |
 | use    | the same model changes nothing                                                  |
 | act    | the run must be as long as the page showed it, where the form says how long     |
 
@@ -20,17 +21,20 @@ from starlette.responses import Response
 
 from ripstop.app.fork import fork_id
 from ripstop.app.plugin import StyleProjects
+from ripstop.app.resume import all_runs
 from ripstop.engine.engine import View
-from ripstop.kernel.errors import DefinitionError, RunNotFound, UsageError
+from ripstop.engine.ports import RunQuery
+from ripstop.kernel.errors import DefinitionError, RipstopError, RunNotFound, UsageError
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Action
+from ripstop.text.visible_text import visible_line
 
 from ..errors import PageOutdated, status_of
 from ..forms import Form
 from ..rendering import address
 from ..site import Site, inside, language_of, query_of, wants_json
 from ..words import word
-from .run import RunAbout, about_run
+from .run import PAUSED_STATUS, RunAbout, about_run
 from .start import find_inside, offered_workflows, refuse_model_outside
 from .timeline import number_in
 
@@ -193,6 +197,38 @@ async def resume(site: Site, request: Request) -> Response:
     accept = form.text("accept_edits") == "true"
     resumed = await site.app.resume(run, raises=raises, accept_edits=accept, by=site.by(request))
     return _shown(site, request, resumed.run, "resume.done")
+
+
+# Trying again what a model server refused
+
+
+async def retry(site: Site, request: Request) -> Response:
+    """Have the refused calls of a run made again. What the page did not show yet is left alone."""
+    form, run_id = await site.form(request), request.path_params["run"]
+    about = await about_run(site, run_id)
+    if not about.can_be_retried or form.number("length") != about.run.length:
+        return _shown(site, request, about.run, "retry.goes_on")
+    run = await site.app.retry(about.run, by=site.by(request))
+    return _shown(site, request, run, "retry.done")
+
+
+async def retry_all(site: Site, request: Request) -> Response:
+    """Have every run retried that was paused when the page was made; one that cannot be is left as it is."""
+    form, lang = await site.form(request), language_of(request)
+    until = form.number("until") or 0
+    paused = await all_runs(site.engine, RunQuery(statuses=(PAUSED_STATUS,)))
+    retried, refused = list[str](), list[str]()
+    for root in dict.fromkeys(info.root for info in reversed(paused) if info.updated <= until):
+        try:
+            await site.app.retry(root, by=site.by(request))
+        except RipstopError as error:
+            refused.append(str(error))
+        else:
+            retried.append(root)
+    said = word(lang, "retry.all.done", n=len(retried)) if retried or refused else word(lang, "retry.all.none")
+    if refused:
+        said = f"{said} {word(lang, 'retry.all.refused', n=len(refused), reason=refused[0])}"
+    return site.done(request, inside(form.text("then")), visible_line(said), runs=retried, refused=len(refused))
 
 
 def _amount(form: Form, name: str) -> float:
