@@ -78,3 +78,14 @@ def test_records_reasons_verdicts_labels_and_choices_are_chinese_on_chinese_page
     options = [one for one in page.locator(".opts option").all_inner_texts() if one.strip()]
     assert options and [one for one in options if not HAN.search(one)] == []
     window.check()
+
+
+def test_the_page_of_a_bot_lists_its_conversations_as_its_last_runs(demo: DeskServer, visit) -> None:
+    window: Any = visit(demo)
+    page = window.open("/workflows/shop")
+    runs = page.locator(".aside .card").nth(1).locator("a.mono").all_inner_texts()
+    assert runs and all(one.startswith("chat:shop:") for one in runs)
+    assert "None yet" not in page.locator(".aside").inner_text()
+    page = window.open("/workflows/haiku")
+    assert all(one.startswith("haiku-") for one in page.locator(".aside a.mono").all_inner_texts())
+    window.check()

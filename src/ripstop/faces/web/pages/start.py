@@ -15,10 +15,11 @@ from ripstop.definitions.families import check
 from ripstop.definitions.loading import FOLDER, Workflow, find, find_all, locate, read
 from ripstop.definitions.problems import Problem
 from ripstop.definitions.reader import Environment
-from ripstop.engine.ports import RunQuery
+from ripstop.engine.ports import RunInfo, RunQuery
 from ripstop.faces.http.asgi import RequestRefused
 from ripstop.kernel.effects import Limits
 from ripstop.kernel.errors import DefinitionError, RipstopError, RunAlreadyStarted, UsageError
+from ripstop.kernel.events import Started
 from ripstop.kernel.limits import BY_RANK
 from ripstop.kernel.style import AgentUse
 from ripstop.text.diagrams.inline_svg import inline_svg
@@ -231,6 +232,8 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 LAST_RUNS = 10
+MOST_SEARCHED = 200
+"""Conversations or documents among which those of a workflow are looked for."""
 ANY = Environment(goal="-", any_name=True)
 
 
@@ -255,9 +258,35 @@ async def workflow_page(site: Site, request: Request) -> Response:
         raise RequestRefused(404, "There is no such workflow in this folder.", f"There are: {have}.")
     row = _row(site, path)
     drawing, agents, name = _read(site, path)
-    runs = await site.engine.runs(RunQuery(text=f"{name}-", parent="", size=LAST_RUNS)) if name else None
-    context: dict[str, Any] = {"row": row, "drawing": drawing, "agents": agents, "runs": runs.items if runs else []}
+    runs = await _last_runs(site, row.style, name) if name else []
+    context: dict[str, Any] = {"row": row, "drawing": drawing, "agents": agents, "runs": runs}
     return await site.render(request, "workflow.html", title=row.name, section="workflows", **context)
+
+
+async def _last_runs(site: Site, style: str, name: str) -> list[RunInfo]:
+    """The last runs of a workflow. Conversations and documents have names of their own, so their definition is asked."""
+    if not site.engine.registry.kits[style].section:
+        return (await site.engine.runs(RunQuery(text=f"{name}-", parent="", size=LAST_RUNS))).items
+    names: dict[str, str] = {}
+    found = []
+    for info in (await site.engine.runs(RunQuery(styles=(style,), parent="", size=MOST_SEARCHED))).items:
+        first = await site.engine.journal.read(info.run_id, most=1)
+        if not first or not isinstance(started := first[0].event, Started):  # it was forgotten in between
+            continue
+        if started.definition not in names:
+            names[started.definition] = await _name_in_journal(site, style, started.definition)
+        if names[started.definition] == name:
+            found.append(info)
+    return found[:LAST_RUNS]
+
+
+async def _name_in_journal(site: Site, style: str, digest: str) -> str:
+    """The name that a pinned definition has; empty if it has none, or cannot be read here."""
+    try:
+        definition: Any = site.engine.registry.load(style, await site.engine.journal.blob(digest))
+    except (UsageError, DefinitionError):
+        return ""
+    return str(getattr(definition, "name", ""))
 
 
 def workflow_name(path: Path) -> str:
