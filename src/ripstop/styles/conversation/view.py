@@ -43,7 +43,8 @@ def whose_turn(state: SessionState) -> str:
 
 
 def gist(state: SessionState) -> str:
-    return f"{state.chat.session}: {'closed' if state.closed else state.status}"
+    status = "closed" if state.closed else state.status
+    return f"{state.chat.session}: {status}" if state.chat.session else status
 
 
 def parts(run: Run[SessionState]) -> tuple[Part, ...]:

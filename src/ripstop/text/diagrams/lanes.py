@@ -91,8 +91,8 @@ class Lanes:
     """How many calls are not drawn on their own."""
 
 
-def lanes(outline: HasCalls, now: int) -> Lanes:
-    """The lanes of a run. `now`, in microseconds, is the end of what is still at work."""
+def lanes(outline: HasCalls, now: int, tools: str = TOOLS) -> Lanes:
+    """The lanes of a run. `now`, in microseconds, is the end of what is still at work; `tools` names their lane."""
     calls = sorted(outline.calls, key=itemgetter(1))
     if not calls:
         return Lanes(())
@@ -104,7 +104,7 @@ def lanes(outline: HasCalls, now: int) -> Lanes:
     for row in [*_merged(rows[:-recent], OLD_SPANS // len(spans)), *rows[-recent:]]:
         start, end, seconds = axis.place(row.start), axis.place(row.end), (row.end - row.start) / SECOND
         spans[row.lane].append(LaneSpan(start, end, seconds, row.number, row.calls, row.is_open))
-    drawn = [Lane((name or TOOLS)[:LONGEST_NAME], tuple(found), not name) for name, found in spans.items()]
+    drawn = [Lane((name or tools)[:LONGEST_NAME], tuple(found), not name) for name, found in spans.items()]
     drawn.sort(key=lambda lane: lane.is_tools)
     is_open = any(row.is_open for row in rows)
     merged = max(0, len(rows) - recent)

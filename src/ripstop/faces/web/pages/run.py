@@ -209,7 +209,7 @@ def lanes_of(about: "RunAbout", now: int, lang: str) -> Markup:
     key = outline.records, lang, now // SECOND if outline.open else 0
     known = _lanes.get(outline)
     if known is None or known[0] != key:
-        drawn = lanes(outline, now)
+        drawn = lanes(outline, now, word(lang, "run.lanes.tools"))
         svg = Markup(lanes_svg(drawn, word(lang, "run.lanes"), hue)) if drawn.lanes else NOTHING  # noqa: S704
         known = _lanes[outline] = key, svg
     return known[1]

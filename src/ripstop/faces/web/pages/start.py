@@ -264,7 +264,7 @@ async def workflow_page(site: Site, request: Request) -> Response:
 
 
 async def _last_runs(site: Site, style: str, name: str) -> list[RunInfo]:
-    """The last runs of a workflow. Conversations and documents have their own names, so their definition is asked."""
+    """The last runs of a workflow. Conversations and documents have names of their own: their definition is asked."""
     if not site.engine.registry.kits[style].section:
         return (await site.engine.runs(RunQuery(text=f"{name}-", parent="", size=LAST_RUNS))).items
     names: dict[str, str] = {}

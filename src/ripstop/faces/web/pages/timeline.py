@@ -169,11 +169,12 @@ def record_rows(outline: Outline, entries: list[TimelineEntry], translation: Tra
 def record_row(outline: Outline, entry: TimelineEntry, translation: Translation) -> RecordRow:
     record, event = entry.record, entry.record.event
     kind = kind_of(record)
-    # the kind is shown before the text, and need not be in it, too
-    text = sentence(outline.style, record, entry.before, entry.run, translation).removeprefix(f"{kind} ")
+    name, is_bad = kind_name(kind, translation), outline.is_trouble(record)
+    text = sentence(outline.style, record, entry.before, entry.run, translation)
+    # what the event is called is shown before the text, and need not be in it, too
+    text = text.removeprefix(f"{kind} ") if name == kind else text.removeprefix(name).lstrip()
     said = event.answer if isinstance(event, Answered) else event
     by = said.by if isinstance(said, PersonAnswered) else getattr(event, "by", "") or getattr(event, "agent", "")
-    name, is_bad = kind_name(kind, translation), outline.is_trouble(record)
     return RecordRow(record.number, record.at, kind, name, text, str(by), is_bad)
 
 
