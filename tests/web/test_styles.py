@@ -14,6 +14,7 @@ from ripstop.kernel.effects import Say, ToolReturned
 from ripstop.kernel.events import Asked, Heard
 from ripstop.styles.conversation.chats import Chats
 from ripstop.styles.conversation.events import SessionTaken, StatusChanged
+from ripstop.styles.handoff.demo import FLOUR, OVEN
 from ripstop.styles.handoff.events import EditAccepted, EditRefused
 from ripstop.styles.handoff.service import open_documents
 from tests.faces.web.desk_browser import Desk
@@ -451,3 +452,28 @@ def test_w39_an_edit_that_nobody_has_read_yet_is_not_overwritten(shop: Shop) -> 
 
 async def length_of(desk: Desk, run: str) -> int:
     return (await desk.engine.look(run)).run.length
+
+
+def test_w39_a_document_whose_owner_is_a_person_is_handled_on_the_desk(demo: DeskServer, visit) -> None:
+    window = visit(demo, by="tom")
+    page = window.open(f"/desk/{FLOUR}")  # leads to the question that is open
+    assert page.locator("#decide button[name=choice]").all_inner_texts() == ["Complete", "Hand over", "Terminate"]
+    page.locator("[name='field.result']").fill("Ordered for the third.")
+    page.get_by_role("button", name="Complete").click()
+    page.wait_for_selector("#notice")
+    page = window.open(f"/documents/{FLOUR}")
+    assert "completed" in page.locator("[data-swap=sum]").inner_text()
+    assert "Ordered for the third." in page.locator("article.prose").inner_text()
+    page = window.open(f"/desk/{OVEN}")
+    page.locator("[name='field.to']").fill("eve")
+    page.locator("[name='field.next_action']").fill("Ring the fitter.")
+    page.get_by_role("button", name="Hand over").click()
+    page.wait_for_selector("#notice")
+    page = window.open(f"/desk/{OVEN}")
+    assert (
+        "eve" in page.locator(".pane .meta").inner_text() and "Ring the fitter." in page.locator(".prose").inner_text()
+    )
+    page.get_by_role("button", name="Terminate").click()
+    page.wait_for_selector("#notice")
+    assert "terminated" in window.open(f"/documents/{OVEN}").locator("[data-swap=sum]").inner_text()
+    window.check()
