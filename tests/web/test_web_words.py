@@ -103,8 +103,8 @@ def test_paused_runs_are_retried_one_by_one_and_all_at_once(tmp_path: Path, visi
         page.locator("form[action$='/retry'] button").click()
         page.wait_for_selector("#notice")
         assert page.locator("form[action$='/retry']").count() == 0
-        for run in ("two-aaaaa", "three-aaaaa"):
-            world.tell(lambda desk, run=run: desk.refused(run))
+        world.tell(lambda desk: desk.refused("two-aaaaa"))
+        world.tell(lambda desk: desk.refused("three-aaaaa"))
         page = window.open("/runs?status=paused")
         page.locator("form[action='/retry'] button").click()
         page.wait_for_selector("#notice")

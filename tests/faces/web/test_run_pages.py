@@ -72,6 +72,7 @@ CLAIMS, TASKS, FACTS = Claims((Claim(4, "TEST", "92 %"),)), Tasks((Task("1", "a"
         ((FACTS,), ("timeline",)),
         ((RAIL, FACTS, TALK), ("timeline", "stages")),
         ((RAIL, FACTS, LEDGER, PAPER), ("stages", "timeline")),
+        ((RAIL, FACTS, LEDGER, CLAIMS, PAPER), ("stages", "timeline")),
         ((FACTS, TASKS, LEDGER, CLAIMS), ("board", "timeline")),
         ((FACTS, LEDGER, PAPER), ("document", "timeline")),
         ((FACTS, TALK), ("talk", "timeline")),

@@ -234,13 +234,13 @@ def whole_drawing(diagram: Diagram, run_id: str) -> Markup:
 
 # Where the parts of a run go: which tabs its page has, which opens first, and what is beside them. Knows no style.
 #
-# | tab      | when there is                 | shows                                    |
-# |----------|-------------------------------|------------------------------------------|
-# | board    | a plan or claims              | decisions, claims; the plan is beside it |
-# | stages   | a rail                        | the rail, decisions, drafts, last words  |
-# | talk     | a talk, and no rail           | the talk                                 |
-# | document | a document, and no rail       | the document, decisions                  |
-# | timeline | always                        | turns or records                         |
+# | tab      | when there is                 | shows                                           |
+# |----------|-------------------------------|-------------------------------------------------|
+# | stages   | a rail                        | the rail, decisions, claims, drafts, last words |
+# | board    | a plan or claims, and no rail | decisions, claims; the plan is beside it        |
+# | talk     | a talk, and no rail           | the talk                                        |
+# | document | a document, and no rail       | the document, decisions                         |
+# | timeline | always                        | turns or records                                |
 #
 # The first tab opens. A tab with nothing but a rail and last words comes last: the drawing of the run shows the same.
 
@@ -275,15 +275,15 @@ def tabs_of(parts: Sequence[Part]) -> RunTabs:
         return tuple(one for kind in kinds for one in shown if isinstance(one.part, kind))
 
     main: dict[str, tuple[ShownPart, ...]] = {}
-    if of(Tasks, Claims):
+    if of(Rail):
+        main["stages"] = of(Rail, Ledger, Claims, Paper, Talk)
+    elif of(Tasks, Claims):
         main["board"] = of(Ledger, Claims)
-    elif of(Rail):
-        main["stages"] = of(Rail, Ledger, Paper, Talk)
     elif of(Paper):
         main["document"] = of(Paper, Ledger)
     if of(Talk) and not of(Rail):
         main["talk"] = of(Talk)
-    is_bare = "stages" in main and not of(Ledger, Paper)
+    is_bare = "stages" in main and not of(Ledger, Claims, Paper)
     names = (TIMELINE, *main) if is_bare else (*main, TIMELINE)
     return RunTabs(names, main, of(Tasks, Facts, Timers))
 
