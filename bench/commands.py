@@ -64,9 +64,7 @@ def _home(folder: Path) -> Path:
 
 def _cpu(program: Path, arguments: tuple[str, ...], folder: Path) -> float:
     """Seconds of user and system time of one process and what it waited for."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("RIPSTOP_", "XDG_", "PYTHON"))
-    }
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     errors = folder / "errors"
     with errors.open("wb") as stream:
         process = subprocess.Popen(
@@ -87,15 +85,16 @@ def _cpu(program: Path, arguments: tuple[str, ...], folder: Path) -> float:
 def render(taken: Seconds) -> str:
     versions = list(next(iter(taken.values())))
     first, others = versions[0], versions[1:]
+    width = max(map(len, taken)) + 2
     headings = [f"{name:>12}" for name in versions] + [f"{f'{one}/{first}':>16}" for one in others]
-    lines = ["".join([f"{'CPU, ms':10}", *headings])]
+    lines = ["".join([f"{'CPU, ms':{width}}", *headings])]
     for command, seconds in taken.items():
         medians = "".join(f"{statistics.median(seconds[name]) * 1000:12.0f}" for name in versions)
         ratios = (
             statistics.median(own / base for own, base in zip(seconds[one], seconds[first], strict=True))
             for one in others
         )
-        lines.append(f"{command:10}{medians}" + "".join(f"{ratio:16.2f}" for ratio in ratios))
+        lines.append(f"{command:{width}}{medians}" + "".join(f"{ratio:16.2f}" for ratio in ratios))
     return "\n".join(lines)
 
 
