@@ -42,6 +42,7 @@ class OnTerminal:
         self.pid, self.terminal = pty.fork()
         if not self.pid:
             os.chdir(cwd)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that run under nohup would pass it on as ignored
             os.execv(sys.executable, [sys.executable, *python, *arguments])
         modes = termios.tcgetattr(self.terminal)
         modes[3] |= termios.NOFLSH  # or Ctrl-C throws away what was shown and not read yet
