@@ -26,6 +26,7 @@ from ripstop.tools.shared_folder import (
 SOURCE = Path(__file__).parents[2] / "src" / "ripstop"
 GUARDING = re.compile(r"O_NOFOLLOW|flock|os\.replace|os\.rename|os\.link")
 GUARDED = {
+    "engine/shared_pauses.py": "the lock by which processes take turns at a provider: no content that has to be whole",
     "faces/cli/init.py": "a person's private copy of a document, which only this user's editor shares",
     "faces/http/tokens.py": "the server's token: a private file, made once",
     "journals/sqlite/group_commit.py": "the queue of writers beside the journal",

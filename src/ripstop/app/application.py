@@ -62,7 +62,6 @@ from .resume import (
     uses_known_folders,
     wants_own_work,
 )
-from .run_files import file_changes, undo_files
 from .start import (
     CheckedStart,
     Pinned,
@@ -400,6 +399,8 @@ class App:
 
     async def file_changes(self, run: Run[Any] | str) -> FileChanges:
         """Which files that were there before a run it removed or changed."""
+        from .run_files import file_changes
+
         return await file_changes(self.engine, _id(run))
 
     async def undo_files(self, run: Run[Any] | str, paths: Sequence[str]) -> dict[str, str]:
@@ -407,6 +408,8 @@ class App:
 
         Raises `UsageError` while the run is worked on, and `Refused` for a file that cannot be brought back.
         """
+        from .run_files import undo_files
+
         return await undo_files(self.engine, _id(run), paths)
 
     def follow(self, run: Run[Any] | str, after: int = 0) -> AsyncIterator[Record | LiveEvent]:

@@ -17,6 +17,7 @@ from ripstop.engine.ports import NOTHING, DeskQuery, Question
 from ripstop.history.waits import waits_for
 from ripstop.kernel.effects import Limits
 from ripstop.kernel.errors import UsageError
+from ripstop.kernel.run import Run
 from ripstop.kernel.text_limits import shown
 from ripstop.tools.toolbox import Tool
 
@@ -104,18 +105,23 @@ def run_sync(
             run = await app.start(checked, goal)
             if was_there and not run.ended:
                 await app.retry(run, model=model)
-            view = await app.wait(run)
-            while not view.run.ended:
-                questions = await app.desk(DeskQuery(root=run.id))
-                if not questions or answer is None:
-                    waits = await waits_for(app.engine, view)
-                    return RunResult(run.id, view.status, questions=tuple(questions), view=view, waits_for=waits)
-                for question in questions:
-                    await app.answer(question, answer(question))
-                view = await app.wait(run)
-            return RunResult(run.id, view.status, view.run.ended.because, await app.result(run), view=view)
+            return await _result(app, run, answer)
 
     return in_loop(go)
+
+
+async def _result(app: App, run: Run[Any], answer: Callable[[Question], str] | None) -> RunResult:
+    """Once the run has ended, or has questions that nobody answers here."""
+    view = await app.wait(run)
+    while not view.run.ended:
+        questions = await app.desk(DeskQuery(root=run.id))
+        if not questions or answer is None:
+            waits = await waits_for(app.engine, view)
+            return RunResult(run.id, view.status, questions=tuple(questions), view=view, waits_for=waits)
+        for question in questions:
+            await app.answer(question, answer(question))
+        view = await app.wait(run)
+    return RunResult(run.id, view.status, view.run.ended.because, await app.result(run), view=view)
 
 
 def in_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -12,7 +12,6 @@ from ripstop.engine.clock import ProcessClock
 from ripstop.engine.engine import Engine
 from ripstop.engine.live import Live
 from ripstop.engine.ports import Journal, JournalIdentity
-from ripstop.journals.memory import MemoryJournal
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.advice import VERIFY, Advice
 from ripstop.kernel.codec import Codec
@@ -57,6 +56,8 @@ def open_journal(settings: Settings, create: bool, or_empty: bool = False, codec
     except JournalNotFound:
         if not or_empty or settings.store != DEFAULT_STORE:
             raise
+        from ripstop.journals.memory import MemoryJournal
+
         return MemoryJournal(codec)
 
 

@@ -147,8 +147,7 @@ class Engine:
             if not is_answer and type(fact) is not Heard:  # nearly every fact names no content
                 contents, used = await self._definitions.for_fact(self.journal, fact, style.name)
                 blobs = {**used, **(blobs or {})} if used else blobs
-            kit = self.registry.loaded[style.name]
-            vain = 0
+            kit, vain = self.registry.loaded[style.name], 0
             while True:
                 before = cached.run
                 step = self._advanced(style, contents, before, run_id, fact, fresh)
@@ -156,9 +155,9 @@ class Engine:
                     changes = plan(before, step.run, step.records)
                     entry, jobs = entry_of(run_id, kit, before, step, changes, self.dispatcher, blobs, fence)
                     failpoint("engine.before_append")
-                    is_appended = True
                     try:
                         await self.journal.append(entry)
+                        is_appended = True
                     except Conflict:
                         is_appended = False
                     except OutcomeUnknown:
@@ -645,18 +644,15 @@ class Engine:
                 shared = run_id, fork.shared.length
                 kit = self.kit(used)
                 entry, jobs = entry_of(new_id, kit, None, step, fork.changes, self.dispatcher, blobs, fork=shared)
-                is_appended = True
                 try:
                     await self.journal.append(entry)
+                    is_appended = True
                 except Conflict:
                     is_appended = False
                 except OutcomeUnknown:
                     is_appended = await self._find_out(entry)
                 if not is_appended:
-                    for one in (run_id, new_id):
-                        if isinstance(gone := await self.not_found(one), RunForgotten):
-                            raise gone
-                    raise RunAlreadyStarted(new_id)
+                    raise await self._why_not_forked(run_id, new_id)
                 cached.style, cached.run, cached.checked = style, used, True
             after_append(self.live, self.dispatcher, cached, step, fork.changes)
             if self.dispatcher and fork.asks_again:
@@ -665,6 +661,12 @@ class Engine:
             return used
 
         return await self._see_through(append())
+
+    async def _why_not_forked(self, run_id: str, new_id: str) -> RunForgotten | RunAlreadyStarted:
+        for one in (run_id, new_id):
+            if isinstance(gone := await self.not_found(one), RunForgotten):
+                return gone
+        return RunAlreadyStarted(new_id)
 
 
 def _folded(
