@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ripstop import ALL, NOTHING, App, ForeignJournal, UsageError, tool
+from ripstop.app import journal_trust
 from ripstop.app.journal_trust import READS, looked_at
 from ripstop.app.settings.settings_file import Settings, read_settings
 from ripstop.app.stores import open_engine
@@ -106,6 +107,20 @@ def test_nothing_of_a_foreign_journal_can_be_changed(clone: Path, action: str) -
 
     asyncio.run(story())
     assert PAID == [] and not (clone / "elsewhere").exists()
+
+
+def test_every_open_call_is_shown_with_all_of_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_trust, "MOST_LOOKED_AT", 25)
+    call = {"tool": "pay", "args": {"for": "x" * 5000, "to": "the enemy"}}
+    enemy, runs = tmp_path / "enemy", 27
+    write_journal(tmp_path / ".ripstop" / "journal.db", tmp_path, enemy, runs, {"calls": [call]})
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ForeignJournal) as refused:
+        work(settings())
+    calls = [line for line in refused.value.shown if "  pay  " in line]
+    assert len(calls) == 25 and all("the enemy" in line for line in calls)
+    assert refused.value.shown[-1] == "Not looked at: 2 runs. What is open in them would be done, too."
 
 
 def test_a_foreign_journal_can_be_looked_at(clone: Path) -> None:

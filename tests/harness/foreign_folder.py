@@ -50,18 +50,18 @@ def at_home_of(folder: Path) -> Iterator[None]:
             os.environ["XDG_STATE_HOME"] = before
 
 
-def write_project(folder: Path, replies: int = 1) -> str:
-    """The files of the project; returns the model that plays its agent."""
+def write_project(folder: Path, replies: int = 1, calls: object = PAYS) -> str:
+    """The files of the project; returns the model that plays its agent, which first replies with these calls."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "bill.yaml").write_text(WORKFLOW, encoding="utf-8")
-    lines = [json.dumps(one) for _ in range(replies) for one in (PAYS, DONE)]
+    lines = [json.dumps(one) for _ in range(replies) for one in (calls, DONE)]
     (folder / "script.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return f"script:{folder / 'script.jsonl'}"
 
 
-def write_journal(store: Path, project: Path, enemy: Path, runs: int = 1) -> list[str]:
+def write_journal(store: Path, project: Path, enemy: Path, runs: int = 1, calls: object = PAYS) -> list[str]:
     """A journal whose runs wait for the tool `pay`, which its writer's process did not have. Returns the runs."""
-    model = write_project(project, runs)
+    model = write_project(project, runs, calls)
 
     async def craft() -> list[str]:
         settings = Settings(store=f"sqlite:{store}", models=Models(default=model))

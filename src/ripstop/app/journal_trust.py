@@ -27,6 +27,7 @@ from ripstop.kernel.run import waits_for
 from ripstop.kernel.style import arguments_for
 from ripstop.security.consent import Consent
 from ripstop.security.known_journals import KnownJournal, KnownJournals, agreement_id, is_id, new_id
+from ripstop.text.plurals import count
 
 from .trust import NotTrusted
 
@@ -67,12 +68,8 @@ READS = frozenset(
     ]
 )
 """What can be done with a journal without writing to it."""
-MOST_SHOWN = 20
-"""Open commands of a foreign journal that its user is shown; the others are counted."""
-MOST_LOOKED_AT = 200
-"""Runs of a foreign journal that are read for that."""
-LONGEST_ARGUMENTS = 600
-"""Characters of a call's arguments that are shown."""
+MOST_LOOKED_AT = 1000
+"""Runs of a foreign journal that are read for what is shown; the others are counted."""
 
 
 UNREADABLE = (RipstopError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
@@ -87,7 +84,7 @@ class OpenCall(Struct, frozen=True):
     what: str
     """The tool, or what else it is."""
     arguments: str = ""
-    """As JSON; only of tools."""
+    """As JSON, all of them; only of tools."""
 
 
 class OpenWork(Struct, frozen=True):
@@ -97,8 +94,8 @@ class OpenWork(Struct, frozen=True):
     """Runs that have not ended."""
     calls: tuple[OpenCall, ...] = ()
     """Tools first."""
-    more: int = 0
-    """Others that are not shown."""
+    unread: int = 0
+    """Runs that have not ended, and of which it is not known what is open."""
 
 
 async def open_work(engine: Engine) -> OpenWork:
@@ -107,14 +104,15 @@ async def open_work(engine: Engine) -> OpenWork:
     unfinished = sum(number for status, number in counts.items() if status not in OUTCOMES)
     statuses = tuple(status for status in counts if status not in OUTCOMES)
     page = await engine.runs(RunQuery(statuses=statuses, size=MOST_LOOKED_AT)) if statuses else None
+    items = page.items if page else ()
     found: list[OpenCall] = []
-    for info in page.items if page else ():
+    for info in items:
         try:
             found += await _open_in(engine, info.run_id)
         except UNREADABLE as error:
             found.append(OpenCall(info.run_id, 0, f"cannot be read ({type(error).__name__})"))
     found.sort(key=lambda one: not one.arguments)
-    return OpenWork(unfinished, tuple(found[:MOST_SHOWN]), max(0, len(found) - MOST_SHOWN))
+    return OpenWork(unfinished, tuple(found), max(0, unfinished - len(items)))
 
 
 async def _open_in(engine: Engine, run_id: str) -> list[OpenCall]:
@@ -124,8 +122,7 @@ async def _open_in(engine: Engine, run_id: str) -> list[OpenCall]:
         command = opened.command
         if isinstance(command, CallTool):
             text = json.encode(arguments_for(engine.style(run), opened.state, command)).decode()
-            shown = text if len(text) <= LONGEST_ARGUMENTS else f"{text[:LONGEST_ARGUMENTS]}…"
-            found.append(OpenCall(run_id, number, command.tool, shown))
+            found.append(OpenCall(run_id, number, command.tool, text))
         elif waits_for(command) != "person":
             found.append(OpenCall(run_id, number, type(command).__name__))
     return found
@@ -145,8 +142,8 @@ class ForeignJournal(NotTrusted):
     @property
     def shown(self) -> tuple[str, ...]:
         lines = [f"{one.run}/{one.number}  {one.what}  {one.arguments}".rstrip() for one in self.work.calls]
-        if self.work.more:
-            lines.append(f"… and {self.work.more} more")
+        if self.work.unread:
+            lines.append(f"Not looked at: {count(self.work.unread, 'run')}. What is open in them would be done, too.")
         return (f"Runs in it that have not ended: {self.work.unfinished}.", *lines)
 
     def agree(self) -> None:
