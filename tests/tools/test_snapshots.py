@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,12 @@ import pytest
 
 from ripstop.engine.performers import Refused
 from ripstop.kernel.events import RunSettings
+from ripstop.security.files import state_folder
 from ripstop.tools.commands.runner import SandboxedPrograms
 from ripstop.tools.commands.sandbox import find_sandboxes
 from ripstop.tools.snapshots import listing, run_files
 from ripstop.tools.snapshots.family_files import FamilyFiles, Member
-from ripstop.tools.snapshots.run_files import FileChange, RunFiles
+from ripstop.tools.snapshots.run_files import FileChange, FileChanges, RunFiles
 from ripstop.tools.toolbox import Toolbox
 from ripstop.tools.workspace_tools import FileTools
 from tests.tools.tool_requests import tool_request
@@ -148,6 +151,73 @@ def test_old_snapshots_and_their_contents_are_removed(
     assert {text for text in kept if text.startswith("version")} == {"version 2", "version 3"}
 
 
+def test_what_a_run_changed_is_listed_after_its_snapshot_was_removed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_files, "MOST_SNAPSHOTS", 2)
+    for number in range(4):
+        call(project, "write_file", run_id=f"run-{number}", path="a.py", content=f"version {number}")
+    files = RunFiles(project, "run-0", 0)
+    assert files.changes().changes == (FileChange("a.py", "changed", False, True),)
+    assert "no longer kept" in files.changes().problem
+    with pytest.raises(Refused, match="no longer kept"):
+        files.undo(["a.py"])
+    call(project, "write_file", run_id="run-0", path="b.py", content="the agent's")
+    assert "no longer kept" in files.changes().problem, "a snapshot of now would be none of what was there before"
+
+
+def test_files_that_cannot_be_listed_are_named(project: Path) -> None:
+    odd = os.fsencode(project) + b"/caf\xe9.txt"
+    with open(odd, "wb") as file:
+        file.write(b"the user's")
+    call(project, "run_command", command=python("os.unlink(b'caf\\xe9.txt')"))
+    assert "'caf\\udce9.txt'" in RunFiles(project, RUN, 0).changes().problem
+
+
+def test_says_that_the_workspace_is_gone(project: Path) -> None:
+    call(project, "write_file", path="a.py", content="the agent's")
+    project.rename(project.with_name("moved"))
+    assert "is not there" in RunFiles(project, RUN, 0).changes().problem
+    project.with_name("moved").rename(project)
+    assert changes(project) == {"a.py": "changed"}
+
+
+def test_a_damaged_record_is_not_taken_for_no_change(project: Path) -> None:
+    call(project, "write_file", path="a.py", content="the agent's")
+    folder = state_folder()
+    assert folder is not None
+    for path in (folder / "snapshots").glob("*/*.json"):
+        path.write_text("{")
+    files = RunFiles(project, RUN, 0)
+    assert "damaged" in files.changes().problem
+    with pytest.raises(Refused, match="damaged"):
+        files.undo(["a.py"])
+
+
+def test_a_run_of_which_nothing_is_on_record_is_not_said_to_have_changed_nothing(project: Path) -> None:
+    assert not RunFiles(project, RUN, 0).changes().is_on_record
+    call(project, "write_file", path="new.py", content="the agent's")
+    assert RunFiles(project, RUN, 0).changes() == FileChanges(str(project), "", (), True)
+
+
+@pytest.mark.parametrize("name", ["a.py", "link"])
+def test_a_disk_that_is_full_takes_nothing_away(project: Path, name: str) -> None:
+    call(project, "run_command", command=python("os.unlink('link'); os.symlink('b.py', 'link')"))
+    call(project, "write_file", path="a.py", content="the agent's")
+    code = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from ripstop.tools.snapshots.run_files import RunFiles\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "RunFiles(Path(sys.argv[1]), sys.argv[2], 0).undo([sys.argv[3]])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, project, RUN, name], capture_output=True)
+    if name == "link":  # it has no content
+        assert done.returncode == 0 and os.readlink(project / "link") == "a.py"
+    else:
+        assert done.returncode != 0 and (project / "a.py").read_text() == "the agent's"
+    assert not list(project.glob(".ripstop*"))
+
+
 @pytest.mark.parametrize("workspace", ["/a\0b", "/dev/null", "/nothing/there", "/" + "x" * 5000])
 def test_a_workspace_that_cannot_be_has_no_changes(workspace: str) -> None:
     assert RunFiles(Path(workspace), "a\ud800b", 0).changes().changes == ()
@@ -206,7 +276,8 @@ def test_snapshots_of_one_family_count_as_one(project: Path, monkeypatch: pytest
         call(project, "write_file", run_id, path="a.py", content=run_id)
     assert changes(project, "old-1") and changes(project, PARENT)
     call(project, "write_file", "new-1", path="a.py", content="new")
-    assert not changes(project, "old-1") and changes(project, PARENT)
+    problems = [RunFiles(project, run_id, 0).changes().problem for run_id in ("old-1", PARENT)]
+    assert ["no longer kept" in one for one in problems] == [True, False]
 
 
 @pytest.mark.parametrize("instead", ["os.symlink('/etc', 'src')", "open('src', 'w').write('a file now')"])

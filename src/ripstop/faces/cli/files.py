@@ -76,12 +76,15 @@ def _chosen(found: "FileChanges", paths: tuple[str, ...]) -> "list[FileChange]":
 def _tell(found: "FileChanges", chosen: "list[FileChange]") -> None:
     if found.problem:
         say(found.problem)
+    elif not found.is_on_record:
+        say("No change of a file is on record here. If it worked long ago, on another machine or in a folder that has")
+        say("been moved since, what it changed is not known.")
     elif not found.changes:
         say("The run removed or changed no file that was there before it.")
     for one in found.changes:
         why = ""
         if not one.can_be_undone:
-            why = "  (its content was too large to keep)"
+            why = "  (its old content is not kept)"
         elif one not in chosen:
             why = "  (changed by somebody else since; name it to bring it back)" if one.since else "  (not named)"
         say(f"{one.what:8} {one.path}{why}")

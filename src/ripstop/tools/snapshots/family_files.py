@@ -38,13 +38,15 @@ class FamilyFiles:
 
     def changes(self) -> FileChanges:
         """What they did, by what is there now."""
-        found, problem = self._found()
+        noted = self._noted()
+        found = self._found(noted)
         changes = sorted((change for change, _ in found.values()), key=lambda one: one.path)
-        return FileChanges(str(self._members[0].files.workspace), problem, tuple(changes))
+        is_on_record = any(one.is_on_record for _, one in noted)
+        return FileChanges(str(self._members[0].files.workspace), _problem(noted), tuple(changes), is_on_record)
 
     def undo(self, paths: Iterable[str]) -> dict[str, str]:
         """Bring files back as they were before the family changed them, as `RunFiles.undo` does."""
-        found, _ = self._found()
+        found = self._found(self._noted())
         kept: dict[str, str] = {}
         for path in paths:
             if path not in found:
@@ -54,10 +56,12 @@ class FamilyFiles:
                 kept[path] = other
         return kept
 
-    def _found(self) -> tuple[dict[str, tuple[FileChange, tuple[Member, str]]], str]:
-        """The changes, each with the member that knows what was there and its own path for it; and a problem."""
-        noted = [(member, member.files.noted()) for member in self._members]
-        noted.sort(key=lambda one: one[1].at)
+    def _noted(self) -> list[tuple[Member, NotedFiles]]:
+        """What is noted of each member, the first snapshot first."""
+        return sorted(((member, member.files.noted()) for member in self._members), key=lambda one: one[1].at)
+
+    def _found(self, noted: list[tuple[Member, NotedFiles]]) -> dict[str, tuple[FileChange, tuple[Member, str]]]:
+        """The changes, each with the member that knows what was there and its own path for it."""
         made: dict[str, int] = {}
         for member, one in noted:
             for path in one.made:
@@ -80,7 +84,7 @@ class FamilyFiles:
                 if made.get(path, one.at) >= one.at:
                     listed = FileChange(path, change.what, change.can_be_undone, change.since)
                     found.setdefault(path, (listed, (member, change.path)))
-        return found, _problem(noted)
+        return found
 
 
 def _is_theirs(changed: Sequence[_Change]) -> bool:

@@ -4,6 +4,7 @@ Left out is what agents cannot write (git's folder, ours, files with secrets, a 
 make again (`node_modules` and the like).
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -48,11 +49,16 @@ class FileState(Struct, frozen=True, array_like=True):
         return self.digest == other.digest if self.digest and other.digest else self.stamp == other.stamp
 
 
-def stamps_below(workspace: int, roots: Iterable[str]) -> Stamps:
-    """Every file below some folders of an open workspace. Raises `TooManyFiles` and `OSError`."""
+def stamps_below(workspace: int, roots: Iterable[str], unseen: list[str] | None = None) -> Stamps:
+    """Every file below some folders of an open workspace. Raises `TooManyFiles` and `OSError`.
+
+    Args:
+        unseen: Gets what could be a user's own work and cannot be listed.
+    """
     found: Stamps = {}
+    not_listed: list[str] = [] if unseen is None else unseen
     for root in roots:
-        for path, entry in _walk(workspace, root):
+        for path, entry in _walk(workspace, root, not_listed):
             found[path] = stamp_of(entry)
             if len(found) > MOST_FILES:
                 raise TooManyFiles(f"The workspace has more than {MOST_FILES:,} files.")
@@ -63,20 +69,24 @@ def stamp_of(found: os.stat_result) -> Stamp:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
-def _walk(workspace: int, root: str) -> Iterator[tuple[str, os.stat_result]]:
+def _walk(workspace: int, root: str, unseen: list[str]) -> Iterator[tuple[str, os.stat_result]]:
     waiting = [tuple(filter(None, root.split("/")))]
     while waiting:
         parts = waiting.pop()
         try:
             folder = open_beneath(workspace, parts, LISTING)
-        except OSError:
-            continue  # gone, or not a folder any more
+        except OSError as error:
+            if error.errno not in _NO_FOLDER_ANY_MORE:
+                unseen.append("/".join(parts))
+            continue
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if _is_left_out(entry.name):
                         continue
-                    if entry.is_dir(follow_symlinks=False):
+                    if not is_utf8(entry.name):
+                        unseen.append("/".join((*parts, entry.name)))
+                    elif entry.is_dir(follow_symlinks=False):
                         waiting.append((*parts, entry.name))
                     elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
                         try:
@@ -87,14 +97,20 @@ def _walk(workspace: int, root: str) -> Iterator[tuple[str, os.stat_result]]:
             os.close(folder)
 
 
+_NO_FOLDER_ANY_MORE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+
+def is_utf8(name: str) -> bool:
+    """Whether a name can be written down: one in another encoding has surrogates in it."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def _is_left_out(name: str) -> bool:
-    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        return True  # not UTF-8, so it could not be listed
     return is_off_limits(name) or is_secret(name) or name.startswith(RESERVED) or plain_name(name) in NOT_LISTED
 
 
 def read_state(workspace: int, path: str) -> tuple[FileState, bytes | None] | None:
-    """What a file is now, and its content unless it is too large; nothing if there is none."""
+    """What a file is now, and its content unless it is too large or cannot be read; nothing if there is none."""
     parts = tuple(path.split("/"))
     try:
         above = open_beneath(workspace, parts[:-1], LISTING)
@@ -106,7 +122,10 @@ def read_state(workspace: int, path: str) -> tuple[FileState, bytes | None] | No
             return FileState(stamp_of(found), 0, link=os.readlink(parts[-1], dir_fd=above)), None
         if not stat.S_ISREG(found.st_mode):
             return None
-        descriptor = os.open(parts[-1], READING, dir_fd=above)
+        try:
+            descriptor = os.open(parts[-1], READING, dir_fd=above)
+        except PermissionError:
+            return FileState(stamp_of(found), stat.S_IMODE(found.st_mode)), None
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             data = file.read(MAX_CONTENT + 1) if found.st_size <= MAX_CONTENT else None

@@ -12,7 +12,7 @@ import logging
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
@@ -25,6 +25,7 @@ from ripstop.security.files import PRIVATE_FILE, PRIVATE_FOLDER, state_folder
 
 from ..shared_folder import (
     LISTING,
+    CompleteFile,
     complete_file,
     open_lock,
     opened,
@@ -46,9 +47,15 @@ MOST_SNAPSHOTS = 20
 """Of a workspace; older ones are removed."""
 MOST_IN_FAMILIES = 100
 """Of a workspace, where runs have started others."""
+MOST_NOTED = 1000
+"""Runs of a workspace of which it is known what they changed."""
 MAX_LIST = 200_000_000
 """Bytes of a list of files."""
+MOST_NAMED = 5
+"""Files that cannot be listed and are named."""
 REPLACED = "before-undo"
+_DROPPED = f"Its snapshot is no longer kept: a workspace has those of its last {MOST_SNAPSHOTS} runs."
+_DAMAGED = "What is kept of its files is damaged."
 _SNAPSHOT, _LEFT, _BEGUN = ".snapshot.json", ".left.json", ".begun"
 Value = TypeVar("Value")
 logger = logging.getLogger(__name__)
@@ -69,7 +76,7 @@ class LeftFiles(Struct, frozen=True):
     """What a run left of the files that it changed."""
 
     problem: str = ""
-    """Why there is no snapshot."""
+    """Why there is no snapshot, or not of all files."""
     files: dict[str, tuple[FileState, FileState | None]] = {}
     """What each was before the run, and what the run left; nothing if it removed it."""
     made: tuple[str, ...] = ()
@@ -80,13 +87,17 @@ class NotedFiles(Struct, frozen=True):
     """What is noted of a run, and what there is now."""
 
     at: int = 0
-    """When its snapshot was taken, in nanoseconds."""
+    """When its snapshot was taken, in nanoseconds; 0: there is none."""
     problem: str = ""
     files: dict[str, tuple[FileState, FileState | None, FileState | None]] = {}
     """What each was before the run, what the run left, and what is there now."""
     made: frozenset[str] = frozenset()
     unnoted: "tuple[FileChange, ...]" = ()
     """Files that are not as they were, and of which it is not known what the run left."""
+
+    @property
+    def is_on_record(self) -> bool:
+        return bool(self.at or self.problem)
 
 
 class BegunChange(NamedTuple):
@@ -111,8 +122,10 @@ class FileChanges(Struct, frozen=True):
 
     workspace: str
     problem: str = ""
-    """Why nothing is known."""
+    """Why nothing is known, or not all."""
     changes: tuple[FileChange, ...] = ()
+    is_on_record: bool = False
+    """Whether anything is known here: nothing is if the run changed no file, or did so elsewhere."""
 
 
 class DifferingFile(Struct, frozen=True):
@@ -165,19 +178,23 @@ class RunFiles:
                 return None
             known = self._last or self._snapshot(folder)
             missing = tuple(root for root in roots if known is None or root not in known.roots)
-            if missing and not (known and known.problem):
-                taken = self._taken(folder, missing)
-                if known and not taken.problem:
-                    taken = Snapshot(self._run_id, (*known.roots, *missing), {**known.files, **taken.files})
-                _write(folder, self._key + _SNAPSHOT, taken)
-                self._last = taken
-                if taken.problem:
-                    _write(folder, self._key + _LEFT, LeftFiles(taken.problem))
+            if missing and not (known and known.problem) and not (known is None and self._left(folder).problem):
+                self._take(folder, known or Snapshot(self._run_id), missing)
                 self._drop_old(folder)
             name = f"{self._key}.{secrets.token_hex(8)}{_BEGUN}"
             lock = open_lock(name, PRIVATE_FILE, folder)
             wait_for_lock(lock)
             return BegunChange(name, lock)
+
+    def _take(self, folder: int, known: Snapshot, roots: tuple[str, ...]) -> None:
+        """Take a snapshot of folders that are not in it yet."""
+        unseen: list[str] = []
+        taken = self._taken(folder, roots, unseen)
+        snapshot = Snapshot(self._run_id, (*known.roots, *roots), {**known.files, **taken.files}, taken.problem)
+        _write(folder, self._key + _SNAPSHOT, snapshot)
+        self._last = snapshot
+        if problem := taken.problem or _not_seen(unseen):
+            _write(folder, self._key + _LEFT, msgspec.structs.replace(self._left(folder), problem=problem))
 
     def stamps(self, roots: Iterable[str]) -> Stamps | None:
         """What there is now; nothing if it is too much."""
@@ -193,10 +210,11 @@ class RunFiles:
             with self._locked() as folder, self._workspace() as workspace:
                 if folder is None or workspace is None:
                     return
-                snapshot = self._last or self._snapshot(folder) or Snapshot(self._run_id)
+                snapshot = self._last or self._snapshot(folder) or Snapshot(self._run_id, problem=_DROPPED)
                 found = {path: _state(workspace, path) for path in paths}
                 now = {path: (snapshot.files[path], one) for path, one in found.items() if path in snapshot.files}
                 made = [path for path, one in found.items() if one and path not in snapshot.files]
+                made = [] if snapshot.problem else made  # or nobody knows
                 if found:
                     left = self._left(folder)
                     made = list(dict.fromkeys((*left.made, *made)))
@@ -217,19 +235,22 @@ class RunFiles:
             if not before.is_like(current) and not before.is_like(now):
                 found.append(self.change(path, before, current, is_same(now, current)))
         found = sorted((*found, *noted.unnoted), key=lambda one: one.path)
-        return FileChanges(str(self.workspace), noted.problem, tuple(found))
+        return FileChanges(str(self.workspace), noted.problem, tuple(found), noted.is_on_record)
 
     def noted(self) -> NotedFiles:
         """What is noted of the run, and what is there now."""
         with ExitStack() as stack:
             folder = stack.enter_context(self._locked())
             workspace = stack.enter_context(self._workspace()) if folder is not None else None
-            if folder is None or workspace is None:
+            if folder is None:
                 return NotedFiles()
-            left = self._left(folder)
+            at, left = self._taken_at(folder), self._left(folder)
+            if workspace is None:
+                gone = f"{self.workspace} is not there, or cannot be opened, so what became of its files is not known."
+                return NotedFiles(at, gone if at else left.problem)
             files = {path: (before, now, _state(workspace, path)) for path, (before, now) in left.files.items()}
             unnoted = self._unnoted(folder, workspace, left) if self._has_died(folder) else []
-            return NotedFiles(self._taken_at(folder), left.problem, files, frozenset(left.made), tuple(unnoted))
+            return NotedFiles(at, left.problem, files, frozenset(left.made), tuple(unnoted))
 
     def _taken_at(self, folder: int) -> int:
         try:
@@ -302,7 +323,10 @@ class RunFiles:
         return FileChange(path, "removed" if now is None else "changed", is_kept, not is_left_by_run)
 
     def _left(self, folder: int) -> LeftFiles:
-        return _read(folder, self._key + _LEFT, LeftFiles) or LeftFiles()
+        try:
+            return _read(folder, self._key + _LEFT, LeftFiles) or LeftFiles()
+        except msgspec.DecodeError:
+            return LeftFiles(_DAMAGED)
 
     def undo(self, paths: Iterable[str]) -> dict[str, str]:
         """Bring files back as they were; returns the names under which what was there is kept, by path.
@@ -311,9 +335,13 @@ class RunFiles:
         """
         kept: dict[str, str] = {}
         with self._locked() as folder:
-            snapshot = self._snapshot(folder) if folder is not None else None
+            if folder is None:
+                raise Refused("No snapshot was taken.")
+            snapshot = self._snapshot(folder) or Snapshot(self._run_id, problem=self._left(folder).problem)
             for path in paths:
-                if snapshot is None or path not in snapshot.files:
+                if snapshot.problem and path not in snapshot.files:
+                    raise Refused(f"{path!r} cannot be brought back. {snapshot.problem}")
+                if path not in snapshot.files:
                     raise Refused(f"{path!r} was not there before the run, so it cannot be brought back.")
                 if other := self._undo(path, snapshot.files[path]):
                     kept[path] = other
@@ -323,15 +351,13 @@ class RunFiles:
         data = b"" if before.link else self._contents().read(before.digest)
         *above, name = path.split("/")
         self._clear_way(above)
-        with opened(self.workspace, tuple(above), create=True) as folder:
+        # all of it is there before anything is moved: a full disk takes nothing away
+        with opened(self.workspace, tuple(above), create=True) as folder, _as_it_was(folder, data, before) as new:
             other = ""
             with suppress(FileNotFoundError):
                 other = rename_aside(folder, name, f"{name}.{REPLACED}")
-            if before.link:
-                os.symlink(before.link, name, dir_fd=folder)
-            else:
-                with complete_file(folder, data, RESERVED, before.mode) as new:
-                    new.create(folder, name)
+            if not new.create(folder, name):
+                raise Refused(f"{path!r} was made again at this moment. Try again.")
         return other
 
     def _clear_way(self, above: list[str]) -> None:
@@ -347,12 +373,12 @@ class RunFiles:
 
     # The snapshot
 
-    def _taken(self, folder: int, roots: tuple[str, ...]) -> Snapshot:
+    def _taken(self, folder: int, roots: tuple[str, ...], unseen: list[str]) -> Snapshot:
         with self._workspace() as workspace:
             if workspace is None:
                 return Snapshot(self._run_id, roots)
             try:
-                stamps = stamps_below(workspace, roots)
+                stamps = stamps_below(workspace, roots, unseen)
             except TooManyFiles as error:
                 return Snapshot(self._run_id, roots, {}, f"No snapshot was taken. {error}")
             known = self._known(folder)
@@ -375,15 +401,20 @@ class RunFiles:
     def _known(self, folder: int) -> dict[str, FileState]:
         """The files of the last snapshot of this workspace."""
         latest = _by_age(folder)[-1:]
-        found = _read(folder, latest[0], Snapshot) if latest else None
+        found = _of_others(folder, latest[0]) if latest else None
         return found.files if found else {}
 
     def _drop_old(self, folder: int) -> None:
         old = self._old(folder)
         if not old:
             return
-        remove_files(folder, [one for name in old for one in (name, name.removesuffix(_SNAPSHOT) + _LEFT)])
-        snapshots = [_read(folder, name, Snapshot) for name in _by_age(folder)]
+        for name in old:  # what those runs changed is still known, and that it cannot be brought back
+            noted = name.removesuffix(_SNAPSHOT) + _LEFT
+            with suppress(msgspec.DecodeError):
+                left = _read(folder, noted, LeftFiles) or LeftFiles()
+                _write(folder, noted, msgspec.structs.replace(left, problem=left.problem or _DROPPED))
+        remove_files(folder, [*old, *_by_age(folder, _LEFT)[:-MOST_NOTED]])
+        snapshots = [_of_others(folder, name) for name in _by_age(folder)]
         used = {state.digest for one in snapshots if one for state in one.files.values()}
         self._contents().drop_others(frozenset(used))
 
@@ -392,7 +423,7 @@ class RunFiles:
         names = _by_age(folder)
         if len(names) <= MOST_SNAPSHOTS:
             return []
-        found = {name: _read(folder, name, Snapshot) for name in names[-MOST_IN_FAMILIES:]}
+        found = {name: _of_others(folder, name) for name in names[-MOST_IN_FAMILIES:]}
         families = [one.run_id.partition(".")[0] if one else "" for one in reversed(found.values())]
         kept = list(dict.fromkeys(families))[:MOST_SNAPSHOTS]
         return [
@@ -401,7 +432,10 @@ class RunFiles:
         ]
 
     def _snapshot(self, folder: int) -> Snapshot | None:
-        self._last = _read(folder, self._key + _SNAPSHOT, Snapshot)
+        try:
+            self._last = _read(folder, self._key + _SNAPSHOT, Snapshot)
+        except msgspec.DecodeError:
+            self._last = Snapshot(self._run_id, problem=_DAMAGED)
         return self._last
 
     def _contents(self, create: bool = False) -> FileContents:
@@ -455,8 +489,8 @@ def is_same(one: FileState | None, other: FileState | None) -> bool:
     return other is None if one is None else one.is_like(other)
 
 
-def _by_age(folder: int) -> list[str]:
-    names = [name for name in os.listdir(folder) if name.endswith(_SNAPSHOT)]
+def _by_age(folder: int, suffix: str = _SNAPSHOT) -> list[str]:
+    names = [name for name in os.listdir(folder) if name.endswith(suffix)]
     return sorted(names, key=lambda name: os.stat(name, dir_fd=folder).st_mtime_ns)
 
 
@@ -465,11 +499,40 @@ def _write(folder: int, name: str, value: object) -> None:
 
 
 def _read(folder: int, name: str, kind: type[Value]) -> Value | None:
-    """What a file says; nothing if there is none, or it is damaged."""
+    """What a file says; nothing if there is none. Raises `msgspec.DecodeError` if it is damaged."""
     try:
         return msgspec.json.decode(read_file(folder, name, MAX_LIST)[0], type=kind)
     except FileNotFoundError:
         return None
+
+
+def _of_others(folder: int, name: str) -> Snapshot | None:
+    """Any run's snapshot; nothing if it is damaged."""
+    try:
+        return _read(folder, name, Snapshot)
     except msgspec.DecodeError as error:
         logger.warning("Cannot read the snapshot %s: %s", name, error)
         return None
+
+
+@contextmanager
+def _as_it_was(folder: int, data: bytes, before: FileState) -> Iterator[CompleteFile]:
+    """The old file or link, under a temporary name."""
+    if not before.link:
+        with complete_file(folder, data, RESERVED, before.mode) as new:
+            yield new
+        return
+    name = f"{RESERVED}{secrets.token_hex(8)}"
+    os.symlink(before.link, name, dir_fd=folder)
+    try:
+        yield CompleteFile(folder, name)
+    finally:
+        os.unlink(name, dir_fd=folder)
+
+
+def _not_seen(unseen: Sequence[str]) -> str:
+    if not unseen:
+        return ""
+    shown = ", ".join(repr(path) for path in unseen[:MOST_NAMED])
+    more = f" and {len(unseen) - MOST_NAMED} more" if len(unseen) > MOST_NAMED else ""
+    return f"What became of these is not known, since they cannot be listed: {shown}{more}."
