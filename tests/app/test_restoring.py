@@ -200,6 +200,14 @@ def test_restoring_elsewhere_maps_folders_or_says_which_are_missing(
     assert again.kept == JOURNAL.with_name("journal.db.replaced-1") and again.kept.exists()
 
 
+def test_runs_are_not_mapped_to_a_folder_that_is_not_there(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+    before = JOURNAL.stat().st_ino
+    with pytest.raises(UsageError, match="There is no folder"):
+        asyncio.run(restore_journal(settings(), installed(), tmp_path / "copy.db", {mine: tmp_path / "mistyped"}))
+    assert JOURNAL.stat().st_ino == before
+
+
 def test_nothing_is_put_in_the_place_of_a_journal_at_work(mine: Path, tmp_path: Path) -> None:
     backed_up(tmp_path / "copy.db")
 

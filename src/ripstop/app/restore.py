@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.engine.clock import ProcessClock
-from ripstop.kernel.errors import JournalError
+from ripstop.kernel.errors import JournalError, UsageError
 from ripstop.security.consent import trusted_folders
 from ripstop.security.files import without_links
 
@@ -30,8 +30,12 @@ class RestoredJournal(Struct, frozen=True):
 async def restore_journal(settings: Settings, plugins: Plugins, copy: Path, folders: Folders) -> RestoredJournal:
     """Put a backup where the journal of the settings is, or was. The user has named it, and so agrees to it.
 
-    Raises `UnmappedFolders`, or `JournalError` for a backup that is damaged, before anything is changed.
+    Raises first `UnmappedFolders`, `UsageError` for a folder that is not there, or `JournalError`
+    for a damaged backup.
     """
+    for new in folders.values():
+        if not new.is_dir():
+            raise UsageError(f"There is no folder {new}, so no runs can use it. Nothing was changed.")
     path, clock = store_path(settings.store), ProcessClock()
     if settings.store == DEFAULT_STORE:
         without_links(path, "--store sqlite:PATH")

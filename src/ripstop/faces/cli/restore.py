@@ -59,6 +59,8 @@ def restore(options: Options, copy: Path, pairs: tuple[str, ...]) -> None:
     say(f"{done.path} holds {count(done.runs, 'run')} of {copy}.")
     if done.kept:
         say(f"The journal that was there is {done.kept} now.")
+    if pairs:
+        say(f"{count(done.mapped, 'run')} in it changed folders.")
     if not done.held:
         return say("All of them had ended.")
     say(f"{count(done.held, 'run')} had not ended, and may have gone on since. Say what became of them:")
