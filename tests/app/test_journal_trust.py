@@ -1,8 +1,10 @@
 """A journal that its user has neither made nor agreed to can be looked at, and does nothing."""
 
 import asyncio
+import contextlib
 import inspect
 import shutil
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -172,6 +174,23 @@ def test_a_journal_that_changes_after_the_question_is_asked_about_again(clone: P
     shutil.rmtree(clone / ".ripstop")
     write_journal(clone / ".ripstop" / "journal.db", clone, clone.parent / "enemy", runs=2)
     refused.value.agree()
+    with pytest.raises(ForeignJournal):
+        work(settings())
+    assert PAID == []
+
+
+def test_a_consent_covers_every_run_and_not_only_the_last_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal is exchanged after the question: its last step is the same, an earlier run is another."""
+    journal, enemy = tmp_path / ".ripstop" / "journal.db", tmp_path / "enemy"
+    PAID.clear()
+    first, _ = write_journal(journal, tmp_path, enemy, runs=2)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ForeignJournal) as refused:
+        work(settings())
+    refused.value.agree()
+    with contextlib.closing(sqlite3.connect(journal)) as db, db:  # as by one who recomputes the chain of that run
+        db.execute("UPDATE runs SET head = zeroblob(32) WHERE id = ?", (first,))
     with pytest.raises(ForeignJournal):
         work(settings())
     assert PAID == []

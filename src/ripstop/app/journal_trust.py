@@ -41,6 +41,7 @@ READS = frozenset(
         "latest",
         "identity",
         "place",
+        "heads",
         "runs",
         "run",
         "counts",
@@ -164,6 +165,8 @@ class Judgement(Struct, frozen=True):
     """Why more may have happened than is on record; empty: nothing has."""
     moved_from: str = ""
     """Where it was before; empty: here."""
+    agreement: str = ""
+    """The id under which its user's consent to it, as it is now, would be kept; empty: none is needed."""
 
 
 class JournalTrust:
@@ -196,13 +199,14 @@ class JournalTrust:
             restored = restored or (_TWIN.format(known.path) if original else "")
         if known and not restored and await self._is_behind(known, place):
             restored = _BEHIND
-        if self._is_named or self._known.get(self._agreement(identity, place)):
+        agreement = self._agreement(identity, await journal.heads()) if foreign or restored else ""
+        if self._is_named or self._known.get(agreement):
             foreign = ""
-        return Judgement(identity, place, False, foreign, restored, moved_from)
+        return Judgement(identity, place, False, foreign, restored, moved_from, agreement)
 
     def refusal(self, found: Judgement, work: OpenWork = OpenWork()) -> ForeignJournal:
         """The error with which acting on a foreign journal is refused, and with which its user can agree."""
-        agreed = KnownJournal(self._agreement(found.identity, found.place), self._here)
+        agreed = KnownJournal(found.agreement, self._here)
         said = found.foreign or f"was restored. {found.restored}"
         return ForeignJournal(agreed, f"{self._here} {said} Nothing in it is performed or answered.", work)
 
@@ -221,7 +225,8 @@ class JournalTrust:
         else:
             self._id = identity.id
             self._keep(identity.id, found.place)
-        self._known.forget(self._agreement(found.identity, found.place))
+        if found.agreement:
+            self._known.forget(found.agreement)
 
     async def note(self) -> None:
         """Remember how far the journal has come."""
@@ -243,8 +248,8 @@ class JournalTrust:
         if self._known.get(id) != seen:
             self._known.keep(seen)
 
-    def _agreement(self, identity: JournalIdentity, place: JournalPlace) -> str:
-        return agreement_id(identity.id, identity.copied, self._here, place.position, place.digest)
+    def _agreement(self, identity: JournalIdentity, heads: str) -> str:
+        return agreement_id(identity.id, identity.copied, self._here, heads)
 
     async def _is_behind(self, known: KnownJournal, place: JournalPlace) -> bool:
         if place.position < known.position or place.workers < known.workers:

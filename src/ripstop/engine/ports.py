@@ -294,6 +294,9 @@ class Journal(Protocol):
     async def place(self, position: int | None = None) -> JournalPlace:
         """How far the journal has come; or, of a step that it has at this position, the hash."""
 
+    async def heads(self) -> str:
+        """A hash over the last step of every run: the same as long as no run has another record."""
+
     # Lists
 
     async def runs(self, query: RunQuery = RunQuery()) -> Page[RunInfo]: ...

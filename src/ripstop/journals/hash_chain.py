@@ -3,6 +3,7 @@ inserted step shows in all later hashes. The length of a run and its last hash a
 the chain, so that a cut-off end also shows."""
 
 import hashlib
+from collections.abc import Iterable
 
 
 def first(run_id: str, shared: bytes = b"") -> bytes:
@@ -13,3 +14,11 @@ def first(run_id: str, shared: bytes = b"") -> bytes:
 def link(before: bytes, number: int, at: int, body: bytes) -> bytes:
     """`number`: of the first record that `body` holds."""
     return hashlib.sha256(b"%b%d %d %b" % (before, number, at, body)).digest()
+
+
+def heads(last: Iterable[tuple[str, bytes]]) -> str:
+    """One hash over those of the last steps of runs, in the order of their ids."""
+    digest = hashlib.sha256()
+    for run_id, head in last:
+        digest.update(first(run_id, head))
+    return digest.hexdigest()

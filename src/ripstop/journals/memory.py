@@ -532,6 +532,9 @@ class MemoryJournal(MemoryOutbox, MemoryLists, Maintenance):
         steps = (step for stored in self._runs.values() for step in stored.steps if step.position == at)
         return JournalPlace(at, next((step.digest.hex() for step in steps), ""), self._enrolled)
 
+    async def heads(self) -> str:
+        return hash_chain.heads((run_id, self._runs[run_id].head) for run_id in sorted(self._runs))
+
     # Reading
 
     async def read(

@@ -58,6 +58,18 @@ class IdentityConformance(JournalStories):
         assert (await journal.place()).workers > second.workers
 
     @story
+    async def test_says_by_one_hash_whether_any_run_has_another_record(self, journal: Journal, scribe: Scribe) -> None:
+        seen = [await journal.heads()]
+        for run_id in ("a", "b"):
+            await journal.append(scribe.start(run_id, TOOL))
+            seen.append(await journal.heads())
+        await journal.append(scribe.entry("a", answer(2), after=2))
+        seen.append(await journal.heads())
+        assert len(set(seen)) == len(seen)
+        await journal.enrol(NOW)
+        assert await journal.heads() == seen[-1]
+
+    @story
     async def test_knows_what_was_begun_and_not_answered(self, journal: Journal, scribe: Scribe) -> None:
         worker_id = await journal.enrol(NOW)
         await journal.append(scribe.start("a", TOOL, worker_id=worker_id))

@@ -38,6 +38,7 @@ from ripstop.kernel.errors import JournalError, LeaseLost, NotNeeded, UsageError
 from ripstop.kernel.events import Record
 from ripstop.security.files import create_file
 
+from .. import hash_chain
 from ..blobs import genuine
 from ..forgetting import check_forgettable
 from .file import BoundedConnection, Explained, connect, explain, file_at, primary_code
@@ -251,6 +252,14 @@ class SqliteJournal:
         self._expect(is_count(last) and is_count(workers), "how far it has come")
         self._expect(row is None or isinstance(row[0], bytes), "the hash of a record")
         return JournalPlace(last if position is None else position, row[0].hex() if row else "", workers)
+
+    async def heads(self) -> str:
+        with Explained(self._path):
+            rows = list(self._reading.rows(self._sql["heads"]))
+        self._expect(
+            all(isinstance(one, str) and isinstance(head, bytes) for one, head in rows), "the last hash of a run"
+        )
+        return hash_chain.heads(rows)
 
     # Lists
 

@@ -32,6 +32,10 @@ SELECT max(coalesce((SELECT max(position) FROM records), 0), (SELECT position FR
 -- The hash of the row at a position.
 SELECT hash FROM records WHERE position = ?;
 
+-- name: heads
+-- The hash of the last step of every run.
+SELECT id, head FROM runs ORDER BY id;
+
 -- name: last_worker
 -- The highest number that a worker of this journal has had.
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'workers'), 0);
