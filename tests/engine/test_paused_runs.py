@@ -9,7 +9,7 @@ import pytest
 
 from ripstop.engine.engine import View
 from ripstop.engine.performers import Request, TryAgain, Unavailable
-from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits, StartRun
+from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Limits, StartRun
 from ripstop.kernel.events import Restored, RetryRequested
 from ripstop.kernel.outages import GIVE_UP, LONGEST_PAUSE
 from ripstop.kernel.restoring import CONTINUE
@@ -190,6 +190,10 @@ def has_paused(times: int, view: View) -> bool:
     return sum(one.pauses for one in view.run.refused) == times
 
 
+def has_refused(times: int, view: View) -> bool:
+    return sum(one.tries for one in view.run.refused) == times
+
+
 def test_a_pause_uses_up_no_seconds_however_often_it_is_tried_again(tmp_path: Path) -> None:
     async def story() -> None:
         server, clock = Server(TryAgain("down")), FakeClock()
@@ -207,6 +211,68 @@ def test_a_pause_uses_up_no_seconds_however_often_it_is_tried_again(tmp_path: Pa
             view = await world.ended("r")
             assert view.status == "completed"
             assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+async def started_child(world: World, rounds: tuple[tuple[Command, ...], ...]) -> str:
+    """The child of a run that has 60 seconds."""
+    started = (StartRun(workflow="child"),)
+    await world.start("r", started, limits=Limits(seconds=60), children={"child": Errands(rounds=rounds)})
+    await world.until("r.3", lambda view: view.run is not None)
+    return "r.3"
+
+
+def test_a_pause_of_a_child_uses_up_no_seconds_of_its_parent(tmp_path: Path) -> None:
+    async def story() -> None:
+        server, clock = Server(TryAgain("down")), FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            worker = await world.work(world.family({AskAgent: agent(server)}), attempts=1)
+            child = await started_child(world, ((ADA,),))
+            for times in range(1, 4):
+                await world.until(child, partial(has_paused, times))
+                clock.pass_by(LONGEST_PAUSE)
+                worker.wake()
+            server.error = None
+            clock.pass_by(LONGEST_PAUSE)
+            worker.wake()
+            view = await world.ended("r")
+            assert (view.status, view.run.work.counted) == ("completed", 0)
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_child_that_waits_for_a_person_uses_up_no_seconds_of_its_parent(tmp_path: Path) -> None:
+    async def story() -> None:
+        clock = FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            worker = await world.work(world.family())
+            child = await started_child(world, ((AskPerson(question="?"),), (ADA,)))
+            await world.until(child, lambda view: view.status == "waiting")
+            clock.pass_by(LONGEST_PAUSE)
+            worker.wake()
+            (asked,) = await world.desk()
+            await world.engine.answer(asked.run_id, asked.number, "yes")
+            view = await world.ended("r")
+            assert (view.status, view.run.work.counted) == ("completed", 0)
+
+    asyncio.run(story())
+
+
+def test_seconds_in_which_a_call_is_refused_and_tried_again_are_not_time_at_work(tmp_path: Path) -> None:
+    """A run whose time is shorter than the patience is paused by an outage, not ended by its limit."""
+
+    async def story() -> None:
+        server, clock = Server(TryAgain("down", after=30.0)), FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            worker = await world.work(world.family({AskAgent: agent(server)}), attempts=5)
+            await world.start("r", (ADA,), limits=Limits(seconds=60))
+            for times in range(1, 6):
+                await world.until("r", partial(has_refused, times))
+                clock.pass_by(30.0)
+                worker.wake()
+            assert (await world.engine.look("r")).status == "paused"
 
     asyncio.run(story())
 

@@ -20,7 +20,7 @@ from ripstop.kernel.effects import (
     TimerFired,
     ToolReturned,
 )
-from ripstop.kernel.events import Answered, Asked, Doubted, ResumeRequested, Withdrawn
+from ripstop.kernel.events import Answered, Asked, CallRefused, Doubted, ResumeRequested, Withdrawn
 from ripstop.kernel.folding import replay
 from ripstop.kernel.run import DEADLINE, SECOND
 from ripstop.testing import Errands, ErrandStyle, Given, given
@@ -87,6 +87,45 @@ def test_calls_side_by_side_count_once() -> None:
     story = begun((AGENT, TOOL), (PERSON,))
     story.tell(AgentReplied(), after=3)
     story.tell(ToolReturned(), after=4)
+    assert worked(story) == 7
+
+
+def child_ended(worked: float | None, of: str = "x") -> RunFinished:
+    return RunFinished(run=of, outcome="completed", worked=None if worked is None else round(worked * SECOND))
+
+
+def test_a_child_counts_by_its_own_time_at_work() -> None:
+    """It may have waited for a person for a week; it has a deadline of its own."""
+    story = begun((CHILD,), (AGENT,), (PERSON,))
+    assert deadlines(story) == []
+    story.when(child_ended(10), after=WEEK).then_asks(AGENT, SetTimer(name=DEADLINE, after=50))
+    assert worked(story) == 10
+
+
+def test_children_side_by_side_count_once() -> None:
+    story = begun((CHILD, CHILD), (PERSON,), seconds=600)
+    assert story.run is not None
+    first, second = story.run.open
+    story.tell(Answered(to=first, answer=child_ended(100)), after=100)
+    story.tell(Answered(to=second, answer=child_ended(100)), after=5)
+    assert worked(story) == 105
+
+
+@pytest.mark.parametrize(("child_worked", "counted"), [(100, 100), (70, 75), (3, 8), (None, 100)])
+def test_a_call_and_a_child_side_by_side_count_no_longer_than_both_took(
+    child_worked: float | None, counted: float
+) -> None:
+    story = begun((AGENT, CHILD), (PERSON,), seconds=600)
+    story.tell(AgentReplied(), after=5)
+    story.tell(child_ended(child_worked), after=95)
+    assert worked(story) == counted
+
+
+def test_of_a_refused_call_only_the_attempt_that_is_answered_counts() -> None:
+    story = begun((AGENT,), (PERSON,), seconds=60)
+    story.tell(CallRefused(to=3, reason="down", again=1), after=50)
+    assert story.run is not None and story.run.work.deadline == 0
+    story.tell(Answered(to=3, answer=AgentReplied(), took=7), after=WEEK)
     assert worked(story) == 7
 
 

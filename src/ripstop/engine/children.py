@@ -224,6 +224,7 @@ def _finished(child: Run[Any], ended: Ended | None, asker: str) -> RunFinished:
         because=ended.because,
         result=ended.result,
         uncertain=cut_off_in(child),
+        worked=None if child.limits.seconds is None else child.work.counted,
     )
     if child.payer != asker:
         return finished

@@ -352,6 +352,8 @@ class RunFinished(Effect, tag="run_finished", frozen=True):
     """How many runs it was, with all its descendants since this command started or resumed it."""
     uncertain: tuple[CutOff, ...] = ()
     """Calls of it and its descendants that were cut off and may have taken effect, unless it completed."""
+    worked: int | None = None
+    """Its time at work, in microseconds; `None`: it was not counted, because nothing limits it."""
 
 
 class AnswerChild(Effect, tag="answer_child", frozen=True):

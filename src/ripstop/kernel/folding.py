@@ -72,6 +72,7 @@ from .run import (
     WorkTime,
     after_answer,
     after_asking,
+    after_child,
     after_closing,
     gaps,
     in_fork,
@@ -179,10 +180,15 @@ def _asked(run: Run[S], number: int, command: Command, state: S, at: int) -> Run
     elif type(command) is Say and is_transcript(run, command):
         return replace(run, state=state, length=number)  # it is sent, because it can be read
     opened = run.open.copy()
-    opened[number] = Open(command, state, at, run.spent.calls)
+    opened[number] = _open(run, command, state, at)
     timed = run.limits.seconds is not None and not is_held(run)
     work = after_asking(run.work, number, command, at) if timed else run.work
     return replace(run, state=state, length=number, open=opened, work=work)
+
+
+def _open(run: Run[S], command: Command, state: S, at: int) -> Open:
+    counted = run.work.until(at) if type(command) is StartRun else 0
+    return Open(command, state, at, run.spent.calls, counted=counted)
 
 
 def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answered, record: Record) -> Run[S]:
@@ -245,8 +251,8 @@ def _allowed(run: Run[S], event: Allowed, at: int) -> Run[S]:
     if run.limits.seconds is not None and not is_held(run):
         work = after_asking(work, event.number, command, at)
     waiting = tuple(number for number in run.waiting if number != event.number)
-    opened = {**run.open, event.number: Open(command, was.state, at, spent.calls)}
-    return replace(run, open=opened, spent=spent, work=work, waiting=waiting)
+    run = replace(run, spent=spent, waiting=waiting)
+    return replace(run, open={**run.open, event.number: _open(run, command, was.state, at)}, work=work)
 
 
 def _answered_late(run: Run[S], event: Answered, number: int, spent: Spent) -> Run[S]:
@@ -265,8 +271,10 @@ def _work_again(run: Run[S], still_open: dict[int, Open], at: int) -> WorkTime:
 def _work_after(run: Run[S], event: Answered, still_open: dict[int, Open], at: int) -> WorkTime:
     answered = run.open.get(event.to)
     work, in_doubt = run.work, _not_at_work(run)
-    if answered:
-        work = after_answer(work, event.to, answered.command, event.to in in_doubt, event.began, at)
+    if answered and type(answered.command) is StartRun:
+        work = after_child(work, answered, event, at)
+    elif answered:
+        work = after_answer(work, answered.command, event, event.to in in_doubt, at)
     return after_closing(work, still_open, in_doubt)
 
 
@@ -395,10 +403,10 @@ def _refused(run: Run[S], event: CallRefused, at: int) -> Run[S]:
 
 
 def _not_at_work(run: Run[S]) -> tuple[int, ...]:
-    """Open calls that nothing is done about: in doubt, paused, or not allowed yet. Their time does not count."""
+    """Open calls whose time does not count: in doubt, refused, or not allowed yet."""
     if not run.refused:
         return (*run.doubts.values(), *run.waiting)
-    return (*run.doubts.values(), *run.waiting, *(one.to for one in run.refused if one.paused))
+    return (*run.doubts.values(), *run.waiting, *(one.to for one in run.refused if one.tries))
 
 
 def _at_work_again(run: Run[S], number: int, at: int) -> Run[S]:

@@ -23,12 +23,13 @@ from .effects import (
     CutOff,
     Guards,
     Limits,
+    RunFinished,
     Say,
     SetTimer,
     StartRun,
     Usage,
 )
-from .events import Ended, GuardTripped, RunSettings, Started
+from .events import Answered, Ended, GuardTripped, RunSettings, Started
 from .progress import TurnDigest
 
 # What a reply does not say about its cost, so that people know how far a limit can be relied on.
@@ -62,18 +63,21 @@ def about(gap: Gap, reply: AgentReplied) -> str:
     return f"The server of {model!r} {said}; limits count {counted}, by the bytes that were sent and received."
 
 
-# A run's time at work: the time during which a call of an agent, a tool or a child is open.
+# A run's time at work: the time in which a call of an agent or a tool is open, and the time at work of its children.
 #
 # - Folded from the times of the records, so it is the same in every process; only for runs with a limit of seconds.
 # - A call is counted when a worker answers it. While a run waits for a person or a timer nothing is counted, and
 #   neither is the time between two processes: the first answer after a restart says when its worker began.
+# - A child is counted when it reports, by its own time at work: it may have waited for a person, or for a server that
+#   was down. What goes on side by side counts once.
+# - From the first refusal of a call on, only the attempt that is answered counts.
 # - The deadline is a timer that is open only while something is at work. A step that answers one call and makes the
-#   next one leaves it alone, so it costs a record only where work begins or ends.
+#   next one leaves it alone, so it costs a record only where work begins or ends. A child has its own.
 
 
 DEADLINE = "ripstop:deadline"
 """Name of the kernel's own timer, which ends a run whose time is up."""
-AT_WORK = frozenset({AskAgent, CallTool, StartRun})
+AT_WORK = frozenset({AskAgent, CallTool})
 ANSWERED_BY_WORKERS = frozenset({*AT_WORK, SetTimer})
 SECOND = 1_000_000
 
@@ -97,6 +101,10 @@ class WorkTime(Struct, frozen=True, gc=False):
             return self
         return WorkTime(round(seconds * SECOND), self.since, self.deadline)
 
+    def until(self, at: int) -> int:
+        """What is counted up to that moment, if what is at work now is counted."""
+        return self.counted + (max(0, at - self.since) if self.since else 0)
+
     def left(self, seconds: float) -> float:
         """Seconds until the limit, as far as time is counted."""
         return max(0.0, seconds - self.counted / SECOND)
@@ -119,12 +127,23 @@ def after_asking(time: WorkTime, number: int, command: Command, at: int) -> Work
     return WorkTime(time.counted, time.since, number) if is_deadline(command) else time
 
 
-def after_answer(time: WorkTime, number: int, command: Command, in_doubt: bool, began: int, at: int) -> WorkTime:
-    """Count up to an answer. `began`: when the worker that answers began, if that was after the command was asked."""
-    deadline = 0 if number == time.deadline else time.deadline
+def after_answer(time: WorkTime, command: Command, answered: Answered, in_doubt: bool, at: int) -> WorkTime:
+    """Count up to an answer."""
+    deadline = 0 if answered.to == time.deadline else time.deadline
     if time.since and type(command) in ANSWERED_BY_WORKERS and not in_doubt:
-        return WorkTime(time.counted + max(0, at - max(time.since, began)), at, deadline)
+        return WorkTime(time.counted + max(0, at - max(time.since, answered.began)), at, deadline)
+    if type(command) in AT_WORK and not in_doubt:  # it was refused before, so time had stopped
+        return WorkTime(time.counted + round(answered.took * SECOND), time.since, deadline)
     return WorkTime(time.counted, time.since, deadline)
+
+
+def after_child(time: WorkTime, opened: "Open", answered: Answered, at: int) -> WorkTime:
+    """Count what a child has worked, as far as that is not counted already."""
+    worked = answered.answer.worked if type(answered.answer) is RunFinished else None
+    if worked is None:
+        worked = at - max(opened.at, answered.began)
+    uncounted = at - opened.at - (time.until(at) - opened.counted)
+    return WorkTime(time.counted + max(0, min(worked, uncounted)), time.since, time.deadline)
 
 
 def in_fork(still_open: Mapping[int, HasCommand], in_doubt: Collection[int], at: int) -> WorkTime:
@@ -163,6 +182,8 @@ class Open(Struct, frozen=True, gc=False):
     """For a call of an agent: which one of the run's calls it is, counted from 1."""
     attempts: int = 0
     """Attempts that were made before it was reopened."""
+    counted: int = 0
+    """For a child: the run's time at work when it was asked for, in microseconds."""
 
 
 class Refusals(Struct, frozen=True, gc=False):

@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ripstop.kernel.budget import time_is_up
 from ripstop.kernel.effects import (
     AgentReplied,
     AskAgent,
     Failed,
     Limits,
     RunFinished,
-    SetTimer,
     StartRun,
-    TimerFired,
     Usage,
 )
 from ripstop.kernel.events import (
@@ -26,11 +25,14 @@ from ripstop.kernel.events import (
     Forked,
     GuardTripped,
     ResumeRequested,
+    SettingsChanged,
     Warned,
     Withdrawn,
 )
 from ripstop.kernel.folding import replay
-from ripstop.kernel.run import fingerprint
+from ripstop.kernel.resuming import question_about_verdict
+from ripstop.kernel.run import SECOND, WorkTime, fingerprint
+from ripstop.kernel.step import Step
 from ripstop.styles.graph.definition import END, SAVE, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.kit import KIT
 from ripstop.styles.graph.state import TurnFinished
@@ -201,13 +203,31 @@ def test_a_fork_does_not_continue_the_child_of_the_other_run() -> None:
     assert child(story).name == ""
 
 
+def broken_off(story: Given) -> int:
+    """The child, after a guard has stopped the run, as a deadline did in version 0.2 while a child was at work."""
+    run, number = story.run, story.opened(StartRun)
+    assert run is not None
+    step = Step(STYLE, story.contents, run, "story", SettingsChanged(settings=run.settings), story.now)
+    verdict = time_is_up(9.0, WorkTime(9 * SECOND))
+    step.record(verdict)
+    if run.guards.then == "ask":
+        step.withdraw(number, "stopped by a guard")
+        step.ask_unguarded(question_about_verdict(verdict))
+    else:
+        STYLE.stopped(step, verdict)
+    story.run = step.run
+    story.records += step.records
+    assert [*step.run.late] == [number]
+    return number
+
+
 @pytest.mark.parametrize("then", ["ask", "end"])
 def test_a_child_that_a_guard_broke_off_is_started_again_and_counts_once(then: str) -> None:
     story = given(STYLE, replace(APPROVED, guards={"then": then}), says(), limits=Limits(seconds=9.0))
-    (number,) = story.when(TimerFired(), after=9.0).run.late
+    number = broken_off(story)
     story.when(ResumeRequested(raises={"seconds": 9.0})).then_asks()
     stopped = Answered(to=number, answer=RunFinished(run=f"story.{number}", outcome="stopped"))
-    told = story.when(stopped).then_asks(StartRun, SetTimer)
+    told = story.when(stopped).then_asks(StartRun)
     assert (child(story).name, told.run.state.turns) == ("", 2)
     story.when(ended(story, result={"approved": True})).then_ends("completed")
 
@@ -222,10 +242,10 @@ def test_a_workflow_is_a_turn_for_the_limit_of_turns() -> None:
 
 def test_a_workflow_that_is_started_again_is_within_the_limit_of_turns() -> None:
     story = given(STYLE, APPROVED, says(), limits=Limits(turns=2, seconds=9.0))
-    (number,) = story.when(TimerFired(), after=9.0).run.late
+    number = broken_off(story)
     story.tell(ResumeRequested(raises={"seconds": 9.0}))
     told = story.when(Answered(to=number, answer=RunFinished(run="x", outcome="stopped")))
-    told.then_asks(StartRun, SetTimer)
+    told.then_asks(StartRun)
     assert STYLE.view.turns(told.run) == 2
 
 
