@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ripstop.engine.live import Live
-from ripstop.engine.performers import PromptTooLong, Refused, ToolSpec, TryAgain
+from ripstop.engine.performers import PromptTooLong, Refused, ToolSpec, TryAgain, Unavailable
 from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.prompt import Message
 from ripstop.models.openai_compatible import OpenAICompatibleAgent
@@ -252,6 +252,50 @@ def test_an_error_in_the_middle_of_a_stream_is_not_a_reply():
         heard(events(delta(content="He"), {"error": {"message": "overloaded", "code": 503}}))
     with pytest.raises(Refused, match="too odd"):
         heard(events({"error": {"message": "too odd", "code": 400}}))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "no money", "code": "insufficient_quota"},
+        {"message": "no money", "type": "insufficient_quota", "code": None},
+        {"message": "wrong key", "type": "invalid_request_error", "code": "invalid_api_key"},
+        {"message": "wrong key", "type": "authentication_error"},
+        {"message": "no such model", "code": "404"},
+    ],
+)
+def test_an_error_within_a_reply_that_waiting_does_not_mend_waits_for_a_person(error):
+    with pytest.raises(Unavailable, match="answered 200 with an error") as refused:
+        heard(response(200, {"error": error}))
+    assert "answered 500" not in str(refused.value)
+
+
+def test_a_rate_limit_within_a_reply_holds_back_all_calls_to_the_provider():
+    with pytest.raises(TryAgain, match="slow down") as refused:
+        heard(events({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}))
+    assert refused.value.provider_wide
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (429, {"code": "insufficient_quota"}),
+        (429, {"type": "exceeded_current_quota_error"}),
+        (400, {"code": "billing_hard_limit_reached"}),
+        (400, {"code": "Arrearage"}),
+        (403, {"message": "Insufficient Balance"}),
+        (400, {"message": "Your credit balance is too low to use this API."}),
+    ],
+)
+def test_an_account_without_money_is_no_failure_of_the_run_whatever_the_status(status, error):
+    with pytest.raises(Unavailable, match="used up what it may spend"):
+        heard(response(status, {"error": error}))
+
+
+def test_a_rate_limit_that_speaks_of_a_quota_is_tried_again():
+    error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota. Retry in 20 s."}
+    with pytest.raises(TryAgain):
+        heard(response(429, {"error": error}))
 
 
 @pytest.mark.parametrize("status", [400, 413, 422, 500])

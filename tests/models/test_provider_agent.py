@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from ripstop.engine.live import Live, Token
-from ripstop.engine.performers import PromptTooLong, Refused, ToolSpec, TryAgain
+from ripstop.engine.performers import PromptTooLong, Refused, ToolSpec, TryAgain, Unavailable
 from ripstop.kernel.effects import ToolCall
 from ripstop.kernel.prompt import Message
 from ripstop.models import providers
@@ -110,6 +110,12 @@ def test_errors_are_sorted_by_whether_they_may_pass():
         assert refused.value.fault == fault
     with pytest.raises(PromptTooLong):
         perform(raising(ModelHTTPError(400, "m", {"message": "prompt is too long: 9 tokens > 8 maximum"})), ask())
+
+
+def test_a_used_up_quota_of_any_provider_waits_for_a_person():
+    for status, body in ((429, {"error": {"code": "insufficient_quota"}}), (402, None)):
+        with pytest.raises(Unavailable, match="used up what it may spend"):
+            perform(raising(ModelHTTPError(status, "m", body)), ask())
 
 
 def test_bad_arguments_are_told_to_the_agent():

@@ -40,6 +40,7 @@ from ripstop.security.redaction import redacted
 from .api_key import KEY_NAME, OPENAI, ApiKey
 from .chat_format import messages_of, tools_of
 from .chat_reply import CALL_SECONDS, Reply, decoded
+from .quota import says_no_quota
 from .windows import says_too_long
 
 if TYPE_CHECKING:
@@ -195,8 +196,18 @@ HEADERS = {
     "Content-Type": "application/json",
     **UNCOMPRESSED,
 }
-NO_QUOTA = b"insufficient_quota"
-"""How servers say that waiting does not help."""
+NAMED = {
+    "authentication_error": 401,
+    "insufficient_quota": 429,
+    "invalid_api_key": 401,
+    "invalid_request_error": 400,
+    "model_not_found": 404,
+    "not_found_error": 404,
+    "permission_error": 403,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+}
+"""The statuses of errors that are only named, because they come within a reply."""
 PASSING = (408, 409, 425)
 """Statuses below 500 that may be gone next time, besides 429."""
 
@@ -324,9 +335,8 @@ class OpenAICompatibleAgent:
 
     def _take(self, request: Request, reply: Reply, chunk: object, key: str) -> None:
         if isinstance(chunk, dict) and chunk.get("error"):
-            code = chunk["error"].get("code") if isinstance(chunk["error"], dict) else None
-            status = code if isinstance(code, int) and 400 <= code < 600 else 500
-            raise self._server_error(status, {}, _written(chunk["error"]).encode(), key)
+            body = _written(chunk["error"]).encode()
+            raise self._server_error(_status_of(chunk["error"]), {}, body, key, within="200 with an error")
         before = reply.received
         try:
             new = reply.add(chunk)
@@ -350,9 +360,12 @@ class OpenAICompatibleAgent:
             )
         return self._client
 
-    def _server_error(self, status: int, headers: Mapping[str, str], body: bytes, key: str) -> TryAgain | Refused:
+    def _server_error(
+        self, status: int, headers: Mapping[str, str], body: bytes, key: str, within: str = ""
+    ) -> TryAgain | Refused:
+        """What an error means. `within`: what the server answered, if the error came within a reply."""
         said = redacted(_message(body), key)[:LONGEST_SERVER_ERROR]  # in this order, so that no part of the key is left
-        told = f"{self._base_url} answered {status}: {said}"
+        told = f"{self._base_url} answered {within or status}: {said}"
         if 300 <= status < 400:
             where = headers.get("location", "")
             where = f" to {where[:LONGEST_SERVER_ERROR]}" if where else ""
@@ -361,9 +374,10 @@ class OpenAICompatibleAgent:
                 "would follow. Give the address itself as the base URL.",
                 fault="definition",
             )
-        if says_too_long(status, body.decode("utf-8", "replace")):
+        words = body.decode("utf-8", "replace")
+        if says_too_long(status, words):
             return PromptTooLong(f"{told}.")
-        if status == 402 or (status == 429 and NO_QUOTA in body):
+        if says_no_quota(status, words):
             return Unavailable(f"{told}. The account has used up what it may spend.", fault="definition")
         if status == 429:
             return TryAgain(told, after=retry_after(headers), provider_wide=True)
@@ -379,6 +393,19 @@ class OpenAICompatibleAgent:
                     fault="definition",
                 )
         return Refused(f"{told}. Check what the model {self._model!r} supports.", fault="agent")
+
+
+def _status_of(error: object) -> int:
+    """The status that an error within a reply stands for: its own number, or that of its name; else the server's."""
+    if not isinstance(error, dict):
+        return 500
+    for said in (error.get("code"), error.get("status"), error.get("type")):
+        code = int(said) if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) == 3 else said
+        if isinstance(code, int) and 400 <= code < 600:
+            return code
+        if isinstance(said, str) and said in NAMED:
+            return NAMED[said]
+    return 500
 
 
 def _message(body: bytes) -> str:

@@ -30,6 +30,7 @@ from ripstop.security.redaction import redacted, secrets_in
 
 from .chat_reply import CALL_SECONDS, Reply
 from .provider_models import model_of
+from .quota import says_no_quota
 from .windows import says_too_long
 
 if TYPE_CHECKING:
@@ -250,11 +251,13 @@ def _trouble(error: Any) -> TryAgain | Refused:
     status = getattr(error, "status_code", None)
     if status is not None and says_too_long(status, str(error)):
         return PromptTooLong(str(error))
+    if status is not None and says_no_quota(status, str(error)):
+        return Unavailable(f"{error}. The account has used up what it may spend.", fault="definition")
     if status == 429:
         return TryAgain(str(error), after=error.retry_after, provider_wide=True)
     if status is None or status >= 500 or status in PASSING:
         return TryAgain(str(error), after=error.retry_after)
     said = f"{error}. Check the model's name and the provider's key in the environment."
-    if status in (401, 402, 403, 404):
+    if status in (401, 403, 404):
         return Unavailable(said, fault="definition")
     return Refused(said, fault="agent")
