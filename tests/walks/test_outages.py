@@ -1,6 +1,8 @@
 """Outages of model servers, through the command line: runs are paused, looked at, and retried under their own names."""
 
+import contextlib
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,6 +26,10 @@ REPLIES_OF = [json.loads(line) for line in (HAIKU / "script.jsonl").read_text(en
 AWAY = "openai:m"
 NOBODY = ("--base-url", "http://127.0.0.1:9/v1")
 PATIENCE = "attempts = 1\n"
+DAWN = "2020-01-01"
+SPOIL = """\
+UPDATE records SET body = replace(body, '"started"', '"begun"')
+WHERE run = (SELECT key FROM runs WHERE id = ?)"""
 
 
 def paused(folder: Path, patience: str = PATIENCE) -> str:
@@ -113,6 +119,59 @@ def test_a_fork_of_a_paused_run_continues_with_another_model(tmp_path: Path) -> 
     done = ripstop("--model", script(tmp_path, *REPLIES_OF), "resume", fork, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert run in succeed("runs", "--status", "paused", cwd=tmp_path), "the old run stays as it is"
+
+
+# Many at once
+
+
+TWO = """\
+name: two
+initial_message: Look.
+agents: [{name: clerk, type: ask}, {name: dee, type: ask, model: "script:script.jsonl"}]
+states:
+  - name: look
+    agent: clerk
+    start: true
+    prompt: "{{COLLABORATION_GUIDE}}"
+    transitions: [{to: close, condition: always}]
+  - name: close
+    agent: dee
+    prompt: "{{COLLABORATION_GUIDE}}"
+    transitions: [{to: END, condition: always}]
+"""
+
+
+def listed(folder: Path) -> dict[str, str]:
+    return {one["run"]: one["status"] for one in json.loads(succeed("runs", "--json", cwd=folder))}
+
+
+def test_one_run_that_cannot_be_retried_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    """A retry of all runs after an outage would otherwise end at the first whose model or folder is gone."""
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "workflow.yaml").write_text(TWO, encoding="utf-8")
+    second = script(tmp_path, REPLIES_OF[0]).removeprefix("script:")
+    (tmp_path / "ripstop.toml").write_text(f'{PATIENCE}[models]\ndefault = "{AWAY}"\n', encoding="utf-8")
+    flows = (str(HAIKU), "two", str(HAIKU))
+    told = [ripstop("--json", *NOBODY, "run", flow, cwd=tmp_path).stdout for flow in flows]
+    first, gone, last = (json.loads(one)["run"] for one in told)
+    Path(second).unlink()
+    done = ripstop("--json", *NOBODY, "retry", "--all", cwd=tmp_path)
+    assert f"{gone} is not retried: " in done.stderr
+    assert {one["run"] for one in json.loads(done.stdout)["runs"]} == {first, last}
+    assert listed(tmp_path) == dict.fromkeys((first, gone, last), "paused")
+    refusals = {run: [one["type"] for one in log_of(run, tmp_path)].count("call_refused") for run in (first, last)}
+    assert refusals == {first: 2, last: 2}
+    assert done.returncode == 4
+
+
+def test_a_failed_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    spec = script(tmp_path, {"error": "refused"})
+    runs = [json.loads(ripstop("--json", "--model", spec, "run", str(HAIKU), cwd=tmp_path).stdout)["run"] for _ in "ab"]
+    (journal,) = tmp_path.rglob("journal.db")
+    with contextlib.closing(sqlite3.connect(journal)) as opened, opened:
+        opened.execute(SPOIL, (runs[0],))
+    done = ripstop("--json", "--model", script(tmp_path, *REPLIES_OF), "retry", "--failed-since", DAWN, cwd=tmp_path)
+    assert [one["run"] for one in json.loads(done.stdout)["runs"]] == [runs[1]], done.stderr
 
 
 # Another server

@@ -5,6 +5,7 @@ allowed it, and not if it cannot work here. The order of the checks is `App.resu
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from ripstop.engine.engine import Engine
 from ripstop.engine.performers import Refused
 from ripstop.engine.pinned_definitions import digest_of
 from ripstop.engine.ports import MAX_PAGE, RunInfo, RunQuery
+from ripstop.engine.soundness import UNUSABLE
 from ripstop.kernel.advice import Advice
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.errors import DefinitionError, UntrustedFolder, UsageError
@@ -137,9 +139,12 @@ async def retry_calls(app: "App", run_id: str, by: str) -> Run[Any]:
 
 async def failed_since(engine: Engine, since: int) -> list[str]:
     """The runs that a refused call has ended since then, the oldest first; they can be retried."""
-    found = await all_runs(engine, RunQuery(statuses=("failed",), since=since, parent=""))
-    runs = [(await engine.look(info.run_id)).run for info in reversed(found)]
-    return [run.id for run in runs if run.failed_call]
+    found = list[str]()
+    for info in reversed(await all_runs(engine, RunQuery(statuses=("failed",), since=since, parent=""))):
+        with suppress(*UNUSABLE):  # one that cannot be read here does not keep the others from being found
+            if (await engine.look(info.run_id)).run.failed_call:
+                found.append(info.run_id)
+    return found
 
 
 async def all_runs(engine: Engine, query: RunQuery) -> list[RunInfo]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 NO_PROJECT = "No project found in this folder"
 ENDED_EARLY = ("limit", "stopped", "failed", "restart")
+REFUSED = 2
+"""Exit code where a run that was named, or one of many, could not be retried."""
 WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
 
 
@@ -277,7 +279,7 @@ def retry(options: Options, run_ids: tuple[str, ...], all_: bool, failed_since: 
     or when only you can put it right, such as a key or a quota. Workers try again by themselves where that can help.
 
     A run keeps its name and its records, and nothing that happened is done again. With --model it continues with
-    another model.
+    another model. Of several runs, one that cannot be retried is named and left as it is.
 
     \b
     Example:
@@ -289,8 +291,6 @@ def retry(options: Options, run_ids: tuple[str, ...], all_: bool, failed_since: 
     from ripstop.app.resume import failed_since as found_since
     from ripstop.engine.ports import RunQuery
     from ripstop.kernel.errors import UsageError
-
-    from .trust import with_folders
 
     if not run_ids and not all_ and failed_since is None:
         raise click.UsageError("Name a run, or say --all or --failed-since. `ripstop runs --status paused` lists them.")
@@ -306,15 +306,33 @@ def retry(options: Options, run_ids: tuple[str, ...], all_: bool, failed_since: 
             named = list(dict.fromkeys(named))
             if not named:
                 raise UsageError("Nothing is paused.")
-            for run_id in named:
-                again = partial(
-                    app.retry, run_id, model=options.model or "", base_url=options.base_url or "", by=user_name()
-                )
-                await with_folders(options, app, again)
-            command = f"{command_for(settings.store)} resume --all"
-            return await _work_on(options, app, named, command)
+            retried = await _retry_each(options, app, named)
+            code = await _work_on(options, app, retried, f"{command_for(settings.store)} resume --all")
+            return code or (0 if len(retried) == len(named) else REFUSED)
 
     raise SystemExit(asyncio.run(work()))
+
+
+async def _retry_each(options: "Options", app: "App", run_ids: list[str]) -> list[str]:
+    """Retry runs; of several, one that cannot be is named and left as it is. Returns the others."""
+    from ripstop.kernel.errors import JournalError, RipstopError
+
+    from .trust import with_folders
+
+    retried = list[str]()
+    for run_id in run_ids:
+        again = partial(app.retry, run_id, model=options.model or "", base_url=options.base_url or "", by=user_name())
+        try:
+            await with_folders(options, app, again)
+        except JournalError:
+            raise
+        except RipstopError as error:
+            if len(run_ids) == 1:
+                raise
+            say(f"{run_id} is not retried: {error}", err=True)
+        else:
+            retried.append(run_id)
+    return retried
 
 
 @click.command(short_help="Start a new run from any record of another.")
