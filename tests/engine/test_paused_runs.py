@@ -124,6 +124,29 @@ def test_all_refused_calls_of_a_run_are_made_again_at_once(tmp_path: Path) -> No
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_retry_does_not_wait_for_the_end_of_the_stop_that_a_provider_asked_for(
+    tmp_path: Path, elsewhere: bool
+) -> None:
+    """Its worker, such as that of the web desk, holds all calls to the provider back; other runs continue, too."""
+
+    async def story() -> None:
+        server = Server(TryAgain("429", after=500.0, provider_wide=True))
+        async with a_world(tmp_path / "j.db") as world, a_world(tmp_path / "j.db") as other:
+            worker = await world.work({AskAgent: agent(server)}, attempts=1)
+            await world.start("r", (ADA,))
+            await paused(world)
+            assert worker.held()["acme"] > 400
+            await world.start("another", (ADA,))
+            server.error = None
+            await (other if elsewhere else world).engine.retry("r", by="ann")
+            await world.ended("r")
+            await world.ended("another")
+            assert (server.asked, worker.held()) == (3, {})
+
+    asyncio.run(story())
+
+
 # Held
 
 

@@ -392,12 +392,11 @@ class CommandRunner:
         key = (job.run_id, job.number)
         if kind is not StartRun:
             self._progress[key] = progress
-        began, live = time.monotonic_ns(), self._engine.live
+        began = time.monotonic_ns()
         departure = Departure()
         try:
             provider = performer.provider(request)
-            interval = self._policy(run).interval_for(provider) if provider else 0.0
-            if provider and (allowed := await self._rate_limit.wait(provider, interval, live, key)):
+            if provider and (allowed := await self._allowed(job, run, provider)):
                 departure, began = allowed, time.monotonic_ns()
                 progress.on_left = departure.left
             fact = await self._perform(job, run, performer, request, provider)
@@ -428,6 +427,14 @@ class CommandRunner:
             return type(job.opened.command) is StartRun
         failpoint("worker.after_begin")
         return True
+
+    async def _allowed(self, job: Job, run: Run[Any], provider: str) -> Departure | None:
+        """Wait until a call to a provider may go out; at once if somebody wants it made again now."""
+        refused = refusals_of(run, job.number) if run.refused else None
+        if refused and not refused.tries:
+            self._rate_limit.lift(provider)
+        interval = self._policy(run).interval_for(provider)
+        return await self._rate_limit.wait(provider, interval, self._engine.live, (job.run_id, job.number))
 
     def _policy(self, run: Run[Any]) -> CallPolicy:
         """How the run's definition wants calls made."""

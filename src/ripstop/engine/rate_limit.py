@@ -51,12 +51,16 @@ class RateLimit:
         self._free: dict[str, float] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         """Held by a call from before its pause until it has left."""
+        self._stopped: dict[str, float] = {}
+        """Until when providers that said "too many" get no calls."""
+        self._sleeping: set[asyncio.Task[None]] = set()
+        """What calls that are held back wait for; cancelled when a stop is lifted, so that they look again."""
         self._held: dict[str, float] = {}
         """Until when providers that said "too many" are left alone, if that is long enough to be told."""
 
     def limits(self, provider: str) -> bool:
         """Whether a call to this provider may have to wait, or counts."""
-        return provider in self._gaps or provider in self._free
+        return provider in self._gaps or provider in self._free or provider in self._stopped
 
     async def wait(
         self, provider: str, interval: float = 0.0, live: Live | None = None, command: tuple[str, int] = ("", 0)
@@ -78,6 +82,7 @@ class RateLimit:
         if not gap:  # it only waits for what others have caused
             await self._until_free(provider, None, show)
             self._free.pop(provider, None)
+            self._stopped.pop(provider, None)
             return Departure()
         turn = self._turns.setdefault(provider, asyncio.Lock())
         if turn.locked():
@@ -105,22 +110,36 @@ class RateLimit:
     async def _until_free(self, provider: str, shared: SharedTurn | None, show: Callable[[float], None]) -> None:
         while True:
             now = self._now()
-            wait = max(self._free.get(provider, 0.0), shared.free_at(now) if shared else 0.0) - now
+            free = max(self._free.get(provider, 0.0), self._stopped.get(provider, 0.0))
+            wait = max(free, shared.free_at(now) if shared else 0.0) - now
             if wait <= 0:
                 return
             show(wait)
-            await asyncio.sleep(wait)
+            sleeping = asyncio.create_task(asyncio.sleep(wait))
+            self._sleeping.add(sleeping)
+            try:
+                await asyncio.wait([sleeping])
+            finally:
+                sleeping.cancel()
+                self._sleeping.discard(sleeping)
 
     def pause(self, provider: str, seconds: float) -> None:
         """Hold calls to this provider for a while. A call without a provider is not held up."""
         if not provider:
             return
         until = self._now() + seconds
-        self._free[provider] = max(self._free.get(provider, 0.0), until)
+        self._stopped[provider] = max(self._stopped.get(provider, 0.0), until)
         # once for each wait: others that were answered "too many" at the same time hardly make it longer
         if seconds >= WORTH_LOGGING and until >= self._held.get(provider, 0.0) + WORTH_LOGGING:
             self._held[provider] = until
             log.warning("All calls to %s wait for %.0f s: it says that there were too many.", provider, seconds)
+
+    def lift(self, provider: str) -> None:
+        """Hold calls to this provider no longer, because a person wants one made now. The pause between two stays."""
+        if self._stopped.pop(provider, None) is not None:
+            self._held.pop(provider, None)
+            for sleeping in self._sleeping:
+                sleeping.cancel()
 
     def held(self) -> dict[str, int]:
         """The providers to which no call goes out now, because they said "too many", each with the seconds left."""
