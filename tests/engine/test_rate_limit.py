@@ -164,7 +164,7 @@ def test_calls_go_out_again_when_the_provider_wanted_them(monkeypatch: pytest.Mo
         (None, 1.0, 1.0),
         (None, 5000.0, LONGEST_PAUSE),
         (7.5, 3.0, 7.5),
-        (0.0, 3.0, 0.0),
+        (0.0, 3.0, 3.0),
         (1e300, 1.0, LONGEST_PAUSE),
         (math.inf, 2.0, 2.0),
         (math.nan, 2.0, 2.0),

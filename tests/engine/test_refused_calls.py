@@ -10,6 +10,7 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits
 from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.events import CallRefused, Ended
 from ripstop.kernel.outages import GIVE_UP, RETRY, RetryPolicy, pause_of_outage
+from ripstop.testing import FakeClock
 from tests.engine.world import Does, World, a_world
 
 AGENT, TOOL = AskAgent(agent="ada"), CallTool(tool="hammer")
@@ -55,6 +56,19 @@ def test_an_outage_pauses_the_run_and_says_who_how_often_and_what_is_next(tmp_pa
             (asked,) = await world.desk()
             assert asked.command.title == "acme" and "no answer" in asked.command.question
             assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_server_that_asks_to_be_called_at_once_does_not_use_up_the_patience_at_once(tmp_path: Path) -> None:
+    async def story() -> None:
+        clock = FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            await world.work({AskAgent: agent(Server(TryAgain("down", after=0.0)))}, attempts=7, backoff=1.0)
+            await world.start("r", (AGENT,))
+            view = await world.until("r", lambda view: bool(view.run.refused))
+            (one,) = view.run.refused
+            assert (one.tries, one.again - clock()) == (1, 1_000_000)
 
     asyncio.run(story())
 

@@ -153,7 +153,10 @@ LONGEST_PAUSE = 600.0
 
 
 def pause_before_retry(wanted: float | None, usual: float) -> float:
-    """Seconds until the next attempt: `wanted` if that is a time at all, else what is usual."""
-    if wanted is None or not 0 <= wanted < math.inf:
+    """Seconds until the next attempt: `wanted` if that is a time at all, else what is usual.
+
+    "At once" is none: a server that is down and says so would use up all patience within a second.
+    """
+    if wanted is None or not 0 < wanted < math.inf:
         wanted = usual
     return min(wanted, LONGEST_PAUSE)
