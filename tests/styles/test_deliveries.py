@@ -330,6 +330,7 @@ def test_an_unclosed_file_ends_before_the_next_file() -> None:
 def test_thoughts_deliver_nothing() -> None:
     thought = "<thinking-content-1>\nMaybe\n\na.py\n```\nno\n```\n</thinking-content-1>\n"
     assert files(f"{thought}\n\nb.py\n```\nyes\n```\n") == {"b.py": "yes\n"}
+    assert files("I could write\n\na.py\n```\nno\n```\n</think>\nb.py\n```\nyes\n```\n") == {"b.py": "yes\n"}
     assert deliveries("<think>\na.py\n```\nno\n```\n") == []
     assert files("<think>a.py\n```\n</think>b.py\n```\nyes\n```\n") == {"b.py": "yes\n"}
 

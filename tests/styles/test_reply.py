@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripstop.styles.reply import NoReply, decided, fenced, last, strict
+from ripstop.styles.reply import NoReply, decided, fenced, last, meant, strict
 
 CONTROL = '{"content": "ok", "decisions": {"approved": true}}'
 
@@ -39,6 +39,42 @@ def test_a_thought_that_is_never_closed_inside_a_file_swallows_nothing() -> None
     assert last(text, "decisions")[0]["content"] == "ok"
     with pytest.raises(NoReply):
         last(f"<think>{CONTROL}", "decisions")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Perhaps {"decisions": {"approved": false}}.\n</think>\n\n# It',
+        "```python\nmaybe()\n```\nNo.\n</think>\n# It",
+        "One </think>\nor two\n</think>  \n# It",
+        "<think>a<think>b</think> c</think>\n# It",
+        "# It\n<think>\nShould there be more? And",
+        "# It\r\n  <THINK>\r\nno",
+        "[THINK]hm[/THINK]# It",
+        "\n<reasoning>hm</reasoning>\n# It",
+        "◁think▷hm◁/think▷# It",
+    ],
+)
+def test_what_was_only_thought_is_left_out_also_where_one_of_its_tags_is_missing(text: str) -> None:
+    assert meant(text).strip() == "# It"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'tags.py\n```python\nCLOSE = """\n</think>\n"""\n```\nDone.',
+        "tags.py\n```\n<think>\n```\nDone.",
+        "Write `</think>` at the end, and <think> before.",
+        '{"content": "the tag </think> is the end"}',
+        "The answer has <reasoning>x</reasoning> in it.",
+    ],
+)
+def test_a_tag_that_is_part_of_a_file_or_of_a_line_swallows_nothing(text: str) -> None:
+    assert meant(text) == text
+
+
+def test_a_decision_behind_a_thought_without_a_beginning_is_the_decision() -> None:
+    assert strict('Is it {"approved": false}?\n</think>\n\n{"next_agent": "DEV"}') == {"next_agent": "DEV"}
 
 
 @pytest.mark.parametrize(

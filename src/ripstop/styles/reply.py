@@ -2,7 +2,7 @@
 
 Three modes: `strict` (the whole text is the object), `last` (the last complete object in the text
 that has the wanted key) and `fenced` (the last fenced block that is closed is the object). All know strings and
-escapes, leave `<think…>` blocks out, and tolerate `//` comments and trailing commas outside strings,
+escapes, leave out what was only thought, and tolerate `//` comments and trailing commas outside strings,
 because the prompts that agents see are written in that style. `why_not_json` is for those who want JSON to the letter.
 
 A reply may be long, broken or hostile, so reading takes time in proportion to its length: no text is scanned
@@ -11,14 +11,26 @@ twice for the same thing (`_Objects`), and what is parsed in vain is bounded (`M
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import msgspec
 
 from ripstop.text.markdown import blocks, fence_of, split_lines
 
-_THOUGHT = re.compile(r"<(/?)(think[\w-]*)>", re.IGNORECASE)
+_THOUGHT = re.compile(r"<think[\w-]*>|</think[\w-]*>", re.IGNORECASE)
+_TAG = re.compile(
+    r"(?P<begins>^[ \t]*+)?(?P<tag><(?P<closes>/?)(?P<name>think[\w-]*)>)(?P<ends>[ \t\r]*+$)?",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OTHER_THOUGHT = re.compile(
+    r"\s*+(?:<(?P<name>reasoning|thoughts?|seed:think)>.*?</(?P=name)>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Tags that a reply may also have as its own words, so that they count only at its beginning."""
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|,(?=\s*(?://[^\n]*\n\s*)*[}\]])')
 """An unclosed string also counts as one: what holds it is not JSON, with or without its comments."""
 MAX_CANDIDATES = 2000
@@ -34,26 +46,87 @@ class NoReply(Exception):
 
 
 def without_thinking(text: str) -> str:
-    """Leave out closed thoughts anywhere; one that is never closed only where the text begins with it. Elsewhere it
-    may be part of a file that the reply delivers, and must not swallow what follows."""
-    tags = list(_THOUGHT.finditer(text))
-    closings: dict[str, list[re.Match[str]]] = {}
-    for tag in reversed(tags):
-        if tag[1]:
-            closings.setdefault(tag[2].lower(), []).append(tag)
-    beginning, kept, at = len(text) - len(text.lstrip()), [], 0
+    """Leave out what an agent has only thought.
+
+    - Closed thoughts, anywhere.
+    - All before a closing tag that nothing has opened: many servers write the opening one themselves, and do not send
+      it. It has to begin or end its line, and in a block of code it is part of a file.
+    - All behind an opening tag that begins a line, or the text, and is never closed. In a block of code, or within a
+      line, it must not swallow what follows.
+    """
+    kept, at = list[str](), 0
+    for start, end in _thoughts(text):
+        if start:
+            kept.append(text[at:start])
+        else:
+            kept.clear()
+        at = end
+    return "".join([*kept, text[at:]]) if at else text
+
+
+def _thoughts(text: str) -> Iterator[tuple[int, int]]:
+    """Where each thought begins and ends: at 0 also if it began before the text."""
+    other = _OTHER_THOUGHT.match(text)
+    if other:
+        yield 0, other.end()
+    if not _THOUGHT.search(text):
+        return
+    tags, code, at = list(_TAG.finditer(text)), _Code(text), 0
+    beginning = len(text) - len(text.lstrip())
+    closings = _closings(tags)
     for tag in tags:
-        if tag[1] or tag.start() < at:
+        start, end = tag.span("tag")
+        if start < at:
             continue
-        ahead = closings.get(tag[2].lower(), [])
-        while ahead and ahead[-1].start() < tag.end():
+        if tag["closes"]:
+            is_line = tag["begins"] is not None or tag["ends"] is not None
+            if is_line and not code.holds(start, closed=True):
+                at = end
+                yield 0, at
+            continue
+        ahead = closings.get(tag["name"].lower(), [])
+        while ahead and ahead[-1].start() < end:
             ahead.pop()
         if ahead:
-            kept.append(text[at : tag.start()])
-            at = ahead[-1].end()
-        elif tag.start() == beginning:
-            return ""
-    return "".join([*kept, text[at:]])
+            at = ahead[-1].end("tag")
+            yield start, at
+        elif start == beginning:
+            yield 0, len(text)
+            return
+        elif tag["begins"] is not None and not code.holds(start):
+            yield start, len(text)
+            return
+
+
+def _closings(tags: list[re.Match[str]]) -> dict[str, list[re.Match[str]]]:
+    """The closing tags by name, the last one first."""
+    found: dict[str, list[re.Match[str]]] = {}
+    for tag in reversed(tags):
+        if tag["closes"]:
+            found.setdefault(tag["name"].lower(), []).append(tag)
+    return found
+
+
+class _Code:
+    """Which places of a text are in fenced blocks; found out when it is first asked."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def holds(self, place: int, closed: bool = False) -> bool:
+        """`closed`: only in a block that has an end."""
+        at = bisect_right(self._starts, place) - 1
+        return at >= 0 and place < self._spans[at][1] and (self._spans[at][2] or not closed)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [start for start, _, _ in self._spans]
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int, bool]]:
+        lines = self._text.split("\n")
+        begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        return [(begins[one.start], begins[one.end], one.is_closed) for one in blocks(lines, any_indent=True)]
 
 
 PLAIN = ("", "markdown", "md", "text", "txt")
@@ -62,8 +135,7 @@ PLAIN = ("", "markdown", "md", "text", "txt")
 
 def meant(text: str) -> str:
     """What an agent means by words that others are to read: no thoughts, and no fence around all of them."""
-    if "<" in text:
-        text = without_thinking(text)
+    text = without_thinking(text)
     return _unfenced(text) if text.lstrip()[:1] in ("`", "~") else text
 
 

@@ -14,7 +14,8 @@
   follows on the very next line, because agents leave a blank line after a file, and none at the start of a
   block. Where this reading finds no end, every bare fence closes, as in other files.
 - A file that is never closed continues to the next file, to the control object or to the end: `complete` is false.
-- Thoughts (`<think…>`) and the control object deliver nothing, and neither does a block without a path.
+- Thoughts (`<think…>`) and the control object deliver nothing, and neither does a block without a path. A closing tag
+  that nothing has opened, at an end of its line, says that all before it was a thought.
 - `MAX_LINES` lines are read. A file that is not closed in them is `Unclear`, and so is a rest that may hold files.
 """
 
@@ -35,6 +36,8 @@ _SEARCH = re.compile(r"[ \t]*<{5,9} SEARCH>?\s*")
 _DIVIDER = re.compile(r"[ \t]*={5,9}\s*")
 _REPLACE = re.compile(r"[ \t]*>{5,9} REPLACE\s*")
 _THINKING = re.compile(r"<(think[\w-]*)>", re.IGNORECASE)
+_THOUGHT_BEGINS_LINE = re.compile(r"[ \t]*+</think[\w-]*>", re.IGNORECASE)
+_THOUGHT_ENDS_LINE = re.compile(r"</think[\w-]*>[ \t\r]*+$", re.IGNORECASE)
 _DOCUMENTS = (".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt")
 _CONTROL = "decisions"
 MAX_INNER = 100
@@ -90,7 +93,12 @@ def _read(text: str) -> tuple[Delivery, ...]:
     """Every file of a reply is written in a separate step, and each step asks. A text remembers its hash, so only
     the first question costs more than a look."""
     read = _first_lines(text)
-    found = list(islice(_ReplyReading(read).found(), MAX_BLOCKS + 1))
+    found = list[Delivery]()
+    for one in islice(_ReplyReading(read).found(), MAX_BLOCKS + 1):
+        if one is None:
+            found.clear()
+        else:
+            found.append(one)
     if len(read) == len(text) or len(found) > MAX_BLOCKS:
         return tuple(found)
     limit = f"the reply has more than {MAX_LINES:,} lines, and what follows them was not read for files"
@@ -111,8 +119,17 @@ def _first_lines(text: str) -> str:
 
 
 def _may_begin(line: str) -> bool:
-    """Whether a line can be a fence, begin an edit or open a thought."""
-    return "```" in line or "~~~" in line or ("<" in line and ("<<<<<" in line or bool(_THINKING.search(line))))
+    """Whether a line can be a fence, begin an edit, or open or close a thought."""
+    return "```" in line or "~~~" in line or ("<" in line and ("<<<<<" in line or _tags(line)))
+
+
+def _tags(line: str) -> bool:
+    return bool(_THINKING.search(line) or _ends_thought(line))
+
+
+def _ends_thought(line: str) -> bool:
+    """Whether a closing tag begins or ends the line."""
+    return "</" in line and bool(_THOUGHT_BEGINS_LINE.match(line) or _THOUGHT_ENDS_LINE.search(line))
 
 
 def _concerns(fence: Fence, opening: Fence) -> bool:
@@ -140,7 +157,8 @@ class _ReplyReading:
         self._broken = False
         """A file was not closed: from now on every new path ends the file before it."""
 
-    def found(self) -> Iterator[Delivery]:
+    def found(self) -> Iterator[Delivery | None]:
+        """`None`: all before it was only a thought."""
         at = 0
         for _ in range(MAX_BLOCKS):
             mark = bisect_left(self._marks, at)
@@ -155,6 +173,9 @@ class _ReplyReading:
             elif _SEARCH.fullmatch(line):
                 at = yield from self._edits(at, None, self._path_above(at))
             else:
+                if _ends_thought(line):
+                    self._path, self._broken = "", False
+                    yield None
                 at += 1
         if at <= self._marks[-1]:
             yield Unclear("", f"the reply has more than {MAX_BLOCKS} blocks; what follows them was not read")
@@ -381,6 +402,8 @@ class _ReplyReading:
 
 
 def _is_control(content: str) -> bool:
+    if not content.lstrip().startswith("{"):
+        return False  # not even behind a thought: in a block that is part of a file
     try:
         return _CONTROL in strict(content)
     except NoReply:
