@@ -121,6 +121,17 @@ def test_a_modify_that_changes_nothing_is_not_called_delivered(tmp_path: Path) -
     assert "| the change is made: shorter | no code file differs | **no** |" in artifact("delivery_report.md")
 
 
+def test_a_modify_of_what_was_never_delivered_is_compared_with_what_it_found(tmp_path: Path) -> None:
+    bad = {"reply": '{"verdict": "fail", "reasons": ["no colour"]}'}
+    assert deliver(write_script(tmp_path, replies_with("check", bad)))[0] == 1
+    same = ("write_file", {"path": "index.html", "content": Path("index.html").read_text()})
+    model = write_script(tmp_path, coding(same), "second.jsonl")
+    code, result = pass_all(*answer_of("--model", model, "modify", "--from", "coding", "red", "--yes"))
+    assert code == 0 and result["because"].startswith("Nothing was changed:"), result
+    assert "| the change is made: red | no code file differs | **no** |" in artifact("delivery_report.md")
+    assert changed_files(result["run"]) == both(*MADE), "for the delivery as a whole all of them are new"
+
+
 def test_a_modify_that_changes_only_documents_has_changed_something(tmp_path: Path) -> None:
     assert deliver()[0] == 0
     model = write_script(tmp_path, coding(("write_file", {"path": "README.md", "content": "# How to use it\n"})))

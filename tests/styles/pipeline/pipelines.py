@@ -147,12 +147,12 @@ def at_critic(definition: Pipeline = FLOW) -> Given:
     return story
 
 
-def at_check(definition: Pipeline = FLOW) -> Given:
+def at_check(definition: Pipeline = FLOW, **facts: Any) -> Given:
     """A run whose check agent is at work."""
     story = at_critic(definition)
     tell(story, said("Good."), FINISHED)
     tell(story, begun(), said("index.html"), WRITTEN, PASS, WRITTEN, said("Written."), SHOWN, PASS, FINISHED)
-    tell(story, begun(), found())
+    tell(story, begun(), found(**facts))
     return story
 
 

@@ -69,7 +69,9 @@ CALLS: dict[str, Struct] = {
     OPEN: OpenProjectCall(stages=(), restartable=(), mode="new", stage="", idea="", flow=""),
     BEGIN: BeginStageCall(stage="", inputs=(), may_miss=False, also=(), writes_code=False, known={}),
     WRITE: WriteFilesCall(stage="", files={}, expected={}, reset=(), feedback=None),
-    CHECK: CheckStageCall(outputs=(), kind="work", writes_code=False, code_before={}, code_reviewed=None),
+    CHECK: CheckStageCall(
+        outputs=(), kind="work", writes_code=False, code_before={}, code_at_start=None, code_reviewed=None
+    ),
     SHOW: ShowCodeCall(stage="", code_before={}),
     FINISH: FinishStageCall(stage="", products=(), writes_code=False, report=None, is_finished=True),
     CLOSE: CloseProjectCall(outcome="completed"),

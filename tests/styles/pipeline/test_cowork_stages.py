@@ -71,7 +71,8 @@ def complete(desk: ProjectDesk) -> None:
 
 @pytest.mark.req("S3-9", "S3-61", "S3-62", "S3-99")
 def test_opening_a_new_project_makes_its_folders_and_session(desk: ProjectDesk) -> None:
-    assert opened(desk) == {"completed": [], "idea": "notes", "removed": [], "kept_code": [], "code_before": {}}
+    nothing: dict[str, Any] = {"removed": [], "kept_code": [], "code_before": {}, "code_at_start": None}
+    assert opened(desk) == {"completed": [], "idea": "notes", **nothing}
     assert {path.name for path in desk.cowork.iterdir()} == {"artifacts", "data", "session", "logs", "backups"}
     meta = desk.json(META)
     assert (meta["current_stage"], meta["restart_reason"], meta["run"], meta["stages"]) == ("idea", None, "r", ALL)

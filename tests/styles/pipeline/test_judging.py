@@ -12,6 +12,7 @@ from ripstop.styles.checks import Shown
 from ripstop.styles.pipeline.calls import OpenedProject, ProjectFacts
 from ripstop.styles.pipeline.flow import UNCHANGED
 from ripstop.styles.pipeline.judging import NoVerdict, checks_of_files, read_verdict
+from ripstop.styles.pipeline.models import CodeFile
 from ripstop.styles.pipeline.state import ProductJudged, StageBegan
 from ripstop.styles.turn import Corrected
 from ripstop.testing import Given
@@ -194,6 +195,17 @@ def test_a_product_that_was_mended_is_delivered() -> None:
     code_again(story)
     tell(story, said(GOOD), FINISHED, begun(), found(), said("Here."), FINISHED, CLOSED)
     assert ended(story).because.startswith("Delivered.")
+
+
+@pytest.mark.parametrize(
+    ("sha", "shown", "holds"), [("1", "no code file differs", False), ("2", "1 code file differs", True)]
+)
+def test_whether_the_code_is_another_one_since_it_was_sent_back_is_shown(sha: str, shown: str, holds: bool) -> None:
+    story = at_check(files=(CodeFile(path="app.js", sha256="1"),))
+    tell(story, said(BAD), FINISHED)
+    code_again(story, files=(CodeFile(path="app.js", sha256=sha),))
+    one = judged(story.tell(said(GOOD)))
+    assert Shown("the code was changed after it was sent back", shown, holds) in one.shown and not one.reasons
 
 
 @pytest.mark.req("S3-52")

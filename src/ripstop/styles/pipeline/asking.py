@@ -52,6 +52,7 @@ def call_of(state: PipelineState, command: CallTool) -> ProjectCall:
                 kind=stage.kind,
                 writes_code=stage.writes_code,
                 code_before=state.code_before,
+                code_at_start=state.code_at_start,
                 code_reviewed=state.code_reviewed,
             )
         case calls.SHOW:

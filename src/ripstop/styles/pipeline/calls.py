@@ -87,6 +87,8 @@ class CheckStageCall(Struct, frozen=True, kw_only=True):
     writes_code: bool
     code_before: dict[str, str] | None
     """As `OpenedProject` has it."""
+    code_at_start: dict[str, str] | None
+    """Likewise."""
     code_reviewed: dict[str, str] | None
     """The code that a person has reviewed: hashes by path. None: nobody has, in this run."""
 
@@ -164,6 +166,8 @@ class OpenedProject(Struct, frozen=True):
     kept_code: tuple[str, ...] = ()
     code_before: dict[str, str] | None = None
     """The project's code when the work on this delivery began: hashes by path. None: recorded before it was kept."""
+    code_at_start: dict[str, str] | None = None
+    """The code when a change was asked for, if it was another then."""
 
 
 class ListedFile(Struct, frozen=True):
@@ -234,6 +238,8 @@ class ProjectFacts(Struct, frozen=True):
     """Tasks whose status is completed, whether or not their files are there. None: `tasks` counts those."""
     since_review: tuple[str, ...] | None = None
     """Code that is new, different or gone since a person has reviewed it. None: nobody has."""
+    since_start: tuple[str, ...] | None = None
+    """Likewise, since a change was asked for. None: `changed_files` has it."""
 
 
 class CheckedStage(Struct, frozen=True):

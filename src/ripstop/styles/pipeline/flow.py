@@ -53,6 +53,7 @@ from .judging import (
     checks_of,
     checks_of_commands,
     checks_of_files,
+    checks_of_return,
     checks_of_review,
     read_verdict,
     stage_to_mend,
@@ -426,7 +427,7 @@ def after_judging(step: Step[PipelineState], turn: Turn, finished: FinishedTurn)
     shown, reasons = checks_of(verdict, turn.ask.agent, effects_of)
     facts = state.found.facts if state.found else None
     found, lacking = checks_of_files(facts)
-    found += [*checks_of_commands(state), *checks_of_review(facts)]
+    found += [*checks_of_commands(state), *checks_of_review(facts), *checks_of_return(state)]
     digest = progress.digest(state.stage, state.iteration, state.returns, effects_of)
     step.record(OutputFinished(agent=turn.ask.agent, digest=digest, stage=state.stage, reply=finished.number))
     note_goto(step, effects_of)

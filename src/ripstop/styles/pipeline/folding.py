@@ -41,7 +41,7 @@ from .calls import (
     answer_of,
 )
 from .flow import OF_CODE, REVIEWS, draft_in, turn_phase
-from .judging import as_list
+from .judging import as_list, code_in
 from .state import (
     EDIT,
     PASS,
@@ -133,7 +133,8 @@ def _looked(state: PipelineState, number: int, value: Any) -> PipelineState:
         case "open":
             opened = answer_of(OpenedProject, value)
             names = tuple(one.name for one in state.definition.stages if one.name in opened.completed)
-            return replace(state, finished=names, idea=opened.idea or state.idea, code_before=opened.code_before)
+            state = replace(state, finished=names, idea=opened.idea or state.idea, code_before=opened.code_before)
+            return state if state.stage else replace(state, code_at_start=opened.code_at_start)
         case "begin" | "read":
             return replace(state, given=_given(state, answer_of(BegunStage, value)), given_number=number)
         case "facts" | "verify":
@@ -217,8 +218,8 @@ def _decided(state: PipelineState, number: int, event: Event) -> PipelineState:
             state = replace(state, shown=shown, shown_at=number, kept_back=reasons)
             if not back:
                 return state
-            why = as_list(reasons)
-            return replace(state, goto=back, goto_reason=why, jumps=True, first=back, returns=state.returns + 1)
+            state = replace(state, returns=state.returns + 1, code_returned=code_in(state))
+            return replace(state, goto=back, goto_reason=as_list(reasons), jumps=True, first=back)
         case StageFinished(stage=stage):
             return replace(state, finished=(*(one for one in state.finished if one != stage), stage))
     return state

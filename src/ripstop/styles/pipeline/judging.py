@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from ripstop.text.plurals import count
+
 from .. import reply
 from ..checks import MAX_NAMED, Shown, command_ends, file_exists, no_open_blockers, verdict_is
 from .calls import ProjectFacts
@@ -142,14 +144,36 @@ def checks_of_review(facts: ProjectFacts | None) -> list[Shown]:
     return [Shown("the code is what a person has reviewed", found, not files)]
 
 
+def code_in(state: PipelineState) -> dict[str, str]:
+    """The code as the engine found it last: hashes by path."""
+    facts = state.found.facts if state.found else None
+    return {one.path: one.sha256 for one in facts.files} if facts else {}
+
+
+def checks_of_return(state: PipelineState) -> list[Shown]:
+    """Whether the code is another one since it was sent back; nothing if it was not. It keeps nothing back by itself:
+    a check can have been wrong. But who reads that it passes now should know.
+    """
+    before, now = state.code_returned, code_in(state)
+    if not before:
+        return []
+    files = sum(before.get(path) != now.get(path) for path in before.keys() | now.keys())
+    return [Shown("the code was changed after it was sent back", _differing(files), bool(files))]
+
+
+def _differing(files: int) -> str:
+    return f"{count(files, 'code file')} {'differs' if files == 1 else 'differ'}" if files else "no code file differs"
+
+
 def change_of(state: PipelineState) -> Shown | None:
     """Whether a change that a person asked for has left a trace in the code; none if that is not known."""
     facts = state.found.facts if state.found else None
     if state.arguments.mode != "modify" or facts is None or facts.changed_files is None:
         return None
-    files, others = len(facts.changed_files), state.shown_code.others
+    changed = facts.changed_files if facts.since_start is None else facts.since_start
+    files, others = len(changed), state.shown_code.others
     what = state.arguments.change.strip().split("\n", maxsplit=1)[0][:100] or "a change"
-    found = f"{files} code {'file differs' if files == 1 else 'files differ'}" if files else "no code file differs"
+    found = _differing(files)
     if not files and others:
         found = f"{found}, but {others} other {'file does' if others == 1 else 'files do'}"
     return Shown(f"the change is made: {what}", found, bool(files or others))

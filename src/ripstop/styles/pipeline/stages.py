@@ -102,6 +102,8 @@ def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenProjectC
     marks = _marks(folder, session, call.stages, start)
     idea = call.idea or session.meta.idea or _idea(folder)
     code_before = _code_before(folder, session)
+    code_now = possible_code(folder.project) if call.mode == "modify" else code_before
+    code_at_start = None if code_now == code_before else code_now
     session.change(
         call.stage,
         current_stage=call.stage,
@@ -116,7 +118,7 @@ def open_project(folder: CoworkFolder, run_id: str, key: str, call: OpenProjectC
         code_before=code_before,
     )
     completed = tuple(name for name in names if name in marks)
-    return OpenedProject(completed, idea, tuple(removed), tuple(kept_code), code_before)
+    return OpenedProject(completed, idea, tuple(removed), tuple(kept_code), code_before, code_at_start)
 
 
 def _relative(flow: str, project: Path) -> str:
@@ -307,11 +309,12 @@ def check_stage(folder: CoworkFolder, call: CheckStageCall) -> CheckedStage:
     found = find(folder)
     needs_code = call.writes_code or call.kind == "delivery"
     problems = output_problems(folder, call.outputs, found, needs_code)
-    changed, since = (
+    changed, reviewed, started = (
         None if before is None else tuple(changed_code(folder.project, found.code, before))
-        for before in (call.code_before, call.code_reviewed)
+        for before in (call.code_before, call.code_reviewed, call.code_at_start)
     )
-    return CheckedStage(tuple(problems), replace(found.facts, changed_files=changed, since_review=since))
+    facts = replace(found.facts, changed_files=changed, since_review=reviewed, since_start=started)
+    return CheckedStage(tuple(problems), facts)
 
 
 # Showing

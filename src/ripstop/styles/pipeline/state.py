@@ -176,6 +176,8 @@ class PipelineState(Struct, frozen=True):
     """… and those of its code, which may have as many."""
     code_before: dict[str, str] | None = None
     """As `OpenedProject` has it."""
+    code_at_start: dict[str, str] | None = None
+    """Likewise, of when this run began."""
     given: BegunStage = BegunStage()
     given_number: int = 0
     """The record with it."""
@@ -223,7 +225,9 @@ class PipelineState(Struct, frozen=True):
     kept_back: tuple[str, ...] = ()
     """What keeps the product of this stage from being delivered."""
     returns: int = 0
-    """How often this run has sent it back."""
+    """How often this run has sent it back …"""
+    code_returned: dict[str, str] = {}
+    """… and the code that it sent back last: hashes by path."""
     finished: tuple[str, ...] = ()
     """Stages that this run has finished, or found finished."""
     closed: bool = False
