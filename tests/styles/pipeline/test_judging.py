@@ -77,6 +77,7 @@ def code_again(story: Given, **facts: Any) -> None:
         ('Nothing works.\n{"verdict": "fail"}', "fail", ("Nothing works.",)),
         ('{"verdict": "fail", "reasons": "no page"}', "fail", ("no page",)),
         ('<think>{"verdict": "fail"}</think>{"verdict": "pass"}', "pass", ()),
+        ('```json\n{"parts": [{"verdict": "pass"}], "verdict": "pass"}\n```\n\n', "pass", ()),
         ('{"verdict": "pass"} as I said: {"verdict": "pass"}', "pass", ()),
     ],
 )
@@ -100,6 +101,12 @@ def test_a_verdict_is_read(text: str, verdict: str, reasons: tuple[str, ...]) ->
         '{"verdict": "fail"} or rather {"verdict": "pass"}',
         '{"verdict": "pass"',
         '{"result": "pass"}',
+        '{"verdict": "pass"} Do not deliver this.',
+        'The form is\n```json\n{"verdict": "pass"}\n```\nBut I do not approve.',
+        '[{"verdict": "pass"}]',
+        '{"report": {"verdict": "pass"}}',
+        '{"parts": [{"name": "page", "verdict": "fail"}], "verdict": "pass"}',
+        '{"verdict": "fail"}' + '{"verdict": "pass"}' * 12,
     ],
 )
 def test_what_is_no_verdict_is_not_taken_for_one(text: str) -> None:

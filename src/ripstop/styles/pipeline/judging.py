@@ -1,13 +1,13 @@
 """Whether a product can be delivered: the verdict of the check, beside what the engine found.
 
 - A check ends with one JSON object, `{"verdict": "pass"}` or `{"verdict": "fail", "reasons": […]}`. It is read to the
-  letter: words around it are fine, a key that is there twice or two verdicts that differ are not.
+  letter: words before it are fine; words behind it, a key that is there twice or two verdicts that differ are not.
 - A `fail`, a critical finding of the check, and a planned file that is missing or empty each keep a product back,
   whoever says that all is well. What a critic found was for its stage.
 - What keeps it back is a list. It goes to the last stage before that writes code, at most `max_returns` times in a run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -62,6 +62,10 @@ def _one(text: str) -> tuple[dict[str, Any], str]:
         raise NoVerdict(str(error)) from error
     if why := reply.why_not_json(source):
         raise NoVerdict(f"the verdict is not JSON: {why}")
+    if not reply.without_thinking(text).rstrip("`~ \t\r\n").endswith(source):
+        raise NoVerdict("something follows it, or is around it, and the reply has to end with it")
+    if any(said != found[VERDICT] for said in _inner(found)):
+        raise NoVerdict("there are other verdicts inside it, and they differ")
     left = rest
     for _ in range(MAX_VERDICTS):
         try:
@@ -70,7 +74,17 @@ def _one(text: str) -> tuple[dict[str, Any], str]:
             break
         if other[VERDICT] != found[VERDICT]:
             raise NoVerdict("there are two verdicts, and they differ")
+    else:
+        raise NoVerdict(f"there are more than {MAX_VERDICTS} verdicts")
     return found, rest
+
+
+def _inner(value: Any) -> Iterator[Any]:
+    """The verdicts in what an object holds. The depth of what was parsed is bounded."""
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(one, dict) and VERDICT in one:
+            yield one[VERDICT]
+        yield from _inner(one)
 
 
 def _reasons(given: Any) -> tuple[str, ...]:
