@@ -16,7 +16,7 @@
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -27,7 +27,8 @@ MAX_SEARCHED = 200
 MAX_QUOTE = 200
 MAX_NAMED = 10
 """Blockers, tasks and the like that one check names."""
-_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}\b)?")
+_ASIDE = re.compile(r"[(（][^()（）]*[)）]")
 _PERCENTAGE = re.compile(rf"({_NUMBER.pattern})\s*[%％]")
 
 
@@ -140,12 +141,25 @@ def lines_with(lines: Sequence[str], prefix: str, any_case: bool = False) -> Ite
             yield FieldLine(number, column, rest.strip(), line.strip()[:MAX_QUOTE])
 
 
-def number_in(text: str) -> float | None:
-    """The first percentage in a text, else the first number: 60 in `90/150 (60 %)`, 2150 in `2,150 words`."""
+def number_in(text: str, of_several: Callable[[list[float]], float] = lambda numbers: numbers[0]) -> float | None:
+    """A percentage in a text, else the first number: 60 in `90/150 (60 %)`, 2150 in `2,150 words`.
+
+    A text with numbers only in brackets, as `not measured (wanted: 80 %)`, has none of its own.
+
+    Args:
+        of_several: Which percentage counts; left out: the first.
+    """
     part = text[:MAX_SEARCHED]
-    percentage = _PERCENTAGE.search(part)
-    found = percentage[1] if percentage else (number[0] if (number := _NUMBER.search(part)) else None)
-    return None if found is None else float(found.replace(",", ""))
+    own = _ASIDE.sub("", part)
+    first = _NUMBER.search(own)
+    if first is None:
+        return None
+    found = _PERCENTAGE.findall(own) or _PERCENTAGE.findall(part)
+    return of_several([_value(one) for one in found]) if found else _value(first[0])
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
 
 
 def one_colon(text: str) -> str:

@@ -161,6 +161,7 @@ def test_rules_of_the_original_become_gates_without_a_base(tmp_path: Path) -> No
         ),
         Gate("min_number", "min_coverage", verdicts=("PASS",), prefix="coverage:", number=80.0, also=("覆盖率：",)),
         Gate("min_number", "min_coverage", ("TEST",), ("PASS",), "coverage:", (), 80.0, True, also=("覆盖率：",)),
+        Gate("max_number", "min_coverage", verdicts=("PASS",), prefix="coverage:", number=100.0, also=("覆盖率：",)),
     )
     assert found.warnings == ()
 

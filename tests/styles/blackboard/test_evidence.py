@@ -20,7 +20,7 @@ from tests.styles.blackboard.board_folders import BoardDesk
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     (tmp_path / "collab").mkdir()
-    (tmp_path / "collab/a.txt").write_text("first 1\n  覆盖率： 87.5%\nThe quick\n\tbrown   fox\n")
+    (tmp_path / "collab/a.txt").write_text("first 1\n  覆盖率： 87.5%\nThe quick\n\tbrown   fox\nerrors: 2,150\n")
     return tmp_path
 
 
@@ -72,6 +72,7 @@ def test_a_file_is_shown_with_size_and_hash(workspace: Path) -> None:
         (claim("file", "x\0y"), "cannot be used as a path"),
         (claim("number", prefix="覆盖率:", at_least=90), "87.5 (line 2), which is less than 90"),
         (claim("number", prefix="覆盖率:", at_most=80), "87.5 (line 2), which is more than 80"),
+        (claim("number", prefix="errors:", at_most=100), "2150 (line 5), which is more than 100"),
         (claim("number", prefix="missing:"), "has no number after 'missing:'"),
         (claim("number", prefix="The"), "has no number after 'The'"),
         (claim("quote", text="slow fox"), "does not have these words"),

@@ -8,6 +8,7 @@ from ripstop.kernel.effects import AskAgent, CallTool
 from ripstop.kernel.events import Event, ResumeRequested, Warned
 from ripstop.styles.blackboard.calls import ClaimResult
 from ripstop.styles.blackboard.definition import Evidence, EvidenceKind, Gate, VerificationPolicy
+from ripstop.styles.blackboard.gates import report_checks
 from ripstop.styles.blackboard.kit import KIT
 from ripstop.styles.blackboard.state import MainDecided
 from ripstop.styles.turn import Corrected
@@ -138,6 +139,31 @@ def test_a_person_can_take_a_task_out_of_the_plan() -> None:
 
 def test_a_plan_without_tasks_is_not_finished() -> None:
     assert "it has no task with a status" in refused(gated(DONE, plan="# Plan\n## M1: Later\n"))
+
+
+def test_a_second_task_with_the_same_id_is_not_overlooked() -> None:
+    plan = "| ID | Status |\n|---|---|\n| T1 | DONE |\n| T1 | TODO |\n"
+    assert "T1 is DONE and TODO" in refused(gated(DONE, plan=plan))
+    passed(gated(DONE, plan=plan), dev_plan="update T1 status to DONE")
+
+
+@pytest.mark.parametrize(
+    ("line", "holds"),
+    [
+        ("82 %", True),
+        ("123/150 (82 %)", True),
+        ("82 % (wanted: 95 %)", True),
+        ("n/a (wanted: 80 %)", False),
+        ("wanted 80 %, measured 12 %", False),
+        ("lines 90 %, branches 40 %", False),
+        ("-90 %", False),
+        (".9", False),
+        ("8e1", True),
+    ],
+)
+def test_the_worst_number_of_a_line_counts_and_none_that_is_only_wanted(line: str, holds: bool) -> None:
+    policy = VerificationPolicy(RULES, gates=(Gate("min_number", "min", prefix="coverage:", number=80),))
+    assert [one.shown.holds for one in report_checks(f"coverage: {line}", "PASS", policy, "CHECKER")] == [holds]
 
 
 def test_a_ticked_box_is_a_finished_task() -> None:

@@ -1,8 +1,8 @@
 """What a report claims, checked in the run's workspace. A claim that cannot be checked does not hold; nothing raises.
 
 - `file`: it exists, is not empty, and has the hash that is named.
-- `number`: the first number on a line that begins with a prefix (without one: in the file) is within its bounds. The
-  full-width colon and the ASCII one are the same.
+- `number`: the number, as gates read it, on a line that begins with a prefix (without one: in the file) is within its
+  bounds. The full-width colon and the ASCII one are the same.
 - `quote`: the words occur in the file; line breaks and other white space between them do not matter.
 - `command`: run in the workspace, it ends with the exit code that the policy names. It is run as commands of agents
   are: no shell, the same list of programs, the same sandbox. It can write the workspace, but neither the board nor what
@@ -14,7 +14,6 @@ A file is read once, however many claims are about it, and forgotten before the 
 import errno
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -27,14 +26,11 @@ from ripstop.tools.commands.runner import CommandResult, SandboxedPrograms
 from ripstop.tools.shared_folder import PathMissing, opened, opened_file, parts_of, read_file
 from ripstop.tools.workspace import SharedWorkspace
 
-from ..checks import command_ends, file_exists, number_reaches, one_colon
+from ..checks import command_ends, file_exists, number_in, number_reaches, one_colon
 from .calls import AnyFileClaim, ClaimResult, CommandClaim, EvidenceClaim, FileClaim, NumberClaim, QuoteClaim
 from .contents import MAX_BYTES, MAX_TEXT
 
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _CHUNK = 1 << 20
-MAX_SEARCHED = 200
-"""Characters of a line in which a number is looked for."""
 LAST_LINES, MAX_SHOWN = 5, 500
 """Of what a command printed, in lines and characters."""
 
@@ -145,10 +141,9 @@ def _number(file: _Looked, claim: NumberClaim) -> str:
         bare = line.lstrip()
         if one_colon(bare[: len(wanted)]) != wanted:
             continue
-        found = _NUMBER.search(bare[len(wanted) :][:MAX_SEARCHED])
-        if found is None:
+        number = number_in(bare[len(wanted) :])
+        if number is None:
             continue
-        number = float(found[0])
         check = number_reaches(claim.prefix, number, claim.at_least, claim.at_most)
         told = check.shown.replace(f"{number:g}", f"{number:g} (line {position})", 1)
         if not check.holds:

@@ -32,7 +32,7 @@ from ..checks import (
 )
 from .decision import Decision, HeldBack, WrongDecision
 from .definition import FINISH, USER, Gate, VerificationPolicy, includes
-from .plan import PlanTask, apply_updates, is_in_state, tasks_named, tasks_of, updates_in, words_about
+from .plan import PlanTask, apply_updates, is_in_state, status_of, tasks_named, tasks_of, updates_in, words_about
 from .state import BoardState, Standing
 
 MAX_NAMED = 10
@@ -116,7 +116,7 @@ def _look(gate: Gate, lines: Sequence[str]) -> ReportCheck | None:
 
 
 def _number(gate: Gate, value: str) -> tuple[Shown, str]:
-    number = number_in(value)
+    number = number_in(value, of_several=min if gate.gate == "min_number" else max)
     bound = "at least" if gate.gate == "min_number" else "at most"
     limits = {"at_least": gate.number} if gate.gate == "min_number" else {"at_most": gate.number}
     shown = number_reaches(gate.prefix.strip(), number, **limits)
@@ -296,7 +296,8 @@ class _Decisions:
         there = {one.id.casefold() for one in self._after}
         gone = [one.id for one in self._given.values() if one.id.casefold() not in there]
         found = [
-            replace(task_is(one.id, one.status, wanted), holds=is_in_state(one, wanted, done)) for one in self._after
+            replace(task_is(one.id, status_of(one), wanted), holds=is_in_state(one, wanted, done))
+            for one in self._after
         ]
         found += [replace(task_is(name, "", wanted), shown="the plan no longer has it") for name in gone]
         text = f"the gate {gate.name!r} wants every task of the plan to be {' or '.join(wanted)} before {FINISH}"
@@ -305,7 +306,7 @@ class _Decisions:
                 f"{text}, and it has no task with a status"
             )
         left = (one for one in self._after if not is_in_state(one, wanted, done))
-        wrong = [f"{one.id} is {one.status or 'without a status'}" for one in left]
+        wrong = [f"{one.id} is {status_of(one) or 'without a status'}" for one in left]
         wrong += [f"{name} is not in the plan any more" for name in gone]
         return found, f"{text}: {_names(wrong)}" if wrong else ""
 

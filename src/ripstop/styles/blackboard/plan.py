@@ -16,12 +16,15 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ripstop.text.markdown import blocks, cells_of, heading_of, item_of
 
 _RULE = re.compile(r"^\|?[ \t:|-]*-[ \t:|-]*\|?$")
 _STATUS_COLUMN = re.compile(r"(?i)^[*_`]*(?:status|state|状态)[*_`]*$")
 MAX_TASKS, MAX_UPDATES, MAX_LINES = 1000, 100, 20_000
+MAX_AGAIN = 100
+"""Other places of one id that are looked at."""
 MAX_WIDTH = 2000
 """Characters of a line that are looked at."""
 _ID = r"(?=[A-Za-z_.-]{0,40}\d)[A-Za-z][A-Za-z0-9_.-]{0,60}|任务\d{1,4}|第\d{1,4}[章节回]"
@@ -71,6 +74,8 @@ class PlanTask(Struct, frozen=True):
     """Where its status is; none if there is no place for it."""
     words: str
     """All of its lines."""
+    others: tuple[tuple[str, Place], ...] = ()
+    """Where the plan has the id again with a status: that, and its place."""
 
 
 class Update(Struct, frozen=True):
@@ -107,12 +112,17 @@ def tables_in(lines: Sequence[str]) -> dict[int, Table]:
 
 
 def tasks_of(plan: str) -> tuple[PlanTask, ...]:
-    """The tasks, each once: where an id occurs again, the one with a status counts."""
+    """The tasks, each once. Where an id occurs again, the first one with a status counts, and keeps that of the others:
+    it may be the same task in a table, or a second one, which nobody may overlook.
+    """
     found: dict[str, PlanTask] = {}
     for task in _Plan(plan).tasks():
-        known = found.get(task.id.casefold())
+        name = task.id.casefold()
+        known = found.get(name)
         if known is None or (known.place is None and task.place is not None):
-            found[task.id.casefold()] = task
+            found[name] = task
+        elif task.place is not None and known.place != task.place and len(known.others) < MAX_AGAIN:
+            found[name] = replace(known, others=(*known.others, (task.status, task.place)))
         if len(found) == MAX_TASKS:
             break
     return tuple(found.values())
@@ -127,7 +137,8 @@ def updates_in(dev_plan: str) -> tuple[Update, ...]:
 def apply_update(
     plan: str, update: Update, done: Collection[str], tasks: Sequence[PlanTask] | None = None
 ) -> str | None:
-    """The plan with the status changed, and nothing else; none if it has no such task, or no place for the status.
+    """The plan with the status changed, wherever it has the task, and nothing else; none if it has no such task, or no
+    place for the status.
 
     Args:
         done: Statuses that mean that a task is done.
@@ -135,20 +146,27 @@ def apply_update(
     """
     wanted = update.task.casefold()
     found = tasks_of(plan) if tasks is None else tasks
-    place = next((task.place for task in found if task.id.casefold() == wanted), None)
-    if place is None:
+    task = next((one for one in found if one.id.casefold() == wanted), None)
+    if task is None or task.place is None:
         return None
     lines = plan.split("\n")
-    line, status = lines[place.line], update.status
+    places = [task.place, *(place for _, place in task.others)]
+    changed = [_change_status(lines, place, update.status, done) for place in places]
+    return "\n".join(lines) if any(changed) else None
+
+
+def _change_status(lines: list[str], place: Place, status: str, done: Collection[str]) -> bool:
+    """Change the text of one status; false if it is a box, and the status would be nowhere."""
+    line = lines[place.line]
     if place.is_box:
         is_done = status.upper() in (word.upper() for word in done)
         if not is_done and line[place.start] == " " and status.upper() not in ("TODO", "OPEN"):
-            return None  # it is clear already, and the status would be nowhere
+            return False  # it is clear already
         status = "x" if is_done else " "
     elif place.start == place.end and line[place.start - 1] == ":":
         status = f" {status}"
     lines[place.line] = f"{line[: place.start]}{status}{line[place.end :]}"
-    return "\n".join(lines)
+    return True
 
 
 def apply_updates(
@@ -176,11 +194,22 @@ def tasks_named(tasks: Sequence[PlanTask], text: str) -> tuple[PlanTask, ...]:
 
 
 def is_in_state(task: PlanTask, statuses: Collection[str], done: Collection[str]) -> bool:
-    """Whether the status of a task is one of these. A ticked box has one of those that mean that it is done."""
+    """Whether the status of a task is one of these, wherever the plan has it. A ticked box has one of those that mean
+    that it is done.
+    """
     wanted = {one.casefold() for one in statuses}
-    if task.place is not None and task.place.is_box:
-        return task.status == TICKED and not wanted.isdisjoint(one.casefold() for one in done)
-    return task.status.casefold() in wanted
+    ticked = not wanted.isdisjoint(one.casefold() for one in done)
+
+    def is_wanted(status: str, place: Place | None) -> bool:
+        return status == TICKED and ticked if place is not None and place.is_box else status.casefold() in wanted
+
+    return is_wanted(task.status, task.place) and all(is_wanted(*one) for one in task.others)
+
+
+def status_of(task: PlanTask) -> str:
+    """Its status, in words; with those of other places if they differ."""
+    differing = dict.fromkeys((task.status, *(status for status, _ in task.others)))
+    return " and ".join(differing) if len(differing) > 1 else task.status
 
 
 class _Plan:
