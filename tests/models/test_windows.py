@@ -19,6 +19,14 @@ SAID = [
     "Please reduce the length of the messages or completion.",
     "too many tokens: total number of tokens in the prompt exceeds the limit",
     "Range of input length should be [1, 30720]",
+    "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+    "You passed 9000 input tokens and requested 100 output tokens. However, the model's context length is only 8192.",
+    "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+    "Input validation error: `inputs` must have less than 1024 tokens. Given: 3000",
+    "Trying to keep the first 4500 tokens when context the overflows. However, the model is loaded with 4096 tokens",
+    "Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)",
+    '{"error": {"code": "tokens_limit_reached", "message": "Request body too large"}}',
+    "litellm.ContextWindowExceededError: …",
 ]
 OTHERS = [
     "Invalid value for 'tools'.",

@@ -20,7 +20,10 @@ _TOO_LONG = re.compile(
     r"|(?:exceeds?|exceeded|larger than|longer than|beyond|too large for)[^.\n]{0,60}?context (?:length|window|size)"
     r"|input token count[^.\n]{0,60}exceeds|too many (?:input )?tokens"
     r"|reduce the length of the (?:messages|prompt|input)"
-    r"|inputs?`? tokens \+ `?max_new_tokens|range of input length should be",
+    r"|inputs?`? tokens \+ `?max_new_tokens|range of input length should be"
+    r"|context_?window_?exceeded|tokens_limit_reached|exceeds? context limit|exceeded model token limit"
+    r"|longer than the maximum model length|inputs?`? must have (?:less|fewer) than \d+ tokens"
+    r"|input tokens[^\n]{0,80}?context (?:length|window|size) is|when (?:the )?context (?:the )?overflows",
     re.IGNORECASE,
 )
 MOST_SEARCHED = 8_000
