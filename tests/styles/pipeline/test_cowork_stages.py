@@ -435,6 +435,16 @@ def test_empty_files_of_the_plan_are_named_and_a_folder_counts_by_what_is_in_it(
     assert (facts["planned_files"], facts["tasks"], facts["tasks_marked"]) == (3, [0, 2], 1)
 
 
+def test_a_folder_with_the_name_of_a_file_of_the_plan_is_not_that_file(desk: ProjectDesk) -> None:
+    opened(desk)
+    data = valid_data()
+    data[PLAN]["tasks"][0]["files_to_create"] = ["app.js"]
+    desk.put(PLAN, data[PLAN])
+    desk.code("app.js/notes.txt", "Later.\n")
+    desk.code("index.html")
+    assert desk.own("cowork_check", stage="x")["facts"]["missing_files"] == ["app.js"]
+
+
 # Finishing
 
 

@@ -201,12 +201,14 @@ def _is_blank(project: Path, path: str, size: int) -> bool:
 
 
 def _planned_sizes(project: Path, planned: Iterable[str], listed: Mapping[str, int]) -> dict[str, int | None]:
-    """The size of each file of the plan; none for one that is not there. A folder has the size of what is in it."""
+    """The size of each file of the plan; none for one that is not there. A folder has the size of what is in it,
+    unless its name is that of code: `app.js/` is not the file `app.js`.
+    """
     found: dict[str, int | None] = {}
     for path in planned:
         if path in listed:
             found[path] = listed[path]
-        elif inside := [size for name, size in listed.items() if name.startswith(f"{path}/")]:
+        elif not is_code(path) and (inside := [size for name, size in listed.items() if name.startswith(f"{path}/")]):
             found[path] = sum(inside)
         else:
             found[path] = _size_of(project, path)
