@@ -207,12 +207,20 @@ def test_a_product_that_was_mended_is_delivered() -> None:
 @pytest.mark.parametrize(
     ("sha", "shown", "holds"), [("1", "no code file differs", False), ("2", "1 code file differs", True)]
 )
-def test_whether_the_code_is_another_one_since_it_was_sent_back_is_shown(sha: str, shown: str, holds: bool) -> None:
+def test_whether_the_code_is_another_one_since_it_was_kept_back_is_shown(sha: str, shown: str, holds: bool) -> None:
     story = at_check(files=(CodeFile(path="app.js", sha256="1"),))
     tell(story, said(BAD), FINISHED)
     code_again(story, files=(CodeFile(path="app.js", sha256=sha),))
     one = judged(story.tell(said(GOOD)))
-    assert Shown("the code was changed after it was sent back", shown, holds) in one.shown and not one.reasons
+    assert Shown("the code was changed since it was kept back", shown, holds) in one.shown and not one.reasons
+
+
+def test_a_pass_after_a_failed_run_is_shown_beside_code_that_is_the_same() -> None:
+    files = (CodeFile(path="app.js", sha256="1"),)
+    story = at_check(replace(FLOW, max_returns=0), files=files)
+    tell(story, said(BAD), FINISHED, ResumeRequested(), begun(), found(files=files))
+    one = judged(story.tell(said(GOOD)))
+    assert Shown("the code was changed since it was kept back", "no code file differs", False) in one.shown
 
 
 @pytest.mark.req("S3-52")

@@ -216,10 +216,12 @@ def _decided(state: PipelineState, number: int, event: Event) -> PipelineState:
             return replace(state, goto=goto, goto_reason=reason, jumps=jumps, first=first, gotos=gotos)
         case ProductJudged(shown=shown, reasons=reasons, back=back):
             state = replace(state, shown=shown, shown_at=number, kept_back=reasons)
+            if reasons:
+                state = replace(state, code_kept_back=code_in(state))
             if not back:
                 return state
-            state = replace(state, returns=state.returns + 1, code_returned=code_in(state))
-            return replace(state, goto=back, goto_reason=as_list(reasons), jumps=True, first=back)
+            why = as_list(reasons)
+            return replace(state, goto=back, goto_reason=why, jumps=True, first=back, returns=state.returns + 1)
         case StageFinished(stage=stage):
             return replace(state, finished=(*(one for one in state.finished if one != stage), stage))
     return state

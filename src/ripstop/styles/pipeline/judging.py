@@ -165,14 +165,14 @@ def code_in(state: PipelineState) -> dict[str, str]:
 
 
 def checks_of_return(state: PipelineState) -> list[Shown]:
-    """Whether the code is another one since it was sent back; nothing if it was not. It keeps nothing back by itself:
+    """Whether the code is another one since it was kept back; nothing if it was not. It decides nothing by itself:
     a check can have been wrong. But who reads that it passes now should know.
     """
-    before, now = state.code_returned, code_in(state)
+    before, now = state.code_kept_back, code_in(state)
     if not before:
         return []
     files = sum(before.get(path) != now.get(path) for path in before.keys() | now.keys())
-    return [Shown("the code was changed after it was sent back", _differing(files), bool(files))]
+    return [Shown("the code was changed since it was kept back", _differing(files), bool(files))]
 
 
 def _differing(files: int) -> str:

@@ -225,9 +225,9 @@ class PipelineState(Struct, frozen=True):
     kept_back: tuple[str, ...] = ()
     """What keeps the product of this stage from being delivered."""
     returns: int = 0
-    """How often this run has sent it back …"""
-    code_returned: dict[str, str] = {}
-    """… and the code that it sent back last: hashes by path."""
+    """How often this run has sent it back."""
+    code_kept_back: dict[str, str] = {}
+    """The code that was kept back last: hashes by path."""
     finished: tuple[str, ...] = ()
     """Stages that this run has finished, or found finished."""
     closed: bool = False
