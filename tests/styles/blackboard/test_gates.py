@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ripstop.kernel.effects import AskAgent, CallTool
 from ripstop.kernel.events import Event, ResumeRequested, Warned
@@ -10,6 +11,7 @@ from ripstop.styles.blackboard.calls import ClaimResult
 from ripstop.styles.blackboard.definition import Evidence, EvidenceKind, Gate, VerificationPolicy
 from ripstop.styles.blackboard.gates import report_checks
 from ripstop.styles.blackboard.kit import KIT
+from ripstop.styles.blackboard.report import read_report
 from ripstop.styles.blackboard.state import MainDecided
 from ripstop.styles.turn import Corrected
 from ripstop.testing import Given
@@ -164,6 +166,19 @@ def test_a_second_task_with_the_same_id_is_not_overlooked() -> None:
 def test_the_worst_number_of_a_line_counts_and_none_that_is_only_wanted(line: str, holds: bool) -> None:
     policy = VerificationPolicy(RULES, gates=(Gate("min_number", "min", prefix="coverage:", number=80),))
     assert [one.shown.holds for one in report_checks(f"coverage: {line}", "PASS", policy, "CHECKER")] == [holds]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("结论：FAIL\n阻塞：无\nNext time:\n```\n结论：PASS\n```", "FAIL"),
+        ("```\n结论：FAIL\n阻塞：无\n结论：PASS\n```", "PASS"),
+        ("结论：FAIL\nAgain.\n结论：PASS\n阻塞：无", "PASS"),
+    ],
+)
+def test_the_last_verdict_is_not_an_example_in_a_code_block(text: str, verdict: str) -> None:
+    report = read_report(f"iteration: 1\n{text}\n", replace(RULES, verdict_pick="last"), "CHECKER", 1)
+    assert report.verdict == verdict and not report.problems
 
 
 def test_a_ticked_box_is_a_finished_task() -> None:

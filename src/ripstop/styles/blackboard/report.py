@@ -7,6 +7,7 @@
   In the reports of other agents they are only read.
 - Lines that have the prefix of the iteration or the verdict and no valid value do not count, unless no line has one:
   logs and tables in a report may begin with the same word.
+- Where the last of several verdicts counts, one in a block of code counts only if there is none outside of blocks.
 - A problem says where it is and quotes the line.
 - Lines that say that nothing blocks and lines that say what does contradict one another.
 - What a verdict has to show is put beside what the board's tool has found. The gates are in `gates.py`.
@@ -18,6 +19,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from ripstop.kernel.text_limits import shown as quoted
+from ripstop.text.markdown import blocks
 
 from ..checks import FieldLine, Shown, command_ends, file_exists, lines_of, lines_with
 from .calls import MAX_CLAIMS, CommandClaim, EvidenceClaim, FileClaim, NumberClaim, QuoteClaim
@@ -102,6 +104,9 @@ def _verdict(lines: Sequence[str], rules: ReportRules, needed: bool, problems: l
             )
         )
         return None
+    if rules.verdict_pick == "last":
+        quoted_lines = {number for one in blocks(lines) for number in range(one.start + 1, one.end + 1)}
+        valid = [line for line in valid if line.number not in quoted_lines] or valid
     said = list(dict.fromkeys(line.value for line in valid))
     if len(said) > 1 and rules.verdict_pick != "last":
         text = f"the report has several verdicts that differ: {', '.join(said)}; `verdict_pick: last` takes the last"
