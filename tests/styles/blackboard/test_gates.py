@@ -211,6 +211,16 @@ def test_what_was_done_before_the_run_needs_no_verdict_unless_it_is_judged_again
     assert "(M1-T1)" in refused(story, dev_plan=BOTH)
 
 
+def test_what_was_done_before_the_run_is_shown_as_not_looked_at() -> None:
+    events = passed(gated(NEEDS, plan=PLAN.replace("TODO", "VERIFIED")))
+    (one,) = [event for event in events if isinstance(event, MainDecided)]
+    told = "not looked at: it was VERIFIED when the run was given it"
+    assert [(each.claimed, each.shown, each.holds) for each in one.shown] == [
+        ("PASS of CHECKER on M1-T1", told, None),
+        ("PASS of CHECKER on M1-T2", told, None),
+    ]
+
+
 def test_a_verdict_that_is_older_than_the_work_does_not_count() -> None:
     story = gated(NEEDS)
     iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")

@@ -236,7 +236,9 @@ class _Decisions:
         for agent in gate.agents:
             tasks: tuple[PlanTask, ...] = ()
             if gate.per_task and self._after:
-                tasks = tuple(one for one in self._after if self._needs(gate, one) and self._is_open(one, agent))
+                needing = [one for one in self._after if self._needs(gate, one)]
+                tasks = tuple(one for one in needing if self._is_open(one, agent))
+                found += [_not_judged(gate, agent, one) for one in needing if one not in tasks]
                 if not tasks:
                     continue
             shown, wrong = self._verdicts(gate, agent, tasks)
@@ -322,6 +324,12 @@ class _Decisions:
         shown = no_open_blockers(found)
         text = f"the gate {gate.name!r} wants no open blockers before {FINISH}; open are {shown.shown}"
         return [shown], "" if shown.holds else text
+
+
+def _not_judged(gate: Gate, agent: str, task: PlanTask) -> Shown:
+    """Of a task that needs no verdict of this run: the plan has it as finished, and that is all that is known."""
+    claimed = verdict_is(f"{agent} on {task.id}", None, gate.verdicts).claimed
+    return Shown(claimed, f"not looked at: it was {status_of(task)} when the run was given it", None)
 
 
 def _holds_words(text: str, words: str) -> bool:
