@@ -270,6 +270,23 @@ def test_the_same_call_as_a_skill_and_with_other_params() -> None:
     assert story.asked == [CallTool(tool="order_status", agent="assistant")], "in another pass it can be made again"
 
 
+def test_a_call_with_the_same_numbers_in_other_words_is_the_same_call() -> None:
+    first = action("TOOL", "refund", id=1, amounts={"net": 100, "tax": [7]})
+    again = action("TOOL", "refund", amounts={"tax": [7.0], "net": 1e2}, id=1.0)
+    story = Story().ready().hear("Refund me").decides("processing", None, first).answer(ToolReturned(value="paid"))
+    assert not any(isinstance(one, CallTool) for one in story.decides("processing", None, again).asked)
+    for number in (True, "1", 1.5):
+        other = action("TOOL", "refund", id=number, amounts={"net": 100, "tax": [7]})
+        paid = Story().ready().hear("Refund me").decides("processing", None, first).answer(ToolReturned(value="paid"))
+        assert any(isinstance(one, CallTool) for one in paid.decides("processing", None, other).asked)
+
+
+def test_a_call_without_params_is_the_same_as_a_skill_and_by_its_name() -> None:
+    story = Story().ready().hear("Order?").decides("processing", None, action("SKILL", "order", tool="order_status"))
+    story.answer(ToolReturned(value="sent")).decides("processing", None, action("TOOL", "order_status"))
+    assert not any(isinstance(one, CallTool) for one in story.asked)
+
+
 def test_an_answer_that_repeats_a_call_is_said_unless_the_call_has_failed() -> None:
     story = Story().ready().hear("Refund me").decides("processing", None, REFUND).answer(ToolReturned(value="paid"))
     assert story.decides("typing", "It is paid back.", REFUND).said == ["It is paid back."]

@@ -75,8 +75,17 @@ def call_key(action: BotAction, bot: Bot) -> str:
         target = target_of(action, bot)
     except UnknownTarget:
         return ""
-    params = target.params or action.params
+    params = _numbers_alike(target.params if target.tool else action.params)
     return f"{target.name or action.target} {msgspec.json.encode(params, order='sorted').decode()}"
+
+
+def _numbers_alike(value: Any) -> Any:
+    """A JSON value in which equal numbers are written alike: 100.0 is 100."""
+    if isinstance(value, dict):
+        return {key: _numbers_alike(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_numbers_alike(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _skill(action: BotAction, bot: Bot) -> Target:
