@@ -268,3 +268,24 @@ def test_a_doubt_names_the_tool_of_the_bot_and_what_it_was_given(here: Path) -> 
     assert "http_request" not in item["question"] and "{order}" not in item["question"]
     shown = command("desk", item["id"]).out
     assert f"{server.url}/refunds" in shown and "POST" in shown, "all that would be done again"
+
+
+def test_who_writes_while_a_flow_is_paused_by_an_outage_waits_and_it_is_said_for_what(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIPSTOP_BASE_URL", "http://127.0.0.1:9/v1")
+    flows = [{"id": "sizes", "keywords": ["size"], "workflow": "sizes"}]
+    bot = write_bot(here, decision("Hi."), decision("Still here."), flows=flows)
+    (bot / "sizes").mkdir()
+    away = LONG_FLOW.replace("type: ask }", "type: ask, model: openai:m }")
+    (bot / "sizes" / "workflow.yaml").write_text(away, encoding="utf-8")
+    (here / "ripstop.toml").write_text(f'attempts = 1\n[models]\ndefault = "{script(bot)}"\n', encoding="utf-8")
+    tell = ("chat", str(bot), "--session", "ann", "--message")
+    for words in ("Which size?", "Are you there?"):
+        done = command(*tell, words)
+        assert done.code == 4 and "ripstop show chat:shop:ann" in done.err, done
+    (item,) = json.loads(command("desk", "--json").out)
+    assert item["kind"] == "outage"
+    assert command("answer", item["id"], "give up").code == 0
+    done = command(*tell, "Hello?")
+    assert done.code == 0 and done.out.endswith("Hi.\n"), done

@@ -18,7 +18,7 @@ from ripstop.kernel.effects import (
     ToolReturned,
 )
 from ripstop.kernel.errors import UsageError
-from ripstop.kernel.events import Answered, ChildSpoke, Doubted, Record, ResumeRequested, Withdrawn
+from ripstop.kernel.events import Answered, ChildSpoke, Doubted, Heard, Record, ResumeRequested, Withdrawn
 from ripstop.kernel.questions import read_answer
 from ripstop.kernel.run import status
 from ripstop.kernel.style import arguments_for
@@ -150,19 +150,25 @@ def test_a_message_during_a_timers_pass_is_answered_after_it() -> None:
 # Flows
 
 
+def ended(story: Story, text: str) -> Story:
+    """The workflow of a flow comes to a text."""
+    story.given.contents.results["r"] = {"content": text, "decisions": {}}
+    return story.tell(RunFinished(run="s.1", outcome="completed", because="done", result="r"))
+
+
 @pytest.mark.req("S2-8", "S2-29", "S2-59", "S2-63", "S2-82")
 def test_a_flow_that_the_model_decides_on_takes_over_without_another_call() -> None:
     story = Story().ready().hear("I want to return it").decides("processing", None, action("FLOW", "returns"))
-    assert story.asked == [StartRun(workflow="returns", limits=Limits(runs=500), surface=True)]
+    assert story.asked[0] == StartRun(workflow="returns", limits=Limits(runs=500), surface=True)
     calls = story.calls
-    story.tell(RunFinished(run="s.1", outcome="completed", because="done"))
-    assert (story.statuses, story.asked, story.calls) == (["ready"], [], calls)
+    ended(story, "Sent back.")
+    assert (story.said, story.statuses, story.asked, story.calls) == (["Sent back."], ["ready"], [], calls)
 
 
 @pytest.mark.parametrize("words", ["Which SIZE do I need?", "tell me which size"])
 def test_a_flow_with_a_keyword_starts_before_any_model_is_asked(words: str) -> None:
     story = Story().hear(words)
-    assert story.asked == [StartRun(workflow="size-adviser", limits=Limits(runs=500), surface=True)]
+    assert story.asked[0] == StartRun(workflow="size-adviser", limits=Limits(runs=500), surface=True)
     assert (story.statuses, story.calls) == (["processing"], 0)
 
 
@@ -187,9 +193,7 @@ def test_a_flow_that_is_a_function_says_what_it_returns(value: object, said: lis
 
 def test_the_result_of_a_flow_is_said_if_the_flow_itself_said_nothing() -> None:
     story = Story().hear("which size")
-    story.given.contents.results["r"] = {"content": "Size M.", "decisions": {}}
-    story.tell(RunFinished(run="s.1", outcome="completed", because="done", result="r"))
-    assert story.said == ["Size M."]
+    assert ended(story, "Size M.").said == ["Size M."]
 
 
 def test_a_flow_that_fails_ends_in_an_apology() -> None:
@@ -211,10 +215,25 @@ def test_what_a_flow_says_and_asks_appears_in_the_chat_and_the_reply_answers_it(
     assert story.said[1] == "- wide: Wide\n- narrow"
     assert story.hear("huge").said[0].startswith("'huge' is not an answer")
     story.hear("WIDE")
-    assert story.asked == [AnswerChild(asked=asked_at, choice="wide", about=story.given.run.length - 1)]  # type: ignore[union-attr]
+    (heard,) = (one.number for one in story.given.records if one.event == Heard(text="WIDE"))
+    assert story.asked[0] == AnswerChild(asked=asked_at, choice="wide", about=heard)
     assert story.answer(Said()).asked == []
-    story.tell(RunFinished(run="s.1", outcome="completed", because="done"))
-    assert (story.statuses, story.asked) == (["ready"], [])
+    assert (ended(story, "Wide it is.").statuses, story.asked) == (["ready"], [])
+
+
+def test_who_waits_for_a_flow_that_works_or_is_paused_is_told_so_once_and_again_after_the_next_message() -> None:
+    story = Story().hear("which size")
+    assert story.tell(TimerFired(), after=60).said == [CHECKING]
+    assert story.hear("Are you there?").said == []
+    assert story.tell(TimerFired(), after=60).said == [CHECKING]
+    assert ended(story, "Size M.").said == ["Size M."]
+    assert all(getattr(one.command, "name", "") != "flow" for one in story.given.run.open.values())  # type: ignore[union-attr]
+
+
+def test_a_flow_that_waits_for_the_user_is_not_late() -> None:
+    story = spoke(Story().hear("which size"), AskPerson(question="Wide?"))
+    assert story.tell(TimerFired(), after=60).said == []
+    assert story.hear("yes").tell(TimerFired(), after=60).said == [CHECKING]
 
 
 def test_a_chat_does_not_offer_to_edit_the_document_of_a_flow() -> None:
@@ -230,8 +249,7 @@ def test_a_superseded_flow_that_asks_is_at_work_again() -> None:
     assert story.hear("and another thing").statuses == ["cancelled"]
     assert spoke(story, AskPerson(question="Wide?")).statuses == ["processing"]
     story.hear("yes")
-    story.answer(Said())
-    story.tell(RunFinished(run="s.1", outcome="completed", because="done"))
+    ended(story.answer(Said()), "Wide it is.")
     assert story.statuses[0] == "ready" and story.state.heard, "the other message is answered next"
 
 

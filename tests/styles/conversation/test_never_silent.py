@@ -83,6 +83,18 @@ def test_a_flow_that_returns_something_without_words_ends_in_an_apology() -> Non
     assert ActionFailed("FLOW", "hours") in story.events
 
 
+NO_WORDS: list[object] = [None, {"content": ""}, {"content": "", "files": ["a.md"]}, {"content": " ", "result": "Raw."}]
+
+
+@pytest.mark.parametrize("result", NO_WORDS)
+def test_a_workflow_that_ends_without_a_word_ends_in_an_apology_and_not_in_its_data(result: object) -> None:
+    story = Story().hear("which size")
+    story.given.contents.results["r"] = result
+    story.tell(RunFinished(run="s.1", outcome="completed", because="done", result="r"))
+    assert (story.said, story.statuses) == ([APOLOGY], ["cancelled"])
+    assert ActionFailed("FLOW", "sizes") in story.events
+
+
 # What others are told
 
 

@@ -31,7 +31,7 @@ from ripstop.kernel.events import (
     SettingsChanged,
     Withdrawn,
 )
-from ripstop.kernel.result import read_result
+from ripstop.kernel.result import CONTENT, read_result
 
 from .. import turn as turns
 from .actions import call_key, words_in
@@ -384,7 +384,7 @@ def _pass_began(state: SessionState, heard: tuple[int, ...], timer: str) -> Sess
 def joined(state: SessionState, number: int, event: Answered, result: Any) -> SessionState:
     """The end of a child: the plan, or a flow."""
     if event.to == state.acting:
-        return replace(state, acting=0, flow_words=tuple(words_in(read_result(result).text or result)))
+        return replace(state, acting=0, flow_words=_flow_words(result))
     if event.to != state.planning or not isinstance(result, dict) or "plan" not in result:
         return evolve(state, number, event)
     bot = state.definition
@@ -406,6 +406,12 @@ def joined(state: SessionState, number: int, event: Answered, result: Any) -> Se
         first=first,
         first_problem=problem,
     )
+
+
+def _flow_words(result: Any) -> tuple[str, ...]:
+    """What a workflow came to, for a person. Data and files beside an empty text are not for customers."""
+    is_result = isinstance(result, dict) and CONTENT in result
+    return tuple(words_in(read_result(result).text if is_result else result))
 
 
 def _needs_greeting(state: SessionState) -> bool:

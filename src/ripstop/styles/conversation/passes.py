@@ -148,6 +148,9 @@ def ask_person(step: Chat) -> None:
 PLAN_TIMER = "plan"
 PLAN_PATIENCE = 60.0
 """Seconds for which a session waits for the plan; then it does without."""
+FLOW_TIMER = "flow"
+FLOW_PATIENCE = 60.0
+"""Seconds for which a user waits for a workflow that works, is paused, or needs somebody else, before he is told so."""
 IDLE_ROUNDS = 2
 """Decisions to go on without an action, in a row, that end a pass."""
 
@@ -411,7 +414,7 @@ def _carry_out(step: Chat) -> None:
         # a session has no end, and so no limit of runs of its own
         limits = Limits(runs=RUNS_OF_FLOW, depth=step.run.limits.depth)
         step.ask(StartRun(workflow=target.workflow, surface=True, limits=limits))
-        return None
+        return await_flow(step)
     if target.tool:
         return _call(step, target)
     return _after_action(step, target.text)
@@ -520,15 +523,30 @@ def _after_flow_call(step: Chat, answer: Any) -> None:
     for text in words:
         say(step, text, FLOW)
     if not words and not is_without_words(value):
-        _note_failure(step)
-        return cancel(step, "what the flow returned has no words for the user")
+        return _without_words(step)
     if not words:
         step.warn("the flow has said nothing to the user")
     return finish(step)
 
 
+def await_flow(step: Chat) -> None:
+    """A workflow is at work, if one is: have the user told later that it is, if he waits for it."""
+    state = step.state
+    at_work = step.run.open.get(state.acting)
+    if at_work and type(at_work.command) is StartRun and state.is_session and not state.timer:
+        step.cancel_timer(FLOW_TIMER, "the user has said something")
+        step.ask(SetTimer(name=FLOW_TIMER, after=FLOW_PATIENCE))
+
+
+def flow_is_late(step: Chat) -> None:
+    state = step.state
+    if state.acting and not state.asking and state.status != "transferred":
+        say(step, spoken(state, state.definition.checking), CHECKING)
+
+
 def after_flow(step: Chat, workflow: str, answer: Any) -> None:
     """A workflow that had taken over has ended."""
+    step.cancel_timer(FLOW_TIMER, "the flow has ended")
     state = step.state
     if state.status == "transferred":
         return None
@@ -540,9 +558,17 @@ def after_flow(step: Chat, workflow: str, answer: Any) -> None:
     if not isinstance(answer, RunFinished) or answer.outcome != "completed":
         _note_failure(step)
         return cancel(step, f"the flow did not complete: {text_of(answer)}")
+    if not (state.flow_spoke or state.flow_words):
+        return _without_words(step)
     for text in () if state.flow_spoke else state.flow_words:
         say(step, text, FLOW)
     return finish(step)
+
+
+def _without_words(step: Chat) -> None:
+    """A flow has taken over, and leaves the user with nothing."""
+    _note_failure(step)
+    return cancel(step, "what the flow returned has no words for the user")
 
 
 def close(step: Chat) -> None:

@@ -286,7 +286,7 @@ def _heard(step: Step[SessionState], heard: Heard) -> None:
     if not state.in_pass:
         return passes.begin(step)
     if state.superseded or state.definition.on_new_message == "queue":
-        return None
+        return passes.await_flow(step)
     for number, opened in list(step.run.open.items()):
         if type(opened.command) is AskAgent:
             step.withdraw(number, "superseded by a new message")
@@ -294,7 +294,7 @@ def _heard(step: Step[SessionState], heard: Heard) -> None:
         step.record(StatusChanged("cancelled", because=SUPERSEDED))
     step.record(PassSuperseded())
     # a tool or a flow at work is awaited: an effect that the next prompt does not know would be asked for again
-    return None if state.waits_for_effect else passes.begin(step)
+    return passes.await_flow(step) if state.waits_for_effect else passes.begin(step)
 
 
 def _answer_flow(step: Step[SessionState], words: str) -> None:
@@ -305,7 +305,7 @@ def _answer_flow(step: Step[SessionState], words: str) -> None:
     except UsageError as error:
         return say(step, str(error), passes.FLOW)
     step.ask(AnswerChild(asked=state.asking, choice=choice, about=step.number))
-    return None
+    return passes.await_flow(step)
 
 
 def _spoken(step: Step[SessionState], spoke: ChildSpoke) -> None:
@@ -326,6 +326,8 @@ def _spoken(step: Step[SessionState], spoke: ChildSpoke) -> None:
 def _expired(step: Step[SessionState], name: str) -> None:
     if name == passes.PLAN_TIMER:
         passes.plan_is_late(step)
+    elif name == passes.FLOW_TIMER:
+        passes.flow_is_late(step)
     elif step.state.in_pass:
         step.record(TimerQueued(name=name))
     else:

@@ -121,13 +121,15 @@ def tell_waiting(view: "View", session: "SessionView") -> None:
         say(f"A person has this conversation, or is to take it:  ripstop chat --as-desk {session.run}", err=True)
     elif view.run.ended:
         say(f"The session has ended ({view.run.ended.outcome}: {view.run.ended.because}).", err=True)
+    elif view.run.state.acting and not view.run.state.asking:
+        say(f"What it has started is not done, and waits. See for what:  ripstop show {session.run}", err=True)
 
 
 def code_of(view: "View", session: "SessionView") -> int:
     """The exit code that says how a pass went. Timers of an idle session are not waited for."""
     if view.run.ended:
         return exit_code(view.status)
-    if session.status == "cancelled":
+    if session.status == "cancelled" and not view.run.state.in_pass:
         return CANCELLED
     return 0 if view.status == "listening" else WAITING
 
