@@ -105,6 +105,22 @@ def test_a_role_that_is_added_takes_its_documents_off_the_desk() -> None:
     assert any(isinstance(opened.command, AskAgent | CallTool) for opened in story.run.open.values())
 
 
+@pytest.mark.parametrize("long", ["", "and so on. " * 300])
+def test_the_desk_shows_what_the_document_says_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = f"Approve 100 euros, {long}then pay 9999"
+    new = ("docs", "new", "The invoice", "--to", "cfo", "--from", "ann", "--id", "pay", "--next", words)
+    assert command(*new).code == 0
+    (before,) = json.loads(command("desk", "--json").out)
+    (file,) = (tmp_path / ".workflows").glob("workflow_*.md")
+    file.write_text(file.read_text().replace(", then pay 9999", "").replace("then pay 9999", ""))
+    assert command("docs", "list").code == 0
+    (item,) = json.loads(command("desk", "--json").out)
+    assert "9999" not in item["question"] and item["id"] != before["id"]
+    assert command("answer", before["id"], "complete").code != 0, "it was another document that was read"
+    assert command("answer", item["id"], "complete").code == 0
+
+
 def test_a_person_completes_a_document_from_the_desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert command("docs", "new", "Approve the budget", "--to", "cfo", "--from", "ann", "--id", "budget").code == 0

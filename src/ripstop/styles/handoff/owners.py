@@ -6,12 +6,12 @@
 - The question goes with what it is about: it is withdrawn when the document moves on in any other way.
 """
 
-from ripstop.kernel.effects import AskPerson, Command, Field, PersonAnswered
+from ripstop.kernel.effects import AskPerson, Field, PersonAnswered
 from ripstop.kernel.step import Step
 
 from . import transitions
 from .agents import is_handled
-from .state import FINAL, OWNED, PENDING, HandoffState, owner_asked
+from .state import FINAL, OWNED, PENDING, RESULT, HandoffState, owner_asked
 
 MAX_QUOTED = 2_000
 """Characters of a task, and of what is to be done next, that the question quotes; the document has all of it."""
@@ -31,7 +31,7 @@ def ask_owner(step: Step[HandoffState], problem: str = "") -> None:
     """
     wanted = None if step.run.ended else _question(step, problem)
     number = owner_asked(step.run.open)
-    if number and wanted and _is_about_the_same(step.run.open[number].command, wanted):
+    if number and wanted and not problem and _is_about_the_same(step.run.open[number].state, step.state):
         return
     if number:
         step.withdraw(number, "the document has moved on")
@@ -39,10 +39,15 @@ def ask_owner(step: Step[HandoffState], problem: str = "") -> None:
         step.ask_unguarded(wanted)
 
 
-def _is_about_the_same(asked: Command, wanted: AskPerson) -> bool:
-    """Whether a question that is open says all that this one would; it may also say what was wrong with an answer."""
-    assert isinstance(asked, AskPerson)
-    return asked.to == wanted.to and asked.question.startswith(wanted.question)
+def _is_about_the_same(asked: HandoffState, now: HandoffState) -> bool:
+    """Whether the document is still what its owner was asked about. The question may quote only the beginning of it."""
+    then, document = asked.document, now.document
+    return (
+        then.owner == document.owner
+        and then.task == document.task
+        and then.next_action == document.next_action
+        and then.section(RESULT) == document.section(RESULT)
+    )
 
 
 def _question(step: Step[HandoffState], problem: str) -> AskPerson | None:
