@@ -106,7 +106,7 @@ def test_what_a_child_spends_counts_for_its_parent_and_a_raised_limit_continues_
     needed = CALLS[child] + (2 if parent == "blackboard" else 0)
     code, result = run(tmp_path, "--max-calls", str(max(needed - 1, 1)))
     if needed > 1 and parent == "conversation":
-        assert (result["outcome"], result["usage"]["calls"]) == ("failed", needed - 1), result
+        assert (code, result["outcome"], result["usage"]["calls"]) == (3, "limit", needed - 1), result
         said = ripstop("log", result["run"], "--json", cwd=tmp_path).stdout
         assert "Sorry, that did not work." in said, "nobody is left in silence"
         return
