@@ -34,7 +34,9 @@ from ripstop.kernel.effects import (
 from ripstop.kernel.errors import RipstopError, Unworkable
 from ripstop.kernel.events import (
     FORMAT,
+    Allowed,
     Answered,
+    Asked,
     CancelRequested,
     ChildSpoke,
     Doubted,
@@ -233,8 +235,12 @@ def check_run(story: Followed) -> None:
     run = story.run
     assert run is not None
     assert story.outbox.open.keys() == run.open.keys()
+    asked = {record.number: record.event.command for record in story.records if isinstance(record.event, Asked)}
+    allowed = {one.event.number: one.event.command for one in story.records if isinstance(one.event, Allowed)}
     for number, row in story.outbox.open.items():
-        assert row.command == run.open[number].command
+        command = allowed.get(number, asked[number])  # one that waited for its part of the budget has that part
+        assert run.open[number].command == command
+        assert row.command in (asked[number], command), "a row says what is asked for, not with how much of the budget"
         assert (row.state == "held") == (number in run.doubts.values())
     for channel in ("mail", "chat", ""):
         messages = [n for n, o in run.open.items() if isinstance(o.command, Say) and o.command.channel == channel]
