@@ -202,7 +202,7 @@ def _is_blank(project: Path, path: str, size: int) -> bool:
 
 def _planned_sizes(project: Path, planned: Iterable[str], listed: Mapping[str, int]) -> dict[str, int | None]:
     """The size of each file of the plan; none for one that is not there. A folder has the size of what is in it,
-    unless its name is that of code: `app.js/` is not the file `app.js`.
+    unless its name is that of code: a folder app.js is not the file app.js.
     """
     found: dict[str, int | None] = {}
     for path in planned:
