@@ -98,3 +98,11 @@ def test_the_oldest_folders_are_forgotten_and_no_address(
     kept = Consents(state).all()
     assert [Path(one.content).name for one in kept if one.kind == "folder"] == ["2", "3", "4"]
     assert kept[0] == address
+
+
+def test_who_names_a_folder_of_documents_names_where_its_roles_work(tmp_path: Path) -> None:
+    trusted(tmp_path).remember(tmp_path / "desk")
+    assert trusted(tmp_path).cover(tmp_path / "desk" / "workspace")
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / "workspace").symlink_to(tmp_path)
+    assert not trusted(tmp_path).cover(tmp_path / "desk" / "workspace"), "a link leads elsewhere"

@@ -113,6 +113,19 @@ def test_a_cancelled_run_is_not_paused_any_more_and_leaves_the_desk(tmp_path: Pa
     assert again.returncode == 2 and "stopped" in again.stderr
 
 
+def test_after_a_call_was_given_up_the_fork_that_is_advised_asks_its_agent_again(tmp_path: Path) -> None:
+    run = paused(tmp_path)
+    (item,) = json.loads(succeed("desk", "--json", cwd=tmp_path))
+    succeed("answer", item["id"], "give up", cwd=tmp_path)
+    ended = json.loads(succeed("show", run, "--json", cwd=tmp_path))
+    assert ended["outcome"] == "failed" and f"ripstop fork {run}" in succeed("why", run, cwd=tmp_path)
+    forked = succeed("fork", run, cwd=tmp_path)
+    assert "failed" not in forked and "resume" in forked
+    fork = json.loads(succeed("fork", run, "--json", cwd=tmp_path))["run"]
+    done = ripstop("--json", "--model", script(tmp_path, *REPLIES_OF), "resume", fork, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_fork_of_a_paused_run_continues_with_another_model(tmp_path: Path) -> None:
     run = paused(tmp_path)
     fork = json.loads(succeed("fork", run, "--json", cwd=tmp_path))["run"]

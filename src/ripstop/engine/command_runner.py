@@ -581,7 +581,7 @@ class CommandRunner:
             self._rate_limit.pause(provider, pause)
         then = "pausing the run" if is_used_up else f"retrying in {pause:g} s"
         log.info("%s: refused (%d), %s: %s", request.key, tries, then, trouble)
-        if by_itself:
+        if by_itself and not is_used_up:
             self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), pause))
         return CallRefused(
             to=job.number,

@@ -10,12 +10,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ripstop.kernel.effects import AskAgent, CallTool, Failed, Limits
+from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Failed, Limits
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.events import Answered, Asked, Ended, Event, Forked, Record, RunSettings, SettingsChanged
 from ripstop.kernel.folding import replay
 from ripstop.kernel.outbox import Change, Opened, inherited, plan
-from ripstop.kernel.run import Contents, Run
+from ripstop.kernel.run import OUTAGE, Contents, Run
 from ripstop.kernel.step import Step, advance, decide_again
 from ripstop.kernel.style import Style
 
@@ -57,7 +57,7 @@ def question_before_failure(records: list[Record], redefined: bool = False) -> i
 
 
 def failed_by_agent(end: Event, fact: Event, event_at: Callable[[int], Event], redefined: bool = False) -> bool:
-    """Whether a run failed through what its agent did.
+    """Whether a run failed through what its agent did, or through a refused call that a person gave up.
 
     Args:
         end: The event of its last record.
@@ -71,6 +71,8 @@ def failed_by_agent(end: Event, fact: Event, event_at: Callable[[int], Event], r
     asked = event_at(fact.to)
     assert isinstance(asked, Asked)
     command = asked.command
+    if isinstance(command, AskPerson):  # who gave the call up that was refused
+        return command.purpose == OUTAGE
     return isinstance(command, AskAgent) or (isinstance(command, CallTool) and bool(command.agent))
 
 

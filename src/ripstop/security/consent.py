@@ -263,7 +263,11 @@ class TrustedFolders:
         meant = folder.resolve()
         if any(self._was_named(one) for one in (meant, *_collection(meant))):
             return True
-        return bool(_OF_CHILD.fullmatch(folder.name)) and meant == folder and self.cover(folder.parent)
+        if meant != folder:
+            return False
+        if folder.name == OF_DOCUMENTS and self._was_named(folder.parent):
+            return True  # where the roles of a folder of documents work
+        return bool(_OF_CHILD.fullmatch(folder.name)) and self.cover(folder.parent)
 
     def cover_documents(self, folder: Path) -> bool:
         """Whether runs of this journal can keep hand-off documents there."""

@@ -79,9 +79,9 @@ def next_step(error: BaseException) -> str:
         case AlreadyAnswered(at=at):
             return f"That was at {local_time(at)}."
         case UntrustedFolder(run_id=run_id, is_workspace=False):
-            return f"`ripstop resume {run_id.partition('.')[0]}` asks you, on a terminal."
+            return f"`ripstop resume {run_id}` asks you, on a terminal."
         case UntrustedFolder(run_id=run_id, folder=folder):
-            return f"`ripstop resume {run_id.partition('.')[0]} --workspace {shlex.quote(str(folder))}` does so."
+            return f"`ripstop resume {run_id} --workspace {shlex.quote(str(folder))}` does so."
         case JournalNotFound():
             return "`ripstop run WORKFLOW` or `ripstop chat CONFIG` starts one; --store names another journal."
         case RunDamaged():
