@@ -73,7 +73,7 @@ def killed_at(failpoint: str) -> str:
     root = Path(__file__).parents[2]
     path = os.pathsep.join([str(root), str(root / "src")])
     environment = {**os.environ, "PYTHONPATH": path, "RIPSTOP_FAILPOINT": f"{failpoint}:1"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == -9, done.stderr
     return done.stdout.strip()
 
@@ -151,6 +151,6 @@ def test_an_exception_of_a_tool_shows_its_traceback_only_when_asked(shop: Path) 
         "import ripstop\n\n@ripstop.tool('pure')\ndef pay() -> str:\n    raise ValueError('the till is stuck')\n"
     )
     run = [sys.executable, "-m", "ripstop", "run", "shop.yaml", "--model", "script:s.jsonl", "--tools", "till_broken"]
-    quiet, told = (subprocess.run([*run, *more], capture_output=True, text=True, timeout=60) for more in ((), ("-vv",)))
+    quiet, told = (subprocess.run([*run, *more], capture_output=True, text=True, timeout=240) for more in ((), ("-vv",)))
     assert "Traceback" not in quiet.stderr and "the till is stuck" in quiet.stdout + quiet.stderr
     assert "Traceback" in told.stderr

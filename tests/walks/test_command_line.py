@@ -20,7 +20,7 @@ SCRIPT = f"script:{HAIKU / 'script.jsonl'}"
 
 def ripstop(*args: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ripstop", *args]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, **more)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240, **more)
 
 
 def succeed(*args: str, cwd: Path) -> str:
@@ -354,7 +354,7 @@ def test_every_command_has_help_with_an_example(tmp_path: Path) -> None:
 def test_a_reader_that_goes_away_does_no_harm(tmp_path: Path) -> None:
     run = a_run(tmp_path)["run"]
     command = f"{sys.executable} -m ripstop log {run} | head -1"
-    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert "started" in done.stdout
     assert "Traceback" not in done.stderr
 
@@ -362,7 +362,7 @@ def test_a_reader_that_goes_away_does_no_harm(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="taking the network away needs root")
 def test_a_run_with_no_network_at_all(tmp_path: Path) -> None:
     command = ["unshare", "-n", sys.executable, "-m", "ripstop", "run", str(HAIKU), "--model", SCRIPT, "--json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert json.loads(done.stdout)["outcome"] == "completed", done.stderr
 
 
@@ -372,7 +372,7 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_1(tmp_path: Pat
     a_run(tmp_path)
     with Path("/dev/full").open("w") as full:
         called = [sys.executable, "-m", "ripstop", *command]
-        done = subprocess.run(called, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(called, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=240)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "output cannot be written: No space left on device" in line

@@ -61,7 +61,7 @@ def test_a_bug_of_ours_is_a_document_too(tmp_path: Path) -> None:
         "ripstop.app.stores.open_engine = broken\n"
         "main.cli(['runs', '--json'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     told = json.loads(done.stdout)
     assert told == {"error": "ZeroDivisionError: oops", "kind": "internal", "exit_code": 1}
     assert done.returncode == 1

@@ -185,9 +185,9 @@ def test_replies_take_effect_in_their_order_with_several_workers(tmp_path: Path)
         while not (tmp_path / "w" / "maker" / "t0").exists() and first.poll() is None:
             time.sleep(0.01)
         others = [subprocess.Popen([*command, "resume", "--json"], **pipes) for _ in range(2)]
-        out, err = first.communicate(timeout=60)
+        out, err = first.communicate(timeout=240)
         for other in others:
-            other.communicate(timeout=60)
+            other.communicate(timeout=240)
     assert first.returncode == 0, out + err
     check(tmp_path, turns, json.loads(out)["run"])
 

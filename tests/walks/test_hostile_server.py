@@ -49,6 +49,6 @@ def test_a_money_limit_without_a_price_is_refused_before_anything_starts(tmp_pat
     workflow.write_text(WORKFLOW)
     command = [sys.executable, "-m", "ripstop", "run", "hello/workflow.yaml", "--model", "openai:m", "--max-money", "1"]
     environment = {**os.environ, "OPENAI_API_KEY": "sk-not-a-key-0123456789"}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, env=environment)
     assert done.returncode == 2
     assert "'openai:m' has no price" in done.stderr and "--max-tokens" in done.stderr

@@ -23,7 +23,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     (code,) = blocks("python")
     environment = {**os.environ, "RIPSTOP_STORE": f"sqlite:{tmp_path / 'journal.db'}"}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240
     )
     assert done.stdout == "completed Yes. That is the one.\n", done.stderr
 

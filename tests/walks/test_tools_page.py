@@ -19,5 +19,5 @@ def test_every_program_of_the_page_shows_its_output() -> None:
 
 @pytest.mark.parametrize(("program", "output"), PROGRAMS, ids=["order", "study", "release"])
 def test_a_program_of_the_page_prints_what_it_shows(program: str, output: str, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.stdout == output, done.stderr

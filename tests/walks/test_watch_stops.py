@@ -24,7 +24,7 @@ def test_an_idle_watcher_stops_without_a_traceback(tmp_path: Path, number: signa
     assert any("Watching" in line for line in watcher.stderr)
     until_it_waits_for_changes(watcher.pid)
     watcher.send_signal(number)
-    _, said = watcher.communicate(timeout=60)
+    _, said = watcher.communicate(timeout=240)
     assert watcher.returncode == 128 + number
     assert said.splitlines() == ["stopping …", "Interrupted. Nothing is lost."]
 

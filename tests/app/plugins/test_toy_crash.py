@@ -41,7 +41,7 @@ SOME_AND_ALL = [pytest.param(name, marks=pytest.mark.soak if at % 4 else ()) for
 def live(folder: Path, failpoint: str = "", count: int = 1) -> int:
     armed = {"RIPSTOP_FAILPOINT": f"{failpoint}:{count}"} if failpoint else {}
     command = [sys.executable, "-m", "tests.app.plugins.toy_work", str(folder)]
-    done = subprocess.run(command, env=environment(**armed), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environment(**armed), capture_output=True, text=True, timeout=240)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode
 
