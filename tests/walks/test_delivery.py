@@ -430,6 +430,15 @@ def test_the_status_counts_what_is_there(delivered: None) -> None:
     assert found["project"]["completed"] == STAGES and found["calls"] > 20
 
 
+def test_the_status_of_a_project_and_the_list_of_runs_agree_on_a_run_that_nobody_works_on() -> None:
+    _, result = answer_of("--model", MODEL, "new", IDEA)
+    (question,) = questions()
+    assert ripstop("answer", question["id"], "feedback", "shorter").exit_code == 0
+    (listed,) = json.loads(ripstop("--json", "runs").stdout)
+    assert json.loads(ripstop("--json", "status").stdout)["run_status"] == listed["status"] == "interrupted"
+    assert f"ripstop resume {result['run']}" in ripstop("status").output
+
+
 def test_the_run_is_drawn_with_its_stages(delivered: None) -> None:
     run = json.loads(ripstop("--json", "runs").stdout)[0]["run"]
     drawn = ripstop("graph", run, "--format", "mermaid").output

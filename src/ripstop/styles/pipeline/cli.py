@@ -209,6 +209,7 @@ def _show_status(found: "ProjectStatus") -> None:
         *(("changed", one) for one in project.changed),
         *(("problem", one) for one in project.problems),
         *(("waits", f"ripstop desk {one}") for one in found.waiting),
+        ("next", f"ripstop resume {project.run}" if found.run_status == "interrupted" else ""),
     ]
     for name, text in rows:
         if text:

@@ -19,7 +19,7 @@ from ripstop.definitions.loading import Workflow, find
 from ripstop.definitions.reader import Environment
 from ripstop.engine.engine import Engine, View
 from ripstop.engine.ports import DeskQuery, RunQuery
-from ripstop.history.runs import family_spent
+from ripstop.history.runs import family_spent, shown_status
 from ripstop.kernel.effects import Usage
 from ripstop.kernel.errors import RunAlreadyStarted, RunNotFound, UsageError
 from ripstop.kernel.parts import Rail, Stage
@@ -428,11 +428,16 @@ async def project_status(engine: Engine, folder: Path, pipeline: Pipeline) -> Pr
     return ProjectStatus(
         project=state,
         rail=_rail(state, pipeline, last, state.completed or _finished_by_files(folder, pipeline)),
-        run_status=last.status if last else "",
+        run_status=await _seen_status(engine, last) if last else "",
         waiting=[f"{one.run_id}/{one.number}" for one in questions],
         usage=usage,
         calls=calls,
     )
+
+
+async def _seen_status(engine: Engine, view: View) -> str:
+    """With regard to whether anybody works on it, as in every list of runs."""
+    return shown_status(view.status, await engine.has_workers(), view.run.id in await engine.left_waiting())
 
 
 async def _view(engine: Engine, run_id: str) -> View | None:
