@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from msgspec.structs import replace
 
 from ripstop import ALL, App, DeskQuery, ForeignJournal, RunQuery, Settings, UsageError, tool
@@ -15,6 +16,7 @@ from ripstop.app.restore import RestoredJournal, restore_journal
 from ripstop.app.restoring import UnmappedFolders, mapped, read_map
 from ripstop.app.settings.settings_file import Models, read_settings
 from ripstop.app.stores import open_engine
+from ripstop.faces.cli.main import cli
 from ripstop.kernel.restoring import ASK, CONTINUE, HAPPENED
 from ripstop.kernel.run import DOUBT, RESTORED
 from tests.harness.foreign_folder import write_project
@@ -122,9 +124,12 @@ def test_each_call_is_asked_about_and_answered_by_its_tool(mine: Path, tmp_path:
     backed_up(tmp_path / "copy.db")
     put_back(tmp_path / "copy.db")
     work()
-    assert answer(RESTORED, ASK, tool="mail") == 0 and answer(RESTORED, ASK, tool="pay") == 1
+    with pytest.raises(UsageError, match=r"None of them is about a call of 'mail'. They are about: pay."):
+        answer(RESTORED, ASK, tool="mail")
+    assert answer(RESTORED, ASK, tool="pay") == 1
     assert work() == {"waiting": 1} and PAID == []
-    assert answer(DOUBT, "go on", tool="mail") == 0
+    with pytest.raises(UsageError, match=r"They are about: pay\."):
+        answer(DOUBT, "go on", tool="mail")
     assert answer(DOUBT, "go on", tool="pay") == 1
     assert work() == {"completed": 1} and PAID == [9999]
     with pytest.raises(UsageError):
@@ -227,3 +232,12 @@ def test_paths_are_mapped_by_whole_folders() -> None:
     for wrong in ("a=b", "/a", "=/b", "/a="):
         with pytest.raises(UsageError):
             read_map([wrong])
+
+
+def test_an_answer_that_fits_no_such_question_is_refused_also_where_none_is_open(mine: Path) -> None:
+    with pytest.raises(UsageError, match=r"'happned' is not an answer to them. Expected one of: happened, ask, "):
+        answer(RESTORED, "happned")
+    done = CliRunner().invoke(cli, ["answer", "--all", "restored"])
+    assert (
+        done.exit_code == 2 and "The answer is missing. Expected one of: happened, ask, continue, end." in done.output
+    )

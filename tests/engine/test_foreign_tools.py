@@ -151,6 +151,8 @@ def test_an_exception_of_a_tool_shows_its_traceback_only_when_asked(shop: Path) 
         "import ripstop\n\n@ripstop.tool('pure')\ndef pay() -> str:\n    raise ValueError('the till is stuck')\n"
     )
     run = [sys.executable, "-m", "ripstop", "run", "shop.yaml", "--model", "script:s.jsonl", "--tools", "till_broken"]
-    quiet, told = (subprocess.run([*run, *more], capture_output=True, text=True, timeout=240) for more in ((), ("-vv",)))
+    quiet, told = (
+        subprocess.run([*run, *more], capture_output=True, text=True, timeout=240) for more in ((), ("-vv",))
+    )
     assert "Traceback" not in quiet.stderr and "the till is stuck" in quiet.stdout + quiet.stderr
     assert "Traceback" in told.stderr

@@ -11,9 +11,16 @@ from msgspec.structs import replace
 
 from ripstop.engine.engine import Engine
 from ripstop.engine.ports import MAX_PAGE, DeskQuery, Question
+from ripstop.kernel.doubts import DOUBT_CHOICES
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.errors import QuestionClosed, RunDamaged, UsageError
-from ripstop.kernel.run import DOUBT, Run
+from ripstop.kernel.restoring import CHOICES as RESTORED_CHOICES
+from ripstop.kernel.restoring import GO_ON
+from ripstop.kernel.run import DOUBT, RESTORED, Run
+from ripstop.kernel.text_limits import shown
+
+CHOICES = {DOUBT: (*DOUBT_CHOICES, GO_ON), RESTORED: tuple(RESTORED_CHOICES)}
+"""What such questions can be answered with, by their purpose."""
 
 
 class BulkAnswers(Struct, frozen=True):
@@ -28,14 +35,18 @@ async def answer_all(
 ) -> BulkAnswers:
     """Give one answer to every open question of a purpose; with `tool` only where a call of it is in doubt, or open.
 
-    What is answered stays so if a later one is refused. Raises `UsageError` if the answer fits none of them.
+    What is answered stays so if a later one is refused. Raises `UsageError` if the answer fits none of them, if it
+    is no answer to such questions, or if there are some but none is about that tool.
     """
-    answered, refused = list[str](), dict[str, str]()
+    if choice not in CHOICES[purpose]:
+        raise UsageError(f"{shown(choice)} is not an answer to them. Expected one of: {', '.join(CHOICES[purpose])}.")
+    answered, refused, others = list[str](), dict[str, str](), set[str]()
     for question in await _questions(engine, purpose):
         name = f"{question.run_id}/{question.number}"
         try:
             run = (await engine.look(question.run_id)).run
-            if tool and tool not in _tools(run, question):
+            if tool and tool not in (tools := _tools(run, question)):
+                others |= tools
                 continue
             await engine.answer(question.run_id, question.number, words, choice=choice, by=by)
             answered.append(name)
@@ -45,6 +56,8 @@ async def answer_all(
             refused[name] = str(error)
     if refused and not answered:
         raise UsageError(next(iter(refused.values())))
+    if others and not answered:
+        raise UsageError(f"None of them is about a call of {shown(tool)}. They are about: {', '.join(sorted(others))}.")
     return BulkAnswers(tuple(answered), refused)
 
 

@@ -48,7 +48,7 @@ WITH_TOOLS = "  (with the --tools and --allow that it needs)"
 
 
 @click.command(short_help="Answer a question on the desk.")
-@click.argument("question", metavar="[ID]")
+@click.argument("question", metavar="[ID]", required=False, default="")
 @click.argument("words", metavar="[CHOICE|TEXT]", required=False, default="")
 @click.argument("text", required=False, default="")
 @click.option(
@@ -117,6 +117,8 @@ def _answer_one(
 
     from .init import read_text
 
+    if not question:
+        raise click.UsageError("Which question? `ripstop desk` lists them: ripstop answer ID CHOICE.")
     run_id, slash, number = question.rpartition("/")
     if not slash or not (number.isascii() and number.isdigit()):
         raise click.UsageError(f"{question!r} is not RUN/NUMBER, as `ripstop desk` shows it.")
@@ -152,8 +154,11 @@ def _answer_one(
 
 
 def _answer_all(options: Options, kind: str, tool: str, choice: str, words: str, by: str) -> None:
-    from ripstop.app.bulk_answers import BulkAnswers, answer_all
+    from ripstop.app.bulk_answers import CHOICES, BulkAnswers, answer_all
     from ripstop.app.stores import open_engine
+
+    if not choice:
+        raise click.UsageError(f"The answer is missing. Expected one of: {', '.join(CHOICES[BULK[kind]])}.")
 
     async def tell() -> BulkAnswers:
         async with open_engine(options.settings(), to_act=True) as engine:
