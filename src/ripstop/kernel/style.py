@@ -376,6 +376,10 @@ class Style(Generic[S]):
         """What a tool is called with: for a tool of the style, a Struct that both know."""
         return command.arguments or {}
 
+    def waiting_calls(self, state: S) -> tuple[CallTool, ...]:
+        """Calls that an agent's reply has and that wait until those before them are answered; in their order."""
+        return ()
+
     def start_child(self, state: S, command: StartRun) -> Child:
         return Child()
 

@@ -454,6 +454,18 @@ def arguments(turn: Turn | None, command: CallTool) -> dict[str, Any]:
     return operation(_exchange(turn, number), index).arguments
 
 
+def waiting_calls(turn: Turn | None) -> tuple[CallTool, ...]:
+    """What the last reply of a turn has and that was not asked for yet."""
+    if turn is None or not turn.exchanges:
+        return ()
+    exchange, found = turn.exchanges[-1], []
+    last = exchange.last
+    while following := operation_after(exchange, last):
+        last = following.index
+        found.append(CallTool(tool=following.tool, agent=turn.ask.agent, arguments=following.arguments))
+    return tuple(found)
+
+
 class HasTurn(Protocol):
     @property
     def turn(self) -> Turn | None:
@@ -480,3 +492,6 @@ class TurnStyle(Style[W]):
 
     def arguments(self, state: W, command: CallTool) -> Struct | dict[str, Any]:
         return arguments(state.turn, command)
+
+    def waiting_calls(self, state: W) -> tuple[CallTool, ...]:
+        return waiting_calls(state.turn)
