@@ -3,25 +3,32 @@
 import asyncio
 import contextlib
 import inspect
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
-from ripstop import ALL, NOTHING, App, ForeignJournal, UsageError, tool
+from ripstop import ALL, NOTHING, App, ForeignJournal, RunQuery, UsageError, tool
 from ripstop.app import journal_trust
 from ripstop.app.journal_trust import READS, looked_at
 from ripstop.app.settings.settings_file import Settings, read_settings
 from ripstop.app.stores import open_engine
 from ripstop.engine.ports import Journal, JournalIdentity, Scope
 from ripstop.journals.memory import MemoryJournal
+from ripstop.journals.sqlite.file import file_at
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.codec import Codec
 from ripstop.security.known_journals import KnownJournal, KnownJournals
-from tests.harness.foreign_folder import at_home_of, write_journal, write_project
+from tests.harness.foreign_folder import DONE, PAYS, TOOLS, at_home_of, write_journal, write_project
+
+JOURNAL = Path(".ripstop/journal.db")
 
 PAID: list[int] = []
 
@@ -168,6 +175,198 @@ def test_what_the_user_agrees_to_works_until_it_is_another(clone: Path) -> None:
     assert PAID == [9999]
 
 
+def agreed() -> None:
+    """The user agrees to the journal that is here."""
+    with pytest.raises(ForeignJournal) as refused:
+        work(settings())
+    refused.value.agree()
+
+
+async def identity(journal: Path = JOURNAL, new: JournalIdentity | None = None) -> JournalIdentity:
+    """The identity of a journal, perhaps after it got another."""
+    opened = SqliteJournal(journal, Codec(), create=False)
+    if new is not None:
+        await opened.identify(new, await opened.identity())
+    found = await opened.identity()
+    await opened.close()
+    return found
+
+
+class Versions(NamedTuple):
+    """Two versions of a journal of one writer."""
+
+    first: Path
+    second: Path
+    """It goes on where the first one ends, and would pay."""
+
+
+@pytest.fixture(params=["nothing open", "a payment open"])
+def versions(request: pytest.FixtureRequest, clone: Path, tmp_path: Path) -> Versions:
+    """The first version is here, and the second one would be pulled."""
+    writers, enemy = tmp_path / "writers.db", tmp_path / "enemy"
+    found = Versions(tmp_path / "first.db", tmp_path / "second.db")
+    for version, calls in zip(found, (DONE if request.param == "nothing open" else PAYS, PAYS), strict=True):
+        write_journal(writers, clone, enemy, calls=calls)
+        shutil.copyfile(writers, version)
+    assert asyncio.run(identity(found.first)) == asyncio.run(identity(found.second)) != JournalIdentity()
+    shutil.copyfile(found.first, JOURNAL)
+    return found
+
+
+def into_the_same_file(version: Path) -> None:
+    shutil.copyfile(version, JOURNAL)
+
+
+def as_another_file(version: Path) -> None:
+    new = JOURNAL.with_name("new.db")
+    shutil.copyfile(version, new)
+    new.rename(JOURNAL)
+
+
+@pytest.mark.parametrize("ship", [into_the_same_file, as_another_file])
+@pytest.mark.parametrize("by", ["an answer", "its name"])
+def test_a_consent_covers_nothing_that_the_writer_of_the_journal_adds_later(
+    versions: Versions, ship: Callable[[Path], None], by: str
+) -> None:
+    old = asyncio.run(identity())
+    if by == "an answer":
+        agreed()
+        work(settings())
+    else:
+        work(settings(store=f"sqlite:{JOURNAL}"))
+    paid = list(PAID)
+    work(settings())
+    assert paid == PAID and KnownJournals().get(old.id) is None
+    assert [one.id for one in KnownJournals().all()] == [asyncio.run(identity()).id]
+    ship(versions.second)
+    with pytest.raises(ForeignJournal, match="neither made nor agreed to") as refused:
+        work(settings())
+    assert paid == PAID and any('pay  {"euros":9999}' in line for line in refused.value.shown)
+
+
+def test_a_consent_that_was_not_used_ends_when_a_later_version_is_worked_on(versions: Versions) -> None:
+    agreed()
+    into_the_same_file(versions.second)
+    agreed()
+    work(settings())
+    paid = list(PAID)
+    into_the_same_file(versions.first)
+    with pytest.raises(ForeignJournal):
+        work(settings())
+    assert PAID == paid != []
+
+
+def test_a_process_that_dies_before_the_journal_has_its_new_id_does_not_ask_again(clone: Path) -> None:
+    agreed()
+    journal = SqliteJournal(JOURNAL, Codec(), create=False)
+    place, file = asyncio.run(journal.place()), journal.file
+    asyncio.run(journal.close())
+    remembered = KnownJournal("a" * 32, str(clone / JOURNAL), place.position, place.digest, place.workers, file)
+    KnownJournals().keep(remembered)  # as far as it came
+    work(settings())
+    assert PAID == [9999]
+    assert [one.id for one in KnownJournals().all()] == [asyncio.run(identity()).id] != [remembered.id]
+
+
+def test_processes_that_begin_at_once_agree_on_one_new_id(clone: Path, tmp_path: Path) -> None:
+    (tmp_path / "bank.py").write_text(TOOLS)
+    bank = tmp_path / "bank.txt"
+    agreed()
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "BANK": str(bank)}
+    command = [sys.executable, "-m", "ripstop", "--tools", "bank", "work", "--until-idle"]
+    begun = [
+        subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = [process.communicate(timeout=300)[1] for process in begun]
+    assert [process.returncode for process in begun] == [0, 0, 0], said
+    assert bank.read_text() == "9999\n"
+    assert [one.id for one in KnownJournals().all()] == [asyncio.run(identity()).id]
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KnownJournal:
+    """A journal that its user has made, in the current folder; how far it was seen before its last run was made."""
+    PAID.clear()
+    folder, state = tmp_path / "mine", tmp_path / "state"
+    write_journal(folder / JOURNAL, folder, state, calls=DONE)
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.delenv("RIPSTOP_STORE", raising=False)
+    monkeypatch.chdir(folder)
+    (before,) = KnownJournals().all()
+    write_journal(folder / JOURNAL, folder, state)
+    assert KnownJournals().all() != [before]
+    return before
+
+
+def test_a_file_that_took_the_journals_place_and_has_more_than_was_seen_is_foreign(own: KnownJournal) -> None:
+    KnownJournals().keep(own)
+    as_another_file(JOURNAL)
+    with pytest.raises(ForeignJournal, match="another file has taken its place, and has more than was seen") as refused:
+        work(settings())
+    assert PAID == []
+    refused.value.agree()
+    work(settings())
+    assert PAID == [9999] and KnownJournals().get(own.id) is None
+    work(settings())  # asked once
+
+
+def test_a_journal_that_was_moved_and_has_more_than_was_seen_is_foreign(own: KnownJournal, tmp_path: Path) -> None:
+    KnownJournals().keep(own)
+    as_another_file(JOURNAL)
+    Path.cwd().rename(tmp_path / "elsewhere")
+    os.chdir(tmp_path / "elsewhere")
+    with pytest.raises(ForeignJournal, match="another file has taken its place"):
+        work(settings())
+    assert PAID == []
+
+
+@pytest.mark.parametrize("case", ["killed", "not ahead", "noted by an earlier version"])
+def test_ones_own_journal_asks_nothing(own: KnownJournal, case: str) -> None:
+    """It is ahead of the note in the same file, is another file with no more in it, or it is not known which it was."""
+    if case == "killed":
+        KnownJournals().keep(own)
+    else:
+        as_another_file(JOURNAL)
+    if case == "noted by an earlier version":
+        (note,) = (Path(os.environ["XDG_STATE_HOME"]) / "ripstop" / "journals").glob("*.json")
+        kept = {key: value for key, value in msgspec.json.decode(msgspec.json.encode(own)).items() if key != "file"}
+        note.write_bytes(msgspec.json.encode(kept))
+    work(settings())
+    assert PAID == [9999]
+
+
+def test_what_is_noted_is_the_file_that_is_worked_on_and_not_the_one_that_took_its_place(own: KnownJournal) -> None:
+    other = JOURNAL.with_name("other.db")
+    shutil.copyfile(JOURNAL, other)
+
+    async def story() -> None:
+        async with open_engine(settings(), to_act=True) as engine:
+            (run,) = (await engine.runs(RunQuery(statuses=("working",)))).items
+            other.rename(JOURNAL)
+            await engine.cancel(run.run_id)
+
+    asyncio.run(story())
+    (known,) = KnownJournals().all()
+    assert known.file == own.file != file_at(JOURNAL) and known.position > own.position
+
+
+def test_what_waits_for_its_turn_is_shown_and_that_agents_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = {"calls": [{"tool": "pay", "args": {"euros": euros}} for euros in (1, 2, 3)]}
+    (run,) = write_journal(tmp_path / JOURNAL, tmp_path, tmp_path / "enemy", calls=calls)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ForeignJournal) as refused:
+        work(settings())
+    ended, go_on, first, *then, _timer = refused.value.shown
+    assert ended == "Runs in it that have not ended: 1."
+    assert "so is whatever their agents ask for after that" in go_on
+    assert first.endswith('  pay  {"euros":1}')
+    assert then == [f'{run}, then  pay  {{"euros":{euros}}}' for euros in (2, 3)]
+
+
 def test_a_journal_that_changes_after_the_question_is_asked_about_again(clone: Path) -> None:
     with pytest.raises(ForeignJournal) as refused:
         work(settings())
@@ -258,15 +457,7 @@ def test_what_a_process_makes_is_its_users(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_journal_without_an_id_gets_one_once_its_user_agrees(clone: Path) -> None:
-    async def identity(new: JournalIdentity | None = None) -> JournalIdentity:
-        journal = SqliteJournal(".ripstop/journal.db", Codec(), create=False)
-        if new is not None:
-            await journal.identify(new, await journal.identity())
-        found = await journal.identity()
-        await journal.close()
-        return found
-
-    asyncio.run(identity(JournalIdentity()))
+    asyncio.run(identity(new=JournalIdentity()))
     with pytest.raises(ForeignJournal, match="earlier version") as refused:
         work(settings())
     assert asyncio.run(identity()).id == ""
@@ -297,11 +488,24 @@ def test_without_a_home_a_journal_is_known_while_the_process_lives(
 ) -> None:
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.delenv("XDG_STATE_HOME")
-    with pytest.raises(ForeignJournal) as refused:
-        work(settings())
-    refused.value.agree()
+    agreed()
     work(settings())
     assert PAID == [9999]
+
+
+def test_what_is_known_only_while_the_process_lives_is_no_later_version(
+    versions: Versions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))  # nothing can be written there
+    agreed()
+    work(settings())
+    work(settings())
+    paid = list(PAID)
+    into_the_same_file(versions.second)
+    with pytest.raises(ForeignJournal):
+        work(settings())
+    assert paid == PAID
 
 
 def test_a_journal_that_is_looked_at_has_every_way_to_read_and_none_to_write() -> None:

@@ -4,24 +4,34 @@ Every trick is a clone of its own with an enemy's journal, token, settings, proj
 user is run there, with a tool that pays. Afterwards: nothing was paid, nothing outside of the clone has changed but the
 user's own state folder, the journal has not grown, and the command has said what is wrong, or has only looked.
 
+Some folders are pulled again: the user has worked on a first version, in which nothing was open, or on a journal of
+their own, and the trick is what comes later.
+
     python -m tests.harness.trust_tricks
 """
 
 import argparse
+import json
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from .foreign_folder import TOOLS, write_journal
+from .foreign_folder import DONE, TOOLS, write_journal
 
 FOREIGN = "neither made nor agreed to"
+EXCHANGED = "another file has taken its place, and has more than was seen"
 JOURNAL = Path(".ripstop/journal.db")
+FIRST = Path(".ripstop/first.db")
+"""The first version of the journal, which the same writer has continued since."""
+SECOND = Path(".ripstop/second.db")
+"""The journal, where the user has worked on the first version."""
 TOKEN = "a" * 43
 Prepare = Callable[[Path], None]
 
@@ -33,6 +43,8 @@ class Trick(NamedTuple):
     """What the command has to say; empty: it only looks."""
     prepare: Prepare = lambda clone: None
     code: tuple[int, ...] = (1, 2)
+    before: tuple[tuple[str, ...], ...] = ()
+    """What the user has done with the first version before: commands. None: there was no first version."""
 
 
 def execute(*statements: str) -> Prepare:
@@ -90,6 +102,38 @@ def chosen_id(id: str) -> Prepare:
     return execute("DELETE FROM identity", f"INSERT INTO identity VALUES ('{id}', 0)")
 
 
+def into_the_same_file(clone: Path) -> None:
+    shutil.copyfile(clone / SECOND, clone / JOURNAL)
+
+
+def as_another_file(clone: Path) -> None:
+    (clone / SECOND).rename(clone / JOURNAL)
+
+
+def with_the_users_id(ship: Prepare) -> Prepare:
+    """The enemy has a copy of the user's journal, or of its id: it was committed."""
+
+    def take(clone: Path) -> None:
+        with closing(sqlite3.connect(clone / JOURNAL)) as db:
+            (id,) = db.execute("SELECT id FROM identity").fetchone()
+        with closing(sqlite3.connect(clone / SECOND)) as db, db:
+            db.execute("UPDATE identity SET id = ?", (id,))
+        ship(clone)
+
+    return take
+
+
+def continued(clone: Path) -> None:
+    """The user's own journal, continued by an enemy who has set its id back."""
+    with closing(sqlite3.connect(clone / JOURNAL)) as db:
+        identity = db.execute("SELECT id, copied FROM identity").fetchone()
+    shutil.copyfile(clone / JOURNAL, clone / SECOND)
+    write_journal(clone / SECOND, clone.parent / "theirs", clone.parent / "enemy")
+    with closing(sqlite3.connect(clone / SECOND)) as db, db:
+        db.execute("UPDATE identity SET id = ?, copied = ?", identity)
+    as_another_file(clone)
+
+
 def board(files: Mapping[str, str]) -> Prepare:
     def write(clone: Path) -> None:
         for name, text in files.items():
@@ -136,6 +180,9 @@ LOOKING = {
     "status as JSON": ("--json", "runs"),
 }
 WORK = ("work", "--until-idle")
+AGREED = (("trust", "--yes"), WORK)
+NAMED = (("--store", f"sqlite:{JOURNAL}", *WORK),)
+WITH_RUNS = (*AGREED, ("--model", "script:done.jsonl", "run", "bill.yaml"))
 
 
 def table() -> list[Trick]:
@@ -170,6 +217,12 @@ def table() -> list[Trick]:
         Trick("bots of the project", ("serve", "--port", "0"), FOREIGN, settings(BOTS)),
         Trick("a board", ("run", "board"), "", board(BOARD), code=(1, 2)),
         Trick("a delivery project", ("resume",), FOREIGN, board({".cowork/session/meta.json": "{}"})),
+        Trick("a later version of a journal that was agreed to", WORK, FOREIGN, into_the_same_file, before=AGREED),
+        Trick("a later version of it in another file", WORK, FOREIGN, as_another_file, before=AGREED),
+        Trick("a later version of a journal that was named", WORK, FOREIGN, as_another_file, before=NAMED),
+        Trick("a later version after runs of one's own", WORK, FOREIGN, into_the_same_file, before=WITH_RUNS),
+        Trick("a later version with the user's id", WORK, EXCHANGED, with_the_users_id(as_another_file), before=AGREED),
+        Trick("a journal of one's own that others have continued", WORK, EXCHANGED, continued, before=WITH_RUNS),
         Trick("documents", ("docs", "watch", "--once"), "", board({".workflows/a.md": "# Task: pay"}), code=(1, 2)),
     ]  # fmt: skip
 
@@ -188,35 +241,29 @@ def try_out(trick: Trick, folder: Path, original: Path, run: str) -> Seen:
         place.mkdir()
     (folder / "tools" / "bank.py").write_text(TOOLS)
     (clone / "evil.py").write_text("open('../touched', 'w')\n")
+    (clone / "done.jsonl").write_text(json.dumps(DONE))
     bank.write_text("")
+    if trick.before:
+        (clone / JOURNAL).rename(clone / SECOND)
+        (clone / FIRST).rename(clone / JOURNAL)
+    problems = []
+    for command in trick.before:
+        done = _ripstop(folder, command)
+        if done.returncode:
+            problems.append(f"before, {' '.join(command)}: {done.stdout}{done.stderr}")
     trick.prepare(clone)
     journal = (clone / JOURNAL).resolve()
     before, outside = _records(journal), _outside(folder)
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "BANK": str(bank),
-        "PYTHONPATH": str(folder / "tools"),
-    }
-    command = [run if part == "RUN" else part.replace("RUN/", f"{run}/") for part in trick.command]
-    done = subprocess.run(
-        [sys.executable, "-m", "ripstop", "--tools", "bank", *command],
-        cwd=clone,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        stdin=subprocess.DEVNULL,
-    )
+    known = _known(home)
+    done = _ripstop(folder, [run if part == "RUN" else part.replace("RUN/", f"{run}/") for part in trick.command])
     said = done.stdout + done.stderr
-    problems = []
     if bank.read_text():
         problems.append(f"it paid: {bank.read_text().split()}")
     if _records(journal) != before:
         problems.append("the journal has changed")
     if new := {path for path in _outside(folder) - outside if not path.startswith("home/.local/state/ripstop/")}:
         problems.append(f"outside of the clone: {sorted(new)[:5]}")
-    if any((home / ".local/state/ripstop/journals").glob("*.json")):
+    if _known(home) != known:
         problems.append("the journal was adopted")
     if any(TOKEN in path.read_text() for path in (home / ".local/state/ripstop").glob("tokens/*")):
         problems.append("the token was adopted")
@@ -225,6 +272,30 @@ def try_out(trick: Trick, folder: Path, original: Path, run: str) -> Seen:
     if trick.says and trick.says not in " ".join(said.split()):
         problems.append(f"it does not say {trick.says!r}")
     return Seen(trick.name, problems, said)
+
+
+def _ripstop(folder: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command as the user, in the clone."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder / "home"),
+        "BANK": str(folder / "bank.txt"),
+        "PYTHONPATH": str(folder / "tools"),
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "ripstop", "--tools", "bank", *arguments],
+        cwd=folder / "clone",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def _known(home: Path) -> dict[str, str]:
+    """What the user's state folder has of journals, by the names of the files."""
+    return {path.name: path.read_text() for path in (home / ".local/state/ripstop/journals").glob("*.json")}
 
 
 def _outside(folder: Path) -> set[str]:
@@ -255,7 +326,10 @@ def _records(journal: Path) -> list[tuple[object, ...]]:
 
 def enemys_folder(folder: Path) -> tuple[Path, str]:
     """A folder to clone, and the run in it that would pay."""
-    (run,) = write_journal(folder / "original" / JOURNAL, folder / "original", folder / "enemy")
+    project, enemy = folder / "original", folder / "enemy"
+    write_journal(project / JOURNAL, project, enemy, calls=DONE)
+    shutil.copyfile(project / JOURNAL, project / FIRST)
+    (run,) = write_journal(project / JOURNAL, project, enemy)
     return folder / "original", run
 
 

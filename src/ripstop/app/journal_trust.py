@@ -1,7 +1,11 @@
 """Whether the user has made or agreed to a journal, and whether it is still where it was and as far as it was.
 
 - A journal is the user's if the user's state folder knows its id (`security.known_journals`), at this path and not
-  ahead of it. One without runs is anybody's: it gets a new id, which is remembered before the journal has it.
+  behind what was seen. One without runs is anybody's: it gets a new id, which is remembered before the journal has it.
+- An id that somebody else has given is never known: a foreign journal gets a new one, too, when it is first worked on.
+  So what its writer makes of it later is foreign again.
+- A file that has taken the journal's place and has more in it than was seen is foreign as well: who has a copy of a
+  journal has its id.
 - Any other is *foreign*: it can be looked at, but nothing is written to it, so nothing of it is claimed, performed,
   delivered or answered, before its user agrees. A store that the user names (`--store`, `RIPSTOP_STORE`) is agreed to.
 - A consent is for the journal as it was shown: one that has changed since is asked about again.
@@ -10,6 +14,7 @@
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,12 +26,12 @@ from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import CallTool
-from ripstop.kernel.errors import JournalError, JournalNotFound, RipstopError
+from ripstop.kernel.errors import JournalError, JournalNotFound, RipstopError, UsageError
 from ripstop.kernel.events import OUTCOMES
 from ripstop.kernel.run import waits_for
 from ripstop.kernel.style import arguments_for
 from ripstop.security.consent import Consent
-from ripstop.security.known_journals import KnownJournal, KnownJournals, agreement_id, is_id, new_id
+from ripstop.security.known_journals import KnownJournal, KnownJournals, agreement_id, new_id
 from ripstop.text.plurals import count
 
 from .trust import NotTrusted
@@ -78,14 +83,19 @@ UNREADABLE = (RipstopError, LookupError, TypeError, ValueError, AttributeError, 
 
 
 class OpenCall(Struct, frozen=True):
-    """A command of a journal that would be performed."""
+    """A command of a journal that would be performed, at once or in its turn."""
 
     run: str
     number: int
+    """0: it waits for its turn in a reply of the run's agent."""
     what: str
     """The tool, or what else it is."""
     arguments: str = ""
     """As JSON, all of them; only of tools."""
+
+    def __str__(self) -> str:
+        where = f"{self.run}/{self.number}" if self.number else f"{self.run}, then"
+        return f"{where}  {self.what}  {self.arguments}".rstrip()
 
 
 class OpenWork(Struct, frozen=True):
@@ -95,8 +105,8 @@ class OpenWork(Struct, frozen=True):
     """Runs that have not ended."""
     calls: tuple[OpenCall, ...] = ()
     """Tools first."""
-    unread: int = 0
-    """Runs that have not ended, and of which it is not known what is open."""
+    unread: tuple[str, ...] = ()
+    """Of which runs that have not ended it is not known what is open, in sentences."""
 
 
 async def open_work(engine: Engine) -> OpenWork:
@@ -107,26 +117,33 @@ async def open_work(engine: Engine) -> OpenWork:
     page = await engine.runs(RunQuery(statuses=statuses, size=MOST_LOOKED_AT)) if statuses else None
     items = page.items if page else ()
     found: list[OpenCall] = []
+    unread: list[str] = []
     for info in items:
         try:
             found += await _open_in(engine, info.run_id)
         except UNREADABLE as error:
-            found.append(OpenCall(info.run_id, 0, f"cannot be read ({type(error).__name__})"))
+            unread.append(f"{info.run_id} cannot be read ({type(error).__name__}).")
     found.sort(key=lambda one: not one.arguments)
-    return OpenWork(unfinished, tuple(found), max(0, unfinished - len(items)))
+    if unfinished > len(items):
+        rest = count(unfinished - len(items), "run")
+        unread.append(f"Not looked at: {rest}. What is open in them would be done, too.")
+    return OpenWork(unfinished, tuple(found), tuple(unread))
 
 
 async def _open_in(engine: Engine, run_id: str) -> list[OpenCall]:
     run = (await engine.look(run_id)).run
-    found = []
+    style, found = engine.style(run), []
     for number, opened in run.open.items():
         command = opened.command
         if isinstance(command, CallTool):
-            text = json.encode(arguments_for(engine.style(run), opened.state, command)).decode()
-            found.append(OpenCall(run_id, number, command.tool, text))
+            found.append(_call(run_id, number, command.tool, arguments_for(style, opened.state, command)))
         elif waits_for(command) != "person":
             found.append(OpenCall(run_id, number, type(command).__name__))
-    return found
+    return found + [_call(run_id, 0, one.tool, one.arguments or {}) for one in style.waiting_calls(run.state)]
+
+
+def _call(run_id: str, number: int, tool: str, arguments: dict[str, Any]) -> OpenCall:
+    return OpenCall(run_id, number, tool, json.encode(arguments).decode())
 
 
 class ForeignJournal(NotTrusted):
@@ -142,23 +159,28 @@ class ForeignJournal(NotTrusted):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        lines = [f"{one.run}/{one.number}  {one.what}  {one.arguments}".rstrip() for one in self.work.calls]
-        if self.work.unread:
-            lines.append(f"Not looked at: {count(self.work.unread, 'run')}. What is open in them would be done, too.")
-        return (f"Runs in it that have not ended: {self.work.unfinished}.", *lines)
+        work = self.work
+        lines = [f"Runs in it that have not ended: {work.unfinished}."]
+        if work.unfinished:
+            lines.append(_GO_ON)
+        return (*lines, *map(str, work.calls), *work.unread)
 
     def agree(self) -> None:
         KnownJournals().keep(self._agreed)
 
 
+_GO_ON = (
+    "If you agree, they go on: what is listed here is done, and so is whatever their agents ask for after that, with "
+    "the tools, the keys and the model that you work with."
+)
 _AGREE = NextStep("trust", "agree to it", "agree with `{}`")
 
 
 class Judgement(Struct, frozen=True):
     identity: JournalIdentity
     place: JournalPlace
-    is_new: bool = False
-    """There is nothing in it yet."""
+    is_named_anew: bool = False
+    """It is empty, or somebody else's: the user's state folder must not know it by the id that it has."""
     foreign: str = ""
     """Why it is not the user's; empty: it is."""
     restored: str = ""
@@ -172,7 +194,7 @@ class Judgement(Struct, frozen=True):
 class JournalTrust:
     """What is known of one journal, and what is remembered of it."""
 
-    def __init__(self, journal: Journal, path: Path, is_named: bool, codec: Codec) -> None:
+    def __init__(self, journal: SqliteJournal, path: Path, is_named: bool, codec: Codec) -> None:
         """`is_named`: the user has named this very store, and so agrees to it."""
         self._journal = journal
         self._here = str(path.resolve())
@@ -187,22 +209,27 @@ class JournalTrust:
         journal, identity, place = self._journal, await self._journal.identity(), await self._journal.place()
         known = self._known.get(identity.id)
         if known is None and not place.position and not await journal.counts() and not await journal.tombstones():
-            return Judgement(identity, place, is_new=True)
+            return Judgement(identity, place, is_named_anew=True)
         foreign, moved_from = "", ""
         restored = _COPY if identity.copied else ""
+        exchanged = known is not None and self._is_exchanged(known, place)
         if known is None:
             foreign = _UNKNOWN if identity.id else _NAMELESS
         elif known.path != self._here and not _same_file(known.path, self._here):
             original = await self._is_there(known.path, identity.id)
-            foreign = (_COPIED if original else _MOVED).format(known.path)
-            moved_from = "" if original else known.path
+            foreign = (_COPIED if original else _EXCHANGED if exchanged else _MOVED).format(known.path)
+            moved_from = "" if original or exchanged else known.path
             restored = restored or (_TWIN.format(known.path) if original else "")
+        elif exchanged:
+            foreign = _EXCHANGED.format(known.path)
         if known and not restored and await self._is_behind(known, place):
             restored = _BEHIND
         agreement = self._agreement(identity, await journal.heads()) if foreign or restored else ""
         if self._is_named or self._known.get(agreement):
             foreign = ""
-        return Judgement(identity, place, False, foreign, restored, moved_from, agreement)
+        if foreign and await journal.identity() != identity:
+            return await self.judge()  # another process of the user has begun to work on it meanwhile
+        return Judgement(identity, place, known is None or exchanged, foreign, restored, moved_from, agreement)
 
     def refusal(self, found: Judgement, work: OpenWork = OpenWork()) -> ForeignJournal:
         """The error with which acting on a foreign journal is refused, and with which its user can agree."""
@@ -218,15 +245,16 @@ class JournalTrust:
                 identity = await self._journal.identify(JournalIdentity(identity.id, now), identity)
             if identity.copied:
                 await hold(identity, found.restored)
-        if found.is_new or identity.copied or not is_id(identity.id):
+        if found.is_named_anew or identity.copied:
             self._id = await self._renamed(identity)
             if (was := self._known.get(identity.id)) and was.path == self._here:
-                self._known.forget(was.id)  # what was here before is not here any more
+                self._forget(was.id)  # what was here before is not here any more
+            await self._forget_former()
         else:
             self._id = identity.id
             self._keep(identity.id, found.place)
         if found.agreement:
-            self._known.forget(found.agreement)
+            self._forget(found.agreement)
 
     async def note(self) -> None:
         """Remember how far the journal has come."""
@@ -240,16 +268,36 @@ class JournalTrust:
         self._keep(new.id, await self._journal.place())
         now = await self._journal.identify(new, identity)
         if now != new:  # another process was quicker
-            self._known.forget(new.id)
+            self._forget(new.id)
         return now.id
 
+    async def _forget_former(self) -> None:
+        """Forget other ids that this very file has had, and consents to what was here that were never used."""
+        place = await self._journal.place()
+        for one in self._known.all():
+            if one.path == self._here and one.id != self._id:
+                had = one.file == self._journal.file and not await self._is_behind(one, place)
+                if one.is_consent or had:
+                    self._forget(one.id)
+
+    def _forget(self, id: str) -> None:
+        with suppress(UsageError):  # what cannot be removed can do no more than it could
+            self._known.forget(id)
+
     def _keep(self, id: str, place: JournalPlace) -> None:
-        seen = KnownJournal(id, self._here, place.position, place.digest, place.workers)
+        seen = KnownJournal(id, self._here, place.position, place.digest, place.workers, self._journal.file)
         if self._known.get(id) != seen:
             self._known.keep(seen)
 
     def _agreement(self, identity: JournalIdentity, heads: str) -> str:
         return agreement_id(identity.id, identity.copied, self._here, heads)
+
+    def _is_exchanged(self, known: KnownJournal, place: JournalPlace) -> bool:
+        """Whether it is another file than the one that was seen, and has more in it. After a crash the same file has
+        more than was noted; and a copy of the user's own has no more."""
+        if known.file in (None, self._journal.file):
+            return False
+        return place.position > known.position or place.workers > known.workers
 
     async def _is_behind(self, known: KnownJournal, place: JournalPlace) -> bool:
         if place.position < known.position or place.workers < known.workers:
@@ -273,6 +321,7 @@ class JournalTrust:
 _UNKNOWN = "is a journal that you have neither made nor agreed to: it may have come with the folder."
 _NAMELESS = "is a journal of an earlier version, which does not say whose it is: it may have come with the folder."
 _MOVED = "is your journal that was at {} before."
+_EXCHANGED = "has the id of your journal {}, but another file has taken its place, and has more than was seen."
 _COPIED = "is a copy of your journal at {}, which is still there."
 _COPY = "It is a copy, from a backup."
 _TWIN = "It is a copy of {}, which is still there."

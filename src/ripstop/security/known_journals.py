@@ -3,12 +3,14 @@
 - One small file for each, so that processes that work on different journals do not wait for one another.
 - It has where the journal lies and how far it had come when it was last seen: a journal that lies elsewhere was moved
   or copied, and one that is behind was restored from a backup.
+- It also has which file the journal was: a file that has taken its place and has more in it may be a stranger's.
 - An id is a name that a stranger's journal can choose. What cannot be one of ours is not looked for.
 - Where nothing can be written, a journal is known as long as the process lives.
 """
 
 import hashlib
 import logging
+import os
 import re
 import secrets
 from collections.abc import Iterator
@@ -43,6 +45,13 @@ class KnownJournal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """… the hash of that step …"""
     workers: int = 0
     """… and the highest number of a worker."""
+    file: tuple[int, int] | None = None
+    """Which file it was, by device and inode; `None` for a consent, and in what an earlier version noted."""
+
+    @property
+    def is_consent(self) -> bool:
+        """Whether it is what the user has agreed to, and not yet a journal that was worked on."""
+        return not (self.position or self.digest or self.workers or self.file)
 
     @property
     def project(self) -> str:
@@ -102,6 +111,8 @@ class KnownJournals:
         if file is None:
             return
         for path in (file.path, file.path.with_suffix(".lock")):
+            if not os.path.lexists(path):  # a file system that is read-only says so also of what is not there
+                continue
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:

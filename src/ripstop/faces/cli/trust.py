@@ -127,8 +127,9 @@ def trust(options: Options, named: str | None, yes: bool, do_list: bool, do_revo
     very address, module or server.
 
     A journal that you have not made, such as the .ripstop/journal.db of a folder that you have cloned, can be looked
-    at, but nothing in it is performed or answered before you have agreed to it. `trust` shows what is open in it: every
-    call of a tool, with its arguments. JOURNAL names another one by its file.
+    at, but nothing in it is performed or answered before you have agreed to it. `trust` shows what would be done: every
+    call of a tool that is open or waits for its turn, with its arguments. After that its agents go on. What its writer
+    adds later is asked about again. JOURNAL names another one by its file.
 
     With a CONFIG (a workflow whose tools call URLs) it shows every origin that they call, with the secrets of your
     environment that it would get. A consent does not cover private addresses: allow those in your own settings

@@ -139,7 +139,8 @@ class SqliteJournal:
         self._codec = codec
         self._sql = queries()
         self._writing = connect(self._path, create)
-        self._file = file_at(self._path)
+        self.file = file_at(self._path)
+        """Which one is open, by device and inode; another may have taken its place since."""
         self._reading = connect(self._path, create)
         self._check_in_place()
         self._liveness = Liveness(self._path)
@@ -365,7 +366,7 @@ class SqliteJournal:
 
     def _check_in_place(self) -> None:
         """Raise `JournalError` if another file has taken the journal's place: what is recorded here would be lost."""
-        if file_at(self._path) != self._file:
+        if file_at(self._path) != self.file:
             raise JournalError(
                 f"The journal {self._path} was replaced, or removed, while this process worked on it. Nothing more is "
                 "done here; what was recorded is in the file that was there."
