@@ -241,3 +241,9 @@ def test_an_answer_that_fits_no_such_question_is_refused_also_where_none_is_open
     assert (
         done.exit_code == 2 and "The answer is missing. Expected one of: happened, ask, continue, end." in done.output
     )
+
+
+def test_a_backup_that_is_not_there_is_not_taken_for_a_journal_to_be_made(mine: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["restore", str(tmp_path / "nofile.db")])
+    assert done.exit_code == 2 and f"There is no backup at {tmp_path / 'nofile.db'}." in done.output
+    assert "ripstop run" not in done.output

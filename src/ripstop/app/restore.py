@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ripstop.engine.clock import ProcessClock
-from ripstop.kernel.errors import JournalError, UsageError
+from ripstop.kernel.errors import JournalError, JournalNotFound, UsageError
 from ripstop.security.consent import trusted_folders
 from ripstop.security.files import without_links
 
@@ -39,7 +39,10 @@ async def restore_journal(settings: Settings, plugins: Plugins, copy: Path, fold
     path, clock = store_path(settings.store), ProcessClock()
     if settings.store == DEFAULT_STORE:
         without_links(path, "--store sqlite:PATH")
-    source = open_journal(replace(settings, store=f"sqlite:{copy}"), create=False, codec=plugins.registry.codec)
+    try:
+        source = open_journal(replace(settings, store=f"sqlite:{copy}"), create=False, codec=plugins.registry.codec)
+    except JournalNotFound as error:
+        raise UsageError(f"There is no backup at {copy}. Nothing was changed.") from error
     async with closing(source):
         if damage := await source.verify():
             where = f"{damage[0].run_id or 'journal'}@{damage[0].number}"
