@@ -83,6 +83,26 @@ def test_a_script_goes_to_the_end_by_the_rules_of_its_policy(tmp_path: Path, sce
     assert USER not in (tmp_path / "script.jsonl").read_text(encoding="utf-8")
 
 
+def test_a_later_run_finishes_nothing_that_an_earlier_one_only_called_finished(tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    assert ripstop("init", "blackboard", folder, "--scenario", "tdd").exit_code == 0
+    plan = (folder / "memory/dev_plan.md").read_text(encoding="utf-8")
+    claims = {
+        "next_agent": "USER",
+        "reason": "All is verified.",
+        "dev_plan": "update M1-T1 status to VERIFIED; update M1-T2 status to VERIFIED",
+        "finish_review_override": None,
+    }
+    ends = {**claims, "next_agent": "FINISH", "dev_plan": ""}
+    script = folder / "lies.jsonl"
+    for decision in (claims, ends):
+        line = json.dumps({"agent": "MAIN", "reply": json.dumps(decision)})
+        script.write_text(f"{line}\n" * 5, encoding="utf-8")
+        ran = ripstop("run", folder, "--model", f"script:{script}", "--store", f"sqlite:{tmp_path}/journal.db")
+        assert ran.exit_code == 1, ran.output
+        assert (folder / "memory/dev_plan.md").read_text(encoding="utf-8") == plan
+
+
 def test_the_first_scenario_is_written_if_none_is_named(tmp_path: Path) -> None:
     assert READER.scenarios == ("tdd", "analysis", "novel", "tdd-zh")
     READER.example(tmp_path / "a")

@@ -221,6 +221,55 @@ def test_what_was_done_before_the_run_is_shown_as_not_looked_at() -> None:
     ]
 
 
+# A status that ends a task
+
+
+@pytest.mark.req("S4-60")
+@pytest.mark.parametrize("agent", ["USER", "MAKER"])
+@pytest.mark.parametrize(
+    "change", [{"dev_plan": BOTH}, {"dev_plan_next": PLAN.replace("TODO", "VERIFIED")}], ids=["updates", "a new plan"]
+)
+def test_main_finishes_no_task_whose_verdict_is_not_there(agent: str, change: dict[str, str]) -> None:
+    story = gated(DONE, NEEDS)
+    events = story.tell(decided(agent, **change))
+    told = (
+        "the gate 'must_pass' wants PASS of CHECKER before a task is VERIFIED, which has not reported in this run "
+        "(M1-T1, M1-T2); leave its status as it is until then"
+    )
+    assert any(isinstance(event, Corrected) for event in events) and told in prompt(story)
+    passed(story, agent)
+    assert story.run is not None and story.run.state.writing.plan is None
+
+
+def test_main_finishes_a_task_once_its_verdict_is_there() -> None:
+    story = gated(DONE, NEEDS)
+    iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1.")
+    story.tell(decided("MAKER", dev_plan=BOTH))
+    assert "which has not reported in this run (M1-T2)" in prompt(story)
+    (one,) = [
+        each for each in passed(story, "MAKER", dev_plan=BOTH[: BOTH.index(";")]) if isinstance(each, MainDecided)
+    ]
+    assert [(each.claimed, each.holds) for each in one.shown] == [("PASS of CHECKER on M1-T1", True)]
+
+
+def test_a_status_that_does_not_end_a_task_can_be_set_at_any_time() -> None:
+    gate = replace(DONE, statuses=("VERIFIED",))
+    passed(gated(gate, NEEDS), "MAKER", dev_plan=BOTH.replace("VERIFIED", "DONE"))
+
+
+def test_only_a_status_with_which_a_run_may_end_was_done_before_the_run() -> None:
+    story = gated(replace(DONE, statuses=("VERIFIED",)), NEEDS, plan=PLAN.replace("TODO", "DONE"))
+    assert "must_pass" in refused(story, dev_plan=BOTH)
+
+
+def test_what_a_person_has_set_finished_stays_so() -> None:
+    story = gated(DONE, NEEDS)
+    story.tell(decided())
+    story.tell(edited("memory/dev_plan.md", plan=PLAN.replace("TODO", "VERIFIED")))
+    tell(story, written(), said("iteration: 1"), checked(), written())
+    passed(story)
+
+
 def test_a_verdict_that_is_older_than_the_work_does_not_count() -> None:
     story = gated(NEEDS)
     iteration(story, GOOD.format(1), "CHECKER", task="Check M1-T1 and M1-T2.")

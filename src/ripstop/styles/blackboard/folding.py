@@ -27,9 +27,9 @@ from .calls import CHECK, OPEN, WRITE, CheckedBoard, HistoryTail, OpenedBoard, W
 from .decision import read_decision
 from .definition import FINISH, MAIN
 from .flow import LAST_REPORT, PURPOSE, flip_key
-from .gates import reported_on
+from .gates import is_finished, reported_on
 from .history import History, decision_entry, read_history, report_entry, user_entry
-from .plan import apply_updates, is_in_state, tasks_of, updates_in
+from .plan import apply_updates, tasks_of, updates_in
 from .report import Report, claims_shown, current_report
 from .state import (
     BoardEdited,
@@ -89,11 +89,11 @@ def _evolve(state: BoardState, number: int, event: Event) -> BoardState:
 
 def _with_tasks(known: KnownBoard, before: BoardState) -> KnownBoard:
     """The tasks of a plan that is new. What MAIN has not written, a person has."""
-    tasks, statuses = tasks_of(known.plan), before.definition.policy.done_statuses
-    done = [one.id.casefold() for one in tasks if is_in_state(one, statuses, statuses)]
+    tasks, policy = tasks_of(known.plan), before.definition.policy
+    done = [one.id.casefold() for one in tasks if is_finished(one, policy)]
     if known.plan is before.writing.plan:
         return replace(known, tasks=tasks, accepted=tuple(one for one in known.accepted if one in done))
-    was_done = {one.id.casefold() for one in before.known.tasks if is_in_state(one, statuses, statuses)}
+    was_done = {one.id.casefold() for one in before.known.tasks if is_finished(one, policy)}
     accepted = tuple(one for one in done if one in known.accepted or one not in was_done)
     return replace(known, tasks=tasks, given=tasks, accepted=accepted)
 

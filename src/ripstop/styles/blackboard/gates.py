@@ -8,6 +8,8 @@
 - A verdict that the evidence does not bear out opens no gate, nor does one that is older than the work (`after`).
 - MAIN writes the plan, so the plan alone proves nothing: a task that the run was given cannot disappear, and what
   exempts it is read in the plan that the run was given. What was done before the run needs no verdict of the run.
+- So that a later run can rely on the plan, MAIN sets a task finished only once what the end wants of that task is
+  shown: `finish_needs` looks at it then, and MAIN is told what is missing.
 """
 
 from collections.abc import Sequence
@@ -131,20 +133,29 @@ def _number(gate: Gate, value: str) -> tuple[Shown, str]:
 def decision_checks(state: BoardState, decision: Decision) -> tuple[Shown, ...]:
     """What the gates found for a decision that passes all of them. Raises `WrongDecision` for one that does not.
 
-    It raises `HeldBack` if every gate that fails says that MAIN is told.
+    It raises `HeldBack` if MAIN is told of every one that fails: because the gate says so, or because all that is
+    wrong is a status that is too early.
     """
     found: list[Shown] = []
-    failed: list[tuple[Gate, str]] = []
+    failed: list[tuple[bool, str]] = []
     looking = _Decisions(state, decision)
     for gate in state.definition.policy.gates:
         shown, problem = looking.look(gate)
         found += shown
         if problem:
-            failed.append((gate, problem))
+            is_early = gate.gate == "finish_needs" and decision.next_agent != FINISH
+            failed.append((is_early or gate.on_failure == "tell", problem))
     if failed:
         told = "; ".join(problem for _, problem in failed[:MAX_NAMED])
-        raise HeldBack(told) if all(gate.on_failure == "tell" for gate, _ in failed) else WrongDecision(told)
+        raise HeldBack(told) if all(is_told for is_told, _ in failed) else WrongDecision(told)
     return tuple(found)
+
+
+def is_finished(task: PlanTask, policy: VerificationPolicy) -> bool:
+    """Whether the plan has a task in a state in which a run may end."""
+    ends = [gate.statuses for gate in policy.gates if gate.gate == "finish_needs_plan" and gate.statuses]
+    done = policy.done_statuses
+    return all(is_in_state(task, statuses, done) for statuses in ends or [done])
 
 
 def concerned(state: BoardState, decision: Decision, tasks: Sequence[PlanTask]) -> tuple[PlanTask, ...]:
@@ -207,6 +218,8 @@ class _Decisions:
                 return self._before(gate)
             case "finish_needs" if called == FINISH:
                 return self._finish_needs(gate)
+            case "finish_needs" if gate.per_task:
+                return self._newly_finished(gate)
             case "finish_needs_plan" if called == FINISH:
                 return self._finish_needs_plan(gate)
             case "no_open_blockers" if called == FINISH:
@@ -241,9 +254,7 @@ class _Decisions:
                 found += [_not_judged(gate, agent, one) for one in needing if one not in tasks]
                 if not tasks:
                     continue
-            shown, wrong = self._verdicts(gate, agent, tasks)
-            if gate.if_reported:
-                wrong = {task: why for task, why in wrong.items() if why != NO_REPORT}
+            shown, wrong = self._wanted_verdicts(gate, agent, tasks)
             if wrong and self._decision.overrides and self._policy.finish_override:
                 overridden = f"MAIN overrides it: {self._decision.override[:100]}"
                 found += [Shown(one.claimed, f"{one.shown}; {overridden}", one.holds) for one in shown]
@@ -254,6 +265,31 @@ class _Decisions:
                 about = f" ({_names(list(wrong))})" if tasks else ""
                 return found, f"{text}, {next(iter(wrong.values()))}{about}"
         return found, ""
+
+    def _newly_finished(self, gate: Gate) -> Looked:
+        """Of the tasks that the decision sets finished: whether a gate of the end holds for them already."""
+        before = {one.id.casefold() for one in self._state.known.tasks if is_finished(one, self._policy)}
+        new = [one for one in self._after if one.id.casefold() not in before and is_finished(one, self._policy)]
+        tasks = [one for one in new if self._needs(gate, one)]
+        found: list[Shown] = []
+        for agent in gate.agents if tasks else ():
+            shown, wrong = self._wanted_verdicts(gate, agent, tasks)
+            found += shown
+            if wrong:
+                ids = {one.id: status_of(one) for one in tasks if one.id in wrong}
+                text = f"the gate {gate.name!r} wants {' or '.join(gate.verdicts)} of {agent} before a task is "
+                early = (
+                    f"{' or '.join(dict.fromkeys(ids.values()))}, {next(iter(wrong.values()))} ({_names(list(ids))})"
+                )
+                return found, f"{text}{early}; leave its status as it is until then"
+        return found, ""
+
+    def _wanted_verdicts(self, gate: Gate, agent: str, tasks: Sequence[PlanTask]) -> tuple[list[Shown], dict[str, str]]:
+        """As `_verdicts`, but where the gate says so nobody is asked for who has not reported."""
+        shown, wrong = self._verdicts(gate, agent, tasks)
+        if gate.if_reported:
+            wrong = {task: why for task, why in wrong.items() if why != NO_REPORT}
+        return shown, wrong
 
     def _verdicts(self, gate: Gate, agent: str, tasks: Sequence[PlanTask]) -> tuple[list[Shown], dict[str, str]]:
         """The verdict of an agent on each task, or on anything if there are none; and why some do not open the gate."""
