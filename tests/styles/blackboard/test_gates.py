@@ -404,6 +404,42 @@ def test_specialists_are_told_which_lines_the_policy_wants() -> None:
 
 
 @pytest.mark.req("S4-23")
+@pytest.mark.parametrize("pick", ["one", "last"])
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        ("结论：PASS\n结论：FAILED hard", None),
+        ("结论：PASS\n结论: fail, see below", None),
+        ("结论：FAIL\n结论：PASS | FAIL | BLOCKED", "FAIL"),
+        ("结论：PASS\n结论：PASSED with 3 tests", "PASS"),
+        ("结论：PASS\n结论：see above", "PASS"),
+        ("结论：PASS\n```\n结论：FAILED hard\n```", "PASS"),
+    ],
+)
+def test_a_line_that_begins_with_another_verdict_contradicts_the_one_that_counts(
+    pick: Any, lines: str, verdict: str | None
+) -> None:
+    rules = replace(RULES, verdict_pick=pick)
+    report = read_report(f"iteration: 1\n{lines}\n阻塞：无\n", rules, "CHECKER", 1)
+    assert report.verdict == verdict
+    assert [str(one) for one in report.problems if one.field == "verdict"] == (
+        []
+        if verdict
+        else [f"the report contradicts itself: its verdict is PASS, and another line says another ({_quoted(lines)})"]
+    )
+
+
+def _quoted(lines: str) -> str:
+    number, line = list(enumerate(lines.split("\n"), 2))[-1]
+    return f"line {number}: {line!r}"
+
+
+def test_where_the_last_verdict_counts_a_contradiction_before_it_does_not() -> None:
+    text = "iteration: 1\n结论：FAILED hard\n结论：PASS\n阻塞：无\n"
+    assert read_report(text, replace(RULES, verdict_pick="last"), "CHECKER", 1).verdict == "PASS"
+    assert read_report(text, RULES, "CHECKER", 1).verdict is None
+
+
 def test_blockers_that_contradict_one_another_are_refused() -> None:
     story = begun()
     report = "iteration: 1\n结论：PASS\n阻塞：无\n阻塞：db down\n"

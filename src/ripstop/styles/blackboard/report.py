@@ -6,7 +6,8 @@
   Both have to be there if the rules require a verdict; otherwise they can be left out, but what is there must be valid.
   In the reports of other agents they are only read.
 - Lines that have the prefix of the iteration or the verdict and no valid value do not count, unless no line has one:
-  logs and tables in a report may begin with the same word.
+  logs and tables in a report may begin with the same word. But a line outside of code that begins with a verdict other
+  than the one that counts contradicts it. `PASS | FAIL` is a choice, and says nothing.
 - Where the last of several verdicts counts, one in a block of code counts only if there is none outside of blocks.
 - A problem says where it is and quotes the line.
 - Lines that say that nothing blocks and lines that say what does contradict one another.
@@ -104,15 +105,30 @@ def _verdict(lines: Sequence[str], rules: ReportRules, needed: bool, problems: l
             )
         )
         return None
+    quoted_lines = {number for one in blocks(lines) for number in range(one.start + 1, one.end + 1)}
     if rules.verdict_pick == "last":
-        quoted_lines = {number for one in blocks(lines) for number in range(one.start + 1, one.end + 1)}
         valid = [line for line in valid if line.number not in quoted_lines] or valid
     said = list(dict.fromkeys(line.value for line in valid))
     if len(said) > 1 and rules.verdict_pick != "last":
         text = f"the report has several verdicts that differ: {', '.join(said)}; `verdict_pick: last` takes the last"
         problems.append(_at(next(line for line in valid if line.value == said[1]), "verdict", text))
         return None
+    first = valid[-1].number if rules.verdict_pick == "last" else 0
+    for line in found:
+        if line.number > first and line.number not in quoted_lines and _says_another(line, valid[-1], rules):
+            says = f"its verdict is {valid[-1].value}, and another line says another"
+            problems.append(_at(line, "verdict", f"the report contradicts itself: {says}"))
+            return None
     return valid[-1].value
+
+
+def _says_another(line: FieldLine, counted: FieldLine, rules: ReportRules) -> bool:
+    """Whether a line that is no verdict to the letter begins with one that differs."""
+    value = line.value.casefold()
+    begins = [one for one in rules.verdict_allowed if value.startswith(one.casefold())]
+    longest = max(begins, key=len, default=counted.value)
+    is_choice = value[len(longest) :].lstrip()[:1] in ("|", "/")
+    return not is_choice and line.value not in rules.verdict_allowed and longest != counted.value
 
 
 def _blockers(
