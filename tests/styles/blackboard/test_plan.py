@@ -23,7 +23,9 @@ def updated(plan: str, status: str = "DONE", task: str = "M1-T1") -> str | None:
         ("### M1-T1：登录\n- 状态：TODO  \n", "### M1-T1：登录\n- 状态：DONE  \n"),
         ("### [M1-T1] Login\nstatus: TODO", "### [M1-T1] Login\nstatus: DONE"),
         ("### Task M1-T1: Login\n- **Status:** TODO", "### Task M1-T1: Login\n- **Status:** DONE"),
-        ("## M1-T1\n* status: **TODO** (since May)", "## M1-T1\n* status: **DONE** (since May)"),
+        ("## M1-T1\n* status: **TODO** (since May)", "## M1-T1\n* status: **DONE**"),
+        ("## M1-T1\n- status: TODO, tests fail", "## M1-T1\n- status: DONE"),
+        ("- M1-T1: Login (status: TODO, tests fail)", "- M1-T1: Login (status: DONE)"),
         ("## M1-T1\n- status: IN PROGRESS", "## M1-T1\n- status: DONE"),
         ("## M1-T1\n- status: TODO → DOING", "## M1-T1\n- status: DONE"),
         ("## M1-T1\n- status:", "## M1-T1\n- status: DONE"),
@@ -106,6 +108,34 @@ def test_tasks_are_listed_once_with_title_and_status() -> None:
         ("1.1", "Numbered", "TODO"),
         ("第1章", "雾", "TODO"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("DONE", "DONE"),
+        ("**DONE** ✅", "DONE"),
+        ("DONE.", "DONE"),
+        ("DONE (2026-01-30)", "DONE"),
+        ("DONE 2026-01-30 14:05 ✔", "DONE"),
+        ("完成（2026年1月30日）", "完成"),
+        ("IN_PROGRESS", "IN_PROGRESS"),
+        ("DONE (not verified)", "DONE (not verified)"),
+        ("**DONE** (not verified)", "DONE (not verified)"),
+        ("DONE, tests fail", "DONE, tests fail"),
+        ("DONE - but broken", "DONE - but broken"),
+        ("DONE. Not tested.", "DONE. Not tested"),
+        ("完成，未测试", "完成，未测试"),
+    ],
+)
+def test_a_status_is_all_that_stands_there_but_for_a_date_and_marks(said: str, status: str) -> None:
+    places = [f"### T1: a\n- status: {said}", f"| ID | Status |\n|---|---|\n| T1 | {said} |"]
+    assert [[task.status for task in tasks_of(plan)] for plan in places] == [[status], [status]]
+
+
+@pytest.mark.parametrize("said", ["DONE, tests fail", "DONE (not verified)", "DONE（未测试）"])
+def test_a_status_on_the_line_of_its_task_is_all_that_stands_there(said: str) -> None:
+    assert [task.status for task in tasks_of(f"- T1: a (status: {said})")] == [said]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@
   because what a task depends on is listed there, too.
 - Its status is a line `status: X` below it; or at the end of its own line (`… (status: X)`); or a check box; in a table
   the cell below `Status`. Nothing else that says "status:" counts, and nothing within a code fence.
-- `update <id> status to <STATUS>` in MAIN's `dev_plan` changes exactly that text. A box is ticked only if the new
+- A status is all that stands in its place, but for a date and marks behind it: `DONE (not verified)` is not `DONE`.
+- `update <id> status to <STATUS>` in MAIN's `dev_plan` changes exactly that text, with what stands behind it. A box is ticked only if the new
   status means that the task is done; for any other one it is clear, and cannot say more.
 - A plan can be long or hostile: only so many lines, columns, tasks and updates of a decision are looked at.
 """
@@ -36,13 +37,18 @@ _ITEM = re.compile(
 _CELL_ID = re.compile(rf"[*_`\[]*(?P<id>{_ID})[*_`\]]*$")
 _STATUS_LINE = re.compile(
     r"^(?P<indent>[ \t]*)(?P<mark>[-*+][ \t]+)?[*_`]*(?:status|状态)[*_`]*[ \t]*[:：][*_`]*[ \t]*[*`]*"
-    r"(?P<status>[^(（,，;；|#。.*`]*?)[ \t]*(?=[(（,，;；|#。.*`]|$)",
+    r"(?P<status>[^(（,，;；|#。.*`]*?)[ \t]*(?=[(（,，;；|#。.*`]|$)[*`]*(?P<more>.*?)[ \t]*$",
     re.IGNORECASE,
 )
 _OWN_STATUS = re.compile(
-    r"[(（\[,，;；|—–-][ \t]*(?:status|状态)[ \t]*[:：][ \t]*(?P<status>[\w-]+(?: [\w-]+)?)[ \t]*[)）\]]?[ \t]*$",
+    r"[(（\[,，;；|—–-][ \t]*(?:status|状态)[ \t]*[:：][ \t]*(?P<status>[\w-]+(?: [\w-]+)?)"
+    r"(?P<more>[ \t]*(?:[(（][^)）\]]{0,200}[)）]|[,，;；|—–][^)）\]]{0,200}))?[ \t]*[)）\]]?[ \t]*$",
     re.IGNORECASE,
 )
+_DATE = re.compile(
+    r"(?<![^\W_])\d{4}(?:[-/.]\d{1,2}[-/.]\d{1,2}|年\d{1,2}月\d{1,2}日)(?:[ T]\d{1,2}:\d{2}(?::\d{2})?Z?)?$"
+)
+_LONGEST_DATE = 30
 _UPDATE = re.compile(
     r"(?i)(?P<negated>\b(?:not|never|don't)\s+)?\bupdate\s+[`'\"]?(?P<id>[\w.-]+)[`'\"]?\s+status\s+to\s+"
     r"(?:(?P<quote>[`'\"])(?P<quoted>[^`'\"\n]{1,40})(?P=quote)|(?P<status>in[ \t]progress\b|"
@@ -63,6 +69,8 @@ class Place(Struct, frozen=True):
     start: int
     end: int
     is_box: bool = False
+    more: tuple[int, int] = (0, 0)
+    """What stands behind it, and belongs to it."""
 
 
 class PlanTask(Struct, frozen=True):
@@ -165,7 +173,8 @@ def _change_status(lines: list[str], place: Place, status: str, done: Collection
         status = "x" if is_done else " "
     elif place.start == place.end and line[place.start - 1] == ":":
         status = f" {status}"
-    lines[place.line] = f"{line[: place.start]}{status}{line[place.end :]}"
+    more, end = place.more if place.more[1] else (place.end, place.end)
+    lines[place.line] = f"{line[: place.start]}{status}{line[place.end : more]}{line[end:]}"
     return True
 
 
@@ -273,7 +282,8 @@ class _Plan:
                 item = _ITEM.match(self._lines[number]) if self._levels[number] != TEXT else None
                 if item and not item["numbered"] and self._item(item, number, in_task=True):
                     return None
-        return Place(where, *self._statuses[where].span("status"))
+        found_there = self._statuses[where]
+        return Place(where, *found_there.span("status"), more=found_there.span("more"))
 
     def _row(self, table: Table, number: int, in_task: bool) -> PlanTask | None:
         cells = cells_of(self._lines[number])
@@ -292,10 +302,25 @@ class _Plan:
     def _text(self, place: Place | None) -> str:
         if place is None:
             return ""
-        text = self._lines[place.line][place.start : place.end]
+        text = self._lines[place.line][place.start : place.more[1] or place.end]
         if place.is_box:
             return "TODO" if text == " " else TICKED
-        return re.sub(r"^[^\w]+", "", text).strip()
+        return _bare(re.sub(r"^[^\w]+", "", text))
+
+
+def _bare(text: str) -> str:
+    """A status without what may stand behind it: a date, and marks. With anything else it is another status."""
+    bare = _without_marks(text)
+    while found := _DATE.search(bare[-_LONGEST_DATE:]):
+        bare = _without_marks(bare[: -len(found[0])])
+    return bare if bare and not re.search(r"[(（\[]", bare) else re.sub(r"[*`]", "", text).strip()
+
+
+def _without_marks(text: str) -> str:
+    end = len(text)
+    while end and not text[end - 1].isalnum():
+        end -= 1
+    return text[:end]
 
 
 def _level(line: str) -> int:
@@ -308,5 +333,5 @@ def _level(line: str) -> int:
 def _own_place(found: "re.Match[str]", number: int) -> Place | None:
     own = _OWN_STATUS.search(found.string, found.start("title")) if found["title"] else None
     if own:
-        return Place(number, *own.span("status"))
+        return Place(number, *own.span("status"), more=own.span("more") if own["more"] else (0, 0))
     return Place(number, *found.span("box"), is_box=True) if found["box"] else None
