@@ -27,10 +27,20 @@ SAID = [
     "Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)",
     '{"error": {"code": "tokens_limit_reached", "message": "Request body too large"}}',
     "litellm.ContextWindowExceededError: …",
+    "Input length 9000 exceeds the maximum length 8192",
+    "messages too long",
+    '{"error": {"type": "request_too_large", "message": "…"}}',
+    "输入长度超过限制",
+    "输入的 token 数超出模型上下文长度",
+    "提示词过长，请缩短后重试",
 ]
 OTHERS = [
     "Invalid value for 'tools'.",
     "max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens",
+    "your API key input is too long",
+    "密钥输入过长",
+    "输入频率超过限制",
+    "The error message is 5 characters too long.",
     "Unknown model. The context of this error is not known.",
     "",
 ]

@@ -16,7 +16,10 @@ REFUSING = (400, 413, 422, 500)
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|model_context_window_exceeded|string_above_max_length"
     r"|maximum context length|maximum prompt length|context (?:length|window|size) (?:was |is |has been )?exceeded"
-    r"|(?:prompt|input|request|messages?) (?:is|are|was|were) too (?:long|large)"
+    r"|(?<!\bkey )(?:prompt|input|request|messages?) (?:is|are|was|were) too (?:long|large)"
+    r"|\b(?:prompt|input|messages|request)[ _]too[ _](?:long|large)"
+    r"|(?:prompt|input|sequence) length[^.\n]{0,40}?exceeds? (?:the |its )?max(?:imum)?\b[^.\n]{0,20}length"
+    r"|(?<!密钥)(?:输入|上下文|提示词?|prompt)(?:(?!频率|速率|次数|并发)[^。，,\n]){0,20}?(?:超过|超出|超限|过长|太长|超长)"
     r"|(?:exceeds?|exceeded|larger than|longer than|beyond|too large for)[^.\n]{0,60}?context (?:length|window|size)"
     r"|input token count[^.\n]{0,60}exceeds|too many (?:input )?tokens"
     r"|reduce the length of the (?:messages|prompt|input)"
