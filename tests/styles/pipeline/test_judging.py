@@ -98,6 +98,8 @@ def test_a_verdict_is_read(text: str, verdict: str, reasons: tuple[str, ...]) ->
         '{"verdict": ["pass"]}',
         '{"verdict": "fail", "verdict": "pass"}',
         '{"verdict": "pass",}',
+        '{"verdict": "pass", "reasons": ["the app does not start"]}',
+        '{"verdict": "pass", "reasons": "the app does not start"}',
         '{"verdict": "fail"} or rather {"verdict": "pass"}',
         '{"verdict": "pass"',
         '{"result": "pass"}',

@@ -1,7 +1,8 @@
 """Whether a product can be delivered: the verdict of the check, beside what the engine found.
 
 - A check ends with one JSON object, `{"verdict": "pass"}` or `{"verdict": "fail", "reasons": […]}`. It is read to the
-  letter: words before it are fine; words behind it, a key that is there twice or two verdicts that differ are not.
+  letter: words before it are fine; words behind it, a key that is there twice, two verdicts that differ or a `pass`
+  with reasons against it are not.
 - A `fail`, a critical finding of the check, and a planned file that is missing or empty each keep a product back,
   whoever says that all is well. What a critic found was for its stage.
 - What keeps it back is a list. It goes to the last stage before that writes code, at most `max_returns` times in a run.
@@ -49,9 +50,12 @@ def read_verdict(text: str) -> CheckVerdict:
     if not isinstance(said, str) or said.strip().lower() not in (PASSED, FAILED):
         raise NoVerdict(f"the verdict is {msgspec.json.encode(said).decode()[:60]}, not {PASSED!r} or {FAILED!r}")
     verdict = said.strip().lower()
+    reasons = _reasons(found.get(REASONS))
+    if verdict == PASSED and reasons:
+        raise NoVerdict(f"{PASSED!r} has {REASONS!r}, which are those against it; leave them out, or say {FAILED!r}")
     if verdict == PASSED:
         return CheckVerdict(verdict)
-    return CheckVerdict(verdict, _reasons(found.get(REASONS)) or (_cut(rest) or "The check gave no reason.",))
+    return CheckVerdict(verdict, reasons or (_cut(rest) or "The check gave no reason.",))
 
 
 def _one(text: str) -> tuple[dict[str, Any], str]:
