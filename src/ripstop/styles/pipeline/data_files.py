@@ -38,6 +38,8 @@ MOST_READ = 10_000
 """Entries that are read from one."""
 SCHEMA_VERSION = "1.0"
 META = "session/meta.json"
+_PATTERN = re.compile(r"\*|\?|\{[^{}]*,[^{}]*\}")
+"""What makes a path one of many files. Brackets are in real names, such as `[id].tsx`."""
 
 
 class DataFile(Struct, frozen=True, kw_only=True):
@@ -314,8 +316,17 @@ def _texts(name: str, values: list[Any]) -> list[Any]:
         _check_texts(one, f"{name}[{number}]")
     if name == "files_to_create":
         for one in values:
-            parts_of(one)
+            _check_planned(one)
     return values
+
+
+def _check_planned(named: str) -> None:
+    """Check the path of a file that a task is to make: one that can be there, or nothing would ever be delivered."""
+    parts_of(named)
+    wrong = _PATTERN.search(named)
+    if not named.strip() or named.rstrip().endswith("/") or wrong:
+        why = f"{wrong[0]!r} makes it a pattern" if wrong else "it names no file"
+        raise Refused(f"files_to_create has {shown(named)}, and {why}. Name each file by its path.", "agent")
 
 
 def _check_texts(value: Any, place: str) -> None:
