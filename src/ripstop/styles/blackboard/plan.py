@@ -7,8 +7,8 @@
 - Its status is a line `status: X` below it; or at the end of its own line (`… (status: X)`); or a check box; in a table
   the cell below `Status`. Nothing else that says "status:" counts, and nothing within a code fence.
 - A status is all that stands in its place, but for a date and marks behind it: `DONE (not verified)` is not `DONE`.
-- `update <id> status to <STATUS>` in MAIN's `dev_plan` changes exactly that text, with what stands behind it. A box is ticked only if the new
-  status means that the task is done; for any other one it is clear, and cannot say more.
+- `update <id> status to <STATUS>` in MAIN's `dev_plan` changes exactly that text, with what stands behind it. A box is
+  ticked only if the new status means that the task is done; for any other one it is clear, and cannot say more.
 - A plan can be long or hostile: only so many lines, columns, tasks and updates of a decision are looked at.
 """
 
