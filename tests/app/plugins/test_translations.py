@@ -243,6 +243,36 @@ def test_sentences_of_styles_are_known_with_what_they_name(said: str, told: str)
     assert CHINESE.of(said) == told
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("not looked at: it was VERIFIED when the run was given it", "未查看：运行开始时它已是 VERIFIED"),
+        ("the plan no longer has it", "计划中已没有它"),
+        ("there is no report; MAIN overrides it: no time", "没有报告；MAIN 越过了它：no time"),
+        ("it is TODO", "状态是 TODO"),
+        ("PASS of TEST on M1-T1", "TEST 对 M1-T1 的 PASS"),
+        (
+            "PASS, which does not hold: claimed a.py exists; shown: it is empty",
+            "PASS，但不成立：声称：a.py 存在；实际：是空的",
+        ),
+        ("the code was tried out while it was written", "编写代码时试运行过"),
+        (
+            "coding: `pytest -q` ends with 0, the last of 3 times",
+            "coding：`pytest -q` 以 0 结束（共 3 次，此为最后一次）",
+        ),
+        ("exit code 0: files were written after it", "退出码 0：此后又写过文件"),
+        ("the code is what a person has reviewed", "代码与人审阅过的一致"),
+        ("changed since: a.py, b.py and 3 more", "此后改动过：a.py, b.py 等，另有 3 个"),
+        ("the code was changed since it was kept back", "被退回之后代码有改动"),
+        ("no code file differs, but 2 other files do", "没有代码文件不同，但另有 2 个文件不同"),
+        ("every file of the plan exists", "计划中的文件都在"),
+        ("2 of 3 with all their files", "3 个任务中 2 个的文件齐全"),
+    ],
+)
+def test_what_checks_claim_and_show_is_known_in_chinese(said: str, told: str) -> None:
+    assert CHINESE.of(said, "check") == told
+
+
 @pytest.mark.parametrize("target", TEXTS)
 def test_a_translation_fills_in_what_the_sentence_names_and_is_not_empty(target: str) -> None:
     texts = TEXTS[target]

@@ -256,8 +256,8 @@ class _Decisions:
                     continue
             shown, wrong = self._wanted_verdicts(gate, agent, tasks)
             if wrong and self._decision.overrides and self._policy.finish_override:
-                overridden = f"MAIN overrides it: {self._decision.override[:100]}"
-                found += [Shown(one.claimed, f"{one.shown}; {overridden}", one.holds) for one in shown]
+                why = self._decision.override[:100]
+                found += [replace(one, shown=f"{one.shown}; MAIN overrides it: {why}") for one in shown]
                 continue
             found += shown
             if wrong:

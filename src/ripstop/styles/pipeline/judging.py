@@ -13,8 +13,6 @@ from typing import Any
 
 import msgspec
 
-from ripstop.text.plurals import count
-
 from .. import reply
 from ..checks import MAX_NAMED, Shown, command_ends, file_exists, no_open_blockers, verdict_is
 from .calls import ProjectFacts
@@ -146,8 +144,9 @@ def checks_of_commands(state: PipelineState) -> list[Shown]:
 def _command(run: CommandRun) -> Shown:
     times = f", the last of {run.times} times" if run.times > 1 else ""
     why = run.more or ("it was stopped" if run.exit_code is None else "")
-    stale = "files were written after it" if run.is_stale else ""
-    shown = command_ends(run.command, 0, run.exit_code, "; ".join(filter(None, (why, stale))))
+    if run.is_stale:
+        why = f"{why}; files were written after it" if why else "files were written after it"
+    shown = command_ends(run.command, 0, run.exit_code, why)
     holds = None if shown.holds and run.is_stale else shown.holds
     return Shown(f"{run.stage}: {shown.claimed}{times}", shown.shown, holds)
 
@@ -180,7 +179,8 @@ def checks_of_return(state: PipelineState) -> list[Shown]:
 
 
 def _differing(files: int) -> str:
-    return f"{count(files, 'code file')} {'differs' if files == 1 else 'differ'}" if files else "no code file differs"
+    some = "1 code file differs" if files == 1 else f"{files} code files differ"
+    return some if files else "no code file differs"
 
 
 def change_of(state: PipelineState) -> Shown | None:
@@ -193,7 +193,7 @@ def change_of(state: PipelineState) -> Shown | None:
     what = state.arguments.change.strip().split("\n", maxsplit=1)[0][:100] or "a change"
     found = _differing(files)
     if not files and others:
-        found = f"{found}, but {others} other {'file does' if others == 1 else 'files do'}"
+        found = f"{found}, but 1 other file does" if others == 1 else f"{found}, but {others} other files do"
     return Shown(f"the change is made: {what}", found, bool(files or others))
 
 
