@@ -53,6 +53,8 @@ def test_a_thought_that_is_never_closed_inside_a_file_swallows_nothing() -> None
         "[THINK]hm[/THINK]# It",
         "\n<reasoning>hm</reasoning>\n# It",
         "◁think▷hm◁/think▷# It",
+        "<|channel|>analysis<|message|>No.<|end|><|start|>assistant<|channel|>final<|message|># It<|return|>",
+        "<|start|>assistant<|channel|>commentary <|constrain|>json<|message|>1<|call|><|channel|>final<|message|># It",
     ],
 )
 def test_what_was_only_thought_is_left_out_also_where_one_of_its_tags_is_missing(text: str) -> None:
@@ -67,10 +69,15 @@ def test_what_was_only_thought_is_left_out_also_where_one_of_its_tags_is_missing
         "Write `</think>` at the end, and <think> before.",
         '{"content": "the tag </think> is the end"}',
         "The answer has <reasoning>x</reasoning> in it.",
+        "It writes <|channel|>analysis<|message|> first.",
     ],
 )
 def test_a_tag_that_is_part_of_a_file_or_of_a_line_swallows_nothing(text: str) -> None:
     assert meant(text) == text
+
+
+def test_a_reply_that_is_only_analysis_says_nothing() -> None:
+    assert meant("<|channel|>analysis<|message|>结论：PASS") == ""
 
 
 def test_a_decision_behind_a_thought_without_a_beginning_is_the_decision() -> None:

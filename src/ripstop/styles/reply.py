@@ -31,6 +31,13 @@ _OTHER_THOUGHT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Tags that a reply may also have as its own words, so that they count only at its beginning."""
+_IN_CHANNELS = re.compile(r"\s*+(?:<\|start\|>assistant\s*+)?<\|channel\|>")
+_CHANNEL = re.compile(
+    r"<\|channel\|>\s*+(?P<name>\w*+)[^<]*+(?:<\|constrain\|>[^<]*+)?<\|message\|>"
+    r"(?P<words>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
+    re.DOTALL,
+)
+"""How models with channels write, where their server sends it as it is: what is said is in the one called `final`."""
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|,(?=\s*(?://[^\n]*\n\s*)*[}\]])')
 """An unclosed string also counts as one: what holds it is not JSON, with or without its comments."""
 MAX_CANDIDATES = 2000
@@ -53,7 +60,10 @@ def without_thinking(text: str) -> str:
       it. It has to begin or end its line, and in a block of code it is part of a file.
     - All behind an opening tag that begins a line, or the text, and is never closed. In a block of code, or within a
       line, it must not swallow what follows.
+    - In a reply of channels (`<|channel|>analysis<|message|>…`), all but the final one.
     """
+    if _IN_CHANNELS.match(text):
+        text = "".join(one["words"] for one in _CHANNEL.finditer(text) if one["name"] == "final")
     kept, at = list[str](), 0
     for start, end in _thoughts(text):
         if start:
