@@ -68,6 +68,7 @@ _WHERE = {
     "RunHasEnded": "ripstop.kernel.errors",
     "RunAlreadyStarted": "ripstop.kernel.errors",
     "AlreadyAnswered": "ripstop.kernel.errors",
+    "MessageIdUsed": "ripstop.kernel.errors",
     "JournalNotFound": "ripstop.kernel.errors",
     "RunDamaged": "ripstop.kernel.errors",
     "UntrustedFolder": "ripstop.kernel.errors",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from ripstop.kernel.errors import DefinitionError as DefinitionError
     from ripstop.kernel.errors import JournalError as JournalError
     from ripstop.kernel.errors import JournalNotFound as JournalNotFound
+    from ripstop.kernel.errors import MessageIdUsed as MessageIdUsed
     from ripstop.kernel.errors import RipstopError as RipstopError
     from ripstop.kernel.errors import RunAlreadyStarted as RunAlreadyStarted
     from ripstop.kernel.errors import RunDamaged as RunDamaged

@@ -425,9 +425,9 @@ class App:
         channel: str = "",
         attachments: Sequence[Attachment] = (),
     ) -> Run[Any]:
-        """Send a message to a run. Repeating the same id changes nothing.
+        """Send a message to a run. Repeating it with its id changes nothing.
 
-        Raises `UsageError` if runs of its style never listen.
+        Raises `MessageIdUsed` if the id is that of another message, and `UsageError` if runs of its style never listen.
         """
         words, name = arguments.text("text", text), arguments.text("by", by)
         where, named = arguments.text("channel", channel), arguments.text("id", id)

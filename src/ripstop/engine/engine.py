@@ -53,7 +53,7 @@ from .entries import Dispatcher, Job, after_append, entry_of
 from .failpoints import failpoint
 from .forking import ForkChanges, fork_run, last_shared
 from .live import Live
-from .people import action_fact, already_answered
+from .people import action_fact, already_answered, check_heard
 from .pinned_definitions import CheckDefinition, Definitions, Pins, digest_of
 from .ports import MAX_PAGE, Clock, DeskQuery, Entry, Journal, Page, Question, RunInfo, RunQuery
 from .run_cache import CachedRun, RunCache
@@ -514,11 +514,16 @@ class Engine:
         id: str = "",
         attachments: Sequence[Attachment] = (),
     ) -> Run[Any]:
-        """Send a message to a run. Repeating the same id changes nothing."""
+        """Send a message to a run. Repeating it with its id changes nothing.
+
+        Raises `MessageIdUsed` if the id is that of another message.
+        """
         blobs = {digest_of(one.body): one.body for one in attachments}
         contents = tuple(Content(digest_of(one.body), one.name, one.media_type) for one in attachments)
         heard = Heard(text=text, by=checked_name(by), channel=channel, id=id, attachments=contents)
-        return await self._tell_and_dispatch(run_id, heard, blobs)
+        run = await self._tell_and_dispatch(run_id, heard, blobs)
+        await check_heard(self.journal, run, heard)
+        return run
 
     async def tell_fact(self, run_id: str, fact: Fact, blobs: Mapping[str, bytes] | None = None) -> Run[Any]:
         """Append a fact, such as one of a style's own, with its decisions, and start the commands they ask for."""

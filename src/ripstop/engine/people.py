@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ripstop.kernel.effects import AskPerson, PersonAnswered
-from ripstop.kernel.errors import AlreadyAnswered, QuestionClosed, UsageError
-from ripstop.kernel.events import Answered, Asked, Fact, Record
+from ripstop.kernel.errors import AlreadyAnswered, MessageIdUsed, QuestionClosed, UsageError
+from ripstop.kernel.events import Answered, Asked, Fact, Heard, Record
+from ripstop.kernel.folding import heard_at
 from ripstop.kernel.questions import read_field
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import Style
+
+from .ports import Journal
 
 
 def action_fact(
@@ -51,3 +54,16 @@ def already_answered(run_id: str, number: int, records: Sequence[Record]) -> Usa
             said = event.answer
             return AlreadyAnswered(run_id, number, said.choice, said.text, said.by, record.at)
     return QuestionClosed(f"{run_id}/{number} is not an open question any more: it was withdrawn.")
+
+
+async def check_heard(journal: Journal, run: Run[Any], sent: Heard) -> None:
+    """Raise `MessageIdUsed` if what was heard under a message's id is another message."""
+    number = heard_at(run, sent.id) if sent.id else 0
+    for record in await journal.read(run.id, after=number - 1, most=1) if number else ():
+        heard = record.event
+        if isinstance(heard, Heard) and _parts(heard) != _parts(sent):
+            raise MessageIdUsed(run.id, sent.id)
+
+
+def _parts(heard: Heard) -> tuple[object, ...]:
+    return heard.text, heard.channel, heard.attachments

@@ -113,9 +113,9 @@ class Chats:
         variables: Mapping[str, str] | None = None,
         channel: str = "",
     ) -> Run[Any]:
-        """Send a user's message to a session. The same `id` is heard once.
+        """Send a user's message to a session. With the same `id` it is heard once.
 
-        Raises `UsageError` or `DefinitionError`.
+        Raises `UsageError` (`MessageIdUsed` for the id of another message) or `DefinitionError`.
         """
         words = checked_message(text)
         checked_name(by)  # before anything is recorded

@@ -134,6 +134,31 @@ def test_a_message_that_is_delivered_twice_is_heard_once(tmp_path: Path) -> None
     tell(tmp_path, story)
 
 
+@pytest.mark.parametrize("params", [{}, {"wait": 10}], ids=["accepted", "waited for"])
+def test_another_message_with_the_id_of_one_that_was_heard_is_refused(tmp_path: Path, params: dict[str, Any]) -> None:
+    async def story(server: ChatServer) -> None:
+        first = await server.say("hi", "m1", params=params)
+        other = await server.say("Cancel my order", "m1", params=params)
+        assert other.status_code == 409
+        assert "'m1' was used for another message" in other.json()["error"]
+        assert other.json()["hint"] == "Send it with an id of its own."
+        again = await server.say("hi", "m1", params=params)
+        assert again.status_code == first.status_code
+        assert [one.text for one in await heard(server)] == ["hi"]
+
+    tell(tmp_path, story)
+
+
+def test_of_two_messages_that_come_at_once_with_one_id_one_is_refused(tmp_path: Path) -> None:
+    async def story(server: ChatServer) -> None:
+        replies = await asyncio.gather(*(server.say(f"message {number}", "m1") for number in range(10)))
+        assert sorted(reply.status_code for reply in replies) == [202, *[409] * 9]
+        accepted = next(number for number, reply in enumerate(replies) if reply.status_code == 202)
+        assert [one.text for one in await heard(server)] == [f"message {accepted}"]
+
+    tell(tmp_path, story)
+
+
 def test_who_sends_it_is_what_the_door_checked(tmp_path: Path) -> None:
     async def story(server: ChatServer) -> None:
         await server.client.post(

@@ -25,6 +25,7 @@ from ripstop.faces.next_steps import in_commands
 from ripstop.kernel.errors import (
     DefinitionError,
     JournalError,
+    MessageIdUsed,
     RipstopError,
     RunForgotten,
     RunHasEnded,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 # |---------------------------------------------|--------|
 # | there is no such session                    | 404    |
 # | the session has ended, or was forgotten     | 409    |
+# | the id of a message is that of another one  | 409    |
 # | anything else that the caller got wrong     | 422    |
 # | the definition of the workflow is wrong     | 500    |
 # | the store does not answer                   | 503    |
@@ -83,6 +85,9 @@ def _refusal(request: Request, error: Exception) -> RequestRefused:
             return RequestRefused(404, "There is no such session.", "It begins with its first message.")
         case RunHasEnded():
             return RequestRefused(409, "This session has ended.", "Begin another session.")
+        case MessageIdUsed():
+            text = f"The id {error.id!r} was used for another message of this session. This one was not heard."
+            return RequestRefused(409, text, "Send it with an id of its own.")
         case UsageError():
             return RequestRefused(422, str(error))
         case DefinitionError():

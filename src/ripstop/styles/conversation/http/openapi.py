@@ -17,7 +17,8 @@ ERRORS = {
     404: "There is no such workflow or session.",
     405: "This method is not possible here.",
     408: "The body did not arrive in time.",
-    409: "The session has ended, was forgotten, or does not have the event to continue after.",
+    409: "The session has ended, was forgotten, or does not have the event to continue after; or another message "
+    "of it has this id.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     421: "The server does not answer under this name.",
@@ -140,7 +141,7 @@ def _post(message: Any, view: Any, accepted: Any) -> dict[str, Any]:
     }
     return {
         "operationId": "message",
-        "summary": "Send a message of the user; with the same id it is heard once",
+        "summary": "Send a message of the user; sent again with its id, it is heard once",
         "parameters": [wait],
         "requestBody": {"required": True, "content": {JSON_TYPE: {"schema": message}}},
         "responses": _responses(answers, 404, 409, 415, 422),
