@@ -97,6 +97,10 @@ CALLS = {"graph": 1, "blackboard": 3, "pipeline": 1, "handoff": 1, "conversation
 """The calls of agents that a child makes; a board that starts one makes two of its own."""
 
 
+def runs_of(folder: Path) -> list[str]:
+    return sorted(one["run"] for one in json.loads(ripstop("runs", "--json", cwd=folder).stdout))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("parent", "child"), CELLS)
 def test_what_a_child_spends_counts_for_its_parent_and_a_raised_limit_continues_it(
@@ -105,14 +109,14 @@ def test_what_a_child_spends_counts_for_its_parent_and_a_raised_limit_continues_
     make_cell(tmp_path, parent, child)
     needed = CALLS[child] + (2 if parent == "blackboard" else 0)
     code, result = run(tmp_path, "--max-calls", str(max(needed - 1, 1)))
-    if needed > 1 and parent == "conversation":
-        assert (code, result["outcome"], result["usage"]["calls"]) == (3, "limit", needed - 1), result
-        said = ripstop("log", result["run"], "--json", cwd=tmp_path).stdout
-        assert "Sorry, that did not work." in said, "nobody is left in silence"
-        return
     if needed > 1:
         assert (code, result["outcome"], result["usage"]["calls"]) == (3, "limit", needed - 1), result
+        if parent == "conversation":
+            said = ripstop("log", result["run"], "--json", cwd=tmp_path).stdout
+            assert "Sorry, that did not work." in said, "nobody is left in silence"
+        before = runs_of(tmp_path)
         result = resume(tmp_path, result["run"], "--raise", "calls=1")
+        assert runs_of(tmp_path) == before, "the same child goes on: nothing is paid for twice"
     assert (result["outcome"], result["usage"]["calls"]) == ("completed", needed), result
     assert WORDS in handed_on(tmp_path, parent, result)
 

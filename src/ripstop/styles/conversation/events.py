@@ -17,6 +17,8 @@ class PassBegan(Event, tag="conversation.pass_began", frozen=True):
     heard: tuple[int, ...] = ()
     """Numbers of the messages that it answers."""
     timer: str = ""
+    continues: bool = False
+    """It is the pass that a limit had broken off: its workflow goes on where it was."""
 
 
 class StatusChanged(Event, tag="conversation.status_changed", frozen=True):

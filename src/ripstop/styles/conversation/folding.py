@@ -39,6 +39,7 @@ from .calls import SEARCH, KnowledgeFound
 from .decision import BrokenContract, IterationDecision, decision_in, read_decision
 from .definition import HANDOFF, BotAction, TimerRule
 from .events import (
+    ActionFailed,
     CallRepeated,
     Greeted,
     IterationDecided,
@@ -117,8 +118,12 @@ def _own(state: SessionState, number: int, event: Event) -> SessionState | None:
             return replace(state, status=status, in_pass=state.in_pass and not over, response=said)
         case IterationDecided():
             return _decided(state, event)
+        case PassBegan(continues=True):
+            return replace(state, in_pass=True, superseded=False, flow_spoke=False, flow_words=())
         case PassBegan(heard=heard, timer=timer):
             return _pass_began(state, heard, timer)
+        case ActionFailed():
+            return replace(state, continued="")
         case CallRepeated(text=text):
             return _repeated(state, number, event, text)
         case PassSuperseded():
@@ -200,7 +205,7 @@ def _answered(state: SessionState, number: int, event: Event, to: int, answer: A
     if to == state.desk:
         return _answered_at_desk(replace(state, desk=0), number, answer)
     if to == state.acting:
-        return _acted(replace(state, acting=0), number, answer)
+        return _acted(replace(state, acting=0, continued=_run_at_limit(answer)), number, answer)
     if to in state.in_doubt:
         return _resolved(state, number, to, answer)
     if to == state.searching:
@@ -375,6 +380,7 @@ def _pass_began(state: SessionState, heard: tuple[int, ...], timer: str) -> Sess
         passages=(),
         flow_spoke=False,
         flow_words=(),
+        continued="",
         turn=None,
         first=None,
         first_problem="",
@@ -384,7 +390,7 @@ def _pass_began(state: SessionState, heard: tuple[int, ...], timer: str) -> Sess
 def joined(state: SessionState, number: int, event: Answered, result: Any) -> SessionState:
     """The end of a child: the plan, or a flow."""
     if event.to == state.acting:
-        return replace(state, acting=0, flow_words=_flow_words(result))
+        return replace(state, acting=0, flow_words=_flow_words(result), continued=_run_at_limit(event.answer))
     if event.to != state.planning or not isinstance(result, dict) or "plan" not in result:
         return evolve(state, number, event)
     bot = state.definition
@@ -406,6 +412,11 @@ def joined(state: SessionState, number: int, event: Answered, result: Any) -> Se
         first=first,
         first_problem=problem,
     )
+
+
+def _run_at_limit(answer: Any) -> str:
+    """The run of a flow that a limit has ended; empty if it ended otherwise."""
+    return answer.run if isinstance(answer, RunFinished) and answer.outcome == "limit" else ""
 
 
 def _flow_words(result: Any) -> tuple[str, ...]:

@@ -413,7 +413,7 @@ def _carry_out(step: Chat) -> None:
     if target.workflow:
         # a session has no end, and so no limit of runs of its own
         limits = Limits(runs=RUNS_OF_FLOW, depth=step.run.limits.depth)
-        step.ask(StartRun(workflow=target.workflow, surface=True, limits=limits))
+        step.ask(StartRun(workflow=target.workflow, name=state.continued, surface=True, limits=limits))
         return await_flow(step)
     if target.tool:
         return _call(step, target)
@@ -563,6 +563,13 @@ def after_flow(step: Chat, workflow: str, answer: Any) -> None:
     for text in () if state.flow_spoke else state.flow_words:
         say(step, text, FLOW)
     return finish(step)
+
+
+def continue_flow(step: Chat) -> None:
+    """The limit is raised that had ended the workflow, and with it this run: the workflow goes on where it was."""
+    step.record(PassBegan(heard=step.state.heard, timer=step.state.timer, continues=True))
+    step.record(StatusChanged("processing"))
+    _carry_out(step)
 
 
 def _without_words(step: Chat) -> None:

@@ -122,6 +122,8 @@ class SessionState(Struct, frozen=True, gc=False):
     flow_spoke: bool = False
     flow_words: tuple[str, ...] = ()
     """The result of a flow, which is said if the flow itself has said nothing since its last question."""
+    continued: str = ""
+    """The run of a flow that has reached the limit of this run: it continues if the limit is raised."""
     desk: int = 0
     """The open question on the desk while a person has the conversation."""
     taken_by: str = ""

@@ -182,6 +182,8 @@ class ConversationStyle(Style[SessionState]):
                 _spoken(step, news)
             case SessionTaken():
                 take(step)
+            case Resumed() if step.state.continued:
+                passes.continue_flow(step)
             case Resumed() if step.state.unanswered or _was_left(step.state):
                 passes.begin(step)
         return None
