@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ripstop.kernel.effects import AskPerson, PersonAnswered
-from ripstop.kernel.errors import AlreadyAnswered, MessageIdUsed, QuestionClosed, UsageError
-from ripstop.kernel.events import Answered, Asked, Fact, Heard, Record
+from ripstop.kernel.errors import AlreadyAnswered, MessageIdUsed, QuestionClosed, QuestionWithdrawn, UsageError
+from ripstop.kernel.events import Answered, Asked, Fact, Heard, Record, Withdrawn
 from ripstop.kernel.folding import heard_at
 from ripstop.kernel.questions import read_field
 from ripstop.kernel.run import Run
@@ -53,7 +53,9 @@ def already_answered(run_id: str, number: int, records: Sequence[Record]) -> Usa
         if isinstance(event, Answered) and event.to == number and isinstance(event.answer, PersonAnswered):
             said = event.answer
             return AlreadyAnswered(run_id, number, said.choice, said.text, said.by, record.at)
-    return QuestionClosed(f"{run_id}/{number} is not an open question any more: it was withdrawn.")
+        if isinstance(event, Withdrawn) and event.number == number:
+            return QuestionWithdrawn(run_id, number, event.because, record.at)
+    return QuestionClosed(f"{run_id}/{number} is not an open question any more.")
 
 
 async def check_heard(journal: Journal, run: Run[Any], sent: Heard) -> None:

@@ -65,7 +65,8 @@ def test_an_answer_moves_the_document_on(answer: PersonAnswered, moves: list[tup
     story = owned()
     story.tell(Answered(to=number(story), answer=answer))
     made = [record.event for record in story.records if isinstance(record.event, TransitionMade)]
-    assert [(one.action, one.to) for one in made if one.by == "cfo"] == moves
+    who = {"cfo", "unnamed"} if answer.choice == "terminate" else {"cfo"}
+    assert [(one.action, one.to) for one in made if one.by in who] == moves
     assert question(story) is None
 
 
@@ -131,3 +132,47 @@ def test_a_person_completes_a_document_from_the_desk(tmp_path: Path, monkeypatch
     shown: dict[str, Any] = json.loads(command("docs", "show", "budget", "--json").out)
     assert (shown["status"], shown["result"]) == ("completed", "4,000")
     assert command("desk").out.startswith("Nothing waits for you.")
+
+
+def history(folder: Path) -> str:
+    assert command("docs", "list").code == 0  # writes the file
+    (file,) = (folder / ".workflows").glob("workflow_*.md")
+    return file.read_text().partition("## History")[2]
+
+
+def test_the_history_says_who_did_it_in_the_owners_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command("docs", "new", "Approve the budget", "--to", "cfo", "--from", "ann", "--id", "budget").code == 0
+    for who, choice in (("bob", ("pass", "Yours.", "--field", "to=eve")), ("eve", ("complete", "Done."))):
+        (item,) = json.loads(command("desk", "--json").out)
+        assert command("answer", item["id"], *choice, "--as", who).code == 0
+    lines = history(tmp_path)
+    assert "cfo accepted it (by bob)" in lines and "cfo handed it to eve (by bob): Yours." in lines
+    assert "eve completed it: Done." in lines, "who is the owner need not be named twice"
+    listed: dict[str, Any] = json.loads(command("docs", "show", "budget", "--json").out)
+    assert listed["previous_owner"] == "cfo" and command("docs", "show", "budget").err.count("odd:") == 0
+
+
+def test_a_person_without_a_name_is_not_taken_for_the_owner() -> None:
+    story = owned()
+    story.tell(Answered(to=number(story), answer=PersonAnswered(choice="complete", text="Yes.")))
+    words = [record.event.words for record in story.records if isinstance(record.event, TransitionMade)]
+    assert words[-1] == "completed it (by unnamed): Yes."
+    story = owned()
+    story.tell(Answered(to=number(story), answer=PersonAnswered(choice="terminate", text="No.")))
+    (made,) = [record.event for record in story.records if isinstance(record.event, TransitionMade)]
+    assert made.by == "unnamed"
+
+
+@pytest.mark.parametrize("first", [("answer", "complete"), ("docs", "terminate")], ids=["on the desk", "by a command"])
+def test_of_two_people_who_see_to_a_document_one_is_told_who_was_first_and_when(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: tuple[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command("docs", "new", "Approve the budget", "--to", "cfo", "--from", "ann", "--id", "budget").code == 0
+    (item,) = json.loads(command("desk", "--json").out)
+    arguments = (item["id"], "complete") if first[0] == "answer" else ("terminate", "budget")
+    assert command(first[0], *arguments, "--as", "bob").code == 0
+    late = command("answer", item["id"], "complete", "--as", "eve")
+    assert late.code == 2 and "bob" in late.err and first[1] in late.err and "That was at 20" in late.err, late
+    assert "eve" not in history(tmp_path)

@@ -22,6 +22,7 @@ from ripstop.kernel.errors import (
     DefinitionError,
     JournalError,
     JournalNotFound,
+    QuestionWithdrawn,
     RipstopError,
     RunDamaged,
     RunNotFound,
@@ -76,7 +77,7 @@ def next_step(error: BaseException) -> str:
             return "`ripstop runs` lists the runs of this journal."
         case ValuesMissing(names=names):
             return f"Set them with {' '.join(f'--set {name}=…' for name in names)}"
-        case AlreadyAnswered(at=at):
+        case AlreadyAnswered(at=at) | QuestionWithdrawn(at=at):
             return f"That was at {local_time(at)}."
         case UntrustedFolder(run_id=run_id, is_workspace=False):
             return f"`ripstop resume {run_id}` asks you, on a terminal."

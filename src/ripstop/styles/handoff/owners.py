@@ -3,6 +3,8 @@
 - An owner who is not an agent is a person: no role of the definition, no role of the folder as far as that is known,
   and nobody whom a process asks to work as an agent.
 - The person passes the document on, completes it or terminates it. Whoever answers has accepted it.
+  The history says who that was, if it was not the owner: only the owner's name may stand before what only the owner may
+  do.
 - The question goes with what it is about: it is withdrawn when the document moves on in any other way.
 """
 
@@ -12,6 +14,7 @@ from ripstop.kernel.step import Step
 from . import transitions
 from .agents import is_handled
 from .state import FINAL, OWNED, PENDING, RESULT, HandoffState, owner_asked
+from .texts import UNNAMED
 
 MAX_QUOTED = 2_000
 """Characters of a task, and of what is to be done next, that the question quotes; the document has all of it."""
@@ -84,11 +87,13 @@ def after_owner(step: Step[HandoffState], answer: PersonAnswered) -> None:
     action, to = answer.choice, str(answer.fields.get("to", "")).strip()
     if action == "pass" and not to:
         return ask_owner(step, "Say to whom it is handed over.")
+    by = answer.by or UNNAMED[step.state.language]
     if action == "terminate":
-        return transitions.make(step, action, answer.by or document.owner, reason=answer.text)
+        return transitions.make(step, action, by, reason=answer.text)
+    person = by if by != document.owner else ""
     if document.status == PENDING:
         if step.state.count >= step.state.most_interactions:
             step.stop(transitions.too_many(step.state))
-        transitions.make(step, "accept", document.owner, silent=True)
-    refusal = transitions.request(step, action, document.owner, to if action == "pass" else "")
+        transitions.make(step, "accept", document.owner, silent=True, person=person)
+    refusal = transitions.request(step, action, document.owner, to if action == "pass" else "", person=person)
     return ask_owner(step, f"{refusal[:1].upper()}{refusal[1:]}.") if refusal else None

@@ -74,7 +74,7 @@ from .state import (
     joined,
     publishing,
 )
-from .texts import ENGINE, timestamp
+from .texts import ENGINE, UNNAMED, timestamp
 from .transitions import HandoffArguments, begin, draft_document
 
 TOOLS = (*LOOKING, WRITE, EDIT)
@@ -328,7 +328,7 @@ def _after_question(step: Step[HandoffState], asked: AskPerson, answer: object) 
         return owners.after_owner(step, answer)
     if step.state.document.status not in FINAL:
         if answer.choice == TERMINATE:
-            return transitions.make(step, "terminate", answer.by or ENGINE, reason=answer.text)
+            return transitions.make(step, "terminate", answer.by or UNNAMED[step.state.language], reason=answer.text)
         if asked.purpose == FAILED and answer.choice == AGAIN:
             return agents.ask(step, step.state.document.owner)
     return transitions.publish(step)

@@ -50,6 +50,7 @@ _WORDS = {
         "complete": "completed it",
         "terminate": "terminated it",
         "reopen": "reopened it",
+        "person": " (by $person)",
         "next.pass": "$to takes over.",
         "next.complete": "Nothing; it is completed.",
     },
@@ -60,6 +61,7 @@ _WORDS = {
         "complete": "完成任务",
         "terminate": "终止任务",
         "reopen": "重新打开",
+        "person": "（由$person）",
         "next.pass": "待$to处理",
         "next.complete": "无（已完成）",
     },
@@ -93,11 +95,17 @@ REOPENED = tuple(words["reopen"] for words in _WORDS.values())
 """How a history says that a person has reopened what a guard terminated."""
 
 
-def action_words(language: str, action: str, to: str, message: str) -> str:
-    """An action as a history line says it, with the beginning of the message that came with it."""
+def action_words(language: str, action: str, to: str, message: str, person: str = "") -> str:
+    """An action as a history line says it, with the beginning of the message that came with it.
+
+    Args:
+        person: Who has made it in the name of whom the line names.
+    """
     said = " ".join(message.split())
     said = said if len(said) <= MAX_QUOTED else said[: MAX_QUOTED - 1] + "…"
     words = string.Template(_WORDS[language][action]).substitute(to=to)
+    if person:
+        words += string.Template(_WORDS[language]["person"]).substitute(person=" ".join(person.split()))
     return f"{words}: {said}" if said else words
 
 

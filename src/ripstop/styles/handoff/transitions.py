@@ -187,10 +187,12 @@ def _in_a_name(text: str) -> str:
     return re.sub(r"[^\w.-]+", "-", text)
 
 
-def request(step: Step[HandoffState], action: str, by: str, to: str, forgiven: bool = False) -> str:
+def request(step: Step[HandoffState], action: str, by: str, to: str, forgiven: bool = False, person: str = "") -> str:
     """Make a transition on request; returns why it was refused, if it was.
 
-    `forgiven`: a person has seen what a guard says about it, and wants it all the same.
+    Args:
+        forgiven: A person has seen what a guard says about it, and wants it all the same.
+        person: Who requests it in the name of `by`.
     """
     state = step.state
     reason = why_not(state.document, action, by, to)
@@ -204,7 +206,7 @@ def request(step: Step[HandoffState], action: str, by: str, to: str, forgiven: b
     verdict = verdict_on(step, by) if action in ("pass", "assign") and not forgiven else None
     if verdict:
         step.stop(verdict)
-    make(step, action, by, to)
+    make(step, action, by, to, person=person)
     review(step)
     return ""
 
@@ -267,8 +269,14 @@ def make(
     written: bool = False,
     result: str = "",
     silent: bool = False,
+    person: str = "",
 ) -> None:
-    """Make a transition, and write the file again. `silent`: what was said last was not said with it."""
+    """Make a transition, and write the file again.
+
+    Args:
+        silent: What was said last was not said with it.
+        person: Who has made it in the name of `by`; the history says so.
+    """
     state = step.state
     message = reason or ("" if silent else state.said.message)
     made = TransitionMade(
@@ -278,7 +286,7 @@ def make(
         after=RULES[action].after,
         at=timestamp(step.at, state.offset),
         to=to,
-        words=action_words(state.language, action, to, message),
+        words=action_words(state.language, action, to, message, person),
         counts=RULES[action].counts,
         written=written,
         result=result,
@@ -286,7 +294,7 @@ def make(
     )
     if action in ("pass", "complete"):
         made = replace(made, agent=by, digest=_digest(state, made))
-    _call_back(step, f"the document was changed: {action}")
+    _call_back(step, f"{person or by} {action_words(state.language, action, to, '')}")
     step.record(made)
     publish(step)
 
