@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ripstop.styles.conversation.definition import CHECKING
 from ripstop.testing.commands import Done, command
 from tests.walks.talking_bot import BROKEN, GREETING, HANDOFF, decision, script, write_bot
 from tests.walks.test_chatting import as_desk, open_stdin, said, say
@@ -284,6 +285,7 @@ def test_who_writes_while_a_flow_is_paused_by_an_outage_waits_and_it_is_said_for
     for words in ("Which size?", "Are you there?"):
         done = command(*tell, words)
         assert done.code == 4 and "ripstop show chat:shop:ann" in done.err, done
+        assert done.out == f"{CHECKING}\n", "no process stays that could say it later"
     (item,) = json.loads(command("desk", "--json").out)
     assert item["kind"] == "outage"
     assert command("answer", item["id"], "give up").code == 0

@@ -91,6 +91,8 @@ async def send_one(user: UserSide, settings: "Settings", text: str, message_id: 
             show(session)
         if view is None:
             return 128 + interrupted.result()
+        if not options.as_json:
+            show_checking(view, session)
         tell_waiting(view, session)
         return code_of(view, session)
 
@@ -108,6 +110,25 @@ def plain(session: "SessionView") -> dict[str, Any]:
 def show(session: "SessionView") -> None:
     for message in session.answers:
         say_text(message.text)
+
+
+def show_checking(view: "View", session: "SessionView") -> None:
+    """Say the bot's words for it if a workflow waits and nothing was said: no process stays that could do so later."""
+    from ripstop.kernel.effects import StartRun
+
+    from ..prompts import spoken
+
+    state = view.run.state
+    acting = view.run.open.get(state.acting)
+    waits = (
+        acting
+        and type(acting.command) is StartRun
+        and not state.asking
+        and not view.run.ended
+        and session.status != "transferred"
+    )
+    if waits and not session.answers:
+        say_text(spoken(state, state.definition.checking))
 
 
 def tell_waiting(view: "View", session: "SessionView") -> None:
