@@ -75,7 +75,7 @@ def test_every_face_says_who_refused_how_often_since_when_and_what_is_next(tmp_p
     for command in (("runs",), ("desk",), ("show", run)):
         said = " ".join(succeed(*command, cwd=tmp_path).split())
         assert f"refused {len(refused)} times since" in said and "a worker tries again from" in said
-        assert f"ripstop retry {run}" in said or "ripstop retry RUN" in said
+        assert f"ripstop retry {run}" in said
 
 
 def test_resume_retries_a_paused_run_too(tmp_path: Path) -> None:
@@ -247,17 +247,24 @@ def paused_child(folder: Path, parent: str) -> str:
     return str(result["run"])
 
 
+@pytest.mark.parametrize("by", ["root", "child"])
 @pytest.mark.parametrize("parent", STYLES)
-def test_a_run_says_that_it_waits_for_a_paused_child(tmp_path: Path, parent: str) -> None:
+def test_a_run_says_that_it_waits_for_a_paused_child(tmp_path: Path, parent: str, by: str) -> None:
+    """The family goes on as a whole, whichever of its runs is retried; the hints name the one at the top."""
     root = paused_child(tmp_path, parent)
     (item,) = json.loads(succeed("desk", "--json", cwd=tmp_path))
     assert item["kind"] == "outage" and item["run"].startswith(f"{root}.")
-    shown = succeed("show", root, cwd=tmp_path)
-    assert f"ripstop answer {item['id']}" in shown and "cannot be reached" in shown
+    assert item["outage"]["root"] == root
+    ways = f"ripstop retry {root}   ·   ripstop answer {item['id']} 'give up'\n"
+    for command in (("show", root), ("show", item["run"]), ("desk",)):
+        assert ways in succeed(*command, cwd=tmp_path)
+    assert "cannot be reached" in succeed("show", root, cwd=tmp_path)
+    assert f"  ripstop retry {root}\n" in succeed("runs", cwd=tmp_path)
     (listed,) = json.loads(succeed("runs", "--status", "paused", "--json", cwd=tmp_path))
-    assert listed["run"] == item["run"]
-    done = ripstop("--model", "script:s.jsonl", "retry", root, cwd=tmp_path)
-    assert "completed" in done.stdout or parent == "conversation", done.stderr
+    assert (listed["run"], listed["outages"]) == (item["run"], [item["outage"]])
+    done = ripstop("--json", "--model", "script:s.jsonl", "retry", root if by == "root" else item["run"], cwd=tmp_path)
+    (told,) = json.loads(done.stdout)["runs"]
+    assert (told["run"], told["outcome"]) == (root, "completed")
     assert json.loads(succeed("desk", "--json", cwd=tmp_path)) == []
     statuses = {one["run"]: one["status"] for one in json.loads(succeed("runs", "--json", cwd=tmp_path))}
     assert statuses[item["run"]] == "completed", statuses

@@ -587,7 +587,7 @@ class App:
         if place is not None:
             await self.use_workspace(run_id, place)
         resumed = await resume_run(self, run_id, raised, accept_edits, spec, address, who)
-        self._include(run_id)
+        self._include(await self.engine.root_of(run_id))
         return resumed
 
     async def retry(self, run: Run[Any] | str, *, model: str = "", base_url: str = "", by: str = "") -> Run[Any]:
@@ -603,11 +603,12 @@ class App:
         spec, address = arguments.text("model", model), arguments.text("base_url", base_url)
         self.check_journal()
         check_here(self, spec)
-        await check_family(self, run_id)
+        root = await self.engine.root_of(run_id)
+        await check_family(self, root)
         await check_family_usable(self, run_id, spec, address)
         await change_model(self, run_id, spec, address)
-        await put_back(self, run_id)
-        self._include(run_id)
+        await put_back(self, root)
+        self._include(root)
         return await retry_calls(self, run_id, who)
 
     async def resume_all(self, *, model: str = "", base_url: str = "") -> ResumedRuns:

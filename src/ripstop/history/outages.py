@@ -15,6 +15,8 @@ class Outage(Struct, frozen=True, kw_only=True):
     """A refused call that has paused its run."""
 
     run: str
+    root: str
+    """The run at the top of its family, with which it is retried."""
     call: int
     """The number of its record."""
     by: str
@@ -29,11 +31,12 @@ class Outage(Struct, frozen=True, kw_only=True):
     """When a worker tries again, if one is alive then; empty: not before somebody says so."""
 
 
-def outages(run: Run[Any]) -> list[Outage]:
-    """The refused calls that have paused a run."""
+def outages(run: Run[Any], root: str) -> list[Outage]:
+    """The refused calls that have paused a run of the family of `root`."""
     return [
         Outage(
             run=run.id,
+            root=root,
             call=one.to,
             by=one.by,
             reason=one.reason,
@@ -50,5 +53,5 @@ async def outage_behind(engine: Engine, question: Question) -> Outage | None:
     """The refused call that a question is about; `None` if it is about something else, or has just been answered."""
     if question.command.purpose != OUTAGE or question.style not in engine.registry.kits:
         return None
-    found = outages((await engine.look(question.run_id)).run)
+    found = outages((await engine.look(question.run_id)).run, await engine.root_of(question.run_id))
     return next((one for one in found if one.call in question.command.about), None)

@@ -23,6 +23,7 @@ from .words import (
     first_line,
     local_time,
     one_of,
+    outage_commands,
     outage_words,
     seen_status,
 )
@@ -493,7 +494,7 @@ def _show_commands(one: "DeskItem", whole: bool) -> None:
             (f"  ripstop fork {one.run} --at N   ·   ripstop log {one.run}   ·   ripstop cancel {one.run}", "dim")
         )
     if one.kind == PAUSED:
-        return say((f"  ripstop retry {one.run}   ·   ripstop answer {one.id} 'give up'", "dim"))
+        return say((f"  {outage_commands(one.id, one.outage.root if one.outage else one.run)}", "dim"))
     if one.kind == SET_ASIDE:
         return say((f"  ripstop resume {one.run}   ·   ripstop cancel {one.run}", "dim"))
     if one.kind == HANDOFF:

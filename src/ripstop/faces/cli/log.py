@@ -21,6 +21,7 @@ from .words import (
     choices_line,
     first_line,
     local_time,
+    outage_commands,
     outage_words,
     shown_path,
     spent_words,
@@ -154,8 +155,7 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
     for outage in [outage for found in paused.values() for outage in found]:
         so_far = outage_words(outage.refusals, outage.since, outage.next_attempt)
         say(f"{outage.run} is paused by {outage.by or 'its model'}, {so_far}: {first_line(outage.reason, 200)}")
-    if paused:
-        say(("Try again now:  ripstop retry RUN   ·   ripstop retry --all", "dim"))
+        say((f"  ripstop retry {outage.root}", "dim"))
     if len(infos) < len(matching):
         say((f"… {len(matching) - len(infos):,} more; leave out --last to list all of them.", "dim"))
 
@@ -172,7 +172,7 @@ async def _outages(engine: "Engine", infos: "list[RunInfo]") -> "dict[str, list[
     found = {}
     for info in [info for info in infos if info.status == "paused"][-PAUSES_SHOWN:]:
         try:
-            found[info.run_id] = outages((await engine.look(info.run_id)).run)
+            found[info.run_id] = outages((await engine.look(info.run_id)).run, info.root)
         except RunUnreadable:
             continue
     return found
@@ -278,7 +278,7 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
 def _waits(question: dict[str, Any]) -> str:
     if outage := question.get("outage"):
         known = outage_words(outage["refusals"], outage["since"], outage["next_attempt"])
-        return f"{question['question']}  ({known})  → ripstop retry {outage['run']}"
+        return f"{question['question']}  ({known})  → {outage_commands(question['id'], outage['root'])}"
     return f"{question['question']}  → ripstop {answer_command(question['id'], question['choices'])}"
 
 

@@ -307,7 +307,9 @@ def retry(options: Options, run_ids: tuple[str, ...], all_: bool, failed_since: 
             if not named:
                 raise UsageError("Nothing is paused.")
             retried = await _retry_each(options, app, named)
-            code = await _work_on(options, app, retried, f"{command_for(settings.store)} resume --all")
+            # a family goes on as a whole, whichever of its runs is named
+            roots = list(dict.fromkeys([await app.engine.root_of(one) for one in retried]))
+            code = await _work_on(options, app, roots, f"{command_for(settings.store)} resume --all")
             return code or (0 if len(retried) == len(named) else REFUSED)
 
     raise SystemExit(asyncio.run(work()))

@@ -371,7 +371,7 @@ class Screen:
         """How often a call was refused, since when, and what can be done."""
         known = outage_words(outage["refusals"], outage["since"], outage["next_attempt"])
         self._out.print(line_of(f"        {known}"))
-        self._out.print(line_of(f"next    {self._command()} retry {outage['run']}"))
+        self._out.print(line_of(f"next    {self._command()} retry {outage['root']}"))
 
     def _closer(self, run_id: str) -> None:
         """The commands that show more: on one line, or on a line each where a terminal would break one of them."""

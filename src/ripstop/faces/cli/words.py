@@ -169,6 +169,11 @@ def local_time(at: int | str) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def outage_commands(question: str, root: str) -> str:
+    """What can be done about a call that is refused: the family goes on as a whole, or does without the call."""
+    return f"ripstop retry {root}   ·   ripstop answer {question} 'give up'"
+
+
 def outage_words(refusals: int, since: str, next_attempt: str) -> str:
     """How often a call was refused, since when, and what is next."""
     again = f"a worker tries again from {local_time(next_attempt)} on" if next_attempt else "no worker tries again"
