@@ -9,7 +9,16 @@ import pytest
 
 from ripstop.engine.engine import View
 from ripstop.engine.performers import Request, TryAgain, Unavailable
-from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, CallTool, Command, Limits, StartRun
+from ripstop.kernel.effects import (
+    AgentReplied,
+    AskAgent,
+    AskPerson,
+    CallTool,
+    Command,
+    Limits,
+    StartRun,
+    ToolReturned,
+)
 from ripstop.kernel.events import Restored, RetryRequested
 from ripstop.kernel.outages import GIVE_UP, LONGEST_PAUSE
 from ripstop.kernel.restoring import CONTINUE
@@ -362,6 +371,78 @@ def test_a_fork_of_a_paused_run_makes_the_call_for_itself(tmp_path: Path) -> Non
             await world.engine.retry("f")
             await world.ended("f")
             assert (await world.engine.look("r")).status == "paused"
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+# Calls that wait for what their run has not caused
+
+
+def is_held_back(view: View) -> bool:
+    return bool(view.run.held_back) and not view.run.work.deadline
+
+
+def test_a_stop_that_another_run_has_caused_is_not_time_at_work(tmp_path: Path) -> None:
+    """All calls to a provider are held back when it says "too many" to one of them."""
+
+    async def story() -> None:
+        server, clock = Server(TryAgain("429", after=500.0, provider_wide=True)), FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            worker = await world.work(world.family({AskAgent: agent(server)}), attempts=1)
+            await world.start("r", (ADA,))
+            await paused(world)
+            await world.start("another", (ADA,), limits=Limits(seconds=60))
+            await world.until("another", is_held_back)
+            clock.pass_by(LONGEST_PAUSE)
+            worker.wake()
+            server.error = None
+            await world.engine.retry("r", by="ann")
+            view = await world.ended("another")
+            assert (view.status, view.run.held_back, view.run.work.counted < 60_000_000) == ("completed", (), True)
+            assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_a_call_that_was_held_back_ends_with_the_time_of_its_run_once_it_is_made(tmp_path: Path) -> None:
+    async def story() -> None:
+        server, clock = SlowServer(TryAgain("429", after=500.0, provider_wide=True)), FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            worker = await world.work(world.family({AskAgent: agent(server)}), attempts=1)
+            await world.start("r", (ADA,))
+            await paused(world)
+            await world.start("another", (ADA,), limits=Limits(seconds=60))
+            await world.until("another", is_held_back)
+            server.error = None
+            await world.engine.retry("r", by="ann")
+            await world.until("another", lambda view: not view.run.held_back and view.run.work.deadline > 0)
+            clock.pass_by(60.0)
+            worker.wake()
+            assert (await world.ended("another")).status == "limit"
+            server.may_answer.set()
+            await world.ended("r")
+
+    asyncio.run(story())
+
+
+def test_a_call_that_waits_for_a_persons_word_is_not_at_work(tmp_path: Path) -> None:
+    async def story() -> None:
+        async def asks_first(request: Request) -> Any:
+            said = await request.ask("permission", AskPerson(question="May I?"))
+            return said and ToolReturned(value="done")
+
+        clock = FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            worker = await world.work(world.family({CallTool: Does(asks_first)}))
+            await world.start("r", (TOOL,), limits=Limits(seconds=60))
+            await world.until("r", is_held_back)
+            clock.pass_by(LONGEST_PAUSE)
+            worker.wake()
+            (asked,) = await world.desk()
+            await world.engine.answer(asked.run_id, asked.number, "yes")
+            view = await world.ended("r")
+            assert (view.status, view.run.work.counted) == ("completed", 0)
             assert await world.journal.verify() == []
 
     asyncio.run(story())

@@ -39,12 +39,12 @@ from ripstop.kernel.errors import (
     RunUnreadable,
     Unwritable,
 )
-from ripstop.kernel.events import Answered, CallRefused, Doubted, Record
+from ripstop.kernel.events import Answered, CallRefused, Doubted, HeldBack, Record
 from ripstop.kernel.outages import RetryPolicy, pause_of_outage, refusals_of
 from ripstop.kernel.prompt import Prompt, estimate
 from ripstop.kernel.registry import QUESTION_STYLE
 from ripstop.kernel.restoring import may_have_happened
-from ripstop.kernel.run import Run
+from ripstop.kernel.run import AT_WORK, Run
 from ripstop.kernel.style import CallPolicy, Child, arguments_for
 
 from .doubts import (
@@ -189,6 +189,8 @@ log = logging.getLogger("ripstop.worker")
 MICROS = 1_000_000
 LEAST_REPORTED = 1_000_000
 """Nanoseconds. How long a call took is recorded in milliseconds, and not at all if it is less than one."""
+WORTH_TELLING = 1.0
+"""Seconds for which a call is held back, from which on they are not counted as time at work."""
 LONGEST_REASON = 1000
 """Characters of a refusal that are recorded."""
 
@@ -399,6 +401,7 @@ class CommandRunner:
             if provider and (allowed := await self._allowed(job, run, provider)):
                 departure, began = allowed, time.monotonic_ns()
                 progress.on_left = departure.left
+            await self._hold(job, over=True)
             fact = await self._perform(job, run, performer, request, provider)
         except asyncio.CancelledError:
             me = asyncio.current_task()
@@ -434,7 +437,29 @@ class CommandRunner:
         if refused and not refused.tries:
             self._rate_limit.lift(provider)
         interval = self._policy(run).interval_for(provider)
-        return await self._rate_limit.wait(provider, interval, self._engine.live, (job.run_id, job.number))
+        waiting = self._rate_limit.wait(provider, interval, self._engine.live, (job.run_id, job.number))
+        if run.limits.seconds is None or not (interval or self._rate_limit.limits(provider)):
+            return await waiting
+        task = asyncio.ensure_future(waiting)
+        try:
+            if not (await asyncio.wait([task], timeout=WORTH_TELLING))[0]:
+                await self._hold(job, provider)
+            return await asyncio.shield(task)
+        except BaseException:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                if departure := await task:  # it has its turn meanwhile, and others wait for that
+                    departure.left()
+            raise
+
+    async def _hold(self, job: Job, by: str = "", over: bool = False) -> None:
+        """Record that a call waits for what its run has not caused, or that it waits no longer."""
+        run = self._engine.known(job.run_id) or await self._engine.current(job.run_id)
+        if run.limits.seconds is None or (job.number in run.held_back) is not over:
+            return
+        fact = HeldBack(to=job.number, by=by, over=over)
+        _, following = await self._engine.tell(job.run_id, fact, (job.number, job.worker_id))
+        self.dispatch(following)
 
     def _policy(self, run: Run[Any]) -> CallPolicy:
         """How the run's definition wants calls made."""
@@ -496,6 +521,8 @@ class CommandRunner:
         return self._answered(job, answer)
 
     async def _park(self, job: Job) -> None:
+        if type(job.opened.command) in AT_WORK:
+            await self._hold(job)
         failpoint("worker.before_park")
         await self._journal.park(job.claim, job.worker_id, self._clock())
         failpoint("worker.after_park")

@@ -204,6 +204,16 @@ class CallRefused(Fact, tag="call_refused", frozen=True):
     """What it cost all the same."""
 
 
+class HeldBack(Fact, tag="held_back", frozen=True):
+    """A call waits for what its run has not caused: a limit of calls to its provider, or a person's word."""
+
+    to: int
+    by: str = ""
+    """The provider to which no call may go out yet; empty: the call has asked for something else."""
+    over: bool = False
+    """It is made now."""
+
+
 class RetryRequested(Fact, tag="retry_requested", frozen=True):
     """Somebody wants the calls that were refused made again now."""
 
@@ -353,6 +363,7 @@ KERNEL_EVENTS: tuple[type[Event], ...] = (
     Answered,
     Doubted,
     CallRefused,
+    HeldBack,
     RetryRequested,
     Restored,
     Asked,

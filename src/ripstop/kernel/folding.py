@@ -40,6 +40,7 @@ from .events import (
     Forked,
     GuardTripped,
     Heard,
+    HeldBack,
     Record,
     Redefined,
     Reopened,
@@ -208,7 +209,8 @@ def _answered(style: Folding[S], contents: Contents, run: Run[S], event: Answere
     opened = _without(run.open, event.to)
     if run.ended:  # a message that was delivered after the end
         return replace(run, length=number, open=opened, spent=spent)
-    if run.refused or run.failed_call or run.asked_here or run.waiting or type(answer) is Failed:
+    troubled = run.refused or run.failed_call or run.held_back
+    if troubled or run.asked_here or run.waiting or type(answer) is Failed:
         run = _after_refusals(_after_wait(run, event), event)
     if type(answer) is RunFinished and answer.result:
         state = style.joined(run.state, number, event, contents.results[answer.result])
@@ -305,7 +307,9 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
         late = _with_late(run.late, made)
         work = WorkTime(run.work.counted)
         held = run.held and replace(run.held, question=0)
-        run = replace(run, open=unsent, late=late, doubts={}, refused=(), held=held, waiting=(), asked_here=())
+        run = replace(
+            run, open=unsent, late=late, doubts={}, refused=(), held=held, waiting=(), asked_here=(), held_back=()
+        )
         return replace(run, ended=event, work=work, resuming=False)
     if type(event) is GuardTripped:
         return replace(run, verdict=event, uncertain=() if event.guard == IN_DOUBT else run.uncertain)
@@ -338,6 +342,8 @@ def _with_troubled_call(run: Run[S], event: Event, at: int) -> Run[S]:
         return replace(run, work=after_closing(run.work, run.open, (*run.doubts.values(), *run.waiting, event.to)))
     if type(event) is CallRefused:
         return _refused(run, event, at)
+    if type(event) is HeldBack:
+        return _held_back(run, event, at)
     if type(event) is Reopened:
         return _reopened(run, event.number, at)
     return run
@@ -368,7 +374,7 @@ def _withdrawn(run: Run[S], event: Withdrawn, at: int) -> Run[S]:
     spent = replace(run.spent, calls=run.spent.calls - uncounted)
     opened = _without(run.open, event.number)
     doubts = _no_doubt_about(_without(run.doubts, event.number), event.number) if run.doubts else run.doubts
-    if run.refused:
+    if run.refused or run.held_back:
         run = _without_refusals(run, event.number)
     run = replace(run, open=opened, late=late, spent=spent, doubts=doubts)
     run = replace(run, work=after_closing(run.work, opened, _not_at_work(run)))
@@ -402,11 +408,20 @@ def _refused(run: Run[S], event: CallRefused, at: int) -> Run[S]:
     return replace(run, work=after_closing(run.work, run.open, _not_at_work(run)))
 
 
+def _held_back(run: Run[S], event: HeldBack, at: int) -> Run[S]:
+    others = tuple(number for number in run.held_back if number != event.to)
+    if event.over:
+        return _at_work_again(replace(run, held_back=others), event.to, at)
+    run = replace(run, held_back=(*others, event.to))
+    return replace(run, work=after_closing(run.work, run.open, _not_at_work(run)))
+
+
 def _not_at_work(run: Run[S]) -> tuple[int, ...]:
-    """Open calls whose time does not count: in doubt, refused, or not allowed yet."""
+    """Open calls whose time does not count: in doubt, refused, held back, or not allowed yet."""
     if not run.refused:
-        return (*run.doubts.values(), *run.waiting)
-    return (*run.doubts.values(), *run.waiting, *(one.to for one in run.refused if one.tries))
+        return (*run.doubts.values(), *run.waiting, *run.held_back)
+    refused = (one.to for one in run.refused if one.tries)
+    return (*run.doubts.values(), *run.waiting, *run.held_back, *refused)
 
 
 def _at_work_again(run: Run[S], number: int, at: int) -> Run[S]:
@@ -425,6 +440,7 @@ def _with_refusals(run: Run[S], number: int, **changes: int) -> Run[S]:
 def _without_refusals(run: Run[S], number: int) -> Run[S]:
     """The call, or the question about it, is closed."""
     others = (one for one in run.refused if one.to != number)
+    run = replace(run, held_back=tuple(one for one in run.held_back if one != number))
     return replace(run, refused=tuple(replace(one, question=0) if one.question == number else one for one in others))
 
 
@@ -485,6 +501,7 @@ def _forked(run: Run[S], run_id: str, event: Forked, at: int) -> Run[S]:
         started=replace(run.started, parent=None, surface=None),
         payer="",
         open=opened,
+        held_back=(),
         late={},
         limits=limits,
         work=WorkTime() if limits.seconds is None else in_fork(opened, (*run.doubts.values(), *run.waiting), at),

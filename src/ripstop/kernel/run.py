@@ -71,6 +71,7 @@ def about(gap: Gap, reply: AgentReplied) -> str:
 # - A child is counted when it reports, by its own time at work: it may have waited for a person, or for a server that
 #   was down. What goes on side by side counts once.
 # - From the first refusal of a call on, only the attempt that is answered counts.
+# - A call that a worker holds back, for the sake of its provider or until a person has spoken, is not at work.
 # - The deadline is a timer that is open only while something is at work. A step that answers one call and makes the
 #   next one leaves it alone, so it costs a record only where work begins or ends. A child has its own.
 
@@ -311,6 +312,8 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """What had been spent by then."""
     refused: tuple[Refusals, ...] = ()
     """Open calls that the other side has refused: a tuple, because most runs have none."""
+    held_back: tuple[int, ...] = ()
+    """Open calls that wait for what the run has not caused; known only if its seconds are limited."""
     failed_call: FailedCall | None = None
     """The call that could not be made in the step that came last, or with which the run ended."""
     held: HeldRun | None = None

@@ -60,6 +60,7 @@ from .events import (
     Forked,
     GuardTripped,
     Heard,
+    HeldBack,
     Record,
     Reopened,
     Repeated,
@@ -233,6 +234,9 @@ def _changes_nothing(run: Run[Any], fact: Fact) -> bool:
         return type(opened.command) is AskPerson or type(opened.command) is SetTimer  # they have no effect
     if type(fact) is CallRefused:
         return fact.to not in run.open
+    if type(fact) is HeldBack:  # told for the sake of a limit of seconds, and of nothing else
+        is_timed = run.limits.seconds is not None and not run.ended and fact.to in run.open
+        return not is_timed or (fact.to in run.held_back) is not fact.over
     if type(fact) is RetryRequested:
         return run.ended is None and not run.refused
     if type(fact) is Restored:
@@ -349,8 +353,8 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
             )
             _withdraw_question_about_copy(step)
             style.cancelled(step, f"{said}{because}")
-        case SettingsChanged():
-            pass  # what is open is performed with them, and so is what comes
+        case SettingsChanged() | HeldBack():
+            pass  # what is open is performed with the settings, and so is what comes; and a call only waits
         case Doubted(to=to, evidence=evidence):
             _doubt(style, step, to, evidence)
         case Restored():
