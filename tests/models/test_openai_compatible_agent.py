@@ -473,6 +473,20 @@ def test_a_reply_without_choices_is_tried_again():
         heard(events())
 
 
+@pytest.mark.parametrize("content", [None, "", " "])
+def test_a_reply_that_a_filter_withheld_is_asked_for_again_and_then_final(content):
+    withheld = {"choices": [{"message": {"content": content}, "finish_reason": "content_filter"}]}
+    answer = response(200, withheld, "Content-Type: application/json")
+    for attempt, error in ((1, TryAgain), (2, TryAgain), (3, Refused)):
+        with pytest.raises(error, match="filter withheld the reply"):
+            heard(answer, request=ask(attempt=attempt))
+
+
+def test_a_filter_that_let_words_through_has_withheld_nothing():
+    answer = heard(events(delta("content_filter", content="words")))
+    assert answer.text == "words"
+
+
 def test_a_server_that_says_the_key_back_in_garbage_does_not_get_it_recorded(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     for garbage in (response(200, KEY.encode()), f"HTTP/1.1 200 OK\r\n{KEY}\r\n\r\n".encode(), KEY.encode() * 9):

@@ -108,7 +108,7 @@ def test_comments_inside_strings_are_text() -> None:
     ("text", "why"),
     [
         ("All done!", "no JSON object"),
-        ("", "no JSON object"),
+        ("", "the reply is empty"),
         ('{"content": "x"}', "no 'decisions'"),
         ('{"decisions": {"a": 1}', "no 'decisions'"),
         ("{ oh well", "no complete JSON object"),

@@ -62,6 +62,8 @@ def _plain_last(text: str) -> Any:
         return last_one[0]
     if nearest:
         return f"the last JSON object has {nearest}, but no 'decisions'"
+    if not text.strip():
+        return "the reply is empty"
     return "there is no complete JSON object in it" if "{" in text else "there is no JSON object in it"
 
 

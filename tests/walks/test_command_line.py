@@ -243,6 +243,18 @@ def test_running_out_of_script_fails_and_says_so(tmp_path: Path) -> None:
     assert "critic" in json.loads(done.stdout)["because"]
 
 
+@pytest.mark.parametrize(
+    ("reply", "why"), [("", "the reply is empty"), ("<think>Hm.</think>", "the reply has only thoughts")]
+)
+def test_a_run_that_got_empty_replies_says_so(tmp_path: Path, reply: str, why: str) -> None:
+    script = tmp_path / "empty.jsonl"
+    script.write_text(f"{json.dumps({'reply': reply})}\n" * 2, encoding="utf-8")
+    done = ripstop("run", str(HAIKU), "--model", f"script:{script}", "--json", cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["outcome"]) == (1, "failed")
+    assert result["because"].endswith(f"broke the protocol: {why}")
+
+
 def test_a_reply_without_json_is_asked_for_once_more_and_then_fails(tmp_path: Path) -> None:
     script = tmp_path / "prose.jsonl"
     script.write_text('{"reply": "All done!"}\n{"reply": "Really, all done."}\n', encoding="utf-8")

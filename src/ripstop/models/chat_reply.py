@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ripstop.engine.performers import TryAgain
+from ripstop.engine.performers import Refused, TryAgain
 from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.errors import Unwritable
 from ripstop.kernel.text_limits import plain, whole_characters
@@ -37,6 +37,10 @@ QUOTED = 60
 
 AT_LIMIT = ("length", "max_tokens", "model_length", "max_output_tokens")
 """How servers say that a reply ended at its limit of length."""
+FILTERED = "content_filter"
+"""How servers say that a filter of theirs ended a reply."""
+MOST_WITHHELD = 3
+"""Attempts of a call after which a reply that is withheld is final: the filter may not like what was asked."""
 SHORTER = " The reply was cut off at its limit of length: write less in one call."
 
 
@@ -104,8 +108,14 @@ class Reply:
                 new += self._add_choice(choice)
         return new
 
-    def answer(self) -> AgentReplied:
-        """The reply, typed, and in a form that a journal reads back. Raises `TryAgain`."""
+    def answer(self, attempt: int) -> AgentReplied:
+        """The reply, typed, and in a form that a journal reads back.
+
+        Raises `TryAgain`, and `Refused` if nothing of it was let through, in one attempt after the other.
+        """
+        if self.finish.lower() == FILTERED and not self._calls and not self.text.strip():
+            withheld = f"the server's filter withheld the reply ({FILTERED})"
+            raise TryAgain(withheld) if attempt < MOST_WITHHELD else Refused(withheld, fault="agent")
         taken: set[str] = set()
         calls = tuple(self._call(call, taken) for call in sorted(self._calls, key=lambda call: call.position))
         return AgentReplied(text=self._without_secret(self.text), calls=calls, usage=self.usage, cut=self.is_cut)

@@ -242,7 +242,7 @@ def _answer(response: "ModelResponse", request: Request, prompt: Prompt) -> Agen
         reply.add({"choices": [{"message": message, "finish_reason": response.finish_reason}], "usage": usage})
     finally:
         request.progress.report(reply.usage)
-    answer = reply.answer()
+    answer = reply.answer(request.attempt)
     return replace(answer, usage=with_floor(answer.usage, len(msgspec.json.encode(prompt)), reply.received))
 
 

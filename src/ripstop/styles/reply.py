@@ -235,6 +235,8 @@ def _last_object(text: str, key: str) -> tuple[dict[str, Any], str, int, int]:
         return found[0], clean, found[1], found[2]
     if nearest:
         raise NoReply(f"the last JSON object has {nearest}, but no {key!r}")
+    if not clean.strip():
+        raise NoReply("the reply has only thoughts" if text.strip() else "the reply is empty")
     raise NoReply("there is no complete JSON object in it" if "{" in clean else "there is no JSON object in it")
 
 
