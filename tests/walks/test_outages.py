@@ -104,6 +104,17 @@ def test_retry_says_what_it_needs_and_when_there_is_nothing_to_do(tmp_path: Path
     assert "Nothing is paused" in ripstop("retry", "--all", cwd=empty).stderr
 
 
+def test_a_run_that_was_paused_when_it_was_restored_goes_on_by_the_commands_that_are_named(tmp_path: Path) -> None:
+    run = paused(tmp_path)
+    succeed("backup", "copy.db", cwd=tmp_path)
+    succeed("restore", "copy.db", cwd=tmp_path)
+    refused = ripstop("retry", "--all", cwd=tmp_path)
+    assert refused.returncode == 2 and "ripstop answer --all restored" in refused.stderr
+    assert "ripstop resume --all" in succeed("answer", "--all", "restored", "continue", cwd=tmp_path)
+    done = ripstop("--json", "--model", script(tmp_path, *REPLIES_OF), "resume", "--all", cwd=tmp_path)
+    assert [(one["run"], one["outcome"]) for one in json.loads(done.stdout)["runs"]] == [(run, "completed")]
+
+
 def test_a_cancelled_run_is_not_paused_any_more_and_leaves_the_desk(tmp_path: Path) -> None:
     run = paused(tmp_path)
     assert "stopped" in succeed("cancel", run, cwd=tmp_path)

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 NO_PROJECT = "No project found in this folder"
 ENDED_EARLY = ("limit", "stopped", "failed", "restart")
+HELD = (
+    " Runs of a restored journal wait until you have said what became of them:  "
+    "ripstop answer --all restored happened|ask|continue|end"
+)
 REFUSED = 2
 """Exit code where a run that was named, or one of many, could not be retried."""
 WORST_FIRST = (EXIT["failed"], EXIT["limit"], EXIT["restart"], WAITING, 0)
@@ -289,8 +293,9 @@ def retry(options: Options, run_ids: tuple[str, ...], all_: bool, failed_since: 
     """
     from ripstop.app.resume import all_runs
     from ripstop.app.resume import failed_since as found_since
-    from ripstop.engine.ports import RunQuery
+    from ripstop.engine.ports import DeskQuery, RunQuery
     from ripstop.kernel.errors import UsageError
+    from ripstop.kernel.run import RESTORED
 
     if not run_ids and not all_ and failed_since is None:
         raise click.UsageError("Name a run, or say --all or --failed-since. `ripstop runs --status paused` lists them.")
@@ -305,7 +310,8 @@ def retry(options: Options, run_ids: tuple[str, ...], all_: bool, failed_since: 
                 named += await found_since(app.engine, round(failed_since.timestamp() * 1_000_000))
             named = list(dict.fromkeys(named))
             if not named:
-                raise UsageError("Nothing is paused.")
+                held = (await app.engine.desk(DeskQuery(purpose=RESTORED, size=1))).items
+                raise UsageError(f"Nothing is paused.{HELD if held else ''}")
             retried = await _retry_each(options, app, named)
             # a family goes on as a whole, whichever of its runs is named
             roots = list(dict.fromkeys([await app.engine.root_of(one) for one in retried]))
