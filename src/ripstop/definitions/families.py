@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from ripstop.kernel.errors import DefinitionError, UsageError
 
-from .loading import WORKFLOW_FILES, Located, find_all, locate_child
-from .problems import Position, Problem
+from .loading import WORKFLOW_FILES, Located, find_all, locate_child, refuse_unnamed_link
+from .problems import Position, Problem, WrongDefinition
 from .reader import Environment, Readers
 
 # Whether a workflow reaches itself: it names itself, or one that it starts, directly or not, names it again.
@@ -92,9 +92,17 @@ def check(
     try:
         found = find_all(readers, named, beside)
         inside = {one.path: _inside(readers, environment, one, beside, children) for one in found}
-        return {str(one.path): one.reader.check(one.path, inside[one.path]) for one in found}
+        return {str(one.path): _problems(one, inside[one.path]) for one in found}
     except UsageError as error:
         return {named: [Problem(Position(named), str(error).rstrip("."))]}
+
+
+def _problems(one: Located, environment: Environment) -> list[Problem]:
+    try:
+        refuse_unnamed_link(one)
+    except WrongDefinition as error:
+        return error.problems
+    return one.reader.check(one.path, environment)
 
 
 def _inside(

@@ -1,6 +1,7 @@
 """Which workflow is meant: a file, a folder, or a name found in `workflows/`."""
 
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,21 +52,32 @@ def inside(path: str) -> bool:
 
 
 def refuse_link(path: Path) -> None:
-    """Raise `WrongDefinition` for a symbolic link, which could put any file of the user into a prompt."""
-    if os.path.islink(path):
-        text = f"{path.name!r} is a symbolic link, and links are not followed here"
-        raise WrongDefinition([Problem(Position(str(path)), text, "put there what it leads to")])
+    """Raise `WrongDefinition` for a symbolic or hard link, which could put any file of the user into a prompt."""
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return  # whoever reads it says why it cannot be read
+    if stat.S_ISLNK(found.st_mode):
+        text, hint = f"{path.name!r} is a symbolic link, and links are not followed here", "put there what it leads to"
+    elif stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+        text, hint = f"{path.name!r} is a hard link: the same file has another name, perhaps elsewhere", "copy it"
+    else:
+        return
+    raise WrongDefinition([Problem(Position(str(path)), text, hint)])
 
 
 def read_inside(folder: Path, path: str, at_most: int = MAX_BYTES) -> str:
-    """The text of a file below a folder, with no link on the way to it. Raises `WrongDefinition`."""
+    """The text of a file that a definition names or that is part of it, with no link on the way from its folder to it.
+
+    All that is read beside the file which a user named is read with this. Raises `WrongDefinition`.
+    """
     if not inside(path):
         raise WrongDefinition([Problem(Position(path), "it is not a path in this folder", "put the file there")])
     file = folder
     for part in path.split("/"):
         file /= part
         refuse_link(file)
-    return read_text(file, str(file), at_most)
+    return read_text(file, str(file), at_most, one_name=True)
 
 
 FOLDER = "workflows"
@@ -86,6 +98,8 @@ class Located(Struct, frozen=True):
 
     reader: DefinitionReader
     path: Path
+    is_named: bool
+    """Whether the user named this very path, which may then be a link; a folder's own file may not be one."""
 
 
 def find(readers: Readers, named: str, environment: Environment = PLAIN, beside: Path | None = None) -> Workflow:
@@ -95,15 +109,22 @@ def find(readers: Readers, named: str, environment: Environment = PLAIN, beside:
 
 def read(found: Located, environment: Environment) -> Workflow:
     """Read a definition. Raises `WrongDefinition`."""
+    refuse_unnamed_link(found)
     name, content = found.reader.read(found.path, environment)
     return Workflow(found.reader.style, name, content, found.path)
+
+
+def refuse_unnamed_link(found: Located) -> None:
+    """Raise `WrongDefinition` for a definition that is a link and that was found in a folder."""
+    if not found.is_named:
+        refuse_link(found.path)
 
 
 def find_all(readers: Readers, named: str, beside: Path | None = None) -> list[Located]:
     """The definitions that `named` means; for a folder that is not a workflow, all in it. Raises `UsageError`."""
     folder = (beside or Path()) / named
     if os.path.isdir(folder) and _recognised(readers, folder) is None:
-        found = [Located(reader, path) for reader in readers for path in reader.find_all(folder)]
+        found = [_located(reader, path, folder) for reader in readers for path in reader.find_all(folder)]
         if found:
             return sorted(found, key=lambda one: one.path)
     return [locate(readers, named, beside)]
@@ -126,11 +147,17 @@ def locate(readers: Readers, named: str, beside: Path | None = None) -> Located:
 
 
 def locate_child(readers: Readers, named: str, parent: Path, beside: Path | None = None) -> Located:
-    """The workflow that the definition `parent` names: beside it, or as one that a person names."""
+    """The workflow that the definition `parent` names: beside it, or as one that a person names; behind no link."""
+    base = parent if parent.is_dir() else parent.parent
     try:
-        return locate(readers, named, parent if parent.is_dir() else parent.parent)
+        found = locate(readers, named, base)
     except UsageError:
-        return locate(readers, named, beside)
+        base = beside or Path()
+        found = locate(readers, named, base)
+    above = found.path.parents
+    for part in (*reversed(above[: above.index(base)] if base in above else ()), found.path):
+        refuse_link(part)
+    return found
 
 
 def _others(readers: Readers, named: str, folder: Path) -> str:
@@ -147,12 +174,16 @@ def _recognised(readers: Readers, path: Path) -> Located | None:
     if isinstance(readers, LazyReaders):
         own = readers.for_names(lambda name: path.name == name or os.path.lexists(path / name))
         if own and (found := own.find(path)) is not None:
-            return Located(own, found)
+            return _located(own, found, path)
     for reader in sorted(readers, key=lambda one: one.greedy):
         found = reader.find(path)
         if found is not None:
-            return Located(reader, found)
+            return _located(reader, found, path)
     return None
+
+
+def _located(reader: DefinitionReader, found: Path, named: Path) -> Located:
+    return Located(reader, found, is_named=found == named or os.path.isdir(found))
 
 
 def _styles(readers: Readers) -> str:

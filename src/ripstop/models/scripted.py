@@ -12,6 +12,7 @@
 """
 
 import asyncio
+import errno
 import json
 import os
 import re
@@ -30,7 +31,7 @@ from ripstop.kernel.effects import AgentReplied, AskAgent, ToolCall, Usage
 from ripstop.kernel.errors import DefinitionError, Unwritable
 from ripstop.kernel.events import Allowed, Answered, Asked, Forked, Record, Reopened, Withdrawn
 from ripstop.kernel.text_limits import plain
-from ripstop.security.files import read_plain_file
+from ripstop.security.files import SYMBOLIC_LINK, read_plain_file
 
 from .chat_reply import UnreadableArguments, arguments_in
 
@@ -113,7 +114,7 @@ def read_script(path: Path) -> Script:
         lines = _read_folder(path) if path.is_dir() else _read_file(path)
     except OSError as error:
         raise DefinitionError(
-            f"The script {str(path)!r} cannot be read: {error.strerror}. "
+            f"The script {str(error.filename or path)!r} cannot be read: {error.strerror}. "
             "`script:PATH` wants a JSONL file, or a folder with <agent>/NN_reply.txt files."
         ) from error
     return Script(path, lines)
@@ -122,9 +123,11 @@ def read_script(path: Path) -> Script:
 def _read_folder(path: Path) -> tuple[ScriptLine, ...]:
     lines = []
     for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
+        if folder.is_symlink():
+            raise OSError(errno.ELOOP, SYMBOLIC_LINK, str(folder))
         replies = [(int(found[1]), file) for file in folder.iterdir() if (found := REPLY_FILE.fullmatch(file.name))]
         for _, file in sorted(replies):
-            reply = AgentReplied(text=_text(file), recorded=True)
+            reply = AgentReplied(text=_text(file, one_name=True), recorded=True)
             lines.append(ScriptLine(where=str(file), agent=folder.name, reply=reply))
     if not lines:
         raise DefinitionError(
@@ -144,9 +147,9 @@ def _read_file(path: Path) -> tuple[ScriptLine, ...]:
     return lines
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, one_name: bool = False) -> str:
     try:
-        return read_plain_file(path, MAX_BYTES).decode("utf-8-sig")
+        return read_plain_file(path, MAX_BYTES, one_name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DefinitionError(f"{path}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
 

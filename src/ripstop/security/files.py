@@ -28,6 +28,7 @@ _FILE_KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+SYMBOLIC_LINK = "it is a symbolic link, and links are not followed; put there what it leads to"
 HARD_LINK = "it is a hard link: the same file has another name, perhaps elsewhere; copy it"
 # a pipe without a writer would block the opening itself
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -37,10 +38,12 @@ def read_plain_file(path: Path, at_most: int, one_name: bool = False) -> bytes:
     """The bytes of a file. Raises `OSError`, also if there are more than `at_most`.
 
     Args:
-        one_name: Refuse a file with another name elsewhere: a hard link leads out of a folder as a symbolic one does.
+        one_name: Refuse a symbolic link, and a file with another name elsewhere: both lead out of a folder.
     """
+    if one_name and path.is_symlink():
+        raise OSError(errno.ELOOP, SYMBOLIC_LINK, str(path))
     _plain(path, os.stat(path).st_mode)
-    handle = os.open(path, _FLAGS)
+    handle = os.open(path, _FLAGS | os.O_NOFOLLOW if one_name else _FLAGS)
     try:
         found = os.fstat(handle)
         _plain(path, found.st_mode)  # another one may have taken its place

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.definitions.json_tree import JsonValue, parse_json, plain
-from ripstop.definitions.loading import inside, refuse_link
+from ripstop.definitions.loading import inside, read_inside
 from ripstop.definitions.options import JsonOptionReader
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean
 from ripstop.definitions.yaml_tree import Value, YamlEntry, read_text
@@ -211,9 +211,8 @@ class PolicyTree(Struct, frozen=True):
 
 def read_tree(path: Path) -> PolicyTree:
     """A policy with all that it extends. Raises `WrongDefinition` for a file that cannot be read at all."""
-    refuse_link(path)
     chain = _Chain(_folder_of(path))
-    text = read_text(path, str(path), MAX_BYTES)
+    text = read_inside(path.parent, path.name, MAX_BYTES)
     entries, place = chain.read(text, str(path), path)
     return PolicyTree(JsonValue(entries, place), text, tuple(chain.files), chain.count > 1, chain.problems)
 

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from ripstop.definitions.fields import Reader
 from ripstop.definitions.front_matter import split_front_matter
-from ripstop.definitions.loading import refuse_link
+from ripstop.definitions.loading import read_inside
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean
-from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text
+from ripstop.definitions.yaml_tree import Value, YamlEntry, parse
 
 from .definition import FINISH, MAIN, PROMPTS, USER, Specialist
 from .policy_reader import prompt_of
@@ -95,8 +95,7 @@ class _FrontMatter(Reader):
         self.warn(place, f"{what} has no field {key!r}, so it is ignored", did_you_mean(key, known))
 
     def prompt(self, path: Path, name: str) -> PromptFile:
-        refuse_link(path)
-        front, text = split_front_matter(read_text(path, str(path)), str(path))
+        front, text = split_front_matter(read_inside(path.parent, path.name), str(path))
         fields = self._fields(front, path)
         workflow = self.field(fields, "workflow", str, "").strip()
         if name == MAIN and workflow:

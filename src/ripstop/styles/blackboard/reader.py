@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.definitions.example_files import scenario_files, scenarios_in, write_files
-from ripstop.definitions.loading import WORKFLOW_FILES, files_named, inside, refuse_link
+from ripstop.definitions.loading import WORKFLOW_FILES, files_named, inside, read_inside, refuse_link
 from ripstop.definitions.problems import ERROR, WARNING, Position, Problem, WrongDefinition, did_you_mean, in_order
 from ripstop.definitions.reader import Environment
 from ripstop.definitions.references import Reference, check_references
-from ripstop.definitions.yaml_tree import read_text, set_fields, tree_of
+from ripstop.definitions.yaml_tree import set_fields, tree_of
 from ripstop.kernel.effects import Guards
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.resuming import override_guards
@@ -179,8 +179,7 @@ def _plan_problems(folder: Path, plan: str, place: Position) -> Iterator[Problem
         yield Problem(place, f"{plan!r} cannot be the plan: it is another part of the board")
         return
     try:
-        refuse_link(folder / plan)
-        read_text(folder / plan, str(folder / plan), MAX_PLAN_BYTES)
+        read_inside(folder, plan, MAX_PLAN_BYTES)
     except WrongDefinition as error:
         for problem in error.problems:
             hint = problem.hint or "it is the plan: what is to be done, and how far it is"

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ripstop.definitions.loading import read_inside
 from ripstop.definitions.options import OptionReader, fields_of
 from ripstop.definitions.problems import Position, Problem, WrongDefinition, did_you_mean, in_order
 from ripstop.definitions.references import Reference
@@ -90,7 +91,7 @@ def _guide(path: Path, problems: list[Problem]) -> str:
         return ""
     try:  # whatever else it is, such as a folder or a link to nowhere, is a problem that its author wants to know
         # the line end that closes the file is the file's, not the guide's
-        return read_text(path, str(path)).removesuffix("\n")
+        return read_inside(path.parent, path.name).removesuffix("\n")
     except WrongDefinition as error:
         problems += error.problems
         return ""

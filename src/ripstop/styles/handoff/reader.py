@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 from ripstop.definitions.example_files import write_files
 from ripstop.definitions.front_matter import split_front_matter
-from ripstop.definitions.loading import WORKFLOW_FILES, files_named
+from ripstop.definitions.loading import WORKFLOW_FILES, files_named, read_inside, refuse_link
 from ripstop.definitions.options import GUARDS, OptionReader
 from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefinition, did_you_mean, in_order
 from ripstop.definitions.reader import Environment
 from ripstop.definitions.references import Reference, check_references
-from ripstop.definitions.yaml_tree import Value, YamlEntry, parse, read_text
+from ripstop.definitions.yaml_tree import Value, YamlEntry, parse
 from ripstop.kernel.errors import UsageError
 from ripstop.kernel.resuming import override_guards
 
@@ -40,6 +40,8 @@ MAX_ROLES = 100
 
 
 def role_files(root: Path) -> list[Path]:
+    """The files of a folder's roles, in order. Raises `WrongDefinition` if the roles are behind a link."""
+    refuse_link(root / FOLDER)
     return sorted((root / FOLDER).glob("*.md"))
 
 
@@ -54,7 +56,7 @@ def read_roles(root: Path, models: Mapping[str, str], named_in: str, default: st
         raise WrongDefinition([Problem(place, f"there are {len(files)} roles; at most {MAX_ROLES} can be")])
     for path in files:
         try:
-            prompt, workflow = _read_role(path)
+            prompt, workflow = _read_role(root, path)
             roles[path.stem] = Role(path.stem, prompt, models.get(path.stem, default), workflow)
         except WrongDefinition as error:
             problems += error.problems
@@ -67,12 +69,12 @@ def read_roles(root: Path, models: Mapping[str, str], named_in: str, default: st
     return roles
 
 
-def _read_role(path: Path) -> tuple[str, str]:
+def _read_role(root: Path, path: Path) -> tuple[str, str]:
     """A role's prompt, and the workflow that works in its place: `workflow` in the part between lines `---`.
 
     Such a part without it belongs to the prompt: what an author tells an agent is the agent's to read.
     """
-    text = read_text(path, str(path))
+    text = read_inside(root, f"{FOLDER}/{path.name}")
     if not text.startswith("---"):
         return text, ""
     front, prompt = split_front_matter(text, str(path))
@@ -182,7 +184,7 @@ def read_rules(folder: Path) -> FolderRules:
     file = folder / FILE
     if not os.path.lexists(file):
         return FolderRules()
-    text = read_text(file, str(file))
+    text = read_inside(folder, FILE)
     if not text.strip():
         return FolderRules()
     tree, problems = parse(text, str(file))
@@ -338,7 +340,7 @@ def _document_problems(folder: Path) -> list[Problem]:
     found = []
     for path in sorted((folder / WORKFLOWS).glob("*.md"))[:MAX_DOCUMENTS]:
         try:
-            read(read_text(path, str(path)))
+            read(read_inside(folder, f"{WORKFLOWS}/{path.name}"))
         except Malformed as error:
             found.append(Problem(Position(str(path), error.line), error.reason.rstrip("."), severity=WARNING))
         except WrongDefinition as error:

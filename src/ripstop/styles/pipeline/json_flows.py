@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from ripstop.definitions.json_tree import JsonValue, parse_json
-from ripstop.definitions.loading import inside, refuse_link
+from ripstop.definitions.loading import inside, read_inside
 from ripstop.definitions.options import JsonOptionReader
 from ripstop.definitions.problems import WARNING, Position, Problem, WrongDefinition, did_you_mean, in_order
 from ripstop.definitions.yaml_tree import Value, YamlEntry, read_text, tree_of
@@ -62,7 +62,7 @@ FAULTS = f"Report each fault with {REPORTER}; if there are none, report nothing.
 def check_stage_file(path: Path) -> list[Problem]:
     """What is wrong with a stage; and that it is a stage, which nobody can run."""
     try:
-        tree, problems = _tree(path)
+        tree, problems = parse_json(read_text(path, str(path)), str(path))
         reader = JsonStageReader(problems)
         name = reader.field(reader.mapping(tree, "a stage", STAGE_FIELDS), "id", str, "") or path.stem
         fields = reader.native(name, name, tree.value if isinstance(tree.value, dict) else {}, tree.place)
@@ -79,11 +79,6 @@ def check_stage_file(path: Path) -> list[Problem]:
 def not_a_flow(path: Path, severity: str = "error") -> Problem:
     hint = "name a flow that uses it, such as flows/default.json"
     return Problem(Position(str(path)), "this is one stage of a flow, and cannot run by itself", hint, severity)
-
-
-def _tree(path: Path) -> tuple[Value, list[Problem]]:
-    refuse_link(path)
-    return parse_json(read_text(path, str(path)), str(path))
 
 
 def entry(thing: Any, place: Position) -> YamlEntry:
@@ -114,7 +109,8 @@ class JsonStageReader(JsonOptionReader):
     def stage_file(self, path: Path) -> Entries | None:
         """The fields of a stage's file; none if it is not right at all."""
         try:
-            tree, problems = _tree(path)
+            text = read_inside(path.parent.parent, f"{path.parent.name}/{path.name}")
+            tree, problems = parse_json(text, str(path))
         except WrongDefinition as error:
             self.problems += error.problems
             return None

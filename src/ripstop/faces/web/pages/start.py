@@ -13,7 +13,7 @@ from ripstop.app.settings.number_ranges import range_of
 from ripstop.app.start import children_of, environment, new_id
 from ripstop.definitions.families import check
 from ripstop.definitions.loading import FOLDER, Workflow, find, find_all, locate, read
-from ripstop.definitions.problems import Problem
+from ripstop.definitions.problems import Position, Problem
 from ripstop.definitions.reader import Environment
 from ripstop.engine.ports import RunInfo, RunQuery
 from ripstop.faces.http.asgi import RequestRefused
@@ -73,7 +73,7 @@ def check_inside(site: "Site", named: str) -> None:
     """Raise `UsageError` for a workflow that is neither in `workflows/` nor elsewhere in the server's folder."""
     if not named.strip() or len(named) > LONGEST_NAME or not named.isprintable():
         raise UsageError("Name a workflow: one in workflows/, or a path inside the folder of this server.")
-    if named in {str(path) for path in site.workflow_paths()}:
+    if named in {str(path) for path in site.workflow_paths() if not path.is_symlink()}:
         return
     here = Path.cwd().resolve()
     for path in (here / named, here / FOLDER / named):
@@ -299,7 +299,11 @@ def _row(site: Site, path: Path) -> WorkflowRow:
         style = locate(site.app.plugins.readers, str(path)).reader.style
     except (UsageError, DefinitionError):
         style = ""
-    return WorkflowRow(workflow_name(path), style, path.as_posix(), tuple(problems_of(site, str(path))))
+    try:
+        problems = problems_of(site, str(path))
+    except UsageError as error:  # a link that leads out of this folder
+        problems = [Problem(Position(str(path)), str(error).rstrip("."))]
+    return WorkflowRow(workflow_name(path), style, path.as_posix(), tuple(problems))
 
 
 def _read(site: Site, path: Path) -> tuple[Markup, tuple[AgentUse, ...], str]:
