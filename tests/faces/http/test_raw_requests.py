@@ -91,6 +91,27 @@ def test_a_good_request_passes_and_the_server_does_not_say_what_it_is() -> None:
     run(talk)
 
 
+NOBODY = b"POST / HTTP/1.1\r\nHost: evil.example\r\n"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        NOBODY + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        NOBODY + b"Transfer-Encoding: gzip\r\n",
+        NOBODY + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        NOBODY.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\nConnection: keep-alive\r\n",
+    ],
+)
+def test_nothing_follows_a_body_of_two_lengths_whoever_sends_it(server: Server, head: bytes) -> None:
+    runner, port, inside = server
+    follows = (b"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\n\r\n").replace(b"PORT", b"%d" % port)
+    follows = follows.replace(b"AUTH", f"Authorization: Bearer {TOKEN}".encode())
+    answer = runner.run(exchange(port, head + b"\r\n0\r\n\r\n" + follows))
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in answer.lower()
+
+
 @pytest.mark.parametrize(
     ("data", "status"),
     [

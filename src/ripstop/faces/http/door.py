@@ -1,11 +1,12 @@
 """The one door of every HTTP face, as ASGI middleware. Nothing behind it sees a request that did not pass:
 
-1. `Host` is a name of this server (421), and the target is a path of it (400);
-2. its sender may come in (401), also on localhost; wrong ones are answered rarely (429);
-3. it does not come from a page of another origin (403);
-4. its head is bounded (431), no header is there twice that must be there once, and it has one length (400);
-5. its client has not sent too many (429);
-6. its body is complete, in time (408) and not too large (413).
+1. it has one length (400, and the connection is closed);
+2. `Host` is a name of this server (421), and the target is a path of it (400);
+3. its sender may come in (401), also on localhost; wrong ones are answered rarely (429);
+4. it does not come from a page of another origin (403);
+5. its head is bounded (431), and no header is there twice that must be there once (400);
+6. its client has not sent too many (429);
+7. its body is complete, in time (408) and not too large (413).
 
 An `Admission` says who may come in, and from where. Behind the door `scope["ripstop.by"]` says who it was, and the
 token is gone from the headers. Every answer has the headers that keep a browser from reading, framing or guessing.
@@ -276,7 +277,8 @@ def is_from_here(host: str, given: GivenHeaders) -> bool:
 log = logging.getLogger("ripstop.http")
 
 LONGEST_LOGGED = 200
-_ONCE = (b"host", b"authorization", b"origin", b"sec-fetch-site", b"content-type", b"content-length", b"cookie")
+_LENGTHS = (b"content-length", b"transfer-encoding")
+_ONCE = (b"host", b"authorization", b"origin", b"sec-fetch-site", b"content-type", b"cookie", *_LENGTHS)
 Refuse = Callable[[Scope, Send, RequestRefused], Awaitable[None]]
 """Answers a request that is refused."""
 SAFE_HEADERS = {
@@ -358,11 +360,11 @@ class Door:
         for name, value in headers:
             if (values := given.get(name.lower())) is not None:
                 values.append(value)
+        length = _checked_length(scope, given)
         host = self._checked_host(scope, given[b"host"])
         sender = self._admission.identify(scope, given)
         self._admission.check_origin(scope, host, given)
         self._check_head(scope, given)
-        length = _checked_length(headers, given[b"content-length"])
         if wait := self._rate.take(sender[BY]):
             raise too_many("Too many requests.", wait)
         return sender, await receive_body(receive, length, self._bounds.body, self._bounds.body_seconds)
@@ -387,16 +389,19 @@ class Door:
             raise RequestRefused(400, f"The header {twice.decode()} is there twice.")
 
 
-def _checked_length(headers: Headers, lengths: list[bytes]) -> int | None:
+def _checked_length(scope: Scope, given: GivenHeaders) -> int | None:
     """What `Content-Length` says, if it is there. Two readers of one request must not see two lengths."""
+    lengths, codings = (given[name] for name in _LENGTHS)
+    # after a refusal, what follows on this connection may be part of the body by another reading
+    close = {"connection": "close"}
+    if len(lengths) + len(codings) > 1:
+        raise RequestRefused(400, "The body has two lengths.", "Send Content-Length or Transfer-Encoding.", close)
+    if codings and (codings[0].lower() != b"chunked" or scope["http_version"] != "1.1"):
+        raise RequestRefused(400, "This Transfer-Encoding is not taken.", "Send Content-Length.", close)
     if not lengths:
         return None
-    if any(name.lower() == b"transfer-encoding" for name, _ in headers):
-        hint = "Send Content-Length or Transfer-Encoding."
-        # what follows on this connection may be part of the body, by the other length
-        raise RequestRefused(400, "The body has two lengths.", hint, {"connection": "close"})
     if not lengths[0].isdigit() or len(lengths[0]) > 18:
-        raise RequestRefused(400, "Content-Length is not a number.")
+        raise RequestRefused(400, "Content-Length is not a number.", "", close)
     return int(lengths[0])
 
 

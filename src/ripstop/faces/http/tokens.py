@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ripstop.kernel.errors import UsageError
-from ripstop.security.files import OURS, PRIVATE_FILE, PRIVATE_FOLDER, make_folder, read_plain_file, state_folder
+from ripstop.security.files import OURS, PRIVATE_FILE, make_folder, make_private_folder, read_plain_file, state_folder
 
 VARIABLE = "RIPSTOP_TOKEN"
 FOLDER = "tokens"
@@ -87,11 +87,10 @@ def _create(path: Path) -> None:
     """Make the file, complete or not at all, unless there is one."""
     if path.exists():
         return
-    make_folder(path.parent.parent)
     if path.parent.name == OURS:
         make_folder(path.parent)
     else:
-        path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        make_private_folder(path.parent)
     new = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
     try:
