@@ -12,6 +12,7 @@ from ripstop.engine.performers import Request, TryAgain
 from ripstop.engine.rate_limit import LONGEST_PAUSE, Departure, RateLimit, pause_before_retry
 from ripstop.engine.shared_pauses import SharedPauses
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool
+from ripstop.security.files import make_private_folder
 from tests.engine.world import Does, a_world, until
 
 TOOL, AGENT = CallTool(tool="hammer"), AskAgent(agent="ada")
@@ -92,7 +93,9 @@ def test_a_call_that_is_cancelled_while_it_waits_holds_up_no_other() -> None:
 @pytest.mark.req("S3-92")
 def test_processes_keep_the_pause_of_one_another(tmp_path: Path) -> None:
     async def story() -> None:
-        here, there = (RateLimit({"acme": 0.05}, shared=SharedPauses(tmp_path / "pauses")) for _ in range(2))
+        here, there = (
+            RateLimit({"acme": 0.05}, shared=SharedPauses(tmp_path / "pauses", make_private_folder)) for _ in range(2)
+        )
         first = await depart(here, "acme")
         second = asyncio.create_task(depart(there, "acme"))
         assert not (await asyncio.wait({second}, timeout=0.1))[0], "the request of the first has not left"
@@ -108,7 +111,7 @@ def test_processes_keep_the_pause_of_one_another(tmp_path: Path) -> None:
 def test_a_pause_from_before_the_machine_was_started_is_over(tmp_path: Path, entry: bytes) -> None:
     async def story() -> None:
         (tmp_path / "acme").write_bytes(entry)
-        (await depart(RateLimit({"acme": 600.0}, shared=SharedPauses(tmp_path)), "acme")).left()
+        (await depart(RateLimit({"acme": 600.0}, shared=SharedPauses(tmp_path, make_private_folder)), "acme")).left()
 
     asyncio.run(story())
 
@@ -118,7 +121,7 @@ def test_where_pauses_cannot_be_shared_a_process_keeps_its_own(
 ) -> None:
     async def story() -> None:
         (tmp_path / "file").touch()
-        limit = RateLimit({"acme": 0.001}, shared=SharedPauses(tmp_path / "file"))
+        limit = RateLimit({"acme": 0.001}, shared=SharedPauses(tmp_path / "file", make_private_folder))
         for _ in range(2):
             (await depart(limit, "acme")).left()
 

@@ -33,6 +33,7 @@ GUARDED = {
     "journals/sqlite/journal.py": "a copy of a journal gets its name when it is complete",
     "journals/sqlite/liveness.py": "the locks by which a dead worker is recognised",
     "security/consent.py": "the user's consents, below everything that knows a folder",
+    "security/files.py": "reading a file that is part of a definition, below everything that knows a folder",
     "styles/blackboard/contents.py": "a copied board: a whole folder gets its name when it is complete",
     "styles/handoff/files.py": "a document changes places with its editor's file",
     "tools/shared_folder.py": "everything else",

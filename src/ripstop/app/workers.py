@@ -13,7 +13,7 @@ from ripstop.engine.worker import Worker
 from ripstop.kernel.effects import AnswerChild, AskAgent, AskPerson, CallTool, Say, SetTimer, StartRun
 from ripstop.kernel.outages import RetryPolicy
 from ripstop.models.router import Agents
-from ripstop.security.files import state_folder
+from ripstop.security.files import make_private_folder, state_folder
 
 from .relocation import Relocated
 from .start import prices_of
@@ -58,13 +58,14 @@ def make_worker(
         StartRun: Children(engine),
         AnswerChild: ChildAnswers(engine),
     }
+    pauses = SharedPauses(state / "pauses", make_private_folder) if state else None
     return Worker(
         engine,
         performers,
         settings.concurrency,
         RetryPolicy(attempts=settings.attempts),
         settings.retries,
-        rate_limit=RateLimit(settings.rate_limits, shared=SharedPauses(state / "pauses") if state else None),
+        rate_limit=RateLimit(settings.rate_limits, shared=pauses),
         scope=scope,
         admit=admit,
         patient=patient,

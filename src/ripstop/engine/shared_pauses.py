@@ -11,6 +11,7 @@ import asyncio
 import fcntl
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -49,14 +50,16 @@ class SharedTurn:
 
 
 class SharedPauses:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, make: Callable[[Path], None]) -> None:
+        """`make`: creates the folder if it is not there, for its owner alone. Raises `OSError`."""
         self._folder = folder
+        self._make = make
         self._failed = False
 
     async def turn(self, provider: str) -> SharedTurn | None:
         """Wait until no other process is about to call this provider; `None` if that cannot be known."""
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make(self._folder)
             path = self._folder / quote(provider, safe="")
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:

@@ -23,7 +23,7 @@ from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.errors import UsageError
 
 from .endpoints import parse_origin
-from .files import OURS, read_plain_file, state_folder
+from .files import OURS, close_own_folders, make_private_folder, read_plain_file, state_folder
 
 # A file of what the user has agreed to, in the user's own state folder.
 #
@@ -45,6 +45,7 @@ class UserFile:
     def read(self, kind: type[Kept]) -> Kept | None:
         """What the file holds; `None` if there is none. Raises `UsageError` if it cannot be trusted."""
         try:
+            close_own_folders(self.path.parent)
             found = os.stat(self.path)
             if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & _OTHERS_CAN_WRITE:
                 raise UsageError(Advice(f"{self.path} can be written by other users; remove it, and ", self._again))
@@ -59,7 +60,7 @@ class UserFile:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Let no other process change it meanwhile. Raises `OSError`."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.path.parent)
         lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -6,6 +6,7 @@
 """
 
 import errno
+import logging
 import os
 import re
 import stat
@@ -70,7 +71,11 @@ def _plain(path: Path, mode: int) -> None:
 OURS = ".ripstop"
 """The folder of the journal and of all workspaces."""
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+NEW_FILE, NEW_FOLDER = 0o644, 0o755
+"""What the umask is taken from, for all that is not private: nobody else ever writes it."""
 _GROUP_AND_OTHERS = 0o077
+_OTHERS_WRITE = 0o022
+log = logging.getLogger("ripstop.files")
 
 
 def make_folder(path: Path) -> None:
@@ -79,7 +84,7 @@ def make_folder(path: Path) -> None:
     for folder in reversed(missing):
         private = folder.name == OURS
         try:
-            os.mkdir(folder, PRIVATE_FOLDER if private else 0o777)
+            os.mkdir(folder, PRIVATE_FOLDER if private else NEW_FOLDER)
         except FileExistsError:
             if not os.path.isdir(folder):
                 raise
@@ -88,6 +93,27 @@ def make_folder(path: Path) -> None:
             create_file(folder / ".gitignore", b"*\n")
     if path.name == OURS:
         close_to_others(path)
+
+
+def make_private_folder(path: Path) -> None:
+    """Create a folder of the user's state or caches, and those above it, for him alone. Raises `OSError`."""
+    for folder in reversed([one for one in (path, *path.parents) if not os.path.isdir(one)]):
+        try:
+            os.mkdir(folder, PRIVATE_FOLDER)
+        except FileExistsError:
+            if not os.path.isdir(folder):
+                raise
+    close_own_folders(path)
+
+
+def close_own_folders(path: Path) -> None:
+    """Close a folder of the user's state or caches, and those above it that are ours, if others can write there."""
+    above = [path, *path.parents]
+    ours = next((number for number, one in enumerate(above) if one.name == NAME), -1)
+    for folder in above[: ours + 1]:
+        if os.path.isdir(folder) and os.stat(folder).st_mode & _OTHERS_WRITE:
+            close_to_others(folder)
+            log.warning("Other users could write to %s. It is closed to them now; look at what is in it.", folder)
 
 
 def link_on_the_way(path: Path) -> Path | None:

@@ -23,7 +23,7 @@ from ripstop.kernel.advice import NextStep
 from ripstop.kernel.errors import UsageError
 
 from .consent import UserFile
-from .files import OURS, state_folder
+from .files import OURS, make_private_folder, state_folder
 
 FOLDER = "journals"
 AGAIN = NextStep("trust", "agree again", "agree again: {}")
@@ -95,7 +95,7 @@ class KnownJournals:
         try:
             if file is None:
                 raise OSError("the user has no home")
-            file.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(file.path.parent)
             file.write(journal)
         except OSError as error:
             if (self._folder, journal.id) not in _in_this_process:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ripstop.engine.performers import Refused, Request, TryAgain, start_thread
-from ripstop.security.files import PRIVATE_FILE
+from ripstop.security.files import NEW_FILE, PRIVATE_FILE
 
 from .workspace import MAX_PARTS, MAX_PATH, enter, is_name
 
@@ -405,7 +405,7 @@ def complete_file(
         when_open: Called before anything is written.
     """
     name = prefix + secrets.token_hex(8)
-    descriptor = os.open(name, CREATING, 0o666, dir_fd=above)
+    descriptor = os.open(name, CREATING, NEW_FILE, dir_fd=above)
     try:
         with os.fdopen(descriptor, "wb") as file:
             when_open()

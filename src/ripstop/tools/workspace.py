@@ -24,7 +24,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ripstop.engine.performers import Refused
-from ripstop.security.files import OURS, make_folder
+from ripstop.security.files import NEW_FOLDER, OURS, make_folder
 
 # What belongs to a project, so that no agent's folder may be or hold it: its definitions, settings, journal, history.
 #
@@ -253,7 +253,7 @@ def enter(above: int, name: str, create: bool = False) -> int:
     """Open a folder from the one above it."""
     if create:
         try:
-            os.mkdir(name, 0o777, dir_fd=above)
+            os.mkdir(name, NEW_FOLDER, dir_fd=above)
             os.fsync(above)
         except FileExistsError:
             pass
@@ -443,7 +443,7 @@ def _copy_folders(source: Path, copy: Path) -> None:
     for folder, folders, files, descriptor in os.fwalk(source, onerror=_unless_gone):
         here = copy / os.path.relpath(folder, source)
         if folder != os.fspath(source):
-            here.mkdir()
+            here.mkdir(NEW_FOLDER)
         folders[:] = [name for name in folders if not _is_ours(name)]
         for name in (*folders, *files):
             if not name.startswith(RESERVED):

@@ -104,7 +104,7 @@ NOBODY = b"POST / HTTP/1.1\r\nHost: evil.example\r\n"
     ],
 )
 def test_nothing_follows_a_body_of_two_lengths_whoever_sends_it(server: Server, head: bytes) -> None:
-    runner, port, inside = server
+    runner, port, _ = server
     follows = (b"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAUTH\r\n\r\n").replace(b"PORT", b"%d" % port)
     follows = follows.replace(b"AUTH", f"Authorization: Bearer {TOKEN}".encode())
     answer = runner.run(exchange(port, head + b"\r\n0\r\n\r\n" + follows))

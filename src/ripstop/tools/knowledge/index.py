@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from ripstop.engine.performers import Refused, TryAgain
 from ripstop.kernel.errors import UsageError
-from ripstop.security.files import PRIVATE_FILE, PRIVATE_FOLDER, cache_folder, create_file
+from ripstop.security.files import PRIVATE_FILE, cache_folder, create_file, make_private_folder
 
 from ..shared_folder import open_lock, try_lock
 from .folder import MARKDOWN, FileList, KnowledgeFolder, Skipped, reason_of
@@ -409,7 +409,7 @@ def _kept_indexes(cache: Path | None) -> Path | None:
         return None
     indexes = cache / INDEXES
     try:
-        indexes.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        make_private_folder(indexes)
     except OSError:  # a read-only disk, or a file in the way
         return None
     return indexes if os.access(indexes, os.W_OK | os.X_OK) else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ripstop.engine.performers import Refused
-from ripstop.security.files import PRIVATE_FILE
+from ripstop.security.files import PRIVATE_FILE, make_private_folder
 
 from ..shared_folder import PathMissing, opened, put, read_file, remove_files
 from ..workspace import RESERVED
@@ -45,7 +45,8 @@ class ContentFolder:
     def keep(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         if not self.has(digest):
-            with opened(self._root, (digest[:2],), create=True) as above:
+            make_private_folder(self._root / digest[:2])
+            with opened(self._root, (digest[:2],)) as above:
                 put(above, digest, data, RESERVED, PRIVATE_FILE, sync=False)
         return digest
 

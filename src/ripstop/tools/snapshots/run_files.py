@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from ripstop.engine.performers import Refused
-from ripstop.security.files import PRIVATE_FILE, PRIVATE_FOLDER, state_folder
+from ripstop.security.files import PRIVATE_FILE, make_private_folder, state_folder
 
 from ..shared_folder import (
     LISTING,
@@ -441,7 +441,7 @@ class RunFiles:
     def _contents(self, create: bool = False) -> FileContents:
         assert self._folder is not None
         if create:
-            (self._folder / "contents").mkdir(PRIVATE_FOLDER, exist_ok=True)
+            make_private_folder(self._folder / "contents")
         return ContentFolder(self._folder / "contents")
 
     @contextmanager
@@ -463,7 +463,7 @@ class RunFiles:
         if self._folder is None or not (create or self._folder.is_dir()):
             yield None
             return
-        self._folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         with opened(self._folder, ()) as folder:
             lock = open_lock("lock", PRIVATE_FILE, folder)
             try:
