@@ -21,7 +21,7 @@ from typing import Any, cast
 from msgspec import Struct, json
 
 from ripstop.engine.engine import Engine
-from ripstop.engine.ports import Journal, JournalIdentity, JournalPlace, RunQuery
+from ripstop.engine.ports import PUT_BACK, Journal, JournalIdentity, JournalPlace, RunQuery
 from ripstop.journals.sqlite.journal import SqliteJournal
 from ripstop.kernel.advice import Advice, NextStep
 from ripstop.kernel.codec import Codec
@@ -179,7 +179,7 @@ _AGREE = NextStep("trust", "agree to it", "agree with `{}`")
 class Judgement(Struct, frozen=True):
     identity: JournalIdentity
     place: JournalPlace
-    is_named_anew: bool = False
+    gets_new_id: bool = False
     """It is empty, or somebody else's: the user's state folder must not know it by the id that it has."""
     foreign: str = ""
     """Why it is not the user's; empty: it is."""
@@ -209,7 +209,7 @@ class JournalTrust:
         journal, identity, place = self._journal, await self._journal.identity(), await self._journal.place()
         known = self._known.get(identity.id)
         if known is None and not place.position and not await journal.counts() and not await journal.tombstones():
-            return Judgement(identity, place, is_named_anew=True)
+            return Judgement(identity, place, gets_new_id=True)
         foreign, moved_from = "", ""
         restored = _COPY if identity.copied else ""
         exchanged = known is not None and self._is_exchanged(known, place)
@@ -245,8 +245,8 @@ class JournalTrust:
                 identity = await self._journal.identify(JournalIdentity(identity.id, now), identity)
             if identity.copied:
                 await hold(identity, found.restored)
-        if found.is_named_anew or identity.copied:
-            self._id = await self._renamed(identity)
+        if found.gets_new_id or identity.copied:
+            self._id = await self._renamed(identity, is_put_back=bool(found.restored))
             if (was := self._known.get(identity.id)) and was.path == self._here:
                 self._forget(was.id)  # what was here before is not here any more
             await self._forget_former()
@@ -262,9 +262,9 @@ class JournalTrust:
             with self._known.changing(self._id):
                 self._keep(self._id, await self._journal.place())
 
-    async def _renamed(self, identity: JournalIdentity) -> str:
+    async def _renamed(self, identity: JournalIdentity, is_put_back: bool) -> str:
         """Give the journal an id of its own, which is remembered before the journal has it."""
-        new = JournalIdentity(new_id())
+        new = JournalIdentity(f"{PUT_BACK if is_put_back else ''}{new_id()}")
         self._keep(new.id, await self._journal.place())
         now = await self._journal.identify(new, identity)
         if now != new:  # another process was quicker

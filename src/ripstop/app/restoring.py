@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ripstop.engine.engine import Engine
 from ripstop.engine.ports import JournalIdentity, RunInfo, RunQuery
+from ripstop.engine.soundness import UNUSABLE
 from ripstop.journals.sqlite.journal import backup
 from ripstop.journals.sqlite.liveness import Liveness
 from ripstop.kernel.errors import RunHasEnded, UsageError
@@ -20,12 +21,15 @@ from ripstop.kernel.events import OUTCOMES, Restored, RunSettings
 from ripstop.kernel.registry import QUESTION_STYLE
 from ripstop.security.consent import OF_DOCUMENTS, WORKSPACES, TrustedFolders
 from ripstop.security.files import OURS, make_folder
+from ripstop.security.known_journals import new_id
 
 from .relocation import untrusted_folder
 from .resume import all_runs
 
 SCRIPT = "script:"
 MICROS = 1_000_000
+MARK = 12
+"""Characters of the random mark of keys."""
 
 
 async def unfinished_runs(engine: Engine) -> list[RunInfo]:
@@ -37,15 +41,21 @@ async def unfinished_runs(engine: Engine) -> list[RunInfo]:
 async def hold_runs(engine: Engine, identity: JournalIdentity, why: str) -> int:
     """Hold every run that has not ended until a person says what became of it; returns how many there are.
 
-    Repeating it for the same copy changes nothing.
+    Those that have ended and can be resumed are told, too. Repeating it for the same copy changes nothing.
     """
+    mark = new_id()[:MARK]
     day = f"{datetime.fromtimestamp(identity.copied / MICROS, UTC):%Y-%m-%d %H:%M} UTC"
-    runs = await unfinished_runs(engine)
+    runs = [info for info in reversed(await all_runs(engine, RunQuery())) if info.style != QUESTION_STYLE]
     for info in runs:
         begun = await engine.journal.begun(info.run_id)
         copy = f"{identity.id}@{identity.copied}"
-        await engine.tell_fact(info.run_id, Restored(copy=copy, evidence=f"{why} ({day})", begun=begun))
-    return len(runs)
+        told = Restored(copy=copy, evidence=f"{why} ({day})", begun=begun, mark=mark)
+        try:
+            await engine.tell_fact(info.run_id, told)
+        except UNUSABLE:
+            if info.status not in OUTCOMES:
+                raise  # else nobody can resume it
+    return sum(info.status not in OUTCOMES for info in runs)
 
 
 # Folders

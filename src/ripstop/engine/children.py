@@ -23,6 +23,7 @@ from ripstop.kernel.events import ChildSpoke, Ended, Heard, Pin, RunSettings
 from ripstop.kernel.limits import AMOUNTS
 from ripstop.kernel.outbox import child_id
 from ripstop.kernel.questions import read_answer
+from ripstop.kernel.restoring import may_have_happened
 from ripstop.kernel.resuming import limit_of, outcome_of
 from ripstop.kernel.run import Run, is_shared
 
@@ -96,22 +97,22 @@ class Children:
             child = await self._resume(child, command, request)
         if child.asks_about_verdict and child.verdict and is_shared(request.run_id, command):
             stopped = Ended(outcome=outcome_of(child.verdict), because=child.verdict.text)
-            return _finished(child, stopped, request.key)
-        return _finished(child, child.ended, request.key) if child.is_settled else None
+            return _finished(child, stopped, request.name)
+        return _finished(child, child.ended, request.name) if child.is_settled else None
 
     async def _undo(self, name: str, child: Run[Any] | None, command: StartRun, request: Request) -> Answer | None:
         """The parent does not need it any more: cancel it, unless others may; report what it cost."""
         if child is None:
             return RunFinished(run=name, outcome="stopped", because="It was never started.")
         if is_shared(request.run_id, command):
-            if child.payer != request.key:
+            if child.payer != request.name:
                 return Failed(reason=f"{name} was no longer needed.", fault="ours")
         elif not child.ended:
             try:
                 child = await self._engine.cancel(name, because=f"{request.run_id} does not need it any more")
             except RunHasEnded:  # a moment ago
                 child = (await self._engine.look(name)).run
-        return _finished(child, child.ended, request.key) if child.is_settled else None
+        return _finished(child, child.ended, request.name) if child.is_settled else None
 
     async def _start(self, name: str, command: StartRun, request: Request) -> Run[Any]:
         parent = await self._engine.current(request.run_id)
@@ -142,6 +143,7 @@ class Children:
                 parent=(request.run_id, request.number),
                 surface=surface,
                 depth=parent.started.depth + 1,
+                in_doubt=may_have_happened(parent, request.number),
             )
         except RunAlreadyStarted:
             return (await self._engine.look(name)).run
@@ -189,8 +191,8 @@ class Children:
             asked = getattr(command.limits, limit, None) if command.limits else None
             raises[limit] = asked or child.verdict.limit
         if settings != child.settings:
-            await self._engine.change_settings(child.id, settings, by=request.key)
-        return await self._engine.resume(child.id, raises, by=request.key)
+            await self._engine.change_settings(child.id, settings, by=request.name)
+        return await self._engine.resume(child.id, raises, by=request.name)
 
     def kind(self, command: Command) -> Kind:
         return Kind.KEYED

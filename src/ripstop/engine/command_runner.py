@@ -43,7 +43,7 @@ from ripstop.kernel.events import Answered, CallRefused, Doubted, HeldBack, Reco
 from ripstop.kernel.outages import RetryPolicy, pause_of_outage, refusals_of
 from ripstop.kernel.prompt import Prompt, estimate
 from ripstop.kernel.registry import QUESTION_STYLE
-from ripstop.kernel.restoring import may_have_happened
+from ripstop.kernel.restoring import acts_outside, has_happened, has_its_key, mark_of, may_have_happened
 from ripstop.kernel.run import AT_WORK, Run
 from ripstop.kernel.style import CallPolicy, Child, arguments_for
 
@@ -179,6 +179,7 @@ def request_for(engine: Engine, job: Job, run: Run[Any], progress: CallProgress)
         superseded=job.superseded,
         repeated=job.doubtful,
         woken=job.woken,
+        mark=mark_of(run, job.number) if run.marks else "",
         access=_Access(engine, job),
         progress=progress,
     )
@@ -486,7 +487,7 @@ class CommandRunner:
         try:
             if live.watched:
                 live.show(Began(job.run_id, job.number, job.opened.command, job.attempt))
-            log.info("%s: performing %s, attempt %d", request.key, _named(job.opened.command), job.attempt)
+            log.info("%s: performing %s, attempt %d", request.name, _named(job.opened.command), job.attempt)
             failpoint("worker.before_perform")
             answer = await performer.perform(request)
             failpoint("worker.after_perform")
@@ -511,13 +512,13 @@ class CommandRunner:
                 raise
             return await self._after_break(job, performer, request, f"It was cancelled from within: {error}")
         except (Exception, SystemExit) as error:  # a tool that calls sys.exit() must not end the process
-            log.debug("%s failed", request.key, exc_info=True)  # the run says what went wrong; this says where
+            log.debug("%s failed", request.name, exc_info=True)  # the run says what went wrong; this says where
             return await self._after_break(job, performer, request, describe(error))
         if answer is None:
-            log.debug("%s: waits for something else", request.key)
+            log.debug("%s: waits for something else", request.name)
             await self._park(job)
             return None
-        log.debug("%s: answered with %s", request.key, type(answer).__name__)
+        log.debug("%s: answered with %s", request.name, type(answer).__name__)
         return self._answered(job, answer)
 
     async def _park(self, job: Job) -> None:
@@ -561,13 +562,20 @@ class CommandRunner:
     ) -> Answered | Doubted | None:
         """Another worker had begun the call, and died; or the journal was put back from a copy, and the call may have
         been made since. `None`: it can be made."""
-        if not job.unsafe and self.kind(job.opened.command).repeatable:
+        command = job.opened.command
+        kind = self.kind(command)
+        has_effect = acts_outside(command) and (job.unsafe or kind is not Kind.PURE) and not run.ended
+        is_in_doubt = has_effect and may_have_happened(run, job.number)
+        if is_in_doubt and not has_its_key(run, job.number):  # a probe would look for another call
+            return made_before(job, request)
+        if is_in_doubt and has_happened(run, job.number):
+            doubted = made_before(job, request)
+            return await self._clear_up(job, performer, request, doubted) or doubted
+        if not job.unsafe and kind.repeatable:
             return None
         if job.doubtful:
             return await self._clear_up(job, performer, request, worker_died(job, request))
-        if may_have_happened(run, job.number):
-            return await self._clear_up(job, performer, request, made_before(job, request))
-        return None
+        return await self._clear_up(job, performer, request, made_before(job, request)) if is_in_doubt else None
 
     async def _clear_up(
         self, job: Job, performer: Performer, request: Request, doubted: Doubted
@@ -607,7 +615,7 @@ class CommandRunner:
         if trouble.provider_wide:
             self._rate_limit.pause(provider, pause)
         then = "pausing the run" if is_used_up else f"retrying in {pause:g} s"
-        log.info("%s: refused (%d), %s: %s", request.key, tries, then, trouble)
+        log.info("%s: refused (%d), %s: %s", request.name, tries, then, trouble)
         if by_itself and not is_used_up:
             self._engine.live.show(Retrying(job.run_id, job.number, str(trouble), pause))
         return CallRefused(

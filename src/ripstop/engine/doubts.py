@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ripstop.kernel.effects import Answer, AskPerson, CallTool, Command, Failed, ToolReturned, Usage
+from ripstop.kernel.effects import Answer, AskPerson, CallTool, Command, Failed, Say, ToolReturned, Usage
 from ripstop.kernel.errors import JournalError, Unwritable
 from ripstop.kernel.events import Asked, Doubted
 from ripstop.kernel.run import DOUBT
@@ -82,7 +82,7 @@ async def probe(performer: Performer, request: Request) -> tuple[bool, Answer | 
             raise
         return False, None
     except (Exception, SystemExit):
-        log.debug("Cannot probe whether %s took effect", request.key, exc_info=True)
+        log.debug("Cannot probe whether %s took effect", request.name, exc_info=True)
         return False, None
 
 
@@ -114,9 +114,11 @@ def _doubted(job: Job, request: Request, attempt: int, how: str) -> Doubted:
     if isinstance(command, CallTool):
         tool, given = _as_people_know_it(command, request.arguments)
         what = f"The tool {tool!r} was called with {_quoted(given)}"
+    elif isinstance(command, Say):
+        what = f"The message {_quoted(request.text)} was to be sent on {command.channel}"
     else:
         what = f"A command of type {type(command).__name__} was begun"
-    return Doubted(to=job.number, evidence=f"{what} ({request.key}, attempt {attempt}). {how}.")
+    return Doubted(to=job.number, evidence=f"{what} ({request.name}, attempt {attempt}). {how}.")
 
 
 def _as_people_know_it(command: CallTool, arguments: Mapping[str, Any]) -> tuple[str, Any]:

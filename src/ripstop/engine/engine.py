@@ -462,6 +462,7 @@ class Engine:
         depth: int = 0,
         key: str = "",
         decoded: Any = None,
+        in_doubt: bool = False,
     ) -> Run[Any]:
         """Begin a run. Its definition is pinned by its content.
 
@@ -472,6 +473,7 @@ class Engine:
             pinned: What it and its descendants can start, as JSON: `{definition: {workflow: Pin}}`.
             definitions: The content of what `pinned` names, by hash, unless the journal has it already.
             decoded: The definition as its style decodes it, if that was done before.
+            in_doubt: A run of a restored journal starts it, and may have done so before.
         """
         if style not in self.registry.kits:
             raise UsageError(f"There is no style {style!r}; known are {', '.join(sorted(self.registry.kits))}.")
@@ -491,6 +493,8 @@ class Engine:
             surface=surface,
             depth=depth,
             key=key,
+            mark=(await self.journal.identity()).mark,
+            in_doubt=in_doubt,
         )
         try:
             return await self._tell_and_dispatch(run_id, started, blobs)
@@ -634,7 +638,8 @@ class Engine:
         contents = await self._definitions.contents(self.journal, records, style.name)
         digest = "" if definition is None else self._definitions.pin(style.name, definition)
         pins = None if pinned is None else digest_of(pinned) if pinned else ""
-        wanted = ForkChanges(digest, pins, limits, settings, workspace)
+        mark = (await self.journal.identity()).mark
+        wanted = ForkChanges(digest, pins, limits, settings, workspace, mark)
         fork = fork_run(style, contents, run_id, records, new_id, wanted, self.clock())
         step, used = fork.step, fork.step.run
         if definition is None:

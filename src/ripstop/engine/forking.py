@@ -101,6 +101,7 @@ class ForkChanges(Struct, frozen=True):
     settings: RunSettings | None = None
     workspace: str = ""
     """Where the fork works, whatever its settings say."""
+    mark: str = ""
 
 
 def fork_run(
@@ -124,6 +125,7 @@ def fork_run(
         at=cut,
         definition=wanted.definition,
         pinned=wanted.pinned,
+        mark=wanted.mark,
         limits=wanted.limits,
         settings=settings,
     )

@@ -19,6 +19,7 @@ from ripstop.kernel.effects import Answer, AskPerson, Command, PersonAnswered, T
 from ripstop.kernel.errors import RipstopError
 from ripstop.kernel.events import Record, RunSettings
 from ripstop.kernel.prompt import Prompt
+from ripstop.kernel.restoring import key_of
 from ripstop.kernel.style import Child
 
 # Calls what blocks in its own thread, so that deadlines and signals are heard meanwhile.
@@ -208,12 +209,19 @@ class Request(Struct, frozen=True, kw_only=True):
     """Another worker had begun it, and never recorded how it ended."""
     woken: int = 0
     """How often the run that it awaits has ended since it was asked."""
+    mark: str = ""
+    """What its key ends with."""
     access: RunAccess
     progress: CallProgress
 
     @property
     def key(self) -> str:
         """The idempotency key: the same for every attempt at this command, and for nothing else."""
+        return key_of(self.run_id, self.number, self.mark)
+
+    @property
+    def name(self) -> str:
+        """The command, as people and other runs name it."""
         return f"{self.run_id}/{self.number}"
 
     async def history(self) -> list[Record]:

@@ -205,6 +205,10 @@ class Tombstone(Struct, frozen=True, kw_only=True):
     length: int
 
 
+PUT_BACK = "r"
+"""What the id of a journal begins with that was put back from a copy."""
+
+
 class JournalIdentity(Struct, frozen=True):
     """Who a journal is. Its user's state folder knows it by this, wherever the journal lies."""
 
@@ -212,6 +216,12 @@ class JournalIdentity(Struct, frozen=True):
     """Random; empty until its user first works with it."""
     copied: int = 0
     """When this store was copied from the journal of that id, in microseconds; 0: it is that journal."""
+
+    @property
+    def mark(self) -> str:
+        """What keys of calls end with in runs that begin in it: in the journal that it was put back from, runs may have
+        had the same ids. Empty: it was not put back."""
+        return self.id[1:13] if self.id.startswith(PUT_BACK) else ""
 
 
 class JournalPlace(Struct, frozen=True):

@@ -8,6 +8,7 @@ from msgspec import Struct
 from ripstop.engine.engine import Engine
 from ripstop.kernel.effects import AskAgent, CallTool, Command, StartRun
 from ripstop.kernel.events import Doubted, Record
+from ripstop.kernel.restoring import key_of, mark_of
 from ripstop.kernel.resuming import Way, raisable_by, ways_on
 from ripstop.kernel.run import Run
 from ripstop.kernel.style import arguments_for
@@ -80,7 +81,7 @@ async def doubted_call(engine: Engine, run: Run[Any], number: int) -> DoubtedCal
     doubt = doubts[-1].event if doubts else None
     return DoubtedCall(
         number=to,
-        key=f"{run.id}/{to}",
+        key=key_of(run.id, to, mark_of(run, to)),
         command=command,
         what=_what(command),
         arguments=arguments_for(engine.style(run), opened.state, command) if isinstance(command, CallTool) else None,

@@ -88,6 +88,10 @@ class Started(Fact, tag="started", frozen=True):
     depth: int = 0
     key: str = ""
     """What its starter calls it: starting again with the same key, definition and input is the same run."""
+    mark: str = ""
+    """What keys of its calls end with; empty in a journal that was never put back from a copy."""
+    in_doubt: bool = False
+    """A run of a restored journal started it, and may have done so before: so may its calls have been made."""
 
 
 class Forked(Fact, tag="forked", frozen=True):
@@ -100,6 +104,8 @@ class Forked(Fact, tag="forked", frozen=True):
     pinned: str | None = None
     limits: Limits | None = None
     settings: RunSettings | None = None
+    mark: str = ""
+    """What keys of calls that are asked for after it end with."""
 
 
 class Redefined(Fact, tag="redefined", frozen=True):
@@ -229,6 +235,8 @@ class Restored(Fact, tag="restored", frozen=True):
     evidence: str
     begun: tuple[int, ...] = ()
     """Commands that a worker had begun then and not answered."""
+    mark: str = ""
+    """What keys of calls that are asked for after it end with: random, so no call that is not on record had one."""
 
 
 # Decisions

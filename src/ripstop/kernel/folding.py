@@ -55,7 +55,7 @@ from .events import (
     Withdrawn,
 )
 from .progress import follow
-from .restoring import CONTINUE, is_held
+from .restoring import ASK, after_repeat, is_held, is_where_it_was
 from .restoring import after_answer as after_copy_answered
 from .resuming import raised
 from .run import (
@@ -144,7 +144,7 @@ def apply(style: Folding[S], contents: Contents, run_id: str, run: Run[S] | None
     if type(event) is Forked or type(event) is Redefined:
         run = _redefined(style, contents, run, event)
         if type(event) is Forked:
-            run = _forked(run, run_id, event, record.at)
+            run = _forked(_marked(run, number, event.mark), run_id, event, record.at)
     return _apply_rare(replace(run, state=style.evolve(run.state, number, event), length=number), record)
 
 
@@ -165,6 +165,8 @@ def _started(style: Folding[S], contents: Contents, run_id: str, record: Record)
         event.pinned,
         guards=style.guards(definition, event.guards),
         payer=f"{event.parent[0]}/{event.parent[1]}" if event.parent else "",
+        held=HeldRun("", record.number, said=ASK) if event.in_doubt else None,
+        marks=((record.number, event.mark),) if event.mark else (),
     )
 
 
@@ -324,17 +326,21 @@ def _apply_rare(run: Run[S], record: Record) -> Run[S]:
     if type(event) is Allowed:
         return _allowed(run, event, record.at)
     if type(event) is Restored:  # the question about it comes next, so time stops here
-        held = HeldRun(event.copy, record.number, event.begun)
+        earlier = run.held is not None and not is_where_it_was(run.held)
+        held = HeldRun(event.copy, record.number, event.begun, earlier=earlier)
+        run = _marked(run, record.number, event.mark)
         return replace(run, held=held, work=after_closing(run.work, run.open, run.open))
     return _steered(_with_troubled_call(run, event, record.at), event)
+
+
+def _marked(run: Run[S], number: int, mark: str) -> Run[S]:
+    return replace(run, marks=(*run.marks, (number, mark))) if mark else run
 
 
 def _with_troubled_call(run: Run[S], event: Event, at: int) -> Run[S]:
     """A call is in doubt, was refused, or is made again."""
     if type(event) is Repeated:
-        held = run.held and replace(
-            run.held, again=(*run.held.again, event.number), said=CONTINUE if event.goes_on else run.held.said
-        )
+        held = run.held and after_repeat(run.held, event)
         run = replace(run, doubts=_no_doubt_about(run.doubts, event.number), held=held)
         run = _with_refusals(run, event.number, since=at, tries=0, again=at, pauses=0)
         return _at_work_again(run, event.number, at)

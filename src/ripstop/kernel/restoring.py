@@ -2,18 +2,24 @@
 
 - Such a run is held: nothing of it is performed before a person has said what became of it. One question per run; the
   open commands stay as they are, so that a keyed call keeps its key.
-- What the person says decides about calls that must not be repeated blindly: those that were open in the copy, and
-  those that the run asks for later, which it may have made before. Any other call is simply made again.
+- What the person says decides about calls that have an effect: those that were open in the copy, and those that the run
+  asks for later, which it may have made before. Pure calls are simply made again.
+- What the run asked for after the copy is not known: any number of calls, in any order, with any arguments. So a later
+  call cannot be told from one that was made then, whatever its number, and the other side cannot tell either: its key
+  ends with a mark that no key from that time has. Only a call that was open in the copy has the key that it had.
 - A call that is in doubt for that reason is asked about as any other doubt; `GO_ON` says that the run has come to where
   it was.
+- A run that it starts later may have been started before, too: its calls are asked about from the first one on.
+- A run that had ended, and that can be resumed, may have been resumed since: it is not held, but if it is resumed, its
+  calls are asked about.
 """
 
 from typing import Any
 
 from msgspec.structs import replace
 
-from .effects import AskPerson, CallTool, PersonAnswered
-from .events import Restored
+from .effects import AskAgent, AskPerson, CallTool, Command, PersonAnswered, Say
+from .events import Repeated, Restored
 from .run import RESTORED, HeldRun, Run
 
 HAPPENED, ASK, CONTINUE, END = "happened", "ask", "continue", "end"
@@ -40,7 +46,33 @@ def may_have_happened(run: Run[Any], number: int) -> bool:
     held = run.held
     if held is None or number in held.again:
         return False
-    return held.said in (HAPPENED, ASK) or number in held.begun
+    return held.said != CONTINUE or number in held.begun or number < held.went_on
+
+
+def has_its_key(run: Run[Any], number: int) -> bool:
+    """Whether a call, if it was made after the copy, had the key that it has now: it was open in the copy."""
+    return run.held is None or number < run.held.at
+
+
+def is_where_it_was(held: HeldRun) -> bool:
+    """Whether nothing that the run asks for from now on may have happened before."""
+    return held.said == CONTINUE and not held.went_on
+
+
+def acts_outside(command: Command) -> bool:
+    """Whether a command may have an effect that no journal has on record; a run that it starts has its own doubts."""
+    kind = type(command)
+    return kind is CallTool or kind is AskAgent or (type(command) is Say and bool(command.channel))
+
+
+def mark_of(run: Run[Any], number: int) -> str:
+    """What the key of a command ends with."""
+    return next((mark for at, mark in reversed(run.marks) if number > at), "")
+
+
+def key_of(run_id: str, number: int, mark: str) -> str:
+    """The idempotency key of a command."""
+    return f"{run_id}/{number}~{mark}" if mark else f"{run_id}/{number}"
 
 
 def has_happened(run: Run[Any], number: int) -> bool:
@@ -67,4 +99,12 @@ def question_about_copy(run: Run[Any], fact: Restored) -> AskPerson:
 def after_answer(held: HeldRun, answer: Any) -> HeldRun:
     """What is known after the person's answer; a question that nobody answered says least."""
     said = answer.choice if type(answer) is PersonAnswered else ASK
+    if said == CONTINUE and held.earlier:  # nothing since this copy; but since an earlier one
+        said = ASK
     return replace(held, question=0, said=said, words=answer.text if type(answer) is PersonAnswered else "")
+
+
+def after_repeat(held: HeldRun, event: Repeated) -> HeldRun:
+    """What is known after a person wants a call made again."""
+    held = replace(held, again=(*held.again, event.number))
+    return replace(held, said=CONTINUE, went_on=event.number) if event.goes_on else held

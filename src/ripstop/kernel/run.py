@@ -245,6 +245,10 @@ class HeldRun(Struct, frozen=True, gc=False):
     words: str = ""
     again: tuple[int, ...] = ()
     """Calls that a person wants to be made all the same."""
+    went_on: int = 0
+    """The call that did not happen, nor anything after it, as a person said; those before it are as they were."""
+    earlier: bool = False
+    """It was put back before, too, and had not come to where it was then."""
 
 
 class Contents(Struct, frozen=True):
@@ -318,6 +322,8 @@ class Run(Struct, Generic[S], frozen=True, gc=False):
     """The call that could not be made in the step that came last, or with which the run ended."""
     held: HeldRun | None = None
     """What is known since its journal was put back from a copy; `None`: it never was."""
+    marks: tuple[tuple[int, str], ...] = ()
+    """(record, what keys of calls that are asked for after it end with): a tuple, because most runs have none."""
 
     @property
     def is_settled(self) -> bool:

@@ -201,6 +201,10 @@ def _must_be_done(command: Command) -> bool:
     return type(command) is Say or (type(command) is CallTool and not command.agent)
 
 
+TOLD_AFTER_END = frozenset({Forked, CallRefused, Restored})
+"""Facts for runs that have ended; a message can be refused after the end. Others are for runs that can go on."""
+
+
 def advance(
     style: Style[S], contents: Contents, run: Run[S] | None, run_id: str, fact: Fact, at: int
 ) -> Step[S] | None:
@@ -216,17 +220,17 @@ def advance(
             _check_raise(run, fact)
     elif type(fact) is Started:
         raise RunAlreadyStarted(run_id)
-    elif _changes_nothing(run, fact):
+    elif _changes_nothing(style, run, fact):
         return None
     elif run.ended:
-        if type(fact) is not Forked and type(fact) is not CallRefused:  # a message can be delivered after the end
+        if type(fact) not in TOLD_AFTER_END:
             _check_resumable(style, run, fact)
     elif type(fact) is ResumeRequested:
         check_raises(fact.raises, run.verdict)
     return _take(style, Step(style, contents, run, run_id, fact, at), run, fact)
 
 
-def _changes_nothing(run: Run[Any], fact: Fact) -> bool:
+def _changes_nothing(style: Style[S], run: Run[S], fact: Fact) -> bool:
     if type(fact) is Doubted:
         opened = run.open.get(fact.to)
         if opened is None or run.ended or fact.to in run.doubts.values():
@@ -240,7 +244,8 @@ def _changes_nothing(run: Run[Any], fact: Fact) -> bool:
     if type(fact) is RetryRequested:
         return run.ended is None and not run.refused
     if type(fact) is Restored:
-        return run.ended is not None or (run.held is not None and run.held.copy == fact.copy)
+        is_over = run.ended is not None and not _can_go_on(style, run)
+        return is_over or (run.held is not None and run.held.copy == fact.copy)
     if type(fact) is Heard:
         return bool(fact.id) and heard_id(fact) in run.known_messages
     if type(fact) is ChildSpoke:
@@ -258,6 +263,11 @@ def _check_raise(run: Run[Any], fact: Answered) -> None:
     said = fact.answer
     if run.verdict and fact.to == run.asks_about_verdict and type(said) is PersonAnswered and said.choice == CONTINUE:
         raises_in_answer(run.verdict, said)
+
+
+def _can_go_on(style: Style[S], run: Run[S]) -> bool:
+    """Whether a run that has ended can be resumed, or its last call be made again."""
+    return run.verdict is not None or run.failed_call is not None or style.ending(run.state).is_resumable
 
 
 def _check_resumable(style: Style[S], run: Run[S], fact: Fact) -> None:
@@ -353,13 +363,15 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
             )
             _withdraw_question_about_copy(step)
             style.cancelled(step, f"{said}{because}")
+        case Restored() if not step.run.ended:
+            _withdraw_question_about_copy(step)
+            step.ask_unguarded(question_about_copy(step.run, fact))
+        case Restored():
+            pass  # what it did before it ended is on record; what it does if it is resumed is in doubt
         case SettingsChanged() | HeldBack():
             pass  # what is open is performed with the settings, and so is what comes; and a call only waits
         case Doubted(to=to, evidence=evidence):
             _doubt(style, step, to, evidence)
-        case Restored():
-            _withdraw_question_about_copy(step)
-            step.ask_unguarded(question_about_copy(step.run, fact))
         case CallRefused():
             _pause(step, fact)
         case RetryRequested():

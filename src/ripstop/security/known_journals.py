@@ -27,7 +27,7 @@ from .files import OURS, make_private_folder, state_folder
 
 FOLDER = "journals"
 AGAIN = NextStep("trust", "agree again", "agree again: {}")
-_ID = re.compile(r"[0-9a-f]{32}")
+_ID = re.compile(r"r?[0-9a-f]{32}")
 
 log = logging.getLogger("ripstop.trust")
 

@@ -31,11 +31,12 @@ def restore(options: Options, copy: Path, pairs: tuple[str, ...]) -> None:
 
     \b
       happened   what was open has been done since; later calls are asked about
-      ask        you do not know: every call is asked about
+      ask        you do not know: open calls and later ones are asked about
       continue   nothing has been done since, as after an orderly stop
       end        the run ends
 
-    Asked about are calls that must not be repeated blindly, before they are made. The others are simply made.
+    Asked about are calls of tools that are not pure, before they are made. Open ones are not asked about if their key,
+    or a probe, keeps them from happening twice. Pure calls are simply made.
 
     Folders are those of the machine that the backup comes from: --map says where they are now. A journal that is there
     already is kept beside it, under another name. Stop the workers first.
