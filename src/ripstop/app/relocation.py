@@ -56,8 +56,11 @@ class Relocated:
         root = self._places.get(request.run_id.partition(".")[0])
         if root:
             return replace(request, settings=in_folder(request.settings, root))
-        if not request.settings.folder and (named := _named_by_style(request)):
-            request = replace(request, settings=replace(request.settings, folder=named))
+        if named := _named_by_style(request):
+            folder = request.settings.where(named)
+            request = replace(request, arguments={**request.arguments, "folder": folder})
+            if not request.settings.folder:
+                request = replace(request, settings=replace(request.settings, folder=folder))
         try:
             untrusted = untrusted_folder(request.settings, self._trusted) if self._trusted else None
         except UsageError as error:  # the user's consents cannot be trusted, so nothing is covered

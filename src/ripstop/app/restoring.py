@@ -24,7 +24,7 @@ from ripstop.security.files import OURS, make_folder
 from ripstop.security.known_journals import new_id
 
 from .relocation import untrusted_folder
-from .resume import all_runs
+from .resume import all_runs, document_folders
 
 SCRIPT = "script:"
 MICROS = 1_000_000
@@ -85,7 +85,9 @@ def mapped(path: str, folders: Folders) -> str:
     return path
 
 
-def with_folders_mapped(settings: RunSettings, folders: Folders) -> RunSettings:
+def with_folders_mapped(settings: RunSettings, folders: Folders, documents: Iterable[str]) -> RunSettings:
+    """Settings with every folder as it is now. `documents`: the folders that the run's definitions name."""
+
     def model(spec: str) -> str:
         return f"{SCRIPT}{mapped(spec[len(SCRIPT) :], folders)}" if spec.startswith(SCRIPT) else spec
 
@@ -96,6 +98,11 @@ def with_folders_mapped(settings: RunSettings, folders: Folders) -> RunSettings:
         read_only=tuple(mapped(one, folders) for one in settings.read_only),
         model=model(settings.model),
         model_for_all=model(settings.model_for_all),
+        moved=tuple(
+            (named, now)
+            for named in dict.fromkeys(documents)
+            if (now := mapped(settings.where(named), folders)) != named
+        ),
     )
 
 
@@ -116,16 +123,21 @@ async def check_mapped(engine: Engine, trusted: TrustedFolders, folders: Folders
     """Raise `UnmappedFolders` unless every folder of a run that has not ended is mapped, or can be used as it is."""
     found: dict[Path, int] = {}
     for info in await unfinished_runs(engine):
-        settings = (await engine.look(info.run_id)).run.settings
-        now = with_folders_mapped(settings, folders)
-        for name in ("workspace", "folder"):
-            was, one = getattr(settings, name), RunSettings(**{name: getattr(now, name)})
-            named = was and any(Path(was).is_relative_to(old) for old in folders)
-            if not named and untrusted_folder(one, trusted):
+        run = (await engine.look(info.run_id)).run
+        documents = [run.settings.where(named) for named in await document_folders(engine, run)]
+        uses = [RunSettings(workspace=run.settings.workspace), RunSettings(folder=run.settings.folder)]
+        for settings in (*uses, *(RunSettings(folder=one) for one in documents)):
+            was = settings.workspace or settings.folder
+            if not _is_in(was, folders) and untrusted_folder(settings, trusted):
                 where = _project_of(Path(was))
                 found[where] = found.get(where, 0) + 1
     if found:
         raise UnmappedFolders(found)
+
+
+def _is_in(folder: str, folders: Folders) -> bool:
+    """Whether the user has said where a folder is now."""
+    return bool(folder) and any(Path(folder).is_relative_to(old) for old in folders)
 
 
 async def map_folders(engine: Engine, trusted: TrustedFolders, folders: Folders) -> int:
@@ -133,10 +145,12 @@ async def map_folders(engine: Engine, trusted: TrustedFolders, folders: Folders)
     changed = 0
     for info in await all_runs(engine, RunQuery()):
         run = (await engine.look(info.run_id)).run
-        settings = with_folders_mapped(run.settings, folders)
-        for was, now in ((run.settings.workspace, settings.workspace), (run.settings.folder, settings.folder)):
-            if now and not run.ended and any(Path(was).is_relative_to(old) for old in folders):
-                trusted.remember(Path(now))
+        documents = await document_folders(engine, run)
+        settings = with_folders_mapped(run.settings, folders, documents)
+        used = [run.settings.workspace, run.settings.folder, *(run.settings.where(named) for named in documents)]
+        for was in used:
+            if not run.ended and _is_in(was, folders):
+                trusted.remember(Path(mapped(was, folders)))
         if settings != run.settings:
             try:
                 await engine.change_settings(info.run_id, settings)

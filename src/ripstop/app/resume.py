@@ -192,12 +192,13 @@ async def check_folders(app: "App", run: Run[Any]) -> None:
     folder = untrusted_folder(run.settings, app.folders)
     if folder:
         raise UntrustedFolder(run.id, folder)
-    for named in await _document_folders(app.engine, run):
-        if not app.folders.cover_documents(Path(named)):
-            raise UntrustedFolder(run.id, Path(named), is_workspace=False)
+    for named in await document_folders(app.engine, run):
+        folder = Path(run.settings.where(named))
+        if not app.folders.cover_documents(folder):
+            raise UntrustedFolder(run.id, folder, is_workspace=False)
 
 
-async def _document_folders(engine: Engine, run: Run[Any]) -> list[str]:
+async def document_folders(engine: Engine, run: Run[Any]) -> list[str]:
     """The folders that the definitions of a run and of what it can start name for documents."""
     registry = engine.registry
     found = [*engine.uses(run).folders]

@@ -59,6 +59,12 @@ class RunSettings(Effect, frozen=True):
     """The folder of documents that the run belongs to."""
     small_model: bool = False
     """All its models are small ones, which need short instructions."""
+    moved: tuple[tuple[str, str], ...] = ()
+    """(where it was, where it is) for folders that its definitions name and that were moved."""
+
+    def where(self, folder: str) -> str:
+        """Where a folder is now that a definition names."""
+        return dict(self.moved).get(folder, folder)
 
 
 # Facts

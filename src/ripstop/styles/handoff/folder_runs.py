@@ -80,7 +80,7 @@ OVERLAP = 60_000_000
 
 def folder_of_run(run: Run[Any]) -> str:
     """The folder that a run's document is in, as its settings say, else as its definition does."""
-    return str(run.settings.folder or run.state.definition.folder)
+    return run.settings.folder or run.settings.where(str(run.state.definition.folder))
 
 
 class FolderRuns:
