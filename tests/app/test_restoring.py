@@ -247,3 +247,27 @@ def test_a_backup_that_is_not_there_is_not_taken_for_a_journal_to_be_made(mine: 
     done = CliRunner().invoke(cli, ["restore", str(tmp_path / "nofile.db")])
     assert done.exit_code == 2 and f"There is no backup at {tmp_path / 'nofile.db'}." in done.output
     assert "ripstop run" not in done.output
+
+
+def test_a_run_that_begins_again_after_a_restore_has_other_keys(mine: Path, tmp_path: Path) -> None:
+    keys: list[str] = []
+
+    @tool("keyed")
+    def pay(euros: int, key: str) -> str:
+        "Pay an amount."
+        keys.append(key)
+        return "paid"
+
+    async def order() -> str:
+        chosen = replace(settings(), models=Models(default=f"script:{mine / 'script.jsonl'}"))
+        async with App(chosen, tools=[pay], scope=ALL) as app:
+            run = await app.start("bill.yaml", key="order 7")
+            await app.wait(run.id)
+            return run.id
+
+    backed_up(tmp_path / "copy.db")
+    lost = asyncio.run(order())
+    put_back(tmp_path / "copy.db")
+    assert asyncio.run(order()) == lost
+    ours = [key for key in keys if key.startswith(f"{lost}/")]
+    assert len(ours) == 2 and ours[0] != ours[1], "the other side cannot take one for the other"
