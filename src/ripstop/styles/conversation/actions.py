@@ -68,12 +68,12 @@ def target_of(action: BotAction, bot: Bot) -> Target:
 
 
 def call_key(action: BotAction, bot: Bot) -> str:
-    """What an action calls, and with what: equal for two that do the same; empty for a flow, and for nothing at all."""
-    if action.type == "FLOW":
-        return ""
+    """What an action calls, and with what: equal for two that do the same; empty for a workflow, and for nothing."""
     try:
         target = target_of(action, bot)
     except UnknownTarget:
+        return ""
+    if target.workflow:
         return ""
     params = _numbers_alike(target.params if target.tool else action.params)
     return f"{target.name or action.target} {msgspec.json.encode(params, order='sorted').decode()}"

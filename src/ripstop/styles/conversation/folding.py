@@ -17,6 +17,7 @@ from ripstop.kernel.effects import (
     Say,
     StartRun,
     ToolReturned,
+    text_of,
 )
 from ripstop.kernel.events import (
     Answered,
@@ -54,7 +55,7 @@ from .events import (
     TimerQueued,
 )
 from .plan import CachedPlan
-from .state import MOST_UNANSWERED, DoubtedAction, PassCall, SessionState, asker
+from .state import LONGEST_LINE, LONGEST_OF_MANY, MOST_UNANSWERED, DoubtedAction, PassCall, SessionState, asker
 
 DESK_CHANNEL = "desk"
 """The channel of messages that a person at the desk sends."""
@@ -102,7 +103,8 @@ def evolve(state: SessionState, number: int, event: Event) -> SessionState:
         case Doubted(to=to):
             return _doubted(state, number, to)
         case Resumed() | Ended():
-            return replace(state, **IDLE)
+            cut_off = call_key(state.action, state.definition) if state.acting and state.action else ""
+            return replace(state, **IDLE, calls=tuple(one for one in state.calls if one.key != cut_off))
         case SettingsChanged():
             return replace(state, history=0)  # another model may take more
     own = _own(state, number, event)
@@ -127,16 +129,15 @@ def _own(state: SessionState, number: int, event: Event) -> SessionState | None:
         case CallRepeated(text=text):
             return _repeated(state, number, event, text)
         case PassSuperseded():
-            # what the pass was about is answered with what came meanwhile; after a pass that is over it was answered
-            again = state.heard if state.in_pass or state.status == "cancelled" else ()
+            # what the pass was about is answered with what came meanwhile; after a pass that is over, and by a flow
+            # at work, it is answered already
+            is_open = (state.in_pass or state.status == "cancelled") and not state.is_in_flow
+            again = state.heard if is_open else ()
             waiting = tuple(dict.fromkeys((*again, *state.unanswered)))
             return replace(state, in_pass=True, superseded=True, unanswered=waiting)
         case ResultNoted(text=text):
             noted = state.with_line("result", number, text)
-            if state.calls and state.action and state.calls[-1].key == call_key(state.action, state.definition):
-                last = replace(state.calls[-1], result=text[:LONGEST_RESULT])
-                noted = replace(noted, calls=(*state.calls[:-1], last))
-            return noted
+            return _with_result(noted, text)
         case TimerQueued(name=name):
             return replace(state, due=(*state.due, name))
     return _own_of_session(state, event)
@@ -150,7 +151,7 @@ def _own_of_session(state: SessionState, event: Event) -> SessionState | None:
         case Greeted():
             return replace(state, need_greeting=False)
         case SessionTaken(by=by):
-            return replace(state, taken_by=by)
+            return _taken(replace(state, taken_by=by))
         case SessionClosed():
             return replace(state, closed=True)
         case ProfileUpdated(values=values):
@@ -175,11 +176,34 @@ def _in_turn(state: SessionState, number: int, event: Event) -> SessionState:
 
 def _heard(state: SessionState, number: int, heard: Heard) -> SessionState:
     if heard.channel == DESK_CHANNEL:
-        # what a person has answered need not be answered again when the bot gets the conversation back
-        return replace(state.with_line("desk", number, heard.text, heard.by), unanswered=())
+        return _answered_by_person(state.with_line("desk", number, heard.text, heard.by))
+    longest = LONGEST_LINE if len(state.unanswered) < MOST_UNANSWERED else LONGEST_OF_MANY
+    told = replace(state.with_line("user", number, heard.text, heard.by, longest), closed=False, fired={})
+    if state.status == "transferred":
+        return _for_person(told, (number,))
     # what is said while a flow asks is for the flow
-    waiting = state.unanswered if state.asking else (*state.unanswered[1 - MOST_UNANSWERED :], number)
-    return replace(state.with_line("user", number, heard.text, heard.by), unanswered=waiting, closed=False, fired={})
+    return told if state.asking else replace(told, unanswered=(*state.unanswered, number))
+
+
+def _for_person(state: SessionState, messages: tuple[int, ...]) -> SessionState:
+    """Messages that are to be answered by the person who has the conversation, or by the model after him."""
+    waiting = tuple(sorted({*state.unanswered, *messages}))
+    kept = tuple(sorted({*state.kept_from_flows, *messages}))
+    return replace(state, unanswered=waiting, kept_from_flows=kept)
+
+
+def _answered_by_person(state: SessionState) -> SessionState:
+    """What was written while a person has the conversation is answered by what he says; what waited before is not."""
+    left = tuple(number for number in state.unanswered if number not in state.kept_from_flows)
+    return replace(state, unanswered=left if state.status == "transferred" else ())
+
+
+def _taken(state: SessionState) -> SessionState:
+    """A person takes over from the bot: all that it has not answered is for him, with the pass that is broken off."""
+    if state.status == "transferred":
+        return state
+    broken_off = state.heard if state.in_pass else ()
+    return _for_person(state, (*broken_off, *state.unanswered))
 
 
 def _asked(state: SessionState, number: int, event: Asked) -> SessionState:
@@ -222,22 +246,39 @@ def _answered_at_desk(state: SessionState, number: int, answer: Any) -> SessionS
     if not isinstance(answer, PersonAnswered):
         return replace(state, taken_by="")
     if answer.text.strip():
-        # what a person has answered need not be answered again when the bot gets the conversation back
-        state = replace(state.with_line("desk", number, answer.text, answer.by), unanswered=())
+        state = _answered_by_person(state.with_line("desk", number, answer.text, answer.by))
     return replace(state, taken_by=(answer.by or state.taken_by) if answer.choice == REPLY else "")
 
 
 def _acted(state: SessionState, number: int, answer: Any) -> SessionState:
     """What came of an action. The context of the model gets it if the action is visible, or has failed."""
     action = state.action
-    if action is None or isinstance(answer, RunFinished) or state.then == "flow":
+    if action is None:
         return state
+    if state.then == "flow":
+        return _flow_ended(state, number, action, answer)
     failed = isinstance(answer, Failed)
-    said = result_line(action, answer) if state.visible or failed else SYSTEM_ACTION_DONE
-    last = state.calls[-1:] if call_key(action, state.definition) else ()
-    calls = (*state.calls[:-1], replace(last[0], result=said[:LONGEST_RESULT], failed=failed)) if last else state.calls
-    state = replace(state, calls=calls)
-    return state.with_line("result", number, said) if state.visible or failed else state
+    is_visible = state.visible or failed
+    said = result_line(action, answer) if is_visible else SYSTEM_ACTION_DONE
+    state = _with_result(state, said, failed=failed, visible=is_visible)
+    return state.with_line("result", number, said) if is_visible else state
+
+
+def _flow_ended(state: SessionState, number: int, action: BotAction, answer: Any) -> SessionState:
+    """What a flow comes to is the answer to its messages; while a person has the conversation, it waits with them."""
+    spoke = state.flow_spoke and isinstance(answer, RunFinished) and answer.outcome == "completed"
+    if state.status == "transferred" and not spoke:
+        said = "\n".join(state.flow_words) or text_of(answer)
+        line = f"{action.target}: {said}" if isinstance(answer, RunFinished) else result_line(action, answer)
+        return _for_person(state.with_line("result", number, line), state.heard)
+    return replace(state, unanswered=tuple(one for one in state.unanswered if one not in state.heard))
+
+
+def _with_result(state: SessionState, said: str, **more: bool) -> SessionState:
+    """With what came of the call that was decided on last."""
+    key = call_key(state.action, state.definition) if state.action else ""
+    found = (replace(one, result=said[:LONGEST_RESULT], **more) if one.key == key else one for one in state.calls)
+    return replace(state, calls=tuple(found)) if key else state
 
 
 def result_line(action: BotAction, answer: Any) -> str:
@@ -250,10 +291,14 @@ def result_line(action: BotAction, answer: Any) -> str:
 
 def _doubted(state: SessionState, number: int, to: int) -> SessionState:
     """A session does not wait for what a person finds out; what answers a single message does."""
+    if known := state.in_doubt.get(to):
+        return replace(state, in_doubt={**state.in_doubt, to: replace(known, is_renewed=True)})
     if to != state.acting or not state.is_session or state.action is None:
         return state
-    doubted = DoubtedAction(state.action, state.visible, state.heard, state.timer, to)
-    state = replace(state, acting=0, in_doubt={**state.in_doubt, to: doubted})
+    doubted = DoubtedAction(state.action, state.visible, state.heard, state.timer, to, number)
+    key = call_key(doubted.action, state.definition)
+    calls = tuple(one for one in state.calls if one.key != key)
+    state = replace(state, acting=0, in_doubt={**state.in_doubt, to: doubted}, calls=calls)
     return state.with_line("result", number, doubt_line(doubted.action))
 
 
@@ -268,17 +313,31 @@ def _resolved(state: SessionState, number: int, to: int, answer: Any) -> Session
     """It is known now what became of an action: what its pass was to answer is answered, if the user may know of it."""
     doubted = state.in_doubt[to]
     others = {number: other for number, other in state.in_doubt.items() if number != to}
-    state = replace(state, in_doubt=others, resolved=doubted)
+    lines = tuple(line for line in state.lines if (line.speaker, line.number) != ("result", doubted.noted))
+    state = replace(state, in_doubt=others, resolved=doubted, lines=lines)
     if isinstance(answer, RunFinished):
         return state
-    if doubted.visible or isinstance(answer, Failed):
-        state = state.with_line("result", number, result_line(doubted.action, answer))
-    if not doubted.visible or doubted.timer or state.status == "transferred":
-        return state
-    if doubted.action.type == "FLOW" and not isinstance(answer, Failed):
-        return state
-    waiting = tuple(sorted({*doubted.heard, *state.unanswered} - set(state.heard if state.in_pass else ())))
-    return replace(state, unanswered=waiting)
+    failed, key = isinstance(answer, Failed), call_key(doubted.action, state.definition)
+    is_visible = doubted.visible or failed
+    said = result_line(doubted.action, answer) if is_visible else SYSTEM_ACTION_DONE
+    if key:
+        known = PassCall(key, said[:LONGEST_RESULT], failed, visible=is_visible, heard=doubted.heard, is_earlier=True)
+        state = replace(state, calls=(known, *(one for one in state.calls if one.key != key)))
+    if is_visible:
+        state = state.with_line("result", number, said)
+    return _to_be_told(state, doubted, failed) if doubted.visible and not doubted.timer else state
+
+
+def _to_be_told(state: SessionState, doubted: DoubtedAction, failed: bool) -> SessionState:
+    """With the messages for which the call was made among those that wait: the user is promised to hear of it."""
+    is_flow = doubted.action.type == "FLOW"
+    if state.status == "transferred" or (is_flow and failed):
+        return _for_person(state, doubted.heard)
+    if is_flow:
+        return state  # its words are said at once
+    # a pass that has not begun to decide will know of it
+    known = state.heard if state.in_pass and state.is_preparing else ()
+    return replace(state, unanswered=tuple(sorted({*doubted.heard, *state.unanswered} - {*known})))
 
 
 def _repeated(state: SessionState, number: int, repeated: CallRepeated, text: str) -> SessionState:
@@ -310,8 +369,9 @@ def _decided(state: SessionState, decided: IterationDecided) -> SessionState:
         whole = _decision(state)
         response = whole.response if whole and decided.next_status == "typing" else ""
         key = call_key(action, state.definition)
-        if key:
-            calls = (*(one for one in calls[-MOST_CALLS:] if one.key != key), PassCall(key, SYSTEM_ACTION_DONE))
+        if key and action.type != "FLOW":  # a flow ends its pass
+            made = PassCall(key, SYSTEM_ACTION_DONE, visible=decided.visible, heard=state.heard)
+            calls = (*(one for one in calls[-MOST_CALLS:] if one.key != key), made)
     return replace(
         state,
         iterations=state.iterations + 1,
@@ -362,18 +422,22 @@ def timer_rule(state: SessionState, name: str) -> TimerRule | None:
 
 def _pass_began(state: SessionState, heard: tuple[int, ...], timer: str) -> SessionState:
     fired = {**state.fired, timer: state.fired.get(timer, 0) + 1} if timer else state.fired
+    unanswered = tuple(number for number in state.unanswered if number not in heard)
+    open_ones = {*heard, *unanswered}
+    calls = (one for one in state.calls if not open_ones.isdisjoint(one.heard))
     return replace(
         state,
         in_pass=True,
         superseded=False,
         heard=heard,
-        unanswered=tuple(number for number in state.unanswered if number not in heard),
+        unanswered=unanswered,
+        kept_from_flows=tuple(number for number in state.kept_from_flows if number in open_ones),
         timer=timer,
         due=tuple(one for one in state.due if one != timer),
         fired=fired,
         iterations=0,
         idle_rounds=0,
-        calls=(),
+        calls=tuple(replace(one, repeats=0, is_earlier=True) for one in calls),
         action=None,
         next_status="",
         response="",
@@ -390,7 +454,8 @@ def _pass_began(state: SessionState, heard: tuple[int, ...], timer: str) -> Sess
 def joined(state: SessionState, number: int, event: Answered, result: Any) -> SessionState:
     """The end of a child: the plan, or a flow."""
     if event.to == state.acting:
-        return replace(state, acting=0, flow_words=_flow_words(result), continued=_run_at_limit(event.answer))
+        done = replace(state, acting=0, flow_words=_flow_words(result), continued=_run_at_limit(event.answer))
+        return _acted(done, number, event.answer)
     if event.to != state.planning or not isinstance(result, dict) or "plan" not in result:
         return evolve(state, number, event)
     bot = state.definition

@@ -25,11 +25,12 @@ from ripstop.kernel.result import Result
 from ripstop.kernel.step import Step
 
 from .. import turn as turns
+from ..shortening import cut
 from .actions import ASSISTANT, HTTP, Target, UnknownTarget, call_key, flow_for, is_without_words, target_of, words_in
 from .calls import SEARCH
 from .configuration import procedure_of
 from .decision import BrokenContract, IterationDecision, as_system, decision_in, purpose_of
-from .definition import CLOSE, HANDOFF, UPDATE_PROFILE, BotAction, TimerRule
+from .definition import CLOSE, HANDOFF, UPDATE_PROFILE, BotAction, BotFlow, TimerRule
 from .events import (
     ActionFailed,
     CallRepeated,
@@ -116,6 +117,7 @@ def cancel_timers(step: Step[SessionState], because: str) -> None:
 
 MOST_SHOWN = 20
 """Lines of the conversation that the question on the desk names."""
+LONGEST_NEWS = 1_000
 RUNS_OF_FLOW = 500
 """Runs that a workflow which a session calls can start: one that starts itself would never end."""
 CHOICES = {REPLY: "Answer the user", RELEASE: "Give the conversation back to the bot"}
@@ -129,12 +131,13 @@ def transfer(step: Chat) -> None:
     ask_person(step)
 
 
-def ask_person(step: Chat) -> None:
+def ask_person(step: Chat, news: str = "") -> None:
+    """`news`: what the person has to know who has the conversation."""
     state = step.state
     taken = f"{state.taken_by} has it. " if state.taken_by else ""
     step.ask_unguarded(
         AskPerson(
-            question=f"{taken}Answer the user of session {state.chat.session!r}, or give the conversation back.",
+            question=f"{taken}{news}Answer the user of session {state.chat.session!r}, or give the conversation back.",
             purpose=HANDOFF_QUESTION,
             title=f"{state.definition.name}: {state.chat.session}",
             to=state.definition.handoff_to,
@@ -143,6 +146,15 @@ def ask_person(step: Chat) -> None:
             other=REPLY,
         )
     )
+
+
+def tell_person(step: Chat) -> None:
+    """Tell the person who has the conversation what the last line says: it came of a call, or of a flow."""
+    state = step.state
+    line = state.lines[-1] if state.lines else None
+    if state.desk and line and (line.speaker, line.number) == ("result", step.number):
+        step.withdraw(state.desk, "there is something new to know, so it is asked again")
+        ask_person(step, f"{cut(line.text, LONGEST_NEWS)}\n")
 
 
 PLAN_TIMER = "plan"
@@ -162,10 +174,9 @@ def begin(step: Chat) -> None:
         if not state.superseded:
             step.record(PassSuperseded())
         return None
-    waiting = state.unanswered[:1] if state.definition.on_new_message == "queue" else state.unanswered
-    step.record(PassBegan(heard=waiting or state.heard))
+    step.record(PassBegan(heard=_next_messages(state) or state.heard))
     state = step.state
-    flow = flow_for(_last_message(state), state.definition)
+    flow = flow_of(state, state.heard[0]) if len(state.heard) == 1 else None
     if flow:
         step.record(StatusChanged("processing"))
         step.record(IterationDecided(reply=0, next_status="processing", action="FLOW", target=flow.id))
@@ -176,9 +187,20 @@ def begin(step: Chat) -> None:
     return plan_or_go(step)
 
 
-def _last_message(state: SessionState) -> str:
-    last = state.heard[-1] if state.heard else 0
-    return next((line.text for line in reversed(state.lines) if line.number == last), "")
+def _next_messages(state: SessionState) -> tuple[int, ...]:
+    """Those that wait and are answered together. One that starts a flow by its keyword is always alone."""
+    waiting = state.unanswered
+    if state.definition.on_new_message == "queue":
+        return waiting[:1]
+    with_flow = next((at for at, number in enumerate(waiting) if flow_of(state, number)), len(waiting))
+    return waiting[: max(with_flow, 1)]
+
+
+def flow_of(state: SessionState, message: int) -> BotFlow | None:
+    """The flow that a message starts by a keyword. What nobody knows the outcome of is not started again."""
+    words = next((line.text for line in reversed(state.lines) if line.number == message), "")
+    flow = flow_for(words, state.definition) if message not in state.kept_from_flows else None
+    return flow if flow and not _in_doubt(state, BotAction("FLOW", flow.id)) else None
 
 
 def plan_or_go(step: Chat) -> None:
@@ -207,6 +229,8 @@ def plan_is_late(step: Chat) -> None:
     if not state.planning:
         return None
     step.withdraw(state.planning, "the user has waited long enough")
+    if state.status == "transferred":
+        return None
     say(step, spoken(state, state.definition.checking), CHECKING)
     if state.superseded:
         return begin(step)
@@ -325,10 +349,13 @@ def _made_before(state: SessionState, action: BotAction) -> PassCall | None:
     for one in state.calls:
         if one.key == key:
             return one
-    for doubted in state.in_doubt.values():
-        if call_key(doubted.action, state.definition) == key:
-            return PassCall(key, doubt_line(action), failed=True)
-    return None
+    return PassCall(key, doubt_line(action), failed=True) if _in_doubt(state, action) else None
+
+
+def _in_doubt(state: SessionState, action: BotAction) -> bool:
+    """Whether nobody knows what became of the same call."""
+    key = call_key(action, state.definition)
+    return bool(key) and any(call_key(one.action, state.definition) == key for one in state.in_doubt.values())
 
 
 def _tell_again(step: Chat, action: BotAction, known: PassCall, reply: int) -> None:
@@ -470,6 +497,8 @@ def after_call(step: Chat, answer: Any) -> None:
     if failed:
         _note_failure(step)
     if state.status == "transferred":  # by this very action, or because a person has taken the conversation
+        if state.then == "flow":
+            return tell_person(step)
         if state.desk or state.then != "transfer" or _calls_hand_over(step):
             return None
         return ask_person(step)
@@ -487,9 +516,11 @@ def after_call(step: Chat, answer: Any) -> None:
 def after_doubt(step: Chat, doubted: DoubtedAction) -> None:
     """Nobody knows whether the action took effect. A person finds out, and the user can go on talking."""
     state = step.state
+    if doubted.is_renewed:
+        return None  # the user knows that it is being checked
     if state.status == "transferred":  # what became of the call does not matter to the user who waits
         return None if state.desk else ask_person(step)
-    if state.superseded:
+    if state.superseded and doubted.action.type != "FLOW":
         return begin(step)
     if state.timer:
         return finish(step)
@@ -504,7 +535,7 @@ def after_resolution(step: Chat, doubted: DoubtedAction, answer: Any) -> None:
     if isinstance(answer, Failed):
         step.record(ActionFailed(action=doubted.action.type, target=doubted.action.target, visible=doubted.visible))
     if step.state.status == "transferred":
-        return None
+        return tell_person(step)
     if doubted.action.type == "FLOW":
         for text in words_in(answer.value if isinstance(answer, ToolReturned) else None):
             say(step, text, FLOW)
@@ -546,8 +577,10 @@ def flow_is_late(step: Chat) -> None:
 
 def after_flow(step: Chat, workflow: str, answer: Any) -> None:
     """A workflow that had taken over has ended."""
-    step.cancel_timer(FLOW_TIMER, "the flow has ended")
     state = step.state
+    if state.status == "transferred":
+        tell_person(step)
+    step.cancel_timer(FLOW_TIMER, "the flow has ended")
     if state.status == "transferred":
         return None
     again = StartRun(workflow=workflow, surface=True)
@@ -602,7 +635,7 @@ def cancel(step: Chat, because: str) -> None:
     """Break the pass off: the user gets the apology instead of silence."""
     step.warn(because)
     state = step.state
-    if not state.superseded:
+    if not state.superseded or state.then == "flow":  # the messages of a flow are in no other pass
         say(step, spoken(state, state.definition.apology), APOLOGY)
     timer = state.timer
     step.record(StatusChanged("cancelled", because=because))

@@ -29,7 +29,7 @@ MOST_KNOWN = 16
 """Bots whose prompts share what they begin with; of others it is put together for every prompt."""
 MOST_SHORTENED = 2
 """A procedure that the planner has made shorter than this part of it goes along as it was written."""
-_TAGS = "background|config|conversation|flows|knowledge|known|plan|skills|system_actions|tools|user_message"
+_TAGS = "background|calls|config|conversation|flows|knowledge|known|plan|skills|system_actions|tools|user_message"
 _TAG = re.compile(rf"<(/?(?:{_TAGS})\b)", re.I)
 _VARIABLE = re.compile(r"\{\{\s*\$([\w.]{1,80})\s*\}\}")
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -170,10 +170,20 @@ def decision_prompt(state: SessionState, longest: int) -> Prompt:
         *_known_of(known_of(state)),
         _tagged("conversation", _history(before, longest) or "(this is its beginning)"),
         _tagged("user_message", state.message()),
+        *_calls_before(state),
     ]
     if since:
         parts.append(_tagged("conversation", f"Since that message:\n{_history(since, longest)}"))
     return Prompt((system, Message("user", "\n\n".join(parts))), schema=DECISION)
+
+
+def _calls_before(state: SessionState) -> list[str]:
+    """What was called for these messages before this pass, with what, and what came of it."""
+    heard = set(state.heard)
+    made = [one for one in state.calls if one.is_earlier and one.visible and not heard.isdisjoint(one.heard)]
+    lines = [f"{one.key}: {_INDENTED.join(one.result.splitlines())}" for one in made]
+    told = "Called for this message already, and not to be called again:\n" + "\n".join(lines)
+    return [_tagged("calls", told)] if made else []
 
 
 class StandingParts(Struct, frozen=True):

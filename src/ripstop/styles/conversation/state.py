@@ -16,6 +16,9 @@ MOST_LINES = 60
 """Lines of the conversation that are kept for prompts and for those who look; the journal has all."""
 LONGEST_LINE = 20_000
 MOST_UNANSWERED = 100
+"""Messages that wait with their whole text; of later ones the beginning is kept."""
+LONGEST_OF_MANY = 300
+"""Characters of a message that comes when so many wait."""
 
 Speaker = Literal["user", "assistant", "desk", "flow", "result"]
 
@@ -42,7 +45,7 @@ class ChatLine(Struct, frozen=True, gc=False):
 
 
 class PassCall(Struct, frozen=True, gc=False):
-    """A call that a pass has made, or one that is in doubt."""
+    """A call that was made for the messages of a pass, or one that is in doubt."""
 
     key: str
     """What is called, and with what (`actions.call_key`)."""
@@ -50,7 +53,13 @@ class PassCall(Struct, frozen=True, gc=False):
     """What the model is told of it."""
     failed: bool = False
     repeats: int = 0
-    """How often the model has decided on it again."""
+    """How often the model has decided on it again in this pass."""
+    visible: bool = True
+    """Whether the model may learn of it."""
+    heard: tuple[int, ...] = ()
+    """The messages that it was made for."""
+    is_earlier: bool = False
+    """It was made before this pass."""
 
 
 class DoubtedAction(Struct, frozen=True, gc=False):
@@ -63,6 +72,10 @@ class DoubtedAction(Struct, frozen=True, gc=False):
     timer: str
     number: int
     """Of the command."""
+    noted: int = 0
+    """The record that says that it is in doubt, and the number of the line with which the model is told so."""
+    is_renewed: bool = False
+    """It was made again, and is in doubt again."""
 
 
 class SessionState(Struct, frozen=True, gc=False):
@@ -83,6 +96,8 @@ class SessionState(Struct, frozen=True, gc=False):
     lines: tuple[ChatLine, ...] = ()
     unanswered: tuple[int, ...] = ()
     """Messages that no pass has taken up."""
+    kept_from_flows: tuple[int, ...] = ()
+    """Messages that start no flow by a keyword: a person had the conversation, or has given the call of the flow up."""
     heard: tuple[int, ...] = ()
     """Messages that this pass answers."""
     in_pass: bool = False
@@ -96,7 +111,7 @@ class SessionState(Struct, frozen=True, gc=False):
     idle_rounds: int = 0
     """Decisions in a row to go on without an action."""
     calls: tuple[PassCall, ...] = ()
-    """What this pass has called."""
+    """What was called for the messages of this pass, and for those that wait."""
     in_doubt: dict[int, DoubtedAction] = {}
     """Open calls that may have taken effect; a person at the desk is asked about each."""
     resolved: DoubtedAction | None = None
@@ -141,6 +156,11 @@ class SessionState(Struct, frozen=True, gc=False):
         return {"processing": "iterate", "transferred": "transfer"}.get(self.next_status, "finish")  # type: ignore[return-value]
 
     @property
+    def is_in_flow(self) -> bool:
+        """Whether a flow is at work. What it says is the answer to the messages of its pass."""
+        return bool(self.acting) and self.then == "flow"
+
+    @property
     def waits_for_effect(self) -> bool:
         """Whether something is at work whose outcome has to be known before the next decision."""
         return bool(self.acting or self.planning or self.searching or self.answering[0])
@@ -170,9 +190,11 @@ class SessionState(Struct, frozen=True, gc=False):
         wanted = set(self.heard)
         return "\n".join(line.text for line in self.lines if line.number in wanted and line.speaker == "user")
 
-    def with_line(self, speaker: Speaker, number: int, text: str, by: str = "") -> "SessionState":
-        words = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
-        left_out = max(0, len(text) - LONGEST_LINE)
+    def with_line(
+        self, speaker: Speaker, number: int, text: str, by: str = "", longest: int = LONGEST_LINE
+    ) -> "SessionState":
+        words = text if len(text) <= longest else f"{text[:longest]}…"
+        left_out = max(0, len(text) - longest)
         return replace(self, lines=(*self._kept_lines(), ChatLine(speaker, number, words, by, left_out)))
 
     def _kept_lines(self) -> tuple[ChatLine, ...]:

@@ -256,18 +256,21 @@ def _was_left(state: SessionState) -> bool:
 
 def _settled(step: Step[SessionState], news: Settled) -> None:
     answer = news.answer
+    is_persons = step.state.status == "transferred"
     match news.command:
         case AskAgent():
             passes.after_reply(step, answer)
         case CallTool(tool=tool, agent=agent):
             if tool == SEARCH and not agent:
+                if is_persons:
+                    return None
                 return passes.begin(step) if step.state.superseded else passes.plan_or_go(step)
             if (resolved := step.state.resolved) and resolved.number == news.number:
                 return passes.after_resolution(step, resolved, answer)
             passes.after_call(step, answer)
         case StartRun(workflow=workflow):
             if workflow == PLAN:
-                return passes.after_plan(step, answer)
+                return None if is_persons else passes.after_plan(step, answer)
             passes.after_flow(step, workflow, answer)
         case SetTimer(name=name) if isinstance(answer, TimerFired):
             _expired(step, name)
@@ -287,7 +290,7 @@ def _heard(step: Step[SessionState], heard: Heard) -> None:
         return _answer_flow(step, heard.text)
     if not state.in_pass:
         return passes.begin(step)
-    if state.superseded or state.definition.on_new_message == "queue":
+    if state.superseded or state.definition.on_new_message == "queue" or passes.flow_of(state, step.number):
         return passes.await_flow(step)
     for number, opened in list(step.run.open.items()):
         if type(opened.command) is AskAgent:
