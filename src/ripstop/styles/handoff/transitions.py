@@ -36,6 +36,7 @@ from .state import (
     RULES,
     TERMINATED,
     HandoffState,
+    WorkflowStatement,
     asked_of,
     document_after,
     draft,
@@ -233,6 +234,8 @@ def verdict_on(step: Step[HandoffState], by: str) -> GuardTripped | None:
 
 def only_courtesy(step: Step[HandoffState]) -> bool:
     said = step.state.said
+    if isinstance(said, WorkflowStatement):  # what a workflow comes to is a result, however short
+        return False
     texts = [text for text in (said.message, said.next_action, said.result) if text.strip()]
     return bool(texts) and all(courteous(text, step.run.guards) for text in texts)
 
