@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LIMIT = 50
 MESSAGES_SHOWN = 40
 MAX_SHOWN = 300
+MOST_NAMED = 5
+"""Messages that an answer is said to answer; of more, the number is said."""
 """Characters of a message that are shown."""
 STATUSES = ("acknowledged", "processing", "typing", "ready", "transferred", "cancelled", "closed")
 SHORT_HASH = 8
@@ -107,6 +109,8 @@ def list_(options: Options, config: str | None, status: str | None, limit: int |
 def show(options: Options, named: str) -> None:
     """Show a session: its status, what was said last, and its timers.
 
+    Each message has its number, and an answer the numbers of the messages that it answers.
+
     With --json: what both sides have said and what was done, up to the newest record; "before" is the number of earlier
     records, which `ripstop log` has.
 
@@ -130,9 +134,12 @@ def show(options: Options, named: str) -> None:
 
     view, parts, spoken, session = asyncio.run(look())
     if options.as_json:
+        import msgspec
+
         from .messages import plain
 
-        return say_json({**plain(session), "before": session.before, "records": session.records})
+        messages = [msgspec.to_builtins(one) for one in session.messages]
+        return say_json({**plain(session), "messages": messages, "before": session.before, "records": session.records})
     status = f"ended ({view.status})" if view.run.ended else "closed" if session.closed else session.status
     say((session.run, "bold"), f"  {status}")
     show_parts(console_for(), tuple(part for part in parts if not isinstance(part, Talk | Timers)))
@@ -156,8 +163,14 @@ def _show_talk(session: "SessionView", spoken: "Sequence[SpokenLine]") -> None:
     if earlier > 0 or session.before:
         more = "" if not session.before else f", and {session.before:,} records before them"
         say((f"  … {count(earlier, 'earlier message')}{more}; --json has the messages.", "dim"))
+    answers = {one.id: one.answers for one in session.messages}
     for line in shown:
-        print_indented(console_for(), 2, f"{line.by or line.side}: {first_line(line.text, MAX_SHOWN)}")
+        of_users = answers.get(f"{session.run}/{line.number}", ())
+        to = ", ".join(id.rpartition("/")[2] for id in of_users[:MOST_NAMED])
+        more = f" and {len(of_users) - MOST_NAMED} more" if len(of_users) > MOST_NAMED else ""
+        about = f" (answers {to}{more})" if to else ""
+        speaker = line.by or line.side
+        print_indented(console_for(), 2, f"{line.number} {speaker}{about}: {first_line(line.text, MAX_SHOWN)}")
 
 
 def _tell_ways(session: "SessionView") -> None:
