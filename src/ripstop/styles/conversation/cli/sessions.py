@@ -109,7 +109,7 @@ def list_(options: Options, config: str | None, status: str | None, limit: int |
 def show(options: Options, named: str) -> None:
     """Show a session: its status, what was said last, and its timers.
 
-    Each message has its number, and an answer the numbers of the messages that it answers.
+    A message of the user has its number, and an answer the numbers of the messages that it answers.
 
     With --json: what both sides have said and what was done, up to the newest record; "before" is the number of earlier
     records, which `ripstop log` has.
@@ -169,8 +169,9 @@ def _show_talk(session: "SessionView", spoken: "Sequence[SpokenLine]") -> None:
         to = ", ".join(id.rpartition("/")[2] for id in of_users[:MOST_NAMED])
         more = f" and {len(of_users) - MOST_NAMED} more" if len(of_users) > MOST_NAMED else ""
         about = f" (answers {to}{more})" if to else ""
-        speaker = line.by or line.side
-        print_indented(console_for(), 2, f"{line.number} {speaker}{about}: {first_line(line.text, MAX_SHOWN)}")
+        number = f"{line.number} " if line.side == "user" else ""
+        speaker = f"{number}{line.by or line.side}{about}"
+        print_indented(console_for(), 2, f"{speaker}: {first_line(line.text, MAX_SHOWN)}")
 
 
 def _tell_ways(session: "SessionView") -> None:
