@@ -46,7 +46,7 @@ from ripstop.kernel.effects import (
     ToolReturned,
     Usage,
 )
-from ripstop.kernel.events import Answered, CallRefused, ChildSpoke, Doubted, Restored, RunSettings
+from ripstop.kernel.events import Answered, CallHeldBack, CallRefused, ChildSpoke, Doubted, Restored, RunSettings
 from ripstop.kernel.registry import Registry
 from ripstop.kernel.run import fingerprint
 from ripstop.testing import ERRANDS, Errands, FakeClock
@@ -160,6 +160,9 @@ class Story:
         )
         await engine.tell("refused", CallRefused(to=call, reason="402", by="openai", attempt=2, pauses=True))
         await engine.retry("refused", "ada")
+        await self.start("held-back", *ROUNDS[:1], limits=LIMITS)
+        call = max((await engine.look("held-back")).run.open)
+        await engine.tell("held-back", CallHeldBack(to=call, by="openai"))
         (graph,) = (kit for kit in plugins.kits if kit.name == "graph")
         assert graph.samples
         await engine.start("reopened", "graph", _encoded(next(iter(graph.samples())).definition))

@@ -39,7 +39,7 @@ from ripstop.kernel.errors import (
     RunUnreadable,
     Unwritable,
 )
-from ripstop.kernel.events import Answered, CallRefused, Doubted, HeldBack, Record
+from ripstop.kernel.events import Answered, CallHeldBack, CallRefused, Doubted, Record
 from ripstop.kernel.outages import RetryPolicy, pause_of_outage, refusals_of
 from ripstop.kernel.prompt import Prompt, estimate
 from ripstop.kernel.registry import QUESTION_STYLE
@@ -458,7 +458,7 @@ class CommandRunner:
         run = self._engine.known(job.run_id) or await self._engine.current(job.run_id)
         if run.limits.seconds is None or (job.number in run.held_back) is not over:
             return
-        fact = HeldBack(to=job.number, by=by, over=over)
+        fact = CallHeldBack(to=job.number, by=by, over=over)
         _, following = await self._engine.tell(job.run_id, fact, (job.number, job.worker_id))
         self.dispatch(following)
 

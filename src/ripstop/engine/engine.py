@@ -500,12 +500,7 @@ class Engine:
             return await self._tell_and_dispatch(run_id, started, blobs)
         except RunAlreadyStarted:
             run = (await self.look(run_id)).run
-            same = (run.started.definition, run.started.input, run.started.arguments) == (
-                digest,
-                input,
-                started.arguments,
-            )
-            if key and run.started.key == key and same:
+            if key and _is_same_start(run.started, started):
                 return run
             raise RunAlreadyStarted(run_id, key) from None
 
@@ -638,8 +633,7 @@ class Engine:
         contents = await self._definitions.contents(self.journal, records, style.name)
         digest = "" if definition is None else self._definitions.pin(style.name, definition)
         pins = None if pinned is None else digest_of(pinned) if pinned else ""
-        mark = (await self.journal.identity()).mark
-        wanted = ForkChanges(digest, pins, limits, settings, workspace, mark)
+        wanted = ForkChanges(digest, pins, limits, settings, workspace, (await self.journal.identity()).mark)
         fork = fork_run(style, contents, run_id, records, new_id, wanted, self.clock())
         step, used = fork.step, fork.step.run
         if definition is None:
@@ -677,6 +671,10 @@ class Engine:
             if isinstance(gone := await self.not_found(one), RunForgotten):
                 return gone
         return RunAlreadyStarted(new_id)
+
+
+def _is_same_start(one: Started, other: Started) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in ("key", "definition", "input", "arguments"))
 
 
 def _folded(

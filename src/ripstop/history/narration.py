@@ -33,6 +33,7 @@ from ripstop.kernel.events import (
     Allowed,
     Answered,
     Asked,
+    CallHeldBack,
     CallRefused,
     CancelRequested,
     ChildSpoke,
@@ -43,7 +44,6 @@ from ripstop.kernel.events import (
     Forked,
     GuardTripped,
     Heard,
-    HeldBack,
     Record,
     Redefined,
     Reopened,
@@ -220,9 +220,9 @@ def _told_of_trouble(event: Event, before: Run[Any] | None) -> Told:
                 then = Phrase("the run is paused until somebody has it retried")
             who, other = _asked_of(before, to), by or Phrase("the other side")
             return phrase("{other} refused {who}, {then}{after}", other=other, who=who, then=then, after=_after(reason))
-        case HeldBack(to=to, over=True):
+        case CallHeldBack(to=to, over=True):
             return phrase("{who} waits no longer", who=_asked_of(before, to))
-        case HeldBack(to=to, by=by):
+        case CallHeldBack(to=to, by=by):
             who, other = _asked_of(before, to), by or Phrase("the other side")
             return phrase("{who} waits for {other}; that is not time at work", who=who, other=other)
         case Repeated(number=number) | Reopened(number=number):
@@ -241,7 +241,7 @@ def _told(record: Record, before: Run[Any] | None, run: Run[Any] | None, style: 
             return f"{said} (it waits until what is set aside of the budget has come back)" if waits else said
         case Allowed(number=number):
             return f"{_asked_of(before, number)} is performed now: what it waited for has come back"
-        case Doubted() | DoubtResolved() | CallRefused() | HeldBack() | Repeated() | Reopened():
+        case Doubted() | DoubtResolved() | CallRefused() | CallHeldBack() | Repeated() | Reopened():
             return _told_of_trouble(event, before)
         case Withdrawn(number=number, because=because):
             who = _asked_of(before, number)

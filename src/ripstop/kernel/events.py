@@ -216,7 +216,7 @@ class CallRefused(Fact, tag="call_refused", frozen=True):
     """What it cost all the same."""
 
 
-class HeldBack(Fact, tag="held_back", frozen=True):
+class CallHeldBack(Fact, tag="call_held_back", frozen=True):
     """A call waits for what its run has not caused: a limit of calls to its provider, or a person's word."""
 
     to: int
@@ -377,7 +377,7 @@ KERNEL_EVENTS: tuple[type[Event], ...] = (
     Answered,
     Doubted,
     CallRefused,
-    HeldBack,
+    CallHeldBack,
     RetryRequested,
     Restored,
     Asked,

@@ -30,6 +30,7 @@ from .events import (
     Allowed,
     Answered,
     Asked,
+    CallHeldBack,
     CallRefused,
     CancelRequested,
     ChildSpoke,
@@ -40,7 +41,6 @@ from .events import (
     Forked,
     GuardTripped,
     Heard,
-    HeldBack,
     Record,
     Redefined,
     Reopened,
@@ -348,7 +348,7 @@ def _with_troubled_call(run: Run[S], event: Event, at: int) -> Run[S]:
         return replace(run, work=after_closing(run.work, run.open, (*run.doubts.values(), *run.waiting, event.to)))
     if type(event) is CallRefused:
         return _refused(run, event, at)
-    if type(event) is HeldBack:
+    if type(event) is CallHeldBack:
         return _held_back(run, event, at)
     if type(event) is Reopened:
         return _reopened(run, event.number, at)
@@ -414,7 +414,7 @@ def _refused(run: Run[S], event: CallRefused, at: int) -> Run[S]:
     return replace(run, work=after_closing(run.work, run.open, _not_at_work(run)))
 
 
-def _held_back(run: Run[S], event: HeldBack, at: int) -> Run[S]:
+def _held_back(run: Run[S], event: CallHeldBack, at: int) -> Run[S]:
     others = tuple(number for number in run.held_back if number != event.to)
     if event.over:
         return _at_work_again(replace(run, held_back=others), event.to, at)

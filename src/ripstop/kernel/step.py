@@ -49,6 +49,7 @@ from .events import (
     Allowed,
     Answered,
     Asked,
+    CallHeldBack,
     CallRefused,
     CancelRequested,
     ChildSpoke,
@@ -60,7 +61,6 @@ from .events import (
     Forked,
     GuardTripped,
     Heard,
-    HeldBack,
     Record,
     Reopened,
     Repeated,
@@ -238,7 +238,7 @@ def _changes_nothing(style: Style[S], run: Run[S], fact: Fact) -> bool:
         return type(opened.command) is AskPerson or type(opened.command) is SetTimer  # they have no effect
     if type(fact) is CallRefused:
         return fact.to not in run.open
-    if type(fact) is HeldBack:  # told for the sake of a limit of seconds, and of nothing else
+    if type(fact) is CallHeldBack:  # told for the sake of a limit of seconds, and of nothing else
         is_timed = run.limits.seconds is not None and not run.ended and fact.to in run.open
         return not is_timed or (fact.to in run.held_back) is not fact.over
     if type(fact) is RetryRequested:
@@ -368,7 +368,7 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
             step.ask_unguarded(question_about_copy(step.run, fact))
         case Restored():
             pass  # what it did before it ended is on record; what it does if it is resumed is in doubt
-        case SettingsChanged() | HeldBack():
+        case SettingsChanged() | CallHeldBack():
             pass  # what is open is performed with the settings, and so is what comes; and a call only waits
         case Doubted(to=to, evidence=evidence):
             _doubt(style, step, to, evidence)

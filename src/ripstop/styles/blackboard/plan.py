@@ -283,7 +283,7 @@ class _Plan:
                 if item and not item["numbered"] and self._item(item, number, in_task=True):
                     return None
         found_there = self._statuses[where]
-        return Place(where, *found_there.span("status"), more=found_there.span("more"))
+        return Place(where, *found_there.span("status"), more=_more(found_there))
 
     def _row(self, table: Table, number: int, in_task: bool) -> PlanTask | None:
         cells = cells_of(self._lines[number])
@@ -330,8 +330,12 @@ def _level(line: str) -> int:
     return item.indent if item else TEXT
 
 
+def _more(found: "re.Match[str]") -> tuple[int, int]:
+    return found.span("more") if found["more"] else (0, 0)
+
+
 def _own_place(found: "re.Match[str]", number: int) -> Place | None:
     own = _OWN_STATUS.search(found.string, found.start("title")) if found["title"] else None
     if own:
-        return Place(number, *own.span("status"), more=own.span("more") if own["more"] else (0, 0))
+        return Place(number, *own.span("status"), more=_more(own))
     return Place(number, *found.span("box"), is_box=True) if found["box"] else None
