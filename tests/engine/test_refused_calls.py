@@ -1,11 +1,14 @@
 """Calls of models that are refused: counted once, ridden out, and if that does not help, the run is paused."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from ripstop.engine.engine import View
 from ripstop.engine.performers import Request, TryAgain, Unavailable
+from ripstop.history.outages import outages
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits
 from ripstop.kernel.errors import RunHasEnded
 from ripstop.kernel.events import CallRefused, Ended
@@ -43,6 +46,10 @@ async def paused(world: World, run_id: str = "r") -> None:
     await world.until(run_id, lambda view: view.status == "paused")
 
 
+def has_paused_after(refusals: int, view: View) -> bool:
+    return view.status == "paused" and view.run.refused[0].count == refusals
+
+
 def test_an_outage_pauses_the_run_and_says_who_how_often_and_what_is_next(tmp_path: Path) -> None:
     async def story() -> None:
         server = Server(TryAgain("no answer"))
@@ -56,6 +63,26 @@ def test_an_outage_pauses_the_run_and_says_who_how_often_and_what_is_next(tmp_pa
             (asked,) = await world.desk()
             assert asked.command.title == "acme" and "no answer" in asked.command.question
             assert await world.journal.verify() == []
+
+    asyncio.run(story())
+
+
+def test_an_outage_is_told_from_its_first_refusal_however_often_a_person_has_it_retried(tmp_path: Path) -> None:
+    async def story() -> None:
+        server, clock = Server(TryAgain("it is down")), FakeClock()
+        async with a_world(tmp_path / "j.db", clock) as world:
+            await world.work({AskAgent: agent(server)}, attempts=1)
+            await world.start("r", (AGENT,))
+            await paused(world)
+            began = outages((await world.engine.look("r")).run)[0].since
+            for times in (2, 3):
+                clock.pass_by(60.0)
+                await world.engine.retry("r", by="ann")
+                await world.until("r", partial(has_paused_after, times))
+            view = await world.engine.look("r")
+            (told,) = outages(view.run)
+            assert (told.refusals, told.since) == (3, began)
+            assert view.run.refused[0].tries == 1, "patience counts anew"
 
     asyncio.run(story())
 

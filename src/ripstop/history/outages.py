@@ -24,7 +24,7 @@ class Outage(Struct, frozen=True, kw_only=True):
     reason: str
     """What it said last."""
     refusals: int
-    """Since the call was asked for or, if a person had it retried, since then."""
+    """Since the call was asked for, whoever had it retried since."""
     since: str
     """When the first of them was."""
     next_attempt: str
@@ -40,8 +40,8 @@ def outages(run: Run[Any], root: str) -> list[Outage]:
             call=one.to,
             by=one.by,
             reason=one.reason,
-            refusals=one.tries,
-            since=iso(one.since),
+            refusals=one.count,
+            since=iso(one.first),
             next_attempt=iso(one.again) if one.again else "",
         )
         for one in run.refused

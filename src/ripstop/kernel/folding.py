@@ -407,6 +407,7 @@ def _refused(run: Run[S], event: CallRefused, at: int) -> Run[S]:
         event.again,
         pauses,
         known.question,
+        known.first or at,
     )
     others = tuple(one for one in run.refused if one.to != event.to)
     spent = replace(run.spent, usage=run.spent.usage.plus(event.usage))

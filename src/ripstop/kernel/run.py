@@ -194,7 +194,7 @@ class Refusals(Struct, frozen=True, gc=False):
     count: int
     """Since it was asked."""
     since: int
-    """When it was refused first, in microseconds; since a person had it retried."""
+    """When it was refused first since a person had it retried, in microseconds: from then on patience is counted."""
     tries: int
     """Refusals since then."""
     reason: str
@@ -205,6 +205,8 @@ class Refusals(Struct, frozen=True, gc=False):
     """How often it has paused the run since then; 0: the run is not paused."""
     question: int = 0
     """The open question to a person about it; 0: none."""
+    first: int = 0
+    """When it was refused first since it was asked, in microseconds: no retry changes that."""
 
     @property
     def paused(self) -> bool:
