@@ -74,13 +74,13 @@ def test_an_outage_is_told_from_its_first_refusal_however_often_a_person_has_it_
             await world.work({AskAgent: agent(server)}, attempts=1)
             await world.start("r", (AGENT,))
             await paused(world)
-            began = outages((await world.engine.look("r")).run)[0].since
+            began = outages((await world.engine.look("r")).run, "r", True)[0].since
             for times in (2, 3):
                 clock.pass_by(60.0)
                 await world.engine.retry("r", by="ann")
                 await world.until("r", partial(has_paused_after, times))
             view = await world.engine.look("r")
-            (told,) = outages(view.run)
+            (told,) = outages(view.run, "r", True)
             assert (told.refusals, told.since) == (3, began)
             assert view.run.refused[0].tries == 1, "patience counts anew"
 

@@ -1,18 +1,20 @@
 """Calls that model servers refuse, as any face may show them: by whom, how often, since when, and what is next."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
 from ripstop.engine.engine import Engine
-from ripstop.engine.ports import Question
-from ripstop.kernel.run import OUTAGE, Run
+from ripstop.engine.ports import Question, RunInfo
+from ripstop.kernel.errors import RunUnreadable
+from ripstop.kernel.run import OUTAGE, Refusals, Run
 
 from .timeline import iso
 
 
 class Outage(Struct, frozen=True, kw_only=True):
-    """A refused call that has paused its run."""
+    """A refused call that waits to be made again."""
 
     run: str
     root: str
@@ -29,29 +31,54 @@ class Outage(Struct, frozen=True, kw_only=True):
     """When the first of them was."""
     next_attempt: str
     """When a worker tries again, if one is alive then; empty: not before somebody says so."""
+    has_workers: bool
+    """Whether one is alive now, in any process."""
 
 
-def outages(run: Run[Any], root: str) -> list[Outage]:
+def refused_calls(run: Run[Any], root: str, has_workers: bool) -> list[Outage]:
+    """The calls of a run that wait to be made again, whether they have paused it or not."""
+    return [_outage(run, root, one, has_workers) for one in run.refused if one.tries]
+
+
+def outages(run: Run[Any], root: str, has_workers: bool) -> list[Outage]:
     """The refused calls that have paused a run of the family of `root`."""
-    return [
-        Outage(
-            run=run.id,
-            root=root,
-            call=one.to,
-            by=one.by,
-            reason=one.reason,
-            refusals=one.count,
-            since=iso(one.first),
-            next_attempt=iso(one.again) if one.again else "",
-        )
-        for one in run.refused
-        if one.paused
-    ]
+    return [_outage(run, root, one, has_workers) for one in run.refused if one.paused]
+
+
+def _outage(run: Run[Any], root: str, one: Refusals, has_workers: bool) -> Outage:
+    return Outage(
+        run=run.id,
+        root=root,
+        call=one.to,
+        by=one.by,
+        reason=one.reason,
+        refusals=one.count,
+        since=iso(one.first),
+        next_attempt=iso(one.again) if one.again else "",
+        has_workers=has_workers,
+    )
+
+
+PAUSES_SHOWN = 100
+"""Paused runs of a list whose outages are read: the newest."""
+
+
+async def outages_of(engine: Engine, infos: Iterable[RunInfo]) -> dict[str, list[Outage]]:
+    """What has paused the runs of a list; of a run that this version cannot read, nothing is known."""
+    has_workers, found = await engine.has_workers(), {}
+    newest = sorted((info for info in infos if info.status == "paused"), key=lambda info: info.created)[-PAUSES_SHOWN:]
+    for info in newest:
+        try:
+            found[info.run_id] = outages((await engine.look(info.run_id)).run, info.root, has_workers)
+        except RunUnreadable:
+            continue
+    return found
 
 
 async def outage_behind(engine: Engine, question: Question) -> Outage | None:
     """The refused call that a question is about; `None` if it is about something else, or has just been answered."""
     if question.command.purpose != OUTAGE or question.style not in engine.registry.kits:
         return None
-    found = outages((await engine.look(question.run_id)).run, await engine.root_of(question.run_id))
+    run, root = (await engine.look(question.run_id)).run, await engine.root_of(question.run_id)
+    found = outages(run, root, await engine.has_workers())
     return next((one for one in found if one.call in question.command.about), None)

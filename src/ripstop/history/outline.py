@@ -250,7 +250,13 @@ class Outline(Sequence[TurnLine]):
 
     def _line(self, row: int) -> TurnLine:
         last = self._table.first[row + 1] - 1 if row + 1 < self._table.rows else self.records
-        return self._table.line(row, row if self._has_opening else row + 1, last)
+        return self._table.line(row, row if self._has_opening else row + 1, last, self._waits(row))
+
+    def _waits(self, row: int) -> bool:
+        """Whether nothing is under way in a row but calls that were refused."""
+        refused = {one.to for one in self.run.refused if one.tries} if self.run else set()
+        under_way = {number for number, (of, _) in self._open.items() if of == row} if refused else set()
+        return bool(under_way) and under_way <= refused
 
     # Growing
 

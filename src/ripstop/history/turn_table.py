@@ -49,6 +49,8 @@ class TurnLine(Struct, frozen=True, gc=False):
     """The tools that were called in it."""
     trouble: tuple[Told, ...]
     """What went wrong in it, at most `MOST_TROUBLE` texts."""
+    waits: bool = False
+    """All that is under way in it was refused, and waits to be made again."""
 
 
 class _Shared(Generic[T]):
@@ -161,7 +163,7 @@ class TurnTable:
         """The rows with trouble."""
         return sorted(self._trouble)
 
-    def line(self, row: int, index: int, last: int) -> TurnLine:
+    def line(self, row: int, index: int, last: int, waits: bool) -> TurnLine:
         texts = self._texts
         return TurnLine(
             index,
@@ -179,6 +181,7 @@ class TurnTable:
             self.seconds[row],
             self._tool_names[self._tools[row]],
             tuple(self._trouble.get(row, ())),
+            waits,
         )
 
     def _keep_gist(self, row: int, gist: str) -> None:

@@ -11,7 +11,7 @@ from ripstop.faces.web.pages import timeline as timeline_view
 from ripstop.faces.web.pages.run import shown_address
 from ripstop.history import outline as snapshots
 from ripstop.kernel.effects import AgentReplied, AskAgent, Failed, Limits, Usage
-from ripstop.kernel.events import Record, RunSettings
+from ripstop.kernel.events import CallRefused, Record, RunSettings
 from ripstop.kernel.parts import Claim, Claims, Facts, Ledger, LedgerEntry, Line, Paper, Rail, Stage, Talk, Task, Tasks
 from ripstop.tools.snapshots.run_files import RunFiles
 from tests.engine.looked_at import PLUGINS, every_run
@@ -231,6 +231,32 @@ def test_a_call_under_way_is_shown_with_the_words_so_far(tmp_path: Path, monkeyp
             assert (
                 "ada is thinking" in page.text and "busy/3: <b>so far" in page.text and 'data-stream="3"' in page.html
             )
+
+    tell(tmp_path, story)
+
+
+@pytest.mark.parametrize("pauses", [True, False])
+def test_a_refused_call_is_shown_as_waiting_and_not_as_at_work(
+    tmp_path: Path, pauses: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(desk: Desk) -> None:
+        await desk.engine.journal.enrol(desk.engine.clock())
+        await desk.ask("poem", ADA)
+        again = desk.engine.clock() + 3_600_000_000
+        refused = CallRefused(to=3, reason="<b>overloaded", by="acme", again=again, pauses=pauses)
+        await desk.engine.tell_fact("poem", refused)
+        monkeypatch.setattr(desk.face.site.feed, "words_so_far", lambda *_: "")
+        for path in ("/runs/poem", "/runs/poem?see=records", "/runs/poem/summary"):
+            page = await desk.ann.get(path)
+            assert "ada is thinking" not in page.text and 'data-stream="3"' not in page.html
+            assert "ada waits, for the call was refused: <b>overloaded" in page.text
+            assert "Refusals of this call: 1" in page.text and "A worker tries again from" in page.text
+        for path in ("/runs/poem", "/runs/poem/rows?see=turns&after=0"):
+            turn = (await desk.ann.get(path)).html.partition('id="t1"')[2].partition("</li>")[0]
+            assert "waits: refused" in turn and "working" not in turn
+        await desk.engine.retry("poem")
+        page = await desk.ann.get("/runs/poem")
+        assert "ada is thinking" in page.text and 'data-stream="3"' in page.html
 
     tell(tmp_path, story)
 

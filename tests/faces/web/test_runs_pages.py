@@ -11,6 +11,7 @@ import pytest
 
 from ripstop.engine.ports import RunQuery
 from ripstop.kernel.effects import AgentReplied, AskAgent, AskPerson, Field, StartRun
+from ripstop.kernel.events import CallRefused
 from ripstop.styles.graph.definition import END, Agent, Graph, State, Transition
 from ripstop.styles.graph.reader import READER
 from ripstop.testing import Errands
@@ -67,6 +68,23 @@ def test_a_run_at_work_is_interrupted_only_while_no_worker_is_alive(tmp_path: Pa
         await desk.engine.journal.enrol(desk.engine.clock())
         assert listed(await desk.ann.get("/runs?status=working")) == ["busy"]
         assert listed(await desk.ann.get("/runs?status=interrupted")) == []
+
+    tell(tmp_path, story)
+
+
+def test_a_paused_run_is_listed_with_who_refused_it_how_often_and_what_is_next(tmp_path: Path) -> None:
+    async def story(desk: Desk) -> None:
+        await desk.refused("poem", reason="Your <b>credit is used up.")
+        await desk.ask("ode", ADA)
+        again = desk.engine.clock() + 3_600_000_000
+        await desk.engine.tell_fact("ode", CallRefused(to=3, reason="No answer.", by="acme", again=again, pauses=True))
+        for path in ("/runs", "/runs?status=paused"):
+            page = await desk.ann.get(path)
+            assert "Refused by acme: Your <b>credit is used up." in page.text
+            assert "Refusals of this call: 1" in page.text and "It waits for you" in page.text
+            assert "No worker is running: the first one tries again from" in page.text
+        await desk.engine.journal.enrol(desk.engine.clock())
+        assert "A worker tries again from" in (await desk.ann.get("/runs")).text
 
     tell(tmp_path, story)
 

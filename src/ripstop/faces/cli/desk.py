@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import asdict
 
 from ripstop.kernel.desk_kinds import DOUBTED, HANDOFF, KINDS, PAUSED, SET_ASIDE, STUCK
 from ripstop.text.plurals import count
@@ -453,7 +454,7 @@ def show_item(one: "DeskItem", whole: bool, most: int | None = None, with_comman
         _show_texts(one, most)
     print_indented(console, 2, one.question)
     if one.outage is not None:
-        known = outage_words(one.outage.refusals, one.outage.since, one.outage.next_attempt)
+        known = outage_words(asdict(one.outage))
         print_indented(console, 2, (known, "dim"))
     print_arguments(console, one.arguments or {}, None if whole else f"ripstop desk {one.id}")
     if whole:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ripstop.kernel.statuses import STATUSES
 from ripstop.text.plurals import count
@@ -30,8 +30,7 @@ from .words import (
 
 if TYPE_CHECKING:
     from ripstop.engine.engine import Engine, View
-    from ripstop.engine.ports import DeskQuery, Question, RunInfo
-    from ripstop.history.outages import Outage
+    from ripstop.engine.ports import DeskQuery, Question
     from ripstop.history.runs import ToolCallLeft
     from ripstop.history.timeline import TimelineEntry, Why
     from ripstop.kernel.run import Run
@@ -121,6 +120,7 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
     from ripstop.app.resume import all_runs
     from ripstop.app.stores import open_engine
     from ripstop.engine.ports import RunQuery
+    from ripstop.history.outages import outages_of
     from ripstop.history.runs import run_row, shown_status
 
     async def look() -> Any:
@@ -135,7 +135,7 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
             matching = [info for info in known if status in (None, info.status)]
             kept = set(sorted((info.updated, info.run_id) for info in matching)[-last:]) if last else set()
             infos = [info for info in matching if not last or (info.updated, info.run_id) in kept]
-            return known, matching, infos, await _outages(engine, infos)
+            return known, matching, infos, await outages_of(engine, infos)
 
     known, matching, infos, paused = asyncio.run(look())
     if options.as_json:
@@ -153,29 +153,11 @@ def runs(options: Options, status: str | None, style: str | None, match: str, la
         if info.set_aside:
             say(f"{info.run_id} is set aside: {info.set_aside}")
     for outage in [outage for found in paused.values() for outage in found]:
-        so_far = outage_words(outage.refusals, outage.since, outage.next_attempt)
+        so_far = outage_words(asdict(outage))
         say(f"{outage.run} is paused by {outage.by or 'its model'}, {so_far}: {first_line(outage.reason, 200)}")
         say((f"  ripstop retry {outage.root}", "dim"))
     if len(infos) < len(matching):
         say((f"… {len(matching) - len(infos):,} more; leave out --last to list all of them.", "dim"))
-
-
-PAUSES_SHOWN = 100
-"""Paused runs of a list whose outages are read: the newest."""
-
-
-async def _outages(engine: "Engine", infos: "list[RunInfo]") -> "dict[str, list[Outage]]":
-    """What has paused the runs of a list; of a run that this version cannot read, nothing is known."""
-    from ripstop.history.outages import outages
-    from ripstop.kernel.errors import RunUnreadable
-
-    found = {}
-    for info in [info for info in infos if info.status == "paused"][-PAUSES_SHOWN:]:
-        try:
-            found[info.run_id] = outages((await engine.look(info.run_id)).run, info.root)
-        except RunUnreadable:
-            continue
-    return found
 
 
 @click.command(short_help="Show the state of a run.")
@@ -277,7 +259,7 @@ def _state_lines(view: "View", result: dict[str, Any], missing: "list[ToolCallLe
 
 def _waits(question: dict[str, Any]) -> str:
     if outage := question.get("outage"):
-        known = outage_words(outage["refusals"], outage["since"], outage["next_attempt"])
+        known = outage_words(outage)
         return f"{question['question']}  ({known})  → {outage_commands(question['id'], outage['root'])}"
     return f"{question['question']}  → ripstop {answer_command(question['id'], question['choices'])}"
 

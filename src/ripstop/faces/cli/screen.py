@@ -369,7 +369,7 @@ class Screen:
 
     def _outage(self, outage: dict[str, Any]) -> None:
         """How often a call was refused, since when, and what can be done."""
-        known = outage_words(outage["refusals"], outage["since"], outage["next_attempt"])
+        known = outage_words(outage)
         self._out.print(line_of(f"        {known}"))
         self._out.print(line_of(f"next    {self._command()} retry {outage['root']}"))
 

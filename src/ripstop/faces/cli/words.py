@@ -174,7 +174,12 @@ def outage_commands(question: str, root: str) -> str:
     return f"ripstop retry {root}   ·   ripstop answer {question} 'give up'"
 
 
-def outage_words(refusals: int, since: str, next_attempt: str) -> str:
+def outage_words(outage: Mapping[str, Any]) -> str:
     """How often a call was refused, since when, and what is next."""
-    again = f"a worker tries again from {local_time(next_attempt)} on" if next_attempt else "no worker tries again"
-    return f"refused {count(refusals, 'time')} since {local_time(since)}; {again}"
+    so_far = f"refused {count(outage['refusals'], 'time')} since {local_time(outage['since'])}"
+    if not outage["next_attempt"]:
+        return f"{so_far}; it waits for you, and is not tried again by itself"
+    at = local_time(outage["next_attempt"])
+    if outage["has_workers"]:
+        return f"{so_far}; a worker tries again from {at} on"
+    return f"{so_far}; no worker is running: `ripstop work` tries again from {at} on"

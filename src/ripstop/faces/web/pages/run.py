@@ -17,6 +17,7 @@ from starlette.responses import Response
 from ripstop.app.run_files import file_changes
 from ripstop.engine.ports import DeskQuery, Question, RunInfo, RunQuery
 from ripstop.history.narration import shown_seconds
+from ripstop.history.outages import Outage, refused_calls
 from ripstop.history.outline import Outline
 from ripstop.history.runs import shown_status
 from ripstop.history.timeline import Why
@@ -79,6 +80,7 @@ class RunAbout(Struct, frozen=True):
     """The list of its own that it is in: `conversations`, `documents`, or empty."""
     seconds: float
     """From its beginning to its last record or, while it has not ended, to now."""
+    has_workers: bool
 
     @property
     def elapsed(self) -> str:
@@ -129,10 +131,10 @@ async def about_run(site: "Site", run_id: str) -> RunAbout:
     if info is None or run is None:
         raise RunNotFound(run_id)
     style = outline.style
-    left = run_id in await engine.left_waiting()
+    left, has_workers = run_id in await engine.left_waiting(), await engine.has_workers()
     now = info.updated if run.ended else engine.clock()
     return RunAbout(
-        info=replace(info, status=shown_status(info.status, await engine.has_workers(), left)),
+        info=replace(info, status=shown_status(info.status, has_workers, left)),
         outline=outline,
         run=run,
         style=style,
@@ -140,6 +142,7 @@ async def about_run(site: "Site", run_id: str) -> RunAbout:
         workflow=str(getattr(engine.definition(run), "name", "")),
         section=engine.kit(run).section,
         seconds=max(0, now - info.created) / MICROSECONDS,
+        has_workers=has_workers,
     )
 
 
@@ -436,10 +439,13 @@ class OpenCallRow(Struct, frozen=True):
     words: str | None
     """What an agent has said so far; `None` for what says nothing."""
     is_doubtful: bool
+    outage: Outage | None
+    """How often it was refused, and what is next; `None`: it does not wait to be made again."""
 
 
 def _open_rows(site: Site, about: RunAbout, lang: str) -> list[OpenCallRow]:
     rows: list[OpenCallRow] = []
+    refused = {one.call: one for one in refused_calls(about.run, about.info.root, about.has_workers)}
     for one in about.outline.open:
         words: str | None = None
         match one.command:
@@ -455,7 +461,9 @@ def _open_rows(site: Site, about: RunAbout, lang: str) -> list[OpenCallRow]:
             text, words = word(lang, "run.open.left", who=who), None
         if one.in_doubt:
             text, words = word(lang, "run.open.doubt", n=one.number), None
-        rows.append(OpenCallRow(one.number, one.at, text, words, one.in_doubt))
+        elif outage := refused.get(one.number):
+            text, words = word(lang, "run.open.refused", who=who, reason=outage.reason), None
+        rows.append(OpenCallRow(one.number, one.at, text, words, one.in_doubt, refused.get(one.number)))
     return rows[-MOST_OPEN:]
 
 

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ripstop.engine.ports import RunQuery
+from ripstop.history.outages import outages_of
 from ripstop.history.runs import shown_counts, shown_runs
 from ripstop.kernel.statuses import STATUSES
 
@@ -81,6 +82,7 @@ async def runs_page(site: Site, request: Request) -> Response:
         live="/live?runs=1&desk=1",
         chosen=chosen,
         rows=page.items,
+        outages=await outages_of(site.engine, page.items),
         total=sum(counts.values()),
         chips=_chips(chosen, counts, lang),
         styles=sorted(site.engine.registry.kits),
