@@ -44,7 +44,7 @@ def test_the_help_of_resume_names_all_that_can_be_raised() -> None:
 
 def test_the_pages_name_every_limit() -> None:
     guards, graph, settings = (text_of(page) for page in ("guards", "graph", "settings"))
-    raised = next(line for line in guards.splitlines() if "--raise turns=5`" in line)
+    raised = next(line for line in guards.splitlines() if "--raise turns=+5`" in line)
     assert ["turns", *re.findall(r"`(\w+)`", raised)] == list(RAISABLE)
     nested = next(line for line in graph.splitlines() if line.startswith("| `states[].limits`"))
     table = settings.split("[limits]")[1].split("\n\n")[0]

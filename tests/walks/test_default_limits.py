@@ -136,9 +136,9 @@ def test_limits_are_described_in_words(limits: Limits, words: str) -> None:
 @pytest.mark.parametrize(
     ("limits", "ways"),
     [
-        (Limits(calls=3), "raise with --max-calls N, or later with resume --raise calls=N"),
-        (Limits(tokens=9, money=2), "raise with --max-tokens N, --max-money N, or later with resume --raise LIMIT=N"),
-        (Limits(turns=5), "raise with `[limits] turns` in ripstop.toml, or later with resume --raise turns=N"),
+        (Limits(calls=3), "raise with --max-calls N, or later with resume --raise calls=+N"),
+        (Limits(tokens=9, money=2), "raise with --max-tokens N, --max-money N, or later with resume --raise LIMIT=+N"),
+        (Limits(turns=5), "raise with `[limits] turns` in ripstop.toml, or later with resume --raise turns=+N"),
     ],
 )
 def test_advice_names_only_what_raises_the_limits_shown(limits: Limits, ways: str) -> None:

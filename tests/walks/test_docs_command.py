@@ -90,7 +90,7 @@ def test_a_guard_that_terminates_says_so_and_the_run_can_go_on(tmp_path: Path) -
     done = ripstop("docs", "complete", made["id"], cwd=tmp_path)
     assert done.returncode == 3 and "It has had 1 interaction, which" in done.stderr
     why = succeed("why", made["run"], cwd=tmp_path)
-    assert "interactions: limit 1" in why and f"ripstop resume {made['run']} --raise interactions=1" in why
+    assert "interactions: limit 1" in why and f"ripstop resume {made['run']} --raise interactions=+1" in why
     ripstop("resume", made["run"], "--raise", "interactions=1", cwd=tmp_path)
     assert docs("show", made["id"], cwd=tmp_path)["status"] == "in_progress"
     assert docs("complete", made["id"], cwd=tmp_path)["status"] == "completed"

@@ -51,7 +51,7 @@ def test_a_run_that_would_stop_again_at_its_limit_is_named_with_the_command_that
     assert (done.code, done.out) == (2, "")
     assert f"{name} has reached its limit of iterations. Raise it to continue:" in done.err
     (line,) = (line.strip() for line in done.err.splitlines() if line.startswith("  ripstop resume"))
-    assert line == f"ripstop resume {name} --raise iterations=1"
+    assert line == f"ripstop resume {name} --raise iterations=+1"
     assert command(*line.split()[1:]).code == 0
 
 

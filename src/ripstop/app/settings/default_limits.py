@@ -30,7 +30,7 @@ def describe_limits(limits: Limits) -> str:
 def how_to_raise(limits: Limits, is_new: bool) -> str:
     """What raises the limits that `describe_limits` shows, for a new run or for one that is resumed."""
     shown = _set_in(limits)
-    later = f"--raise {shown[0].name if len(shown) == 1 else 'LIMIT'}=N"
+    later = f"--raise {shown[0].name if len(shown) == 1 else 'LIMIT'}=+N"
     if not is_new:
         return f"raise with {later}"
     ways = [f"{limit.flag} N" for limit in shown if limit.flag_help]

@@ -147,7 +147,7 @@ def goal_given(given: str | None, named: str = "--input", without: str = OWN_GOA
     "--raise",
     "raises",
     multiple=True,
-    metavar="LIMIT=N",
+    metavar="LIMIT=+N",
     help=(
         f"Raise by N a limit that was reached: {', '.join(RAISABLE[:-1])} or {RAISABLE[-1]}; without RUN, of the "
         "latest run that reached one."
@@ -187,7 +187,7 @@ def resume(
     Examples:
       ripstop resume haiku-k3f9x
       ripstop resume haiku-k3f9x --model openai:NAME
-      ripstop resume haiku-k3f9x --raise turns=5
+      ripstop resume haiku-k3f9x --raise turns=+5
       ripstop resume --all
     """
     raised, model = _amounts(raises), options.other_model()

@@ -53,7 +53,7 @@ def way_command(run_id: str, way: dict[str, Any]) -> str:
         return f"ripstop fork {run_id}" + (f" --at {way['at']}" if "at" in way else "")
     if way["action"] == "restart":
         return f"ripstop modify --from {way['stage']}"
-    raises = "".join(f" --raise {name}={amount:g}" for name, amount in way.get("raise", {}).items())
+    raises = "".join(f" --raise {name}=+{amount:g}" for name, amount in way.get("raise", {}).items())
     accept = " --accept-edits" if way.get("accept_edits") else ""
     return f"ripstop resume {run_id}{raises}{accept}"
 
