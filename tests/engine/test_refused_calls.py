@@ -10,7 +10,7 @@ from ripstop.engine.engine import View
 from ripstop.engine.performers import Request, TryAgain, Unavailable
 from ripstop.history.outages import outages
 from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits
-from ripstop.kernel.errors import RunHasEnded
+from ripstop.kernel.errors import QuestionClosed, RunHasEnded
 from ripstop.kernel.events import CallRefused, Ended
 from ripstop.kernel.outages import GIVE_UP, RETRY, RetryPolicy, pause_of_outage
 from ripstop.testing import FakeClock
@@ -83,6 +83,23 @@ def test_an_outage_is_told_from_its_first_refusal_however_often_a_person_has_it_
             (told,) = outages(view.run, "r", True)
             assert (told.refusals, told.since) == (3, began)
             assert view.run.refused[0].tries == 1, "patience counts anew"
+
+    asyncio.run(story())
+
+
+def test_an_answer_to_a_question_that_was_replaced_names_the_one_that_is_open_now(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Server(TryAgain("it is down"))
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: agent(server)}, attempts=1)
+            await world.start("r", (AGENT,))
+            await paused(world)
+            (first,) = await world.desk()
+            await world.engine.retry("r", by="ann")
+            await world.until("r", partial(has_paused_after, 2))
+            (second,) = await world.desk()
+            with pytest.raises(QuestionClosed, match=rf"it was withdrawn.*\. Open now: r/{second.number}\.$"):
+                await world.engine.answer("r", first.number, choice=GIVE_UP)
 
     asyncio.run(story())
 

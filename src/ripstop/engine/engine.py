@@ -589,14 +589,14 @@ class Engine:
         before = (await self.look(run_id)).run
         opened = before.open.get(number)
         if opened is None or not isinstance(opened.command, AskPerson):
-            raise already_answered(run_id, number, await self.journal.read(run_id))
+            raise already_answered(before, number, await self.journal.read(run_id))
         if objection := self.style(before).people.objection(before, number, checked_name(by)):
             raise UsageError(objection)
         said = read_answer(opened.command, words, choice=choice, document=document, fields=fields, by=by)
         run = await self._tell_and_dispatch(run_id, Answered(to=number, answer=said))
         recorded = (record.event for record in await self.journal.read(run_id, after=before.length))
         if not any(isinstance(event, Answered) and (event.to, event.answer) == (number, said) for event in recorded):
-            raise already_answered(run_id, number, await self.journal.read(run_id))  # a moment ago
+            raise already_answered(run, number, await self.journal.read(run_id))  # a moment ago
         return run
 
     async def put_back(self, run_id: str) -> None:

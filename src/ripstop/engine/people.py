@@ -43,8 +43,9 @@ def action_fact(
     return fact
 
 
-def already_answered(run_id: str, number: int, records: Sequence[Record]) -> UsageError:
-    """The error to raise; with who answered what and when, if it was answered."""
+def already_answered(run: Run[Any], number: int, records: Sequence[Record]) -> UsageError:
+    """The error to raise: who answered what and when; if it was withdrawn, which questions of the run are open now."""
+    run_id = run.id
     asked = records[number - 1].event if 1 <= number <= len(records) else None
     if not isinstance(asked, Asked) or not isinstance(asked.command, AskPerson):
         return UsageError(f"{run_id}/{number} is not an open question.")
@@ -54,7 +55,8 @@ def already_answered(run_id: str, number: int, records: Sequence[Record]) -> Usa
             said = event.answer
             return AlreadyAnswered(run_id, number, said.choice, said.text, said.by, record.at)
         if isinstance(event, Withdrawn) and event.number == number:
-            return QuestionWithdrawn(run_id, number, event.because, record.at)
+            now = [f"{run_id}/{one}" for one, opened in run.open.items() if isinstance(opened.command, AskPerson)]
+            return QuestionWithdrawn(run_id, number, event.because, record.at, now)
     return QuestionClosed(f"{run_id}/{number} is not an open question any more.")
 
 

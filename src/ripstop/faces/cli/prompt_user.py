@@ -180,7 +180,8 @@ class TerminalPrompts:
                 if not await self._is_open(item):
                     say()
                     forget_typed()  # or the shell would get it
-                    raise already_answered(item.run, item.number, await self._engine.journal.read(item.run))
+                    run = (await self._engine.look(item.run)).run
+                    raise already_answered(run, item.number, await self._engine.journal.read(item.run))
         finally:
             task.cancel()
             await asyncio.wait([task])
