@@ -139,6 +139,7 @@ def test_a_run_that_waits_for_a_tool_is_interrupted_wherever_it_is_shown(shop: P
     assert done.code == 4 and "\ninterrupted  it waits for the tool 'pay'\n" in done.out, done
     (listed,) = json.loads(command("runs", "--json").out)
     assert listed["status"] == "interrupted"
+    assert f"\nnext    ripstop resume {listed['run']} --tools MODULE\n" in done.out
     assert command("work", "--until-idle").out == "1 interrupted\n"
     assert json.loads(command("work", "--until-idle", "--json").out) == {"counts": {"interrupted": 1}}
     told = json.loads(command("run", "shop.yaml", "--model", "script:s.jsonl", "--json").out)

@@ -315,6 +315,8 @@ async def follow_run(
             result = {**result, "resumed": False, "ways_on": _forks(app.engine, view)}
         if view.needs:
             result = {**result, "outcome": shown_status(view.status, has_workers=False), "needs": list(view.needs)}
+            if any(needs.startswith("tool:") for needs in view.needs):
+                result = {**result, "ways_on": [f"ripstop resume {run_id} --tools MODULE"]}
         if options.as_json:
             say_json(result)
         else:
