@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -46,7 +47,9 @@ def test_an_outage_pauses_a_run_and_it_is_on_the_desk_and_in_the_list(tmp_path: 
     assert run in succeed("runs", "--status", "paused", cwd=tmp_path)
     (item,) = json.loads(succeed("desk", "--json", cwd=tmp_path))
     assert item["kind"] == "outage" and "127.0.0.1:9" in item["question"]
-    assert "refused" in succeed("log", run, cwd=tmp_path)
+    assert item["evidence"][0]["text"].startswith("asked "), "no JSON"
+    log = succeed("log", run, cwd=tmp_path)
+    assert "refused" in log and re.search(r"again \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", log), "not in microseconds"
     assert "paused" in succeed("show", run, cwd=tmp_path)
     assert succeed("verify", cwd=tmp_path)
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ripstop.engine.engine import Engine
 from ripstop.engine.ports import MAX_PAGE, DeskQuery, Question, RunInfo, RunQuery, text_in
 from ripstop.kernel.desk_kinds import DOUBTED, HALTED, HANDOFF, STUCK
-from ripstop.kernel.effects import AskPerson, CallTool, Field
+from ripstop.kernel.effects import AskAgent, AskPerson, CallTool, Field
 from ripstop.kernel.errors import RunUnreadable, UnknownRecord
 from ripstop.kernel.events import Asked, Record
 from ripstop.kernel.parts import Line, Talk
@@ -261,6 +261,8 @@ async def _talk(engine: Engine, run_id: str) -> list[Line]:
 
 def _evidence(record: Record) -> ShownRecord:
     text = text_in(record)
-    if not text and isinstance(record.event, Asked):
+    if not text and isinstance(record.event, Asked) and isinstance(record.event.command, AskAgent):
+        text = f"asked {record.event.command.agent}"
+    elif not text and isinstance(record.event, Asked):
         text = msgspec.json.encode(record.event.command).decode()
     return ShownRecord(record.number, iso(record.at), text[:MAX_TEXT])

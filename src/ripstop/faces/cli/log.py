@@ -322,10 +322,13 @@ def _tell(told: "TimelineEntry", of_run: str = "") -> None:
         of_run: The run that it belongs to, where records of several runs are shown.
     """
     from ripstop.history.timeline import record_as_json
+    from ripstop.kernel.events import CallRefused
 
     fields = record_as_json(told)
     kind = fields.pop("type")
     fields.pop("at")
+    if fields.get("again") and isinstance(told.record.event, CallRefused):
+        fields["again"] = local_time(fields["again"])
     number = fields.pop("number")
     for name in ("command", "answer"):
         inner = fields.get(name)
