@@ -174,6 +174,19 @@ def why_not_json(text: str) -> str:
     return ""
 
 
+def repeated_key(source: str) -> str:
+    """Says which key an object has twice, also in one with comments or trailing commas; empty if none."""
+    for part in (source, _plain(source)):
+        try:
+            json.loads(part, object_pairs_hook=_each_once)
+        except NoReply as error:
+            return str(error)
+        except (ValueError, RecursionError):
+            continue
+        break
+    return ""
+
+
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
@@ -197,8 +210,8 @@ def fenced(text: str) -> dict[str, Any]:
 
 def last(text: str, key: str) -> tuple[dict[str, Any], str]:
     """The last object that has `key`, and the text without it."""
-    whole = _whole(text)
-    return (whole, "") if whole is not None and key in whole else _last_of_several(text, key)
+    found = whole(text)
+    return (found, "") if found is not None and key in found else _last_of_several(text, key)
 
 
 def last_part(text: str, key: str) -> tuple[dict[str, Any], str, str]:
@@ -240,7 +253,7 @@ def _last_object(text: str, key: str) -> tuple[dict[str, Any], str, int, int]:
     raise NoReply("there is no complete JSON object in it" if "{" in clean else "there is no JSON object in it")
 
 
-def _whole(text: str) -> dict[str, Any] | None:
+def whole(text: str) -> dict[str, Any] | None:
     """The usual case of a model that is held to a schema: the text is the object."""
     if not text or text[0] != "{" or text[-1] != "}":
         return None
@@ -349,13 +362,17 @@ def _read(part: str) -> dict[str, Any] | None:
 
 def _tolerant(part: str) -> Any:
     """Once more, without comments and trailing commas; only where there are any."""
-    plain = _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else "", part)
+    plain = _plain(part)
     if plain == part:
         return None
     try:
         return _decode(plain)
     except (ValueError, RecursionError):
         return None
+
+
+def _plain(part: str) -> str:
+    return _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else "", part)
 
 
 _HALF = re.compile(r"[\ud800-\udfff]")
@@ -407,7 +424,7 @@ def decided(text: str) -> Decided:
     known, answer = _latest[0]
     if known is text:
         return answer
-    found, rest = _whole(text), ""  # not `last`: a call less, in every turn
+    found, rest = whole(text), ""  # not `last`: a call less, in every turn
     if found is None or "decisions" not in found:
         found, rest = _last_of_several(text, "decisions")
     decisions = found["decisions"]

@@ -22,6 +22,7 @@ from ripstop.kernel.events import (
 )
 from ripstop.kernel.progress import NOTHING, digest
 from ripstop.kernel.run import fingerprint
+from ripstop.styles.final_object import final_decisions
 from ripstop.styles.graph.definition import END, VARIABLES, Agent, ExitCondition, Graph, State, Transition
 from ripstop.styles.graph.state import VALUES, TurnFinished
 from ripstop.styles.graph.style import GraphStyle
@@ -120,6 +121,77 @@ def test_asks_again_when_a_compared_decision_is_missing_or_wrongly_typed(decisio
     told = story.when(says(**decisions)).then(TurnFinished, Warned, Ended)
     assert problem in told.decided[1].text  # type: ignore[attr-defined]
     told.then_ends("completed", "none of the 2 transitions of a holds")
+
+
+JUDGED = graph(state("a", (END, "approved"), ("a", "NOT approved")))
+
+
+@pytest.mark.parametrize("said", ["false", "no", "0", "不通过", "", 0, -1, 1, None, [False], {}])
+@pytest.mark.parametrize("way", ["approved", "approved AND ok", "ok AND NOT approved", "refused OR approved"])
+@pytest.mark.req("S1-57", "S1-82")
+def test_what_is_neither_true_nor_false_approves_nothing(said: Any, way: str) -> None:
+    leave = (ExitCondition(condition=way, action="force_end"),)
+    for ways in (graph(state("a", (END, way))), graph(state("a", ("a", "")), exit_conditions=leave)):
+        story = given(STYLE, ways)
+        told = story.when(says(approved=said, ok=True, refused=False)).then(Corrected, Asked)
+        assert "approved must be true or false, and is " in told.decided[0].problem  # type: ignore[attr-defined]
+        told = story.when(says(approved=said, ok=True, refused=False))
+        told.then_ends("failed", "agent 'agent_a' broke the protocol: approved must be true or false")
+
+
+def test_an_agent_that_puts_its_answer_right_goes_on() -> None:
+    given(STYLE, JUDGED, says(approved="false")).when(says(approved=False)).then(TurnFinished, Asked)
+    recorded = msgspec.structs.replace(says(approved="false"), recorded=True)
+    given(STYLE, JUDGED).when(recorded).then_ends("failed", 'is the text "false"')
+
+
+def test_a_text_where_no_condition_needs_true_or_false_is_as_good_as_before() -> None:
+    ways = graph(state("a", (END, 'kind == "a"'), (END, "approved")))
+    given(STYLE, ways).when(says(kind="a", approved="n/a")).then(TurnFinished, Ended).then_ends("completed")
+    counted = graph(state("a", (END, "turns AND ok")))
+    given(STYLE, counted).when(says(ok=True, score=3)).then_ends("completed")
+
+
+QUOTED = '{"content": "x", "decisions": {"approved": true}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"An approval would look like this:\n```json\n{QUOTED}\n```\nbut I refuse: the file is missing.",
+        f'{{"result": {QUOTED}}}',
+        f"[{QUOTED}]",
+        f'{{"decisions": {{"approved": false}}}}\n{QUOTED}',
+        f'```json\n{{"decisions": {{"approved": false}}}}\n```\n\n```json\n{QUOTED}\n```',
+        '{"decisions": {"approved": false, "approved": true}}',
+        '{"decisions": {"approved": false, // not yet\n "approved": true,}}',
+        '{"decisions": {"approved": false, "appro\\u0076ed": true}}',
+        '{"decisions": {"approved": false}, "decisions": {"approved": true}}',
+        '{"decisions": {"approved": false}}' + QUOTED * 20,
+    ],
+)
+@pytest.mark.req("S1-48", "S1-56")
+def test_an_approval_that_is_not_the_replys_last_word_is_none(text: str) -> None:
+    given(STYLE, JUDGED).when(AgentReplied(text=text)).then(Corrected, Asked)
+    given(STYLE, JUDGED, AgentReplied(text=text)).when(AgentReplied(text=text)).then_ends(
+        "failed", "broke the protocol"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\n{QUOTED}\n```\n\n",
+        f"It is good.\n{QUOTED}\n\nThank you!",
+        f"{QUOTED}\n<think>done</think>",
+        f'a/b.json\n```json\n{{"decisions": {{"approved": false}}}}\n```\n{QUOTED}',
+        f'The form is {{"content": "what you did", "decisions": {{}}}}, so:\n{QUOTED}',
+        '{"content": "approved: {\\"decisions\\": 1}", "decisions": {"approved": true, "why": "\\"approved\\""}}',
+    ],
+)
+@pytest.mark.req("S1-48")
+def test_an_approval_with_nothing_but_form_around_it_counts(text: str) -> None:
+    assert final_decisions(text)[1]["approved"] is True
 
 
 def test_an_agent_that_corrects_its_decisions_goes_on() -> None:

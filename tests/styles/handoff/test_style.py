@@ -639,6 +639,8 @@ def test_an_agent_completes_by_its_decision() -> None:
         "Status: completed\n\n## History\n- 2026-01-01 10:00:00 ann completed it in_progress→completed",
         '{"content": "completed", "decisions": {"status": "completed"}}',
         '{"status": "completed"}',
+        'It would be {"content": "done", "decisions": {"action": "complete"}}, but it is not.',
+        '{"content": "done", "decisions": {"action": "complete", "to": "bob", "next_action": "test it"}}',
     ],
 )
 def test_an_agent_that_only_claims_to_have_completed_changes_nothing(claim: str) -> None:

@@ -2,7 +2,8 @@
 
 - Binding, tightest first: comparison, NOT, AND, OR. Keywords in any case; names as agents write them.
 - No coercion: `1 == "1"` is false, and so is `true == 1`. Only numbers are ordered with numbers, texts with texts.
-- A name without a value is false in a boolean place, and every comparison with it is false.
+- A name without a value is false in a boolean place, and every comparison with it is false. What is neither true nor
+  false has no meaning there (`flags` finds it); so that evaluating never fails, it is taken as Python does.
 - AND and OR stop as soon as the answer is known.
 - Reading fails only with `ConditionError`, which knows the column. Evaluating never fails.
 """
@@ -296,6 +297,14 @@ def comparable(left: Any, right: Any) -> bool:
     if isinstance(left, int | float):
         return isinstance(right, int | float)
     return type(left) is type(right) and left is not MISSING
+
+
+def flags(traced: Trace) -> list[Trace]:
+    """The names in boolean places, compared with nothing, that a condition needed; with the values that they had."""
+    if isinstance(traced.node, Name):
+        return [traced]
+    parts = [part for part in traced.parts if not (isinstance(traced.node, Compare) and isinstance(part.node, Name))]
+    return [flag for part in parts for flag in flags(part)]
 
 
 def names(node: Expression) -> list[Name]:

@@ -2,9 +2,10 @@
 
 After every turn, in this order:
 
-1. The reply is read ("files first, JSON last"). If it has no `decisions`, or if files of it could not be written,
-   the agent is asked again and told what was wrong; still so after `reasks` times, the run has an error. A recording
-   cannot answer otherwise, so there files that are missing are warnings.
+1. The reply is read ("files first, JSON last"). If it has no `decisions`, if it does not end with them, if one that
+   has to be true or false is neither, or if files of it could not be written, the agent is asked again and told what
+   was wrong; still so after `reasks` times, the run has an error. A recording cannot answer otherwise, so there files
+   that are missing are warnings.
 2. Exit conditions are checked, the turn limit always among them. After the last allowed turn a
    transition to `END` that holds still counts as completed.
 3. Transitions are tried in order; the first that holds is taken. A state without transitions is the end. Where
@@ -16,7 +17,7 @@ A state can run another workflow instead: its end is a turn, and its result is w
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -35,6 +36,7 @@ from ripstop.text.plurals import count
 
 from .. import reply
 from .. import turn as turns
+from ..final_object import final_decisions
 from ..turn import FinishedTurn, Turn
 from . import condition, template
 from .condition import MISSING, And, Compare, Expression, Literal, Name, Not, Or
@@ -137,6 +139,27 @@ def wrongly_typed(here: State, decisions: Mapping[str, Any]) -> list[str]:
         for name, values in here.compared.items()
         if name in decisions and not any(condition.comparable(decisions[name], value) for value in values)
     ]
+
+
+def not_boolean(here: State, graph: Graph, known: Known) -> tuple[str, ...]:
+    """The decisions that a condition needed as true or false and that are neither; each as a message says it.
+
+    A text such as "false" or "no" would be taken as true, and a refusal as an approval. What a transition behind the
+    first one that holds would need does not matter.
+    """
+    if not any(type(value) is not bool for value in known.decisions.values()):
+        return ()
+    found: dict[str, Any] = {}
+    exits = (condition.parse(one.condition) for one in graph.exit_conditions)
+    for nodes in (exits, (node for _, _, node in here.ways)):
+        for node in nodes:
+            traced = condition.trace(node, known.value)
+            found |= {flag.node.name: flag.value for flag in condition.flags(traced) if isinstance(flag.node, Name)}
+            if traced.value:
+                break
+    mine = known.decisions.keys() - graph.engine_names - (set() if here.agent else {FILES, OUTCOME})
+    wrong = (name for name, value in found.items() if name in mine and not isinstance(value, bool))
+    return tuple(f"{name} must be true or false, and is {described(found[name])}" for name in wrong)
 
 
 def _holds(node: Expression, lookup: Lookup, decisions: Mapping[str, Any], unfit: dict[str, None]) -> bool | None:
@@ -281,7 +304,7 @@ def resume_turn(step: Step[GraphState]) -> None:
         return give_turn_again(step)
     finished = turns.resume(step, state.turn, state.agent.may_call)
     if finished:  # its last reply was an error, or the turn would be over
-        turns.correct(step, state.turn, finished, _what_was_wrong(finished))
+        turns.correct(step, state.turn, finished, _what_was_wrong(step.state, finished))
     return None
 
 
@@ -330,7 +353,7 @@ def after_turn(step: Step[GraphState], finished: FinishedTurn) -> None:
     turn = step.state.turn
     assert turn is not None
     try:
-        content, decisions = reply.decided(finished.text)
+        content, decisions = final_decisions(finished.text)
     except reply.NoReply as problem:
         if finished.corrections < step.state.definition.reasks and not finished.recorded:
             return turns.correct(step, turn, finished, _correction(str(problem)) + finished.about_files())
@@ -357,6 +380,11 @@ def _follow(step: Step[GraphState], word: Word, finished: FinishedTurn | None) -
     """Go where a turn leads. `finished` is the agent's turn; none after a workflow."""
     state = step.state
     graph, here, turn = state.definition, state.here, state.turn
+    unfit = not_boolean(here, graph, Known(state, word.decisions))
+    if unfit and turn and finished and finished.corrections < graph.reasks and not finished.recorded:
+        return turns.correct(step, turn, finished, _not_used(unfit))
+    if unfit:
+        return _error(step, f"{_who(here, word)} broke the protocol: {'; '.join(unfit[:MOST_NAMED])}")
     known = Known(state, word.decisions)
     index, transition = _first_that_holds(here, known)
     exit_condition = _exit_that_holds(graph, known) if graph.exit_conditions else None
@@ -385,6 +413,10 @@ def _follow(step: Step[GraphState], word: Word, finished: FinishedTurn | None) -
     give_turn(step)
 
 
+def _who(here: State, word: Word) -> str:
+    return f"agent {word.agent!r}" if here.agent else f"the workflow {here.workflow!r}"
+
+
 def _finish_turn(
     step: Step[GraphState], word: Word, turn: Turn | None, transition: Transition | None, index: int
 ) -> None:
@@ -403,22 +435,32 @@ def _finish_turn(
     )
 
 
-def _what_was_wrong(finished: FinishedTurn) -> str:
+def _what_was_wrong(state: GraphState, finished: FinishedTurn) -> str:
     """What an agent is told about a reply that made the run fail."""
     try:
-        reply.decided(finished.text)
+        _, decisions = final_decisions(finished.text)
     except reply.NoReply as problem:
         return _correction(str(problem)) + finished.about_files()
     if finished.must_be_repeated:
         return finished.about_files() + _JSON_AGAIN
+    unfit = not_boolean(state.here, state.definition, Known(state, decisions))
+    if unfit:
+        return _not_used(unfit)
     return _correction("a decision is missing")
 
 
+_PUT_RIGHT = (
+    "Answer again: the same JSON object with its decisions put right, and nothing after it. Files that you have "
+    "delivered are kept; do not repeat them."
+)
+
+
 def _undecided(dead_end: DeadEnd) -> str:
-    return (
-        f"Your decisions do not choose a next step: {dead_end}. Answer again: the same JSON object with its decisions "
-        "put right, and nothing after it. Files that you have delivered are kept; do not repeat them."
-    )
+    return f"Your decisions do not choose a next step: {dead_end}. {_PUT_RIGHT}"
+
+
+def _not_used(unfit: Sequence[str]) -> str:
+    return f"Your decisions cannot be used: {'; '.join(unfit[:MOST_NAMED])}. {_PUT_RIGHT}"
 
 
 def _warn(step: Step[GraphState], known: Known, dead_end: DeadEnd | None) -> None:

@@ -5,6 +5,7 @@ agent that fails is asked again, and after as many attempts as the policy allows
 interaction.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from ripstop.kernel import progress
@@ -18,6 +19,7 @@ from ripstop.text.plurals import count
 
 from .. import reply
 from .. import turn as turns
+from ..final_object import final_decisions
 from ..turn import FinishedTurn
 from . import transitions
 from .document import write
@@ -86,13 +88,15 @@ def _schema(team: list[str]) -> dict[str, Any]:
     }
 
 
-def wrong_with(decisions: dict[str, Any]) -> str:
-    """What is wrong with an agent's decisions; empty if they can be followed."""
+def wrong_with(decisions: dict[str, Any], others: Collection[str]) -> str:
+    """What is wrong with an agent's decisions; empty if they can be followed. `others` are the rest of its team."""
     action, to = decisions.get("action"), decisions.get("to", "")
     if action not in ACTIONS:
         return f'"action" is {action!r}; it must be one of {", ".join(ACTIONS)}'
     if action == "pass" and (not isinstance(to, str) or not to.strip()):
         return '"to" must name the member of the team that the document is passed to'
+    if action != "pass" and isinstance(to, str) and to.strip() in others:
+        return f'"action" is {action!r}, which ends the document, and "to" passes it to {to.strip()!r}; say one of both'
     return ""
 
 
@@ -180,8 +184,9 @@ def after_turn(step: Step[HandoffState], finished: FinishedTurn) -> None:
     if finished.failure:
         return _failed(step, agent, finished.failure.reason)
     try:
-        _, decisions = reply.decided(finished.text)
-        problem = wrong_with(decisions)
+        _, decisions = final_decisions(finished.text)
+        others = [name for name in step.state.assignment(agent).team if name != agent]
+        problem = wrong_with(decisions, others)
     except reply.NoReply as error:
         problem = str(error)
     if problem:

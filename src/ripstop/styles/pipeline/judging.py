@@ -15,6 +15,7 @@ import msgspec
 
 from .. import reply
 from ..checks import MAX_NAMED, Shown, command_ends, file_exists, no_open_blockers, verdict_is
+from ..final_object import check_end
 from .calls import ProjectFacts
 from .definition import Pipeline
 from .state import CommandRun, PipelineState
@@ -59,13 +60,11 @@ def read_verdict(text: str) -> CheckVerdict:
 def _one(text: str) -> tuple[dict[str, Any], str]:
     """The last object with a verdict, and the words without it."""
     try:
-        found, source, rest = reply.last_part(text, VERDICT)
+        found, source, rest = check_end(text, VERDICT)
     except reply.NoReply as error:
         raise NoVerdict(str(error)) from error
     if why := reply.why_not_json(source):
         raise NoVerdict(f"the verdict is not JSON: {why}")
-    if not reply.without_thinking(text).rstrip("`~ \t\r\n").endswith(source):
-        raise NoVerdict("something follows it, or is around it, and the reply has to end with it")
     if any(said != found[VERDICT] for said in _inner(found)):
         raise NoVerdict("there are other verdicts inside it, and they differ")
     left = rest

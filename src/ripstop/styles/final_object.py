@@ -1,0 +1,61 @@
+"""The JSON object that a reply ends with: its author's last word, and not an example, a quotation or a part of another.
+
+- It is the reply's end: what a closing fence, blanks or a courtesy ("Thanks!") add says nothing.
+- No object has a key twice, since readers disagree on which one counts.
+- No other object of the reply says otherwise under the same key. Objects in files that the reply delivers say nothing.
+
+For deciding only: what a run has gone by is read with `reply`, which takes what there is.
+"""
+
+from typing import Any
+
+from ripstop.text.courtesy import is_courtesy
+
+from . import reply
+from .reply import NoReply
+from .reply_files import Edit, Unclear, deliveries
+
+MAX_OTHERS = 10
+"""Other objects that are compared."""
+_FENCES = "`~ \t\r\n"
+DECISIONS = "decisions"
+
+
+def final_decisions(text: str) -> reply.Decided:
+    """What an agent said and decided (`reply.decided`), if it is its last word. Raises `NoReply`."""
+    found = reply.decided(text)
+    source, rest = (text, "") if DECISIONS in (reply.whole(text) or ()) else check_end(text, DECISIONS)[1:]
+    names = ("content", DECISIONS, *found[1])
+    may_repeat = "\\u" in source or any(source.count(f'"{name}"') > 1 for name in names)
+    if may_repeat and (why := reply.repeated_key(source)):
+        raise NoReply(f"the JSON object cannot be used: {why}")
+    if f'"{DECISIONS}"' in rest:
+        _compare(text, rest, found[1])
+    return found
+
+
+def check_end(text: str, key: str) -> tuple[dict[str, Any], str, str]:
+    """The last object that has `key`, its source, and the text without it. Raises `NoReply` if it is not the end."""
+    found, source, rest = reply.last_part(text, key)
+    _, _, behind = reply.without_thinking(text).rpartition(source)
+    behind = behind.strip(_FENCES)
+    if behind and not is_courtesy(behind):
+        raise NoReply("something follows it, or is around it, and the reply has to end with it")
+    return found, source, rest
+
+
+def _compare(text: str, rest: str, decisions: dict[str, Any]) -> None:
+    delivered = (one for one in deliveries(text) if not isinstance(one, Unclear))
+    files = [one.replace if isinstance(one, Edit) else one.content for one in delivered]
+    for _ in range(MAX_OTHERS):
+        try:
+            other, source, rest = reply.last_part(rest, DECISIONS)
+        except NoReply:
+            return
+        said = other[DECISIONS]
+        if not isinstance(said, dict) or any(source in content for content in files):
+            continue
+        for name in said:
+            if name in decisions and said[name] != decisions[name]:
+                raise NoReply(f"there are two JSON objects with {DECISIONS!r}, and they differ in {name[:60]!r}")
+    raise NoReply(f"there are more than {MAX_OTHERS} JSON objects with {DECISIONS!r}")
