@@ -24,7 +24,7 @@ FOUND = Findings(
     frozenset(),
 )
 SECTIONS = [
-    *("What was built", "Files", "Coverage", "Consistency", "Feedback and decisions"),
+    *("Files", "Coverage", "Consistency", "What was built, in the agent's words", "Feedback and decisions"),
     *("What could not be checked", "Cost"),
 ]
 PIECES = [
@@ -43,6 +43,14 @@ def headings(text: str) -> list[tuple[str, str]]:
     """Every heading of a document, wherever it is: its level and its text."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     return [(one.tag, after.content) for one, after in itertools.pairwise(tokens) if one.type == "heading_open"]
+
+
+def test_a_report_begins_with_what_is_shown_and_marks_what_is_only_claimed() -> None:
+    claim = "All 48 tests passed, server.py runs."
+    text = report_text(report(DELIVERY_REPORT, "Notes", claim), FOUND, [], "r")
+    shown, _, words = text.partition("## What was built, in the agent's words\n\n*Claimed, not checked:")
+    assert claim in words and claim not in shown
+    assert "## Files" in shown and "## Coverage" in shown and "## Consistency" in shown
 
 
 @given(

@@ -482,13 +482,18 @@ def test_the_delivery_report_has_all_the_evidence_and_the_prose_around_it(desk: 
     assert (
         sections
         == [
-            *("# Delivery report: Notes", "## What was built", "## Files", "## Coverage", "## Consistency"),
-            *("## Feedback and decisions", "## What could not be checked", "## Cost"),
+            *("# Delivery report: Notes", "## Files", "## Coverage", "## Consistency"),
+            *(
+                "## What was built, in the agent's words",
+                "## Feedback and decisions",
+                "## What could not be checked",
+                "## Cost",
+            ),
         ]
         or sections[2] == "# not a heading"
     )
     assert "#### Files" in text and "&lt;!-- hidden" in text and "Cost\n\n====" in text
-    assert text.index("# not a heading\n```") < text.index("\n## Files\n")
+    assert text.index("\n## Files\n") < text.index("# not a heading\n```") < text.index("\n## Feedback")
     sha = desk.json(CODE)["files"][0]["sha256"]
     assert f"| `index.html` | 13 | `{sha[:12]}` | TASK-001 |" in text
     assert "| REQ-001 Notes | FEAT-001 Add<br>FEAT-002 List | COMP-001, COMP-002 | TASK-001, TASK-002 |" in text

@@ -1,4 +1,4 @@
-"""Check and delivery reports: what an agent says, and around it what the engine has found and what people said.
+"""Check and delivery reports: what the engine has found, then what an agent says, marked so, and what people said.
 
 - All tables come from files as they are now. An agent's text is only in the first section.
 - That text cannot pass for a section of the report, or swallow one. Headings become at least third level, where the
@@ -38,6 +38,7 @@ LOWEST = 3
 MAX_CELL = 120
 """Characters of a table's cell."""
 NOTHING = "*Nothing was handed in.*"
+OWN_WORDS = "*Claimed, not checked: what was found and shown is above.*"
 MAX_ROWS = 1_000
 SHORT_SHA = 12
 
@@ -153,14 +154,15 @@ def report_text(
     sections = [
         f"# {what}: {title}" if title else f"# {what}",
         f"*{_summary(found)} Written {_minute(now())} by run {code(run)}.*",
-        f"## {'What was built' if is_delivery else 'What was found'}",
-        embedded(report.prose) or NOTHING,
         *_claims(report.shown),
         *_files(found),
         *_changed(changes),
         *_coverage(found),
         "## Consistency",
         _bullets(found.inconsistencies()) or "Requirements, features, components, tasks and files fit together.",
+        f"## {'What was built' if is_delivery else 'What was found'}, in the agent's words",
+        OWN_WORDS,
+        embedded(report.prose) or NOTHING,
         *_decisions(feedback, report.decisions),
         "## What could not be checked",
         _bullets(found.unchecked),
