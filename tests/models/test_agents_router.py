@@ -43,6 +43,32 @@ def test_every_reply_is_signed_with_what_was_sent_and_by_whom(script):
     assert (reply.text, reply.sent, reply.model) == ("hi", seal(request.prompt), spec)
 
 
+@pytest.mark.parametrize(
+    ("asked", "said", "other"),
+    [
+        ("m", "another-model", True),
+        ("gpt-4", "gpt-4o-mini", True),
+        ("gpt-4o", "gpt-4o-2024-08-06", False),
+        ("openai/gpt-4o", "gpt-4o", False),
+        ("mistral-large-latest", "mistral-large-2411", False),
+        ("qwen2.5", "qwen2.5:latest", False),
+        ("m", "", False),
+    ],
+)
+def test_a_reply_says_if_its_server_names_another_model(asked, said, other):
+    async def play():
+        body = {"model": said, "choices": [{"message": {"content": "hi"}, "finish_reason": "content_filter"}]}
+        async with server(response(200, body)) as url:
+            performer = agents(default_model=f"openai:{asked}", base_url=url)
+            try:
+                return await performer.perform(ask())
+            finally:
+                await performer.close()
+
+    reply = asyncio.run(play())
+    assert (reply.model, reply.says, reply.filtered) == (f"openai:{asked}", said if other else "", True)
+
+
 def test_every_reply_says_how_much_its_model_can_take(script):
     spec = script({"reply": "hi"})
     assert perform(agents(default_model=spec), ask()).window == 0

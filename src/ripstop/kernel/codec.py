@@ -192,6 +192,8 @@ def _is_known_good(event: Event) -> bool:
             and type(answer.recorded) is bool
             and type(answer.cut) is bool
             and type(answer.window) is int
+            and type(answer.says) is str
+            and type(answer.filtered) is bool
             and _is_good_usage(answer.usage)
             and type(answer.calls) is tuple
             and (not answer.calls or all(_is_good_call(call) for call in answer.calls))

@@ -191,6 +191,10 @@ class AgentReplied(Effect, tag="agent_replied", frozen=True):
     """The model reached its limit of length: the text ends in the middle."""
     window: int = 0
     """Tokens that prompt and reply may have together with this model; 0: not known."""
+    says: str = ""
+    """The model that replied, as its server says, if that is another one than `model`."""
+    filtered: bool = False
+    """The server says that it left something out of the reply, because of its contents."""
 
 
 # A tool

@@ -37,20 +37,25 @@ from .progress import TurnDigest
 # Each gap is said once for every run and model.
 
 
-USAGE, PRICE = "usage", "price"
+USAGE, PRICE, OTHER, FILTERED = "usage", "price", "other", "filtered"
 
 Gap = tuple[str, str]
-"""(what is missing, the model)."""
+"""(what is missing, the model); for `OTHER` it is the model that replied."""
 
 
 def gaps(limits: Limits, reply: AgentReplied) -> tuple[Gap, ...]:
-    """A usage that cannot be true, and a cost in money that is not known although money is limited."""
+    """A usage that cannot be true, a cost in money that is not known although money is limited, a reply of another
+    model, and one that was filtered."""
     usage = reply.usage
     found: tuple[Gap, ...] = ()
     if (usage.unreported_input or usage.unreported_output) and usage.is_short:
         found = ((USAGE, reply.model),)
     if limits.money is not None and usage.counted_tokens and not usage.counted_money:
         found = (*found, (PRICE, reply.model))
+    if reply.says:
+        found = (*found, (OTHER, reply.says))
+    if reply.filtered:
+        found = (*found, (FILTERED, reply.model))
     return found
 
 
@@ -58,6 +63,10 @@ def about(gap: Gap, reply: AgentReplied) -> str:
     what, model = gap
     if what == PRICE:
         return f"{model!r} costs no money as far as its settings say, so the money limit does not count its calls."
+    if what == OTHER:
+        return f"The server of {reply.model!r} says that another model replied: {model!r}."
+    if what == FILTERED:
+        return f"The server of {model!r} says that it left something out of a reply (content_filter)."
     reported, counted = reply.usage.tokens, reply.usage.counted_tokens
     said = f"reports {reported} tokens for a call" if reported else "does not report how many tokens a call takes"
     return f"The server of {model!r} {said}; limits count {counted}, by the bytes that were sent and received."

@@ -37,8 +37,8 @@ QUOTED = 60
 
 AT_LIMIT = ("length", "max_tokens", "model_length", "max_output_tokens")
 """How servers say that a reply ended at its limit of length."""
-FILTERED = "content_filter"
-"""How servers say that a filter of theirs ended a reply."""
+FILTERED = ("content_filter", "content-filter", "safety")
+"""How servers say that a filter of theirs has left something out of a reply, or ended it."""
 MOST_WITHHELD = 3
 """Attempts of a call after which a reply that is withheld is final: the filter may not like what was asked."""
 SHORTER = " The reply was cut off at its limit of length: write less in one call."
@@ -69,6 +69,8 @@ class Reply:
         """What the server says that the reply cost; 0 where it says nothing sensible."""
         self.received = 0
         """Bytes of text, thoughts and arguments so far."""
+        self.model = ""
+        """The model that replies, as the server says."""
         self.started = False
         """Whether there was a choice at all."""
         self._text_size = 0
@@ -98,6 +100,8 @@ class Reply:
         if not isinstance(chunk, dict):
             raise _odd("a reply", chunk, "an object")
         self._add_usage(chunk.get("usage"))
+        if not self.model and isinstance(model := chunk.get("model"), str):
+            self.model = self._without_secret(whole_characters(model[:LONGEST_NAME]))
         new = ""
         for position, choice in enumerate(_choices(chunk.get("choices"))):
             index = _index(choice.get("index"), position)
@@ -113,12 +117,20 @@ class Reply:
 
         Raises `TryAgain`, and `Refused` if nothing of it was let through, in one attempt after the other.
         """
-        if self.finish.lower() == FILTERED and not self._calls and not self.text.strip():
-            withheld = f"the server's filter withheld the reply ({FILTERED})"
+        is_filtered = self.finish.lower() in FILTERED
+        if is_filtered and not self._calls and not self.text.strip():
+            withheld = f"the server's filter withheld the reply ({self.finish})"
             raise TryAgain(withheld) if attempt < MOST_WITHHELD else Refused(withheld, fault="agent")
         taken: set[str] = set()
         calls = tuple(self._call(call, taken) for call in sorted(self._calls, key=lambda call: call.position))
-        return AgentReplied(text=self._without_secret(self.text), calls=calls, usage=self.usage, cut=self.is_cut)
+        return AgentReplied(
+            text=self._without_secret(self.text),
+            calls=calls,
+            usage=self.usage,
+            cut=self.is_cut,
+            says=self.model,
+            filtered=is_filtered,
+        )
 
     def _add_usage(self, usage: object) -> None:
         if isinstance(usage, dict):

@@ -239,7 +239,8 @@ def _answer(response: "ModelResponse", request: Request, prompt: Prompt) -> Agen
     reply = Reply()
     try:
         message = {"content": response.text, "tool_calls": calls}
-        reply.add({"choices": [{"message": message, "finish_reason": response.finish_reason}], "usage": usage})
+        choice = {"message": message, "finish_reason": response.finish_reason}
+        reply.add({"choices": [choice], "usage": usage, "model": response.model_name})
     finally:
         request.progress.report(reply.usage)
     answer = reply.answer(request.attempt)

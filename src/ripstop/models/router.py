@@ -51,6 +51,19 @@ class Wrong(Struct, frozen=True):
     """False: only here, because something is not installed."""
 
 
+_VERSION = re.compile(r"(?:[-:@._](?:[0-9][0-9._-]*|latest))?")
+
+
+def is_other_model(asked: str, says: str) -> bool:
+    """Whether a server says that another model replied than the one that was asked for.
+
+    A version of the same one is not another: servers answer to `gpt-4o` as `gpt-4o-2024-08-06`.
+    """
+    wanted, said = (name.strip().lower().rpartition("/")[2].removesuffix(".gguf") for name in (asked, says))
+    wanted = wanted.removesuffix("-latest").removesuffix(":latest")
+    return bool(said) and not (said.startswith(wanted) and _VERSION.fullmatch(said, len(wanted)))
+
+
 def parts(spec: str) -> tuple[str, str]:
     """What comes before the first colon and after it; both empty if it is not in the form of a SPEC."""
     found = _SPEC.fullmatch(spec)
@@ -164,7 +177,8 @@ class Agents:
         if request.repeated:
             usage = usage.plus(request.progress.lost)
         window = window_of(spec, self._windows)
-        return replace(reply, sent=seal(request.prompt), model=spec, usage=usage, window=window)
+        says = reply.says if not is_free(spec) and is_other_model(parts(spec)[1], reply.says) else ""
+        return replace(reply, sent=seal(request.prompt), model=spec, usage=usage, window=window, says=says)
 
     def _spec(self, request: Request) -> str:
         assert isinstance(request.command, AskAgent)

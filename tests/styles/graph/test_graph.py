@@ -194,6 +194,16 @@ def test_an_approval_with_nothing_but_form_around_it_counts(text: str) -> None:
     assert final_decisions(text)[1]["approved"] is True
 
 
+def test_a_run_warns_once_of_another_model_and_of_a_filter() -> None:
+    odd = msgspec.structs.replace(says(go=False), model="openai:m", says="n", filtered=True)
+    first = given(STYLE, LOOP).when(odd)
+    assert [event.text for event in first.decided if isinstance(event, Warned)] == [
+        "The server of 'openai:m' says that it left something out of a reply (content_filter).",
+        "The server of 'openai:m' says that another model replied: 'n'.",
+    ]
+    assert not [event for event in given(STYLE, LOOP, odd).when(odd).decided if isinstance(event, Warned)]
+
+
 def test_an_agent_that_corrects_its_decisions_goes_on() -> None:
     given(STYLE, SCORES, says(score="7")).when(says(score=7)).then(TurnFinished, Asked)
 
