@@ -53,6 +53,7 @@ from .resume import (
     check_family,
     check_family_usable,
     check_here,
+    check_there,
     check_usable,
     put_back,
     reread,
@@ -606,6 +607,7 @@ class App:
         root = await self.engine.root_of(run_id)
         await check_family(self, root)
         await check_family_usable(self, run_id, spec, address)
+        await check_there(self, run_id)
         await change_model(self, run_id, spec, address)
         await put_back(self, root)
         self._include(root)
@@ -663,8 +665,9 @@ class App:
 
     async def admit(self, run: Run[Any]) -> None:
         """Raise `UntrustedFolder` or `NotTrusted` if a run would use a folder or an address that its user has neither
-        chosen nor agreed to. A worker that is told so (`working`) sets such runs aside."""
+        chosen nor agreed to, and `UsageError` if its folder is gone. A worker (`working`) sets such runs aside."""
         await check_allowed(self, run)
+        await check_there(self, run.id)
 
     async def is_own_work(self, run: Run[Any]) -> bool:
         """Whether all that a run wants to have done now is what its style does itself, such as writing its file.

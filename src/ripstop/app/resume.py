@@ -27,6 +27,7 @@ from ripstop.kernel.events import OUTCOMES
 from ripstop.kernel.run import Run, waits_for
 
 from .relocation import untrusted_folder
+from .run_files import check_files
 from .start import (
     absolute_script,
     check_model,
@@ -88,7 +89,8 @@ async def resume_run(
     notes: tuple[str, ...] = ()
     if goes_on:
         check_tools(app, found)
-        notes = app.about_missing(app.missing_tools(found))
+        lost = await check_there(app, root)
+        notes = (*app.about_missing(app.missing_tools(found)), *lost)
         await check_family_usable(app, run_id, model, base_url)
         await change_model(app, run_id, model, base_url)
     await put_back(app, root)
@@ -108,6 +110,7 @@ async def resume_runs(app: "App", model: str, base_url: str) -> ResumedRuns:
         run = (await app.engine.look(run_id)).run
         try:
             check_tools(app, run)
+            notes += await check_there(app, run_id)
         except UsageError as error:
             notes.append(error.message)
         else:
@@ -196,6 +199,16 @@ async def check_folders(app: "App", run: Run[Any]) -> None:
         folder = Path(run.settings.where(named))
         if not app.folders.cover_documents(folder):
             raise UntrustedFolder(run.id, folder, is_workspace=False)
+
+
+async def check_there(app: "App", run_id: str) -> tuple[str, ...]:
+    """Refuse a family whose folder is gone; returns what to say of its files that are."""
+    return () if run_id in app.places else await check_files(app.engine, run_id)
+
+
+async def check_folder(app: "App", run: Run[Any]) -> None:
+    """Refuse a run whose folder is gone, for a worker that is to take up others."""
+    await check_there(app, run.id)
 
 
 async def document_folders(engine: Engine, run: Run[Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """What a run, with those that it started, did to the files that were there before it, and bringing them back."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -13,6 +14,9 @@ from ripstop.tools.snapshots.family_files import FamilyFiles, Member
 from ripstop.tools.snapshots.run_files import FileChanges, RunFiles
 from ripstop.tools.toolbox import run_workspace
 
+MOST_LOST = 5
+"""Files that are named."""
+
 
 async def file_changes(engine: Engine, run_id: str) -> FileChanges:
     """Which of the user's files a run and its descendants removed or changed. Raises `RunNotFound`."""
@@ -21,6 +25,39 @@ async def file_changes(engine: Engine, run_id: str) -> FileChanges:
         return await asyncio.to_thread(FamilyFiles(members).changes)
     except (Refused, TryAgain, OSError) as error:
         return FileChanges(str(members[0].files.workspace), f"What it did to files is not known. {error}")
+
+
+async def check_files(engine: Engine, run_id: str) -> tuple[str, ...]:
+    """What to say of files that a run and its descendants made, and that are not where they made them any more.
+
+    Raises `UsageError` if not even the folder is there: what the run has said of its files is not so, and nobody but
+    its user knows what became of them.
+    """
+    members = await _members(engine, run_id)
+    try:
+        return await asyncio.to_thread(_lost, run_id, members)
+    except (Refused, TryAgain, OSError):
+        return ()  # what it made is not known; whoever writes there is told why
+
+
+def _lost(run_id: str, members: Sequence[Member]) -> tuple[str, ...]:
+    lost = list[str]()
+    for member in members:
+        folder, noted = member.files.workspace, member.files.noted()
+        if not noted.is_on_record:
+            continue
+        if not folder.is_dir():
+            what = "is a file now" if folder.exists() else "is not there any more"
+            raise UsageError(
+                f"{run_id} cannot continue: {folder}, in which it has written files, {what}. Put the folder back, or "
+                "name another one: --workspace DIR. To have the run continue without its files, make an empty folder."
+            )
+        written = {*noted.made, *(path for path, (_, left, _) in noted.files.items() if left)}
+        lost += [member.below + path for path in sorted(written) if not os.path.lexists(folder / path)]
+    if not lost:
+        return ()
+    more = f" and {len(lost) - MOST_LOST} more" if len(lost) > MOST_LOST else ""
+    return (f"{run_id} has written files that are not there any more: {', '.join(lost[:MOST_LOST])}{more}.",)
 
 
 async def undo_files(engine: Engine, run_id: str, paths: Sequence[str]) -> dict[str, str]:
