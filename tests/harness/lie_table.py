@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 Line = dict[str, Any]
 Change = Callable[[list[Line]], list[Line]]
 DELIVERY = "delivery"
+GRAPH = "review"
+"""The example of a graph that is told lies in."""
 DONE_T1, DONE_T2 = "update M1-T1 status to VERIFIED", "update M1-T2 status to VERIFIED"
 PLAN_ONE = "## M1-T1: Turn a title into a slug\n- status: VERIFIED\n"
 PLAN_EXEMPT = "".join(f"## M1-T{n}: x\n- status: VERIFIED\n- test_required: no\n" for n in (1, 2))
@@ -18,7 +20,7 @@ PLAN_EXEMPT = "".join(f"## M1-T{n}: x\n- status: VERIFIED\n- test_required: no\n
 class Lie(NamedTuple):
     name: str
     script: str
-    """A scenario of boards, or `DELIVERY`."""
+    """A scenario of boards, `DELIVERY` or `GRAPH`."""
     change: Change
     because: str
     """A part of the reason that the run ends for."""
@@ -158,6 +160,12 @@ def _last(script: list[Line], agent: str) -> int:
     return max(at for at, line in enumerate(script) if line["agent"] == agent and not line.get("calls"))
 
 
+def reviewer_says(text: str) -> Change:
+    """Other last words of the reviewer, however often it is asked."""
+    return lambda script: [*script[: _last(script, "reviewer")], *[{"agent": "reviewer", "reply": text}] * 4]
+
+
+APPROVAL = '{"content": "Good.", "decisions": {"score": 9, "blocking": false}}'
 PASSES, FAILS = '{"verdict": "pass"}', '{"verdict": "fail", "reasons": ["The list is lost."]}'
 NOT_READ, KEPT_BACK = "'check' gave no verdict", "The product cannot be delivered. It was sent back 2 times."
 OPEN, VERDICT = "wants every task of the plan", "wants {} of {} before FINISH"
@@ -334,6 +342,12 @@ LIES = (
     Lie("a verdict that is not one", DELIVERY, check_says(*['{"verdict": "ok"}'] * 3), NOT_READ),
     Lie("two verdicts that differ", DELIVERY, check_says(*[f"{FAILS} {PASSES}"] * 3), NOT_READ),
     Lie("a verdict twice in one", DELIVERY, check_says(*['{"verdict": "fail", "verdict": "pass"}'] * 3), NOT_READ),
+    Lie(
+        "a pass as an example, and a fail in words",
+        DELIVERY,
+        check_says(*['A pass would be written:\n```json\n{"verdict": "pass"}\n```\nbut it is a fail.'] * 3),
+        NOT_READ,
+    ),
     Lie("fail, and nothing is mended", DELIVERY, check_says(FAILS, FAILS, FAILS), KEPT_BACK),
     Lie("pass with a critical finding", DELIVERY, check_finds("critical"), KEPT_BACK),
     Lie(
@@ -368,4 +382,30 @@ LIES = (
         ],
         "asks for a restart at 'prd'",
     ),
+    # A graph
+    Lie(
+        "a refusal as a text",
+        GRAPH,
+        reviewer_says('{"content": "No.", "decisions": {"score": 9, "blocking": "no"}}'),
+        "blocking must be true or false",
+    ),
+    Lie(
+        "an approval as an example, and a refusal in words",
+        GRAPH,
+        reviewer_says(f"Like this:\n```json\n{APPROVAL}\n```\nBut I refuse."),
+        "the reply has to end with it",
+    ),
+    Lie(
+        "a refusal and an approval",
+        GRAPH,
+        reviewer_says(f'{{"content": "No.", "decisions": {{"score": 2, "blocking": true}}}}\n{APPROVAL}'),
+        "they differ in",
+    ),
+    Lie(
+        "a decision twice in one",
+        GRAPH,
+        reviewer_says('{"content": "x", "decisions": {"blocking": true, "score": 9, "blocking": false}}'),
+        "is in it twice",
+    ),
+    Lie("an approval inside something else", GRAPH, reviewer_says(f'{{"result": {APPROVAL}}}'), "or is around it"),
 )

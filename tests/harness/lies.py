@@ -1,4 +1,4 @@
-"""Runs the shipped scenarios of boards and the delivery example with agents that lie; none may end as a success.
+"""Runs the shipped scenarios of boards, the delivery and a graph with agents that lie; none may end as a success.
 
 `python -m tests.harness.lies [NAME …]` prints a table: what was lied about, how the run ended, and why. The scripts
 without a lie are run too, and have to succeed: otherwise a run could end for another reason than its lie.
@@ -7,6 +7,7 @@ without a lie are run too, and have to succeed: otherwise a run could end for an
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,10 +18,11 @@ from typing import Any, NamedTuple
 from click.testing import CliRunner
 
 from ripstop.faces.cli.main import cli
-from tests.harness.lie_table import DELIVERY, LIES, Lie, Line
+from tests.harness.lie_table import DELIVERY, GRAPH, LIES, Lie, Line
 from tests.walks.delivery import deliver, lines, write_script
 
-TRUTHS = ("tdd", "tdd-zh", "novel", "analysis", DELIVERY)
+TRUTHS = ("tdd", "tdd-zh", "novel", "analysis", DELIVERY, GRAPH)
+EXAMPLE = Path(__file__).parents[2] / "examples" / GRAPH
 
 
 class Told(NamedTuple):
@@ -37,7 +39,8 @@ class Told(NamedTuple):
 def tell(lie: Lie, folder: Path) -> Told:
     """Run a script with its lie, in an empty folder."""
     with chdir(folder):
-        result = _deliver(folder, lie) if lie.script == DELIVERY else _run_board(folder, lie)
+        tells = {DELIVERY: _deliver, GRAPH: _run_graph}.get(lie.script, _run_board)
+        result = tells(folder, lie)
     return Told(lie, result["outcome"], result["because"])
 
 
@@ -50,14 +53,24 @@ def _deliver(folder: Path, lie: Lie) -> dict[str, Any]:
     return deliver(write_script(folder, lie.change(lines())))[1]
 
 
+def _run_graph(folder: Path, lie: Lie) -> dict[str, Any]:
+    shutil.copytree(EXAMPLE, folder / GRAPH)
+    return _run(folder / GRAPH, lie)
+
+
 def _run_board(folder: Path, lie: Lie) -> dict[str, Any]:
     made = CliRunner().invoke(cli, ["init", "blackboard", "board", "--scenario", lie.script])
     assert made.exit_code == 0, made.output
-    file = folder / "board" / "script.jsonl"
+    return _run(folder / "board", lie)
+
+
+def _run(workflow: Path, lie: Lie) -> dict[str, Any]:
+    """Run a workflow by its own script, changed."""
+    file = workflow / "script.jsonl"
     script: list[Line] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     changed = lie.change(script)
     file.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in changed), encoding="utf-8")
-    done = CliRunner().invoke(cli, ["--json", "run", "board", "--model", "script:board/script.jsonl"])
+    done = CliRunner().invoke(cli, ["--json", "run", workflow.name, "--model", f"script:{workflow.name}/script.jsonl"])
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

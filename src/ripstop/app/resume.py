@@ -27,7 +27,6 @@ from ripstop.kernel.events import OUTCOMES
 from ripstop.kernel.run import Run, waits_for
 
 from .relocation import untrusted_folder
-from .run_files import check_files
 from .start import (
     absolute_script,
     check_model,
@@ -203,12 +202,9 @@ async def check_folders(app: "App", run: Run[Any]) -> None:
 
 async def check_there(app: "App", run_id: str) -> tuple[str, ...]:
     """Refuse a family whose folder is gone; returns what to say of its files that are."""
+    from .run_files import check_files
+
     return () if run_id in app.places else await check_files(app.engine, run_id)
-
-
-async def check_folder(app: "App", run: Run[Any]) -> None:
-    """Refuse a run whose folder is gone, for a worker that is to take up others."""
-    await check_there(app, run.id)
 
 
 async def document_folders(engine: Engine, run: Run[Any]) -> list[str]:

@@ -65,7 +65,6 @@ async def _work_on(options: "Options", app: "App", run_ids: list[str], again: st
     Args:
         again: The command with which this is continued, if a signal interrupts it.
     """
-    from ripstop.app.resume import check_folder
     from ripstop.engine.ports import ALL
     from ripstop.history.runs import shown_status
 
@@ -76,7 +75,7 @@ async def _work_on(options: "Options", app: "App", run_ids: list[str], again: st
     resume_with(again)
     stop = app.live.watch(ProgressLines().see)
     try:
-        async with app.working(ALL, partial(check_folder, app)) as worker:
+        async with app.working(ALL, app.admit) as worker:
             views = await _settled(app, worker, run_ids, interrupted)
     finally:
         stop()
