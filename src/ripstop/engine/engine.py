@@ -58,7 +58,6 @@ from .pinned_definitions import CheckDefinition, Definitions, Pins, digest_of
 from .ports import MAX_PAGE, Clock, DeskQuery, Entry, Journal, Page, Question, RunInfo, RunQuery
 from .run_cache import CachedRun, RunCache
 from .soundness import check_run, reading
-from .unknown_outcomes import was_appended
 
 MOST_VAIN_CONFLICTS = 10
 """Appends of one fact that fail although there is nothing new to read: the journal does not hold the run any more."""
@@ -307,6 +306,8 @@ class Engine:
 
         If that cannot be known, this process's worker gives up: it may hold commands that nobody has told it of.
         """
+        from .unknown_outcomes import was_appended
+
         worker = self.dispatcher
         try:
             waits = worker.waits_now if worker else lambda: False
