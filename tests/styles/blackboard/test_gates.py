@@ -1,6 +1,6 @@
 """What a run on a board believes before it goes on or ends: reports about this task, the plan, blockers, evidence."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec.structs import replace
@@ -172,13 +172,22 @@ def test_the_worst_number_of_a_line_counts_and_none_that_is_only_wanted(line: st
     ("text", "verdict"),
     [
         ("结论：FAIL\n阻塞：无\nNext time:\n```\n结论：PASS\n```", "FAIL"),
-        ("```\n结论：FAIL\n阻塞：无\n结论：PASS\n```", "PASS"),
         ("结论：FAIL\nAgain.\n结论：PASS\n阻塞：无", "PASS"),
     ],
 )
 def test_the_last_verdict_is_not_an_example_in_a_code_block(text: str, verdict: str) -> None:
     report = read_report(f"iteration: 1\n{text}\n", replace(RULES, verdict_pick="last"), "CHECKER", 1)
     assert report.verdict == verdict and not report.problems
+
+
+@pytest.mark.parametrize("pick", ["one", "last"])
+def test_a_verdict_that_is_only_an_example_in_a_code_block_is_none(pick: Literal["one", "last"]) -> None:
+    text = "iteration: 1\n阻塞：无\nIt would be:\n```\n结论：PASS\n```\nbut it is a fail.\n"
+    report = read_report(text, replace(RULES, verdict_pick=pick), "CHECKER", 1)
+    assert report.verdict is None
+    assert [one.text for one in report.problems] == [
+        "the verdict is in a block of code, as an example is; write it as a line of the report"
+    ]
 
 
 def test_a_ticked_box_is_a_finished_task() -> None:

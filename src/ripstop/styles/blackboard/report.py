@@ -8,7 +8,7 @@
 - Lines that have the prefix of the iteration or the verdict and no valid value do not count, unless no line has one:
   logs and tables in a report may begin with the same word. But a line outside of code that begins with a verdict other
   than the one that counts contradicts it. `PASS | FAIL` is a choice, and says nothing.
-- Where the last of several verdicts counts, one in a block of code counts only if there is none outside of blocks.
+- A verdict in a block of code is an example, and counts for nothing.
 - A problem says where it is and quotes the line.
 - Lines that say that nothing blocks and lines that say what does contradict one another.
 - What a verdict has to show is put beside what the board's tool has found. The gates are in `gates.py`.
@@ -106,8 +106,11 @@ def _verdict(lines: Sequence[str], rules: ReportRules, needed: bool, problems: l
         )
         return None
     quoted_lines = {number for one in blocks(lines) for number in range(one.start + 1, one.end + 1)}
-    if rules.verdict_pick == "last":
-        valid = [line for line in valid if line.number not in quoted_lines] or valid
+    examples, valid = valid, [line for line in valid if line.number not in quoted_lines]
+    if not valid:
+        text = "the verdict is in a block of code, as an example is; write it as a line of the report"
+        problems.append(_at(examples[-1], "verdict", text))
+        return None
     said = list(dict.fromkeys(line.value for line in valid))
     if len(said) > 1 and rules.verdict_pick != "last":
         text = f"the report has several verdicts that differ: {', '.join(said)}; `verdict_pick: last` takes the last"
