@@ -28,10 +28,10 @@ from msgspec import Struct, field
 from ripstop.journals import hash_chain as chain
 from ripstop.testing.commands import command
 
-LONGEST = 2.0
-"""Seconds that a command can take …"""
-HANGS = 20
-"""… and after which it is broken off."""
+LONGEST = 10.0
+"""Seconds of CPU that a command can take."""
+HANGS = 240
+"""Seconds after which it is broken off."""
 PAGE = 4096
 WORKFLOW = """\
 name: ask
@@ -257,7 +257,7 @@ def try_one(tally: Tally, here: Path, runs: list[str], chance: random.Random, ke
     spoilt = {path: path.read_bytes() for path in store.parent.glob("journal.db*") if path.is_file()}
     run = chance.choice(runs)
     for args in (("runs",), ("desk",), ("show", run), ("log", run), ("why", run), ("verify",), ("resume", run)):
-        start = time.perf_counter()
+        start = time.process_time()
         signal.alarm(HANGS)
         try:
             done = command(*args)
@@ -271,7 +271,7 @@ def try_one(tally: Tally, here: Path, runs: list[str], chance: random.Random, ke
             wrong = f"{type(error).__name__}: {error}"
         finally:
             signal.alarm(0)
-        took = time.perf_counter() - start
+        took = time.process_time() - start
         if took > tally.slowest:
             tally.slowest, tally.slowest_command = took, " ".join(args)
         if wrong or took > LONGEST:
@@ -332,7 +332,7 @@ def main() -> int:
         shutil.rmtree(folder)
     print(  # a program
         f"{tally.files} journals, {tally.codes.total()} commands: {len(tally.failures)} failures; the slowest was "
-        f"`{tally.slowest_command}` with {tally.slowest:.2f} s; {time.perf_counter() - start:.0f} s in all\n"
+        f"`{tally.slowest_command}` with {tally.slowest:.2f} s of CPU; {time.perf_counter() - start:.0f} s in all\n"
         + ", ".join(f"{name}: {number}" for name, number in sorted(tally.codes.items()))
     )
     return 1 if tally.failures else 0
