@@ -91,6 +91,16 @@ def insisting(script: list[Line]) -> list[Line]:
     return [*script, *[script[-1]] * 4]
 
 
+def insisting_on(words: str) -> Change:
+    """MAIN says its first line with these words again, however often it is told why not."""
+
+    def change(script: list[Line]) -> list[Line]:
+        at = next(at for at, line in enumerate(script) if line["agent"] == "MAIN" and words in line["reply"])
+        return [*script[: at + 1], *[script[at]] * 4]
+
+    return change
+
+
 def without(agent: str, number: int) -> Change:
     """The turn of an agent, and the decision that calls it, are left out."""
 
@@ -239,22 +249,27 @@ LIES = (
     Lie(
         "another coverage than the one that was measured",
         "tdd",
-        all_of(wrote("TEST", "collab/test_results.txt", "coverage: 12%\n"), insisting),
+        all_of(wrote("TEST", "collab/test_results.txt", "coverage: 12%\n"), insisting_on("VERIFIED")),
         "12 (line 1), which is less than 80",
     ),
     Lie(
         "tests that were never written",
         "tdd",
-        all_of(wrote("TEST", "collab/test_slug.py", None), insisting),
+        all_of(wrote("TEST", "collab/test_slug.py", None), insisting_on("VERIFIED")),
         "there is no file 'collab/test_slug.py'",
     ),
     Lie(
         "code that was never written",
         "tdd",
-        all_of(wrote("DEV", "collab/slug.py", None), insisting),
+        all_of(wrote("DEV", "collab/slug.py", None), insisting_on("VERIFIED")),
         "there is no file 'collab/slug.py'",
     ),
-    Lie("code that is an empty file", "tdd", all_of(wrote("DEV", "collab/slug.py", ""), insisting), "it is empty"),
+    Lie(
+        "code that is an empty file",
+        "tdd",
+        all_of(wrote("DEV", "collab/slug.py", ""), insisting_on("VERIFIED")),
+        "it is empty",
+    ),
     Lie("a verdict that is not one", "tdd", said("TEST", "Verdict: PASS", "Verdict: PASSED", 1), "is not allowed"),
     Lie("two verdicts", "tdd", said("TEST", "Verdict: PASS", "Verdict: FAIL\nVerdict: PASS", 1), "several verdicts"),
     Lie("the report of another iteration", "tdd", said("TEST", "iteration: 3", "iteration: 1", 1), "iteration 1"),
