@@ -151,7 +151,8 @@ for name, chunk in {
     "error_in_stream": {"error": {"message": "overloaded", "code": 503}},
     "odd_error_in_stream": {"error": [[["x"]]]},
 }.items():
-    add(name, 4, streamed(chunk, delta(finish="stop")))
+    # arguments that cannot be read are the agent's fault: it is told, and the turn ends when it goes on like that
+    add(name, 1 if name.startswith("arguments_") else 4, streamed(chunk, delta(finish="stop")))
 
 add("empty_choices", 4, whole({"choices": []}))
 add("empty_body", 4, whole(b""))

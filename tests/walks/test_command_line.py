@@ -388,3 +388,14 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_1(tmp_path: Pat
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "output cannot be written: No space left on device" in line
+
+
+def test_why_a_guard_stopped_a_run_is_a_document_too(tmp_path: Path) -> None:
+    repeated = [{"agent": "poet", "reply": '{"content": "same", "decisions": {"done": false}}'}] * 9
+    (tmp_path / "same.jsonl").write_text("".join(json.dumps(line) + "\n" for line in repeated), encoding="utf-8")
+    stopped = ripstop("--json", "--model", f"script:{tmp_path / 'same.jsonl'}", "run", str(HAIKU), cwd=tmp_path)
+    run = json.loads(stopped.stdout)["run"]
+    log = map(json.loads, succeed("--json", "log", run, cwd=tmp_path).splitlines())
+    (guard,) = [one["number"] for one in log if one["type"] == "guard_tripped"]
+    told = json.loads(succeed("--json", "why", f"{run}@{guard}", cwd=tmp_path))
+    assert [one["text"] for entry in told for one in entry["evidence"]], "what the guard saw, as text"

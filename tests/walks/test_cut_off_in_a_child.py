@@ -93,7 +93,13 @@ def test_a_call_cut_off_in_a_child_is_not_repeated_without_a_question(shop: Path
         assert (resumed["outcome"], paid(shop)) == ("waiting", 1), resumed
     (question,) = resumed["waiting"]
     assert "pay" in question["question"] and "may have taken effect" in question["question"]
-    answered = ripstop("answer", question["id"], "continue", cwd=shop)
-    assert answered.returncode == 0, answered.stderr
-    done = result(ripstop("resume", run, *OPTIONS, cwd=shop))
+    done = resumed
+    for _ in workflow:  # each run that its own limit has stopped asks for itself; the call is made after the last word
+        if done["outcome"] != "waiting":
+            break
+        (question,) = done["waiting"]
+        assert paid(shop) == 1
+        answered = ripstop("answer", question["id"], "continue", cwd=shop)
+        assert answered.returncode == 0, answered.stderr
+        done = result(ripstop("resume", run, *OPTIONS, cwd=shop))
     assert (done["outcome"], paid(shop)) == ("completed", 2), done

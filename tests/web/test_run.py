@@ -163,7 +163,8 @@ def page_lines(run: str, card: dict[str, Any]) -> list[str]:
         lines += [f"{row['mark']}{text}{note}{'  ' if row['source'] else ''}{row['source']}", *row["tree"]]
     for action, *with_ in card["ways"]:
         option = " --raise" if action == "resume" else " --at"
-        lines.append(f"next      ripstop {action} {run}" + "".join(f"{option} {one}" for one in with_ if one))
+        given = [one.replace("=", "=+") if action == "resume" else one for one in with_ if one]
+        lines.append(f"next      ripstop {action} {run}" + "".join(f"{option} {one}" for one in given))
     return lines
 
 

@@ -206,8 +206,10 @@ class JournalTrust:
 
     async def judge(self) -> Judgement:
         """Say what the journal is. Nothing is changed. Raises `UsageError` if the state folder cannot be trusted."""
-        journal, identity, place = self._journal, await self._journal.identity(), await self._journal.place()
+        journal, identity = self._journal, await self._journal.identity()
+        # what is known first: a process at work can note a place that is further than one read before
         known = self._known.get(identity.id)
+        place = await journal.place()
         if known is None and not place.position and not await journal.counts() and not await journal.tombstones():
             return Judgement(identity, place, gets_new_id=True)
         foreign, moved_from = "", ""

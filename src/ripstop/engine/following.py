@@ -131,6 +131,8 @@ class _Family:
             return True
         if view.status == "working" and not (look_closely and await self._is_stalled(view)):
             return True
+        if run.ended and not run.is_settled and not (look_closely and not await self._engine.journal.held(run.id)):
+            return True  # a call that was cut off is about to be reported, and then the run to its parent
         started = {n: opened.command for n, opened in run.open.items() if isinstance(opened.command, StartRun)}
         late = {n: command for n, command in run.late.items() if isinstance(command, StartRun)}
         for number, command in (started | late).items():

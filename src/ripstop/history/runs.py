@@ -217,7 +217,7 @@ def why_document(reasons: Iterable[tuple[Any, Why]]) -> list[dict[str, Any]]:
         {
             **record_as_json(entry),
             "reasons": msgspec.to_builtins(why.reasons),
-            "evidence": [{"text": one.text, "records": list(one.numbers)} for one in why.evidence],
+            "evidence": [{"text": str(one.text), "records": list(one.numbers)} for one in why.evidence],
             "ways": [way_as_json(one) for one in why.ways],
             **({"child": msgspec.to_builtins(why.child)} if why.child else {}),
         }
