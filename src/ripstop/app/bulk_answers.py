@@ -35,8 +35,8 @@ async def answer_all(
 ) -> BulkAnswers:
     """Give one answer to every open question of a purpose; with `tool` only where a call of it is in doubt, or open.
 
-    What is answered stays so if a later one is refused. Raises `UsageError` if the answer fits none of them, if it
-    is no answer to such questions, or if there are some but none is about that tool.
+    Answers that were given stay if a later one is refused. Raises `UsageError` if no question accepts the answer, if
+    `choice` is not one that such questions have, or if there are questions but none is about `tool`.
     """
     if choice not in CHOICES[purpose]:
         raise UsageError(f"{shown(choice)} is not an answer to them. Expected one of: {', '.join(CHOICES[purpose])}.")

@@ -26,7 +26,7 @@ class Outage(Struct, frozen=True, kw_only=True):
     reason: str
     """What it said last."""
     refusals: int
-    """Since the call was asked for, whoever had it retried since."""
+    """Since the call was asked for; a manual retry does not reset it."""
     since: str
     """When the first of them was."""
     next_attempt: str
