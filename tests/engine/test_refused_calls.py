@@ -9,9 +9,9 @@ import pytest
 from ripstop.engine.engine import View
 from ripstop.engine.performers import Request, TryAgain, Unavailable
 from ripstop.history.outages import outages
-from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Limits
+from ripstop.kernel.effects import AgentReplied, AskAgent, CallTool, Failed, Limits
 from ripstop.kernel.errors import QuestionClosed, RunHasEnded
-from ripstop.kernel.events import CallRefused, Ended
+from ripstop.kernel.events import Answered, CallRefused, Ended
 from ripstop.kernel.outages import GIVE_UP, RETRY, RetryPolicy, pause_of_outage
 from ripstop.testing import FakeClock
 from tests.engine.world import Does, World, a_world
@@ -155,7 +155,8 @@ def test_a_person_can_give_a_refused_call_up(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_stopped_workers_do_not_use_up_the_patience(tmp_path: Path) -> None:
+@pytest.mark.parametrize("refusal", [TryAgain("429"), TryAgain("a filter withheld the reply", most=3)], ids=str)
+def test_stopped_workers_do_not_use_up_the_patience(tmp_path: Path, refusal: TryAgain) -> None:
     """A worker that was stopped often meets one refusal: that is one, however many attempts there were."""
 
     async def story() -> None:
@@ -168,7 +169,7 @@ def test_stopped_workers_do_not_use_up_the_patience(tmp_path: Path) -> None:
                 while not hanging.asked:
                     await asyncio.sleep(0.001)
                 await worker.stop(grace=0.0)
-            server = Server(TryAgain("429"))
+            server = Server(refusal)
             await world.work({AskAgent: agent(server)}, attempts=2, backoff=0.05)
             while not server.asked:
                 await asyncio.sleep(0.001)
@@ -177,6 +178,19 @@ def test_stopped_workers_do_not_use_up_the_patience(tmp_path: Path) -> None:
             assert view.status == "completed"
             refused = [one for one in await world.events("r") if isinstance(one, CallRefused)]
             assert len(refused) == 1 and refused[0].attempt == 6
+
+    asyncio.run(story())
+
+
+def test_a_refusal_that_does_not_pass_is_final_after_as_many_as_it_says(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Server(TryAgain("a filter withheld the reply", most=3))
+        async with a_world(tmp_path / "j.db") as world:
+            await world.work({AskAgent: agent(server)}, attempts=7, backoff=0.001)
+            await world.start("r", (AGENT,))
+            await world.ended("r")
+            answers = [one.answer for one in await world.events("r") if isinstance(one, Answered)]
+            assert server.asked == 3 and isinstance(answers[0], Failed) and "withheld" in answers[0].reason
 
     asyncio.run(story())
 

@@ -113,7 +113,7 @@ def heard(data: bytes, dice: random.Random) -> AgentReplied:
         if event.strip() == b"[DONE]":
             break
         reply.add(decoded(event))
-    answer = reply.answer(1)
+    answer = reply.answer()
     usage = priced(with_floor(answer.usage, 500, reply.received), (1.0, 2.0))
     return AgentReplied(text=answer.text, calls=answer.calls, usage=usage)
 

@@ -19,7 +19,7 @@ def answer(*chunks, secret=""):
     reply = Reply(secret)
     for chunk in chunks:
         reply.add(decoded(chunk if isinstance(chunk, bytes) else json.dumps(chunk).encode()))
-    found = reply.answer(1)
+    found = reply.answer()
     event = Answered(to=1, answer=found)
     assert CODEC.load(CODEC.dump(event)) == event
     return found

@@ -474,12 +474,12 @@ def test_a_reply_without_choices_is_tried_again():
 
 
 @pytest.mark.parametrize("content", [None, "", " "])
-def test_a_reply_that_a_filter_withheld_is_asked_for_again_and_then_final(content):
+def test_a_reply_that_a_filter_withheld_is_asked_for_again_a_few_times(content):
     withheld = {"choices": [{"message": {"content": content}, "finish_reason": "content_filter"}]}
     answer = response(200, withheld, "Content-Type: application/json")
-    for attempt, error in ((1, TryAgain), (2, TryAgain), (3, Refused)):
-        with pytest.raises(error, match="filter withheld the reply"):
-            heard(answer, request=ask(attempt=attempt))
+    with pytest.raises(TryAgain, match="filter withheld the reply") as trouble:
+        heard(answer, request=ask(attempt=9))
+    assert trouble.value.most == 3, "refusals, not attempts: workers that died have withheld nothing"
 
 
 def test_a_filter_that_let_words_through_has_withheld_nothing():

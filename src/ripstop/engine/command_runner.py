@@ -607,6 +607,8 @@ class CommandRunner:
         pause = pause_before_retry(trouble.after, policy.pause_after(tries))
         is_used_up = not by_itself or policy.is_used_up(tries, (now - since) / MICROS, pause)
         can_pause = type(job.opened.command) is AskAgent and self._policy(run).pauses
+        if trouble.most and tries >= trouble.most:
+            return self._answered(job, Failed(reason=str(trouble), fault="agent", usage=usage))
         if is_used_up and not can_pause:
             tried = f" (tried {tries} times)" if tries > 1 else ""
             return self._answered(job, Failed(reason=f"{trouble}{tried}", fault="agent", usage=usage))

@@ -250,10 +250,12 @@ class Request(Struct, frozen=True, kw_only=True):
 class TryAgain(RipstopError):
     """Raised by a performer: it did not work, surely had no effect, and may work later."""
 
-    def __init__(self, reason: str, after: float | None = None, provider_wide: bool = False) -> None:
+    def __init__(self, reason: str, after: float | None = None, provider_wide: bool = False, most: int = 0) -> None:
+        """`most`: refusals of a call after which this reason is final; 0: as the retry policy says."""
         super().__init__(reason)
         self.after = after
         self.provider_wide = provider_wide
+        self.most = most
 
 
 class Refused(RipstopError):

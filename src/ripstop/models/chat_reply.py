@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ripstop.engine.performers import Refused, TryAgain
+from ripstop.engine.performers import TryAgain
 from ripstop.kernel.effects import AgentReplied, ToolCall, Usage
 from ripstop.kernel.errors import Unwritable
 from ripstop.kernel.text_limits import plain, whole_characters
@@ -40,7 +40,7 @@ AT_LIMIT = ("length", "max_tokens", "model_length", "max_output_tokens")
 FILTERED = ("content_filter", "content-filter", "safety")
 """How servers say that a filter of theirs has left something out of a reply, or ended it."""
 MOST_WITHHELD = 3
-"""Attempts of a call after which a reply that is withheld is final: the filter may not like what was asked."""
+"""Refusals of a call after which a reply that is withheld is final: the filter may not like what was asked."""
 SHORTER = " The reply was cut off at its limit of length: write less in one call."
 
 
@@ -112,15 +112,11 @@ class Reply:
                 new += self._add_choice(choice)
         return new
 
-    def answer(self, attempt: int) -> AgentReplied:
-        """The reply, typed, and in a form that a journal reads back.
-
-        Raises `TryAgain`, and `Refused` if nothing of it was let through, in one attempt after the other.
-        """
+    def answer(self) -> AgentReplied:
+        """The reply, typed, and in a form that a journal reads back. Raises `TryAgain`."""
         is_filtered = self.finish.lower() in FILTERED
         if is_filtered and not self._calls and not self.text.strip():
-            withheld = f"the server's filter withheld the reply ({self.finish})"
-            raise TryAgain(withheld) if attempt < MOST_WITHHELD else Refused(withheld, fault="agent")
+            raise TryAgain(f"the server's filter withheld the reply ({self.finish})", most=MOST_WITHHELD)
         taken: set[str] = set()
         calls = tuple(self._call(call, taken) for call in sorted(self._calls, key=lambda call: call.position))
         return AgentReplied(

@@ -60,7 +60,7 @@ class LocalAgent:
         body: dict[str, Any] = {"max_tokens": min(allowed, TEXT_TOKENS)}
         if request.prompt.tools:
             body["tools"] = tools_of(self._tools(request.prompt.tools))
-        return (await self._call(model, request, body)).answer(request.attempt)
+        return (await self._call(model, request, body)).answer()
 
     async def close(self) -> None:
         """The model stays: others in this process may use it, and it goes with the process."""
@@ -72,14 +72,14 @@ class LocalAgent:
         if allowed >= 2 * JSON_TOKENS:
             reply = await self._call(model, request, _held_to(schema, room, 1))
             if reply.finish == "stop":
-                return reply.answer(request.attempt)
+                return reply.answer()
             spent = reply.usage.output_tokens
             room = min(room, CONTEXT - reply.usage.input_tokens)
         reply = await self._call(model, request, _held_to(schema, room, BYTES_A_CHARACTER))
         if reply.finish != "stop":
             raise _too_long(reply.usage.input_tokens)
         usage = replace(reply.usage, output_tokens=reply.usage.output_tokens + spent)
-        return replace(reply.answer(request.attempt), usage=usage)
+        return replace(reply.answer(), usage=usage)
 
     async def _call(self, model: "_Model", request: Request, body: dict[str, Any]) -> Reply:
         assert request.prompt is not None

@@ -290,7 +290,7 @@ class OpenAICompatibleAgent:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         try:
             reply = await self._exchange(request, body, headers, key)
-            answer = reply.answer(request.attempt)
+            answer = reply.answer()
             sent = len(msgspec.json.encode((body["messages"], body.get("tools"))))
             return replace(answer, usage=with_floor(answer.usage, sent, reply.received))
         except (TryAgain, Refused) as error:

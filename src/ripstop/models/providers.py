@@ -243,7 +243,7 @@ def _answer(response: "ModelResponse", request: Request, prompt: Prompt) -> Agen
         reply.add({"choices": [choice], "usage": usage, "model": response.model_name})
     finally:
         request.progress.report(reply.usage)
-    answer = reply.answer(request.attempt)
+    answer = reply.answer()
     return replace(answer, usage=with_floor(answer.usage, len(msgspec.json.encode(prompt)), reply.received))
 
 
