@@ -14,6 +14,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from processes import scratch
@@ -98,6 +99,17 @@ def render(taken: Seconds) -> str:
     return "\n".join(lines)
 
 
+def print_table(take: Callable[[Path], Seconds]) -> int:
+    """Measure in a scratch folder and print the table; the exit code."""
+    with scratch() as folder:
+        try:
+            print(render(take(folder)))
+        except DidNotWork as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
 def _version(text: str) -> tuple[str, Path]:
     name, _, path = text.partition("=")
     if not path or not Path(path).is_file():
@@ -110,13 +122,7 @@ def main() -> int:
     parser.add_argument("versions", nargs="+", type=_version, metavar="NAME=PATH", help="an installed `ripstop`")
     parser.add_argument("--repeats", type=int, default=REPEATS)
     options = parser.parse_args()
-    with scratch() as folder:
-        try:
-            print(render(measure(dict(options.versions), options.repeats, folder)))
-        except DidNotWork as error:
-            print(error, file=sys.stderr)
-            return 1
-    return 0
+    return print_table(lambda folder: measure(dict(options.versions), options.repeats, folder))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from commands import FOREIGN, DidNotWork, Seconds, render
-from processes import scratch
+from commands import FOREIGN, DidNotWork, Seconds, print_table
 
 WORK = {
     "one run, 3,000 steps": ("ripstop_engine", "single", {"steps": 3000}),
@@ -69,13 +68,7 @@ def main() -> int:
     parser.add_argument("checkouts", nargs="+", type=_checkout, metavar="NAME=PATH", help="a checkout of ripstop")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()
-    with scratch() as folder:
-        try:
-            print(render(measure(dict(options.checkouts), options.rounds, folder)))
-        except DidNotWork as error:
-            print(error, file=sys.stderr)
-            return 1
-    return 0
+    return print_table(lambda folder: measure(dict(options.checkouts), options.rounds, folder))
 
 
 if __name__ == "__main__":
