@@ -17,7 +17,7 @@ import pytest
 
 from ripstop import ALL, NOTHING, App, ForeignJournal, RunQuery, UsageError, tool
 from ripstop.app import journal_trust
-from ripstop.app.journal_trust import READS, looked_at
+from ripstop.app.journal_trust import READS, OpenWork, looked_at
 from ripstop.app.settings.settings_file import Settings, read_settings
 from ripstop.app.stores import open_engine
 from ripstop.engine.ports import Journal, JournalIdentity, Scope
@@ -302,7 +302,9 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KnownJournal:
 def test_a_file_that_took_the_journals_place_and_has_more_than_was_seen_is_foreign(own: KnownJournal) -> None:
     KnownJournals().keep(own)
     as_another_file(JOURNAL)
-    with pytest.raises(ForeignJournal, match="another file has taken its place, and has more than was seen") as refused:
+    with pytest.raises(
+        ForeignJournal, match="another file has taken its place, with other records than were seen"
+    ) as refused:
         work(settings())
     assert PAID == []
     refused.value.agree()
@@ -467,6 +469,92 @@ def test_a_journal_without_an_id_gets_one_once_its_user_agrees(clone: Path) -> N
     work(settings())
 
 
+def crafted(statements: str) -> None:
+    """The journal as somebody has changed it who recomputes what can be recomputed."""
+    with contextlib.closing(sqlite3.connect(JOURNAL)) as db, db:
+        db.executescript(f"PRAGMA foreign_keys = OFF; {statements}")
+
+
+HIGHEST_KEY = f"""
+UPDATE runs SET key = {2**63 - 1}; UPDATE records SET run = {2**63 - 1};
+UPDATE outbox SET run = {2**63 - 1}; UPDATE blob_uses SET run = {2**63 - 1};
+"""
+BELOW_ZERO = """
+UPDATE runs SET last = last - 1000; UPDATE records SET position = position - 1000, before = before - 1000;
+UPDATE outbox SET record = record - 1000; UPDATE total SET runs = 0, position = 0;
+DELETE FROM identity; DELETE FROM workers; DELETE FROM sqlite_sequence;
+"""
+
+
+@pytest.mark.parametrize("statements", [HIGHEST_KEY, BELOW_ZERO, HIGHEST_KEY + BELOW_ZERO])
+def test_a_journal_that_only_looks_empty_is_foreign(clone: Path, statements: str) -> None:
+    crafted(statements)
+    with pytest.raises(ForeignJournal) as refused:
+        work(settings())
+    assert any('pay  {"euros":9999}' in line for line in refused.value.shown)
+    with pytest.raises(UsageError, match="not as ripstop writes a journal"):
+        refused.value.agree()
+    assert PAID == [] and KnownJournals().all() == []
+
+
+@pytest.mark.parametrize("left", ["documents", "followers"])
+def test_a_journal_without_runs_that_has_anything_else_is_foreign(clone: Path, left: str) -> None:
+    tables = ("runs", "records", "outbox", "blobs", "blob_uses", "documents", "workers", "sqlite_sequence", "identity")
+    emptied = " ".join(f"DELETE FROM {table};" for table in tables)
+    row = {"documents": "('plan_cache', 'shop', '{}', 1, 1)", "followers": "('hook', '1')"}[left]
+    crafted(f"{emptied} UPDATE total SET runs = 0, position = 0; INSERT INTO {left} VALUES {row};")
+    with pytest.raises(ForeignJournal):
+        work(settings())
+
+
+def test_a_run_with_the_highest_key_is_in_every_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_journal(tmp_path / JOURNAL, tmp_path, tmp_path / "enemy", calls=DONE)
+    (hidden,) = write_journal(tmp_path / JOURNAL, tmp_path, tmp_path / "enemy")
+    monkeypatch.chdir(tmp_path)
+    rows = " ".join(f"UPDATE {one} SET run = {2**63 - 1} WHERE run = 2;" for one in ("records", "outbox", "blob_uses"))
+    crafted(f"UPDATE runs SET key = {2**63 - 1} WHERE key = 2; {rows}")
+
+    async def story() -> None:
+        async with open_engine(settings()) as engine:
+            assert hidden in [info.run_id for info in (await engine.runs()).items]
+            assert sum((await engine.journal.counts()).values()) == 2
+            assert "list of runs" in (await engine.journal.verify())[0].text
+
+    asyncio.run(story())
+
+
+def test_no_journal_can_have_the_id_of_a_consent(clone: Path, tmp_path: Path) -> None:
+    with pytest.raises(ForeignJournal) as refused:
+        work(settings())
+    refused.value.agree()
+    (consent,) = KnownJournals().all()
+    shutil.rmtree(clone / ".ripstop")
+    write_journal(clone / JOURNAL, clone, tmp_path / "enemy", runs=2)
+    asyncio.run(identity(new=JournalIdentity(consent.id)))
+    with pytest.raises(ForeignJournal):
+        work(settings())
+    assert PAID == []
+
+
+def test_nobody_can_agree_to_a_journal_that_is_not_as_ripstop_writes_it(clone: Path) -> None:
+    crafted("DELETE FROM outbox;")
+    with pytest.raises(ForeignJournal) as refused:
+        work(settings())
+    with pytest.raises(UsageError, match="may be more in it than is shown"):
+        refused.value.agree()
+    assert KnownJournals().all() == []
+
+
+def test_a_journal_that_is_spoilt_after_the_consent_is_not_worked_on(clone: Path) -> None:
+    with pytest.raises(ForeignJournal) as refused:
+        work(settings())
+    refused.value.agree()
+    crafted("INSERT INTO documents VALUES ('plan_cache', 'shop', '{}', 99, 1);")
+    with pytest.raises(UsageError, match="not as ripstop writes a journal"):
+        work(settings())
+    assert PAID == []
+
+
 @pytest.mark.parametrize("id", ["../../../etc/passwd", "A" * 32, "", "known\n", "0" * 31])
 def test_an_id_that_is_none_of_ours_is_not_looked_for(tmp_path: Path, id: str) -> None:
     known = KnownJournals(tmp_path)
@@ -513,7 +601,7 @@ def test_a_journal_that_is_looked_at_has_every_way_to_read_and_none_to_write() -
     assert methods >= READS
     writes = {"append", "identify", "keep_follower", "enrol", "heartbeat", "leave", "claim", "begin", "retry"}
     assert methods - READS == {*writes, "give_back", "await_run", "park", "set_aside", "forget"}
-    refusal = ForeignJournal(KnownJournal("a" * 32, "/x"), "No.")
+    refusal = ForeignJournal(KnownJournal("a" * 32, "/x"), "No.", OpenWork(), list)
     journal = looked_at(MemoryJournal(Codec()), refusal)
     for name in methods - READS:
         with pytest.raises(ForeignJournal):

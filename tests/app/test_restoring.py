@@ -16,10 +16,15 @@ from ripstop.app.restore import RestoredJournal, restore_journal
 from ripstop.app.restoring import UnmappedFolders, mapped, read_map
 from ripstop.app.settings.settings_file import Models, read_settings
 from ripstop.app.stores import open_engine
+from ripstop.engine.engine import Engine
 from ripstop.faces.cli.main import cli
-from ripstop.kernel.restoring import ASK, CONTINUE, HAPPENED
+from ripstop.kernel.doubts import AGAIN
+from ripstop.kernel.effects import AskPerson
+from ripstop.kernel.events import Asked
+from ripstop.kernel.restoring import ASK, CONTINUE, END, HAPPENED
 from ripstop.kernel.run import DOUBT, RESTORED
-from tests.harness.foreign_folder import write_project
+from ripstop.kernel.shown_calls import MOST_SHOWN
+from tests.harness.foreign_folder import write_journal, write_project
 
 PAID: list[int] = []
 JOURNAL = Path(".ripstop/journal.db")
@@ -118,6 +123,77 @@ def test_nothing_has_happened_since_and_the_call_is_made(mine: Path, tmp_path: P
     assert work() == {"waiting": 1}
     answer(RESTORED, CONTINUE)
     assert work() == {"completed": 1} and PAID == [9999]
+
+
+async def asked(engine: Engine) -> AskPerson:
+    """The question about a restored run."""
+    (question,) = (await engine.desk(DeskQuery(purpose=RESTORED))).items
+    return question.command
+
+
+def test_the_question_shows_every_call_that_would_be_made_with_its_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    calls = {"calls": [{"tool": "pay", "args": {"euros": euros}} for euros in range(1, 8)]}
+    (run,) = write_journal(JOURNAL.absolute(), tmp_path, tmp_path / "state", calls=calls)
+    backed_up(tmp_path / "copy.db")
+    put_back(tmp_path / "copy.db")
+    assert work() == {"waiting": 1}
+
+    async def story() -> None:
+        async with open_engine(settings()) as engine:
+            ask = await asked(engine)
+            assert ask.arguments is not None
+            assert list(ask.arguments.values()) == [{"euros": euros} for euros in range(1, 8)]
+            first, second, *_ = ask.arguments
+            assert first.startswith(f"pay ({run}/") and second == "pay (in its turn, 1)"
+
+    asyncio.run(story())
+
+
+def test_a_restored_run_does_not_simply_continue_with_calls_that_cannot_be_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    calls = {"calls": [{"tool": "pay", "args": {"euros": 1, "for": "x" * MOST_SHOWN}}]}
+    write_journal(JOURNAL.absolute(), tmp_path, tmp_path / "state", calls=calls)
+    backed_up(tmp_path / "copy.db")
+    put_back(tmp_path / "copy.db")
+    assert work() == {"waiting": 1}
+
+    async def story() -> None:
+        async with open_engine(settings()) as engine:
+            ask = await asked(engine)
+            assert list(ask.choices) == [HAPPENED, ASK, END] and ask.arguments is None
+            assert "too many to be shown" in ask.question
+
+    asyncio.run(story())
+    with pytest.raises(UsageError):
+        answer(RESTORED, CONTINUE)
+
+
+def test_a_fork_from_before_the_restore_makes_no_call_without_a_word(mine: Path, tmp_path: Path) -> None:
+    backed_up(tmp_path / "copy.db")
+    assert work() == {"completed": 1} and PAID == [9999]
+    put_back(tmp_path / "copy.db")
+    assert work() == {"waiting": 1}
+
+    async def fork() -> None:
+        async with App(settings(), tools=[pay], scope=None) as app:
+            (info,) = (await app.runs()).items
+            records = await app.engine.history(info.run_id)
+            asked_at = next(record.number for record, _ in records if isinstance(record.event, Asked))
+            await app.fork(info.run_id, at=asked_at)
+
+    asyncio.run(fork())
+    work()
+    assert PAID == [9999]
+    assert answer(DOUBT, AGAIN) == 1
+    work()
+    assert PAID == [9999, 9999]
 
 
 def test_each_call_is_asked_about_and_answered_by_its_tool(mine: Path, tmp_path: Path) -> None:

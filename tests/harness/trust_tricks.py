@@ -26,7 +26,7 @@ from typing import NamedTuple
 from .foreign_folder import DONE, TOOLS, write_journal
 
 FOREIGN = "neither made nor agreed to"
-EXCHANGED = "another file has taken its place, and has more than was seen"
+EXCHANGED = "another file has taken its place, with other records than were seen"
 JOURNAL = Path(".ripstop/journal.db")
 FIRST = Path(".ripstop/first.db")
 """The first version of the journal, which the same writer has continued since."""

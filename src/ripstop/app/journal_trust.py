@@ -8,22 +8,24 @@
   journal has its id.
 - Any other is *foreign*: it can be looked at, but nothing is written to it, so nothing of it is claimed, performed,
   delivered or answered, before its user agrees. A store that the user names (`--store`, `RIPSTOP_STORE`) is agreed to.
-- A consent is for the journal as it was shown: one that has changed since is asked about again.
+- A consent is for the journal as it was shown: one that has changed since is asked about again. Nobody can agree to one
+  that is not as ripstop writes it, because what is shown of it is not all that is in it.
 - A journal that has not come as far as it was seen, that says it is a copy, or whose original is still there, was
   restored: its runs are held before anything else happens (`app.restoring`), and it gets an id of its own.
 """
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, json
 
 from ripstop.engine.engine import Engine
-from ripstop.engine.ports import PUT_BACK, Journal, JournalIdentity, JournalPlace, RunQuery
-from ripstop.journals.sqlite.journal import SqliteJournal
-from ripstop.kernel.advice import Advice, NextStep
+from ripstop.engine.ports import PUT_BACK, Damage, Journal, JournalIdentity, JournalPlace, RunQuery
+from ripstop.journals.sqlite.journal import SqliteJournal, damage_of
+from ripstop.kernel.advice import VERIFY, Advice, NextStep
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.effects import CallTool
 from ripstop.kernel.errors import JournalError, JournalNotFound, RipstopError, UsageError
@@ -149,13 +151,15 @@ def _call(run_id: str, number: int, tool: str, arguments: dict[str, Any]) -> Ope
 class ForeignJournal(NotTrusted):
     """Raised before anything is done with a journal that its user has neither made nor agreed to."""
 
-    def __init__(self, agreed: KnownJournal, said: str, work: OpenWork = OpenWork()) -> None:
+    def __init__(self, agreed: KnownJournal, said: str, work: OpenWork, damage: Callable[[], list[Damage]]) -> None:
+        """`damage`: finds what is wrong with the journal, when its user is about to agree to it."""
         consent = Consent("journal", agreed.path, agreed.project)
         look = Advice("It can be looked at. See what is open in it and ", _AGREE, ", or name it with --store.")
         super().__init__(consent, said, look)
         self.work = work
         """What would be done."""
         self._agreed = agreed
+        self._damage = damage
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -166,7 +170,17 @@ class ForeignJournal(NotTrusted):
         return (*lines, *map(str, work.calls), *work.unread)
 
     def agree(self) -> None:
+        """Remember that the user agrees. Raises `UsageError` if the journal is not as ripstop writes it."""
+        _check_sound(self._agreed.path, self._damage())
         KnownJournals().keep(self._agreed)
+
+
+def _check_sound(path: str, damage: list[Damage]) -> None:
+    if damage:
+        where = f"{damage[0].run_id or 'journal'}@{damage[0].number}: {damage[0].text}"
+        said = f"{path} is not as ripstop writes a journal ({where}), so there may be more in it than is shown. "
+        rest = ". Nothing was agreed to. Name it with --store if you want to work on it all the same."
+        raise UsageError(Advice(said, VERIFY, rest))
 
 
 _GO_ON = (
@@ -210,7 +224,7 @@ class JournalTrust:
         # what is known first: a process at work can note a place that is further than one read before
         known = self._known.get(identity.id)
         place = await journal.place()
-        if known is None and not place.position and not await journal.counts() and not await journal.tombstones():
+        if known is None and await journal.is_empty():
             return Judgement(identity, place, gets_new_id=True)
         foreign, moved_from = "", ""
         restored = _COPY if identity.copied else ""
@@ -227,7 +241,7 @@ class JournalTrust:
         if known and not restored and await self._is_behind(known, place):
             restored = _BEHIND
         agreement = self._agreement(identity, await journal.heads()) if foreign or restored else ""
-        if self._is_named or self._known.get(agreement):
+        if self._is_named or self._known.consent(agreement):
             foreign = ""
         if foreign and await journal.identity() != identity:
             return await self.judge()  # another process of the user has begun to work on it meanwhile
@@ -237,11 +251,17 @@ class JournalTrust:
         """The error with which acting on a foreign journal is refused, and with which its user can agree."""
         agreed = KnownJournal(found.agreement, self._here)
         said = found.foreign or f"was restored. {found.restored}"
-        return ForeignJournal(agreed, f"{self._here} {said} Nothing in it is performed or answered.", work)
+        damage = partial(damage_of, Path(self._here), self._codec)
+        return ForeignJournal(agreed, f"{self._here} {said} Nothing in it is performed or answered.", work, damage)
 
     async def settle(self, found: Judgement, hold: Callable[[JournalIdentity, str], Awaitable[None]], now: int) -> None:
-        """Know the journal from now on. What may have happened since it was copied is held first."""
+        """Know the journal from now on. What may have happened since it was copied is held first.
+
+        Raises `UsageError` if its user has agreed to it, and it is not as ripstop writes it.
+        """
         identity = found.identity
+        if found.gets_new_id and found.agreement and not self._is_named:  # it may have been exchanged since
+            _check_sound(self._here, await self._journal.verify())
         if found.restored:
             if not identity.copied:  # from now on, whatever happens to this process
                 identity = await self._journal.identify(JournalIdentity(identity.id, now), identity)
@@ -295,11 +315,12 @@ class JournalTrust:
         return agreement_id(identity.id, identity.copied, self._here, heads)
 
     def _is_exchanged(self, known: KnownJournal, place: JournalPlace) -> bool:
-        """Whether it is another file than the one that was seen, and has more in it. After a crash the same file has
-        more than was noted; and a copy of the user's own has no more."""
+        """Whether it is another file than the one that was seen, and has more in it, or as much of something else.
+        After a crash the same file has more than was noted; and a copy of the user's own has no more."""
         if known.file in (None, self._journal.file):
             return False
-        return place.position > known.position or place.workers > known.workers
+        has_more = place.position > known.position or place.workers > known.workers
+        return has_more or (place.position == known.position and place.digest != known.digest)
 
     async def _is_behind(self, known: KnownJournal, place: JournalPlace) -> bool:
         if place.position < known.position or place.workers < known.workers:
@@ -323,7 +344,7 @@ class JournalTrust:
 _UNKNOWN = "is a journal that you have neither made nor agreed to: it may have come with the folder."
 _NAMELESS = "is a journal of an earlier version, which does not say whose it is: it may have come with the folder."
 _MOVED = "is your journal that was at {} before."
-_EXCHANGED = "has the id of your journal {}, but another file has taken its place, and has more than was seen."
+_EXCHANGED = "has the id of your journal {}, but another file has taken its place, with other records than were seen."
 _COPIED = "is a copy of your journal at {}, which is still there."
 _COPY = "It is a copy, from a backup."
 _TWIN = "It is a copy of {}, which is still there."

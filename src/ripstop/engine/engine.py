@@ -45,6 +45,7 @@ from ripstop.kernel.folding import apply, replay
 from ripstop.kernel.outbox import plan
 from ripstop.kernel.questions import checked_name, read_answer
 from ripstop.kernel.registry import Registry
+from ripstop.kernel.restoring import is_where_it_was
 from ripstop.kernel.run import Contents, Open, Run, status
 from ripstop.kernel.step import Step, advance
 from ripstop.kernel.style import Picture, Style, StyleKit, Uses
@@ -634,7 +635,9 @@ class Engine:
         contents = await self._definitions.contents(self.journal, records, style.name)
         digest = "" if definition is None else self._definitions.pin(style.name, definition)
         pins = None if pinned is None else digest_of(pinned) if pinned else ""
-        wanted = ForkChanges(digest, pins, limits, settings, workspace, (await self.journal.identity()).mark)
+        mark, held = (await self.journal.identity()).mark, (await self.look(run_id)).run.held
+        in_doubt = held is not None and not is_where_it_was(held) and records[-1].number < held.at
+        wanted = ForkChanges(digest, pins, limits, settings, workspace, mark, in_doubt)
         fork = fork_run(style, contents, run_id, records, new_id, wanted, self.clock())
         step, used = fork.step, fork.step.run
         if definition is None:

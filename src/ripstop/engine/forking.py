@@ -102,6 +102,7 @@ class ForkChanges(Struct, frozen=True):
     workspace: str = ""
     """Where the fork works, whatever its settings say."""
     mark: str = ""
+    in_doubt: bool = False
 
 
 def fork_run(
@@ -126,6 +127,7 @@ def fork_run(
         definition=wanted.definition,
         pinned=wanted.pinned,
         mark=wanted.mark,
+        in_doubt=wanted.in_doubt,
         limits=wanted.limits,
         settings=settings,
     )

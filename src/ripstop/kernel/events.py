@@ -112,6 +112,8 @@ class Forked(Fact, tag="forked", frozen=True):
     settings: RunSettings | None = None
     mark: str = ""
     """What keys of calls that are asked for after it end with."""
+    in_doubt: bool = False
+    """The other run may have gone further than is on record, so every call of this one may have been made by it."""
 
 
 class Redefined(Fact, tag="redefined", frozen=True):

@@ -518,6 +518,7 @@ def _forked(run: Run[S], run_id: str, event: Forked, at: int) -> Run[S]:
         verdict=run.verdict if asked else None,
         asks_about_verdict=run.asks_about_verdict if asked else 0,
         resuming=False,
+        held=HeldRun("", 0, said=ASK) if event.in_doubt else run.held,
     )
 
 

@@ -14,6 +14,7 @@
   calls are asked about.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 from .effects import AskAgent, AskPerson, CallTool, Command, PersonAnswered, Say
 from .events import Repeated, Restored
 from .run import RESTORED, HeldRun, Run
+from .shown_calls import can_be_shown, size_of_arguments
 
 HAPPENED, ASK, CONTINUE, END = "happened", "ask", "continue", "end"
 """What a person may say about a run of a restored journal."""
@@ -81,18 +83,32 @@ def has_happened(run: Run[Any], number: int) -> bool:
     return held is not None and held.said == HAPPENED and number < held.at and number not in held.again
 
 
-def question_about_copy(run: Run[Any], fact: Restored) -> AskPerson:
-    calls = {number: opened.command for number, opened in run.open.items() if type(opened.command) is CallTool}
-    named = [f"{command.tool} ({run.id}/{number})" for number, command in calls.items()]
+def question_about_copy(run: Run[Any], fact: Restored, calls: Mapping[str, Mapping[str, Any]]) -> AskPerson:
+    """Args:
+    calls: The calls of tools that are made if the run continues, each with its arguments. If they are too long to be
+        shown, it cannot simply continue.
+    """
+    named = list(calls)
     more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     opened = f" Open in the copy: {', '.join(named[:MOST_NAMED])}{more}." if named else ""
-    return AskPerson(
-        question=f"{fact.evidence} This run had not ended when the copy was made, and may have gone on since.{opened} "
-        "What became of it?",
+    question = f"{fact.evidence} This run had not ended when the copy was made, and may have gone on since.{opened}"
+    shown = {name: dict(arguments) for name, arguments in calls.items()}
+    asked = AskPerson(
+        question=f"{question} What became of it?",
         purpose=RESTORED,
         title="restored from a copy",
-        about=tuple(calls)[:MOST_NAMED],
+        about=tuple(number for number, one in run.open.items() if type(one.command) is CallTool)[:MOST_NAMED],
         choices=CHOICES,
+        arguments=shown or None,
+    )
+    if can_be_shown(shown):
+        return asked
+    size = f"The arguments of these calls have {size_of_arguments(shown):,} bytes, too many to be shown together"
+    return replace(
+        asked,
+        question=f"{question} {size}, so each call is asked about by itself. What became of it?",
+        choices={choice: label for choice, label in CHOICES.items() if choice != CONTINUE},
+        arguments=None,
     )
 
 

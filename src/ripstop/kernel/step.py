@@ -11,6 +11,7 @@ Nothing here reads a clock, draws a random number or touches the world.
 """
 
 import hashlib
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -365,7 +366,7 @@ def _decide(style: Style[S], step: Step[S], fact: Fact) -> None:
             style.cancelled(step, f"{said}{because}")
         case Restored() if not step.run.ended:
             _withdraw_question_about_copy(step)
-            step.ask_unguarded(question_about_copy(step.run, fact))
+            step.ask_unguarded(question_about_copy(step.run, fact, _calls_to_come(style, step.run)))
         case Restored():
             pass  # what it did before it ended is on record; what it does if it is resumed is in doubt
         case SettingsChanged() | CallHeldBack():
@@ -408,6 +409,18 @@ def _doubt(style: Style[S], step: Step[S], to: int, evidence: str) -> None:
     more = {GO_ON: GO_ON_LABEL} if may_have_happened(run, to) else None
     step.ask_unguarded(question_about_doubt(to, evidence, _arguments_of(style, run.open[to]), more))
     return style.audience.doubted(step, to)
+
+
+def _calls_to_come(style: Style[S], run: Run[S]) -> dict[str, Mapping[str, Any]]:
+    """The calls of tools that are open, and those that wait for their turn, as a person is shown them."""
+    calls: dict[str, Mapping[str, Any]] = {}
+    for number, opened in run.open.items():
+        command = opened.command
+        if type(command) is CallTool:
+            calls[f"{command.tool} ({run.id}/{number})"] = arguments_for(style, opened.state, command)
+    for turn, waiting in enumerate(style.waiting_calls(run.state), start=1):
+        calls[f"{waiting.tool} (in its turn, {turn})"] = waiting.arguments or {}
+    return calls
 
 
 def _withdraw_question_about_copy(step: Step[Any]) -> None:

@@ -4,7 +4,8 @@
 - It has where the journal lies and how far it had come when it was last seen: a journal that lies elsewhere was moved
   or copied, and one that is behind was restored from a backup.
 - It also has which file the journal was: a file that has taken its place and has more in it may be a stranger's.
-- An id is a name that a stranger's journal can choose. What cannot be one of ours is not looked for.
+- An id is a name that a stranger's journal can choose. What cannot be one of ours is not looked for; and no journal can
+  have the id of a consent.
 - Where nothing can be written, a journal is known as long as the process lives.
 """
 
@@ -28,6 +29,7 @@ from .files import OURS, make_private_folder, state_folder
 FOLDER = "journals"
 AGAIN = NextStep("trust", "agree again", "agree again: {}")
 _ID = re.compile(r"r?[0-9a-f]{32}")
+_CONSENT = re.compile(r"agreed-[0-9a-f]{32}")
 
 log = logging.getLogger("ripstop.trust")
 
@@ -51,7 +53,7 @@ class KnownJournal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def is_consent(self) -> bool:
         """Whether it is what the user has agreed to, and not yet a journal that was worked on."""
-        return not (self.position or self.digest or self.workers or self.file)
+        return _CONSENT.fullmatch(self.id) is not None
 
     @property
     def project(self) -> str:
@@ -64,13 +66,9 @@ def new_id() -> str:
     return secrets.token_hex(16)
 
 
-def is_id(text: str) -> bool:
-    return _ID.fullmatch(text) is not None
-
-
 def agreement_id(*parts: str | int) -> str:
     """The id under which the user's consent to a journal is kept until the journal is worked on."""
-    return hashlib.sha256(msgspec.json.encode(("agreed", *parts))).hexdigest()[:32]
+    return f"agreed-{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]}"
 
 
 class KnownJournals:
@@ -81,8 +79,13 @@ class KnownJournals:
 
     def get(self, id: str) -> KnownJournal | None:
         """What is known of a journal. Raises `UsageError` if the file cannot be trusted."""
-        if not is_id(id):
-            return None
+        return self._read(id) if _ID.fullmatch(id) else None
+
+    def consent(self, id: str) -> KnownJournal | None:
+        """The consent of this id, unless it was used or taken back. Raises `UsageError` as `get`."""
+        return self._read(id) if _CONSENT.fullmatch(id) else None
+
+    def _read(self, id: str) -> KnownJournal | None:
         file = self._file(id)
         found = file.read(KnownJournal) if file else None
         if found is None:
@@ -139,7 +142,7 @@ class KnownJournals:
     def all(self) -> list[KnownJournal]:
         """Every journal that is known, by its path."""
         names = [path.stem for path in self._folder.glob("*.json")] if self._folder else []
-        found = (self.get(name) for name in names)
+        found = (self.get(name) or self.consent(name) for name in names)
         return sorted((one for one in found if one), key=lambda one: (one.path, one.id))
 
     def _file(self, id: str) -> UserFile | None:

@@ -42,7 +42,7 @@ async def _undo(options: Options, named: str, paths: tuple[str, ...], yes: bool)
     from ripstop.app.run_files import file_changes, undo_files
     from ripstop.app.stores import open_engine
 
-    async with open_engine(options.settings()) as engine:
+    async with open_engine(options.settings(), to_act=True) as engine:
         run_id = await resolve_run(engine, named)
         found = await file_changes(engine, run_id)
         chosen = _chosen(found, paths)

@@ -94,6 +94,16 @@ def backup(source: Path, target: Path, now: int) -> None:
         unfinished.unlink(missing_ok=True)
 
 
+def damage_of(path: Path, codec: Codec) -> list[Damage]:
+    """What is wrong with the journal at this path, as `SqliteJournal.verify` says it. Nothing is written."""
+    reading = connect(path, create=False)
+    try:
+        with Explained(path):
+            return verify(reading, codec, None)
+    finally:
+        reading.close()
+
+
 def forget(db: sqlite3.Connection, run_ids: Sequence[str], now: int, dry_run: bool) -> None:
     """Remove runs with all that belongs to them. Raises `UsageError` if one has not ended, or is still needed."""
     sql = queries()
@@ -244,6 +254,12 @@ class SqliteJournal:
 
         found: JournalIdentity = await self._commit.submit(identify)
         return found
+
+    async def is_empty(self) -> bool:
+        """Whether nothing was ever written to it but its identity. Every table is looked at, and no list is believed:
+        whoever works on an empty journal asks nobody."""
+        with Explained(self._path):
+            return not next(self._reading.rows(self._sql["is_written"]))[0]
 
     async def place(self, position: int | None = None) -> JournalPlace:
         with Explained(self._path):

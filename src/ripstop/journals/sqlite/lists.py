@@ -20,7 +20,9 @@ from .file import BoundedConnection
 from .schema import is_count, is_time
 from .sql import queries
 
-LAST_KEY = 2**63 - 1
+ALL_ROWS = -1
+BEHIND_EVERY_KEY = 2.0**63
+"""More than the highest key that SQLite has: a crafted journal could hide a run behind any whole number."""
 MOST_SCANNED = 5000
 """Questions that are looked through for one page; if a filter leaves most of them out, the page is short."""
 Expect = Callable[[bool, str], None]
@@ -48,7 +50,7 @@ class SqliteLists:
 
     def _rows(self, query: RunQuery, size: int) -> Iterator[tuple[Any, ...]]:
         """The rows that pass every filter; or all of one family, which are few."""
-        before = number_cursor(query.cursor) or LAST_KEY
+        before = number_cursor(query.cursor) or BEHIND_EVERY_KEY
         if query.parent:
             return self._db.rows(self._sql["children"], {"before": before, "parent": query.parent})
         if query.root:
@@ -70,9 +72,9 @@ class SqliteLists:
 
     def counts(self, query: RunQuery) -> dict[str, int]:
         if not _is_family(query):
-            return dict(self._all("counts", query, {"before": LAST_KEY}))
+            return dict(self._all("counts", query, {"before": BEHIND_EVERY_KEY}))
         found: dict[str, int] = {}
-        for info in map(self._info, self._rows(query, LAST_KEY)):
+        for info in map(self._info, self._rows(query, ALL_ROWS)):
             if is_wanted_run(query, info):
                 found[info.status] = found.get(info.status, 0) + 1
         return found

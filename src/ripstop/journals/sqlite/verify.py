@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, get_type_hints
 
-from ripstop.engine.ports import Damage
+from ripstop.engine.ports import MOST_RECORDS, Damage
 from ripstop.kernel.codec import Codec
 from ripstop.kernel.errors import UnknownRecord
 from ripstop.kernel.events import Event
@@ -136,7 +136,7 @@ class _Check:
         """The list of runs, which everything else goes by."""
         damage = []
         for row in _in_order(self._rows("all_runs", "runs_behind")):
-            if _typed(row, RUN_TYPES):
+            if _typed(row, RUN_TYPES) and 0 < row[0] < MOST_RECORDS:
                 self._runs[row[0]] = RunRow(**dict(zip(RUN_COLUMNS, row, strict=True)))
             else:
                 damage.append(
@@ -183,7 +183,7 @@ class _Check:
         return [Damage(run_id="", number=number, text=f"{what} that is not in the list")]
 
     def _damage_of(self, run: RunRow, row: tuple[Any, ...]) -> list[Damage]:
-        if not _typed(row, STEP_TYPES):
+        if not (_typed(row, STEP_TYPES) and 0 < row[0] < MOST_RECORDS):
             text = f"row {row[0]} of the records does not hold a record"
             return [Damage(run_id=run.run_id, number=0, text=text)]
         position, _, number, at, before, body, stored = row

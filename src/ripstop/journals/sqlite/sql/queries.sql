@@ -36,6 +36,14 @@ SELECT hash FROM records WHERE position = ?;
 -- The hash of the last step of every run.
 SELECT id, head FROM runs ORDER BY id;
 
+-- name: is_written
+-- Whether anything was ever written, but for the identity.
+SELECT EXISTS (SELECT 1 FROM runs) OR EXISTS (SELECT 1 FROM records) OR EXISTS (SELECT 1 FROM outbox)
+OR EXISTS (SELECT 1 FROM blobs) OR EXISTS (SELECT 1 FROM blob_uses) OR EXISTS (SELECT 1 FROM documents)
+OR EXISTS (SELECT 1 FROM followers) OR EXISTS (SELECT 1 FROM tombstones) OR EXISTS (SELECT 1 FROM workers)
+OR EXISTS (SELECT 1 FROM sqlite_sequence WHERE seq <> 0)
+OR (SELECT count(*) <> 1 OR sum(runs <> 0 OR position <> 0) <> 0 FROM total);
+
 -- name: last_worker
 -- The highest number that a worker of this journal has had.
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'workers'), 0);
