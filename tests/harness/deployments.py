@@ -61,15 +61,17 @@ CALLS = 4
 """Calls of each run, one after the other."""
 SHORTEST = 0.1
 """Seconds that a call takes at least."""
+LONGEST_LIFE = 2.5
+"""Seconds for which a worker is left at work at the most."""
 PATIENCE = 300.0
 """Seconds that a worker gets for what it has to do, before the harness gives up."""
 STOPPED = 128 + signal.SIGTERM
 
 
 class Deployments:
-    def __init__(self, folder: Path, longest: float, seed: int) -> None:
+    def __init__(self, folder: Path, longest: float, seed: int, shortest: float = SHORTEST) -> None:
         self._folder = folder
-        self._longest = longest
+        self._shortest, self._longest = shortest, longest
         self._chance = random.Random(seed)
         self._settings = Settings(store=f"sqlite:{folder / 'journal.db'}")
         self._started: list[str] = []
@@ -77,19 +79,22 @@ class Deployments:
         (folder / "busy.yaml").write_text(WORKFLOW, encoding="utf-8")
 
     async def deploy(self, times: int, drain: float) -> None:
-        """Replace the worker so many times, then let the last one finish what is left."""
+        """Replace the worker so many times."""
         for number in range(times):
             await self._load()
             begun = self._begun()
             with self._worker(drain) as worker:
                 await self._until_at_work(begun)
-                await asyncio.sleep(self._chance.uniform(0, self._longest / 2))
+                await asyncio.sleep(self._chance.uniform(0, min(self._longest / 2, LONGEST_LIFE)))
                 worker.send_signal(signal.SIGTERM)
                 _, said = worker.communicate(timeout=PATIENCE + drain)
             assert worker.returncode == STOPPED, said
             assert await self.doubts() == [], f"deployment {number} has left calls in doubt: {said}"
             print(f"\r{number + 1} of {times} deployments, {len(self._started)} runs", end="", flush=True)
         print()
+
+    async def finish(self, drain: float) -> None:
+        """Let a last worker finish what is left."""
         with self._worker(drain, "--until-idle") as worker:
             _, said = worker.communicate(timeout=PATIENCE * len(self._started))
         assert worker.returncode == 0 and not said.count("Setting"), said
@@ -101,6 +106,16 @@ class Deployments:
         assert set(statuses.values()) == {"completed"}, statuses
         effects = Counter((self._folder / "effects").read_text(encoding="utf-8").split())
         assert effects == Counter(f"{run}.{call}" for run in range(len(self._started)) for call in range(CALLS))
+
+    async def until_doubts(self) -> list[str]:
+        """The runs of which a new worker says that a call is in doubt."""
+        end = time.monotonic() + PATIENCE
+        with self._worker(0.0) as worker:
+            while not (found := await self.doubts()) and time.monotonic() < end:
+                await asyncio.sleep(0.05)
+            worker.send_signal(signal.SIGTERM)
+            worker.communicate(timeout=PATIENCE)
+        return found
 
     async def doubts(self) -> list[str]:
         async with App(self._settings, scope=None) as app:
@@ -123,7 +138,7 @@ class Deployments:
 
     def _script(self, run: int) -> str:
         def call(number: int) -> dict[str, object]:
-            seconds = round(self._chance.uniform(SHORTEST, self._longest), 2)
+            seconds = round(self._chance.uniform(self._shortest, self._longest), 2)
             return {"calls": [{"tool": "act", "args": {"name": f"{run}.{number}", "seconds": seconds}}]}
 
         lines = [*map(call, range(CALLS)), {"reply": '{"content": "Done.", "decisions": {"done": true}}'}]
@@ -149,6 +164,7 @@ async def soak(folder: Path, times: int, longest: float, seed: int) -> None:
     deployments = Deployments(folder, longest, seed)
     with contextlib.chdir(folder):  # where the workers are, so that they may use its files
         await deployments.deploy(times, drain=longest + 25)
+        await deployments.finish(drain=longest + 25)
         await deployments.check()
 
 
