@@ -12,7 +12,7 @@ WORDS = "The sea is salty."
 GOAL = "Why is the sea salty?"
 QUESTION = "May I say so?"
 
-Replies = list[dict[str, str]]
+Replies = list[dict[str, Any]]
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -22,7 +22,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
         path.write_text(text)
 
 
-def _reply(agent: str, value: Any) -> dict[str, str]:
+def _reply(agent: str, value: Any) -> dict[str, Any]:
     return {"agent": agent, "reply": value if isinstance(value, str) else json.dumps(value)}
 
 
@@ -84,10 +84,10 @@ def bot_parent(_folder: Path) -> tuple[dict[str, str], Replies]:
     return {"bot.yaml": _bot(flows)}, []
 
 
-# Children: each comes to `WORDS`; with `asks` a person has to answer first.
+# Children: each comes to `WORDS`; with `asks` a person has to answer first, with `twice` it takes more than one call.
 
 
-def graph_child(_folder: Path, asks: bool) -> tuple[dict[str, str], Replies]:
+def graph_child(_folder: Path, asks: bool, twice: bool) -> tuple[dict[str, str], Replies]:
     text = f"""\
 name: child
 initial_message: {GOAL}
@@ -103,12 +103,13 @@ states:
     first: Replies = []
     if asks:  # after two turns a guard asks a person
         text = text.replace("max_turns: 4", "max_turns: 1") + "guards: {then: ask}\n"
+    if asks or twice:
         text = text.replace("[{to: END", '[{to: write, condition: "NOT done"}, {to: END')
         first = [_reply("clerk", {"content": "Wait.", "decisions": {"done": False}})]
     return {"workflow.yaml": text}, [*first, _reply("clerk", {"content": WORDS, "decisions": {"done": True}})]
 
 
-def board_child(folder: Path, asks: bool) -> tuple[dict[str, str], Replies]:
+def board_child(folder: Path, asks: bool, twice: bool) -> tuple[dict[str, str], Replies]:
     asked = [_reply("MAIN", {"next_agent": "USER", "reason": "To be sure.", "question": QUESTION})] if asks else []
     calls = _reply("MAIN", {"next_agent": "CHEMIST", "reason": "Ask the chemist.", "task": GOAL})
     report = _reply("CHEMIST", f"iteration: {1 + asks}\nVerdict: OK\nRivers bring the salt.")
@@ -118,36 +119,39 @@ def board_child(folder: Path, asks: bool) -> tuple[dict[str, str], Replies]:
     return {**_board("chemist", f"{own}You report.\n", own), "own.jsonl": lines}, []
 
 
-def pipeline_child(_folder: Path, asks: bool) -> tuple[dict[str, str], Replies]:
+def pipeline_child(_folder: Path, asks: bool, twice: bool) -> tuple[dict[str, str], Replies]:
     draft = ", draft: artifacts/answer.md, review: true" if asks else ", tools: [write_file]"
     text = f"name: child\nstages: [{{name: answer, agent: clerk{draft}, instructions: Answer.}}]\n"
-    return {"pipeline.yaml": text}, [_reply("clerk", WORDS)]
+    notes = {"calls": [{"tool": "write_file", "args": {"path": "notes.md", "content": "Salt."}}]}
+    return {"pipeline.yaml": text}, [*([{"agent": "clerk", **notes}] if twice else []), _reply("clerk", WORDS)]
 
 
-def handoff_child(_folder: Path, asks: bool) -> tuple[dict[str, str], Replies]:
+def handoff_child(_folder: Path, asks: bool, twice: bool) -> tuple[dict[str, str], Replies]:
     done = {"action": "complete", "to": "", "next_action": "", "result": WORDS}
     replies = [_reply("clerk", {"content": "Done.", "decisions": done})]
-    broken = [_reply("clerk", "I do not know."), _reply("clerk", "I do not know.")] if asks else []
-    rules = "first: clerk\nattempts: 1\n"
+    broken = [_reply("clerk", "I do not know.")] * (2 if asks else int(twice))
+    rules = f"first: clerk\nattempts: {1 + twice}\n"
     return {"handoff.yaml": rules, "roles/clerk.md": "You answer.\n"}, [*broken, *replies]
 
 
-def bot_child(_folder: Path, asks: bool) -> tuple[dict[str, str], Replies]:
+def bot_child(_folder: Path, asks: bool, twice: bool) -> tuple[dict[str, str], Replies]:
     plan = {"name": "Pearl", "tone": "calm", "greeting": "Hello.", "sop": "Answer.", "timers": None, "constraints": ""}
     says: dict[str, Any] = {"next_status": "typing", "action": None, "response": WORDS}
     if asks:
         says = {"next_status": "transferred", "action": None, "response": "A person answers."}
-    return {"bot.yaml": _bot("")}, [_reply("planner", {"plan": plan, "decision": says})]
+    thinks = {"next_status": "processing", "action": None, "response": None}
+    more = [_reply("assistant", says)] if twice else []
+    return {"bot.yaml": _bot("")}, [_reply("planner", {"plan": plan, "decision": thinks if twice else says}), *more]
 
 
 PARENTS = dict(zip(STYLES, (graph_parent, board_parent, pipeline_parent, handoff_parent, bot_parent), strict=True))
 CHILDREN = dict(zip(STYLES, (graph_child, board_child, pipeline_child, handoff_child, bot_child), strict=True))
 
 
-def make_cell(folder: Path, parent: str, child: str, asks: bool = False) -> None:
+def make_cell(folder: Path, parent: str, child: str, asks: bool = False, twice: bool = False) -> None:
     """Write a parent and its child, and the settings with the script that plays their agents."""
     above, before_and_after = PARENTS[parent](folder / "parent")
-    below, replies = CHILDREN[child](folder / "child", asks)
+    below, replies = CHILDREN[child](folder / "child", asks, twice)
     write(folder / "parent", above)
     write(folder / "child", below)
     first, last = before_and_after[:1], before_and_after[1:]  # a board's MAIN speaks before and after its specialist

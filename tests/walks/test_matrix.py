@@ -93,7 +93,7 @@ def test_cancelling_the_root_cancels_its_child(tmp_path: Path, parent: str, chil
     assert json.loads(ripstop("desk", "--json", cwd=tmp_path).stdout) == []
 
 
-CALLS = {"graph": 1, "blackboard": 3, "pipeline": 1, "handoff": 1, "conversation": 1}
+CALLS = {"graph": 2, "blackboard": 3, "pipeline": 2, "handoff": 2, "conversation": 2}
 """The calls of agents that a child makes; a board that starts one makes two of its own."""
 
 
@@ -106,17 +106,16 @@ def runs_of(folder: Path) -> list[str]:
 def test_what_a_child_spends_counts_for_its_parent_and_a_raised_limit_continues_it(
     tmp_path: Path, parent: str, child: str
 ) -> None:
-    make_cell(tmp_path, parent, child)
+    make_cell(tmp_path, parent, child, twice=True)
     needed = CALLS[child] + (2 if parent == "blackboard" else 0)
-    code, result = run(tmp_path, "--max-calls", str(max(needed - 1, 1)))
-    if needed > 1:
-        assert (code, result["outcome"], result["usage"]["calls"]) == (3, "limit", needed - 1), result
-        if parent == "conversation":
-            said = ripstop("log", result["run"], "--json", cwd=tmp_path).stdout
-            assert "Sorry, that did not work." in said, "nobody is left in silence"
-        before = runs_of(tmp_path)
-        result = resume(tmp_path, result["run"], "--raise", "calls=1")
-        assert runs_of(tmp_path) == before, "the same child goes on: nothing is paid for twice"
+    code, result = run(tmp_path, "--max-calls", str(needed - 1))
+    assert (code, result["outcome"], result["usage"]["calls"]) == (3, "limit", needed - 1), result
+    if parent == "conversation":
+        said = ripstop("log", result["run"], "--json", cwd=tmp_path).stdout
+        assert "Sorry, that did not work." in said, "nobody is left in silence"
+    before = runs_of(tmp_path)
+    result = resume(tmp_path, result["run"], "--raise", "calls=1")
+    assert runs_of(tmp_path) == before, "the same child goes on: nothing is paid for twice"
     assert (result["outcome"], result["usage"]["calls"]) == ("completed", needed), result
     assert WORDS in handed_on(tmp_path, parent, result)
 
@@ -124,13 +123,24 @@ def test_what_a_child_spends_counts_for_its_parent_and_a_raised_limit_continues_
 @pytest.mark.long
 @pytest.mark.parametrize(("parent", "child"), CELLS)
 def test_a_family_that_was_killed_is_resumed_to_the_same_end(tmp_path: Path, parent: str, child: str) -> None:
-    make_cell(tmp_path, parent, child)
-    armed = {**os.environ, "RIPSTOP_FAILPOINT": "sqlite.after_commit:7"}
-    done = ripstop("run", "parent", "--input", GOAL, cwd=tmp_path, env=armed)
-    assert done.returncode < 0 or done.returncode > 128, done.stderr
-    infos = json.loads(ripstop("runs", "--json", cwd=tmp_path).stdout)
+    folder, infos = killed_at_work(tmp_path, parent, child)
     root = next(one for one in infos if not one["parent"] and one["run"].startswith("parent"))
     assert root["status"] == "interrupted", infos
-    result = resume(tmp_path, root["run"])
+    result = resume(folder, root["run"])
     assert result["outcome"] == "completed", result
-    assert WORDS in handed_on(tmp_path, parent, result)
+    assert WORDS in handed_on(folder, parent, result)
+
+
+def killed_at_work(folder: Path, parent: str, child: str) -> tuple[Path, list[dict[str, Any]]]:
+    """A family whose process was killed while its child was at work, and its runs."""
+    for commit in range(5, 40):
+        cell = folder / str(commit)
+        cell.mkdir()
+        make_cell(cell, parent, child, twice=True)
+        armed = {**os.environ, "RIPSTOP_FAILPOINT": f"sqlite.after_commit:{commit}"}
+        done = ripstop("run", "parent", "--input", GOAL, cwd=cell, env=armed)
+        assert done.returncode < 0 or done.returncode > 128, done.stderr
+        infos = json.loads(ripstop("runs", "--json", cwd=cell).stdout)
+        if any(one["parent"] and one["status"] == "interrupted" and one["records"] > 1 for one in infos):
+            return cell, infos
+    raise AssertionError("no child was seen at work")
