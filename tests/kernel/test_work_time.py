@@ -20,7 +20,7 @@ from ripstop.kernel.effects import (
     TimerFired,
     ToolReturned,
 )
-from ripstop.kernel.events import Answered, Asked, CallRefused, Doubted, ResumeRequested, Withdrawn
+from ripstop.kernel.events import Answered, Asked, CallRefused, CancelRequested, Doubted, ResumeRequested, Withdrawn
 from ripstop.kernel.folding import replay
 from ripstop.kernel.run import DEADLINE, SECOND
 from ripstop.testing import Errands, ErrandStyle, Given, given
@@ -109,6 +109,13 @@ def test_children_side_by_side_count_once() -> None:
     story.tell(Answered(to=first, answer=child_ended(100)), after=100)
     story.tell(Answered(to=second, answer=child_ended(100)), after=5)
     assert worked(story) == 105
+
+
+def test_a_child_that_reports_after_its_parent_was_cancelled_counts() -> None:
+    story = begun((CHILD,), (PERSON,), seconds=600)
+    story.tell(CancelRequested())
+    story.tell(Answered(to=3, answer=child_ended(30)))
+    assert worked(story) == 30
 
 
 @pytest.mark.parametrize(("child_worked", "counted"), [(100, 100), (70, 75), (3, 8), (None, 100)])

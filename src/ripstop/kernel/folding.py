@@ -262,7 +262,9 @@ def _allowed(run: Run[S], event: Allowed, at: int) -> Run[S]:
 def _answered_late(run: Run[S], event: Answered, number: int, spent: Spent) -> Run[S]:
     if type(event.answer) is Failed and event.answer.uncertain:
         run = _with_cut_off(run, cut_off_by(run, event.to, event.answer))
-    return replace(run, length=number, late=_without(run.late, event.to), spent=spent)
+    worked = event.answer.worked if type(event.answer) is RunFinished else None
+    work = replace(run.work, counted=run.work.counted + worked) if worked else run.work  # a child is counted at its end
+    return replace(run, length=number, late=_without(run.late, event.to), spent=spent, work=work)
 
 
 def _work_again(run: Run[S], still_open: dict[int, Open], at: int) -> WorkTime:
