@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -198,3 +199,29 @@ def test_a_bot_that_cannot_be_read_is_named_and_the_others_are_served(
     with caplog.at_level("ERROR", "ripstop.http"):
         asyncio.run(serve())
     assert "broken is not answered for until it is put right" in caplog.text
+
+
+def test_a_bot_that_is_gone_or_no_bot_is_named_and_the_others_are_served(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    good, graph = write_bot(tmp_path), tmp_path / "graph"
+    (tmp_path / "empty").mkdir()
+    shutil.copytree(Path(__file__).parents[4] / "examples" / "haiku", graph)
+    named = {"good": str(good), **{name: str(tmp_path / name) for name in ("gone", "empty", "graph")}}
+
+    async def serve() -> None:
+        async with App(Settings(store=f"sqlite:{tmp_path}/journal.db"), scope=None) as app:
+            face = await open_face(app, named, [])
+            transport = httpx2.ASGITransport(face.asgi)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+                assert (await client.get("/conversations/good/ann")).status_code == 404
+                for name in ("gone", "empty", "graph"):
+                    assert (await client.get(f"/conversations/{name}/ann")).status_code == 500
+                    said = await client.post(f"/conversations/{name}/ann/messages", json={"text": "Hello?", "id": "1"})
+                    assert said.status_code == 500
+            with pytest.raises(UsageError, match="gone"):
+                await open_face(app, {"gone": named["gone"]}, [])
+
+    with caplog.at_level("ERROR", "ripstop.http"):
+        asyncio.run(serve())
+    assert all(f"{named[name]} is not answered for" in caplog.text for name in ("gone", "empty", "graph"))

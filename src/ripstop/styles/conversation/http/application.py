@@ -155,7 +155,7 @@ async def served_bots(chats: Chats, named: Mapping[str, str], paths: Sequence[st
     All are read, so that a wrong one is named before the first message. The others are served all the same, and it is,
     too, once it is put right. Raises `UsageError`, and `DefinitionError` if none is right.
     """
-    served, wrong = dict(named), dict[str, DefinitionError]()
+    served, wrong = dict(named), dict[str, RipstopError]()
     for path in paths:
         name = await _name_of(chats, path, wrong)
         if served.setdefault(name, path) != path:
@@ -178,13 +178,16 @@ async def served_bots(chats: Chats, named: Mapping[str, str], paths: Sequence[st
     return served
 
 
-async def _name_of(chats: Chats, path: str, wrong: dict[str, DefinitionError]) -> str:
-    """The name of a bot; of one that cannot be read, the name that it would have. Raises `UsageError`."""
+async def _name_of(chats: Chats, path: str, wrong: dict[str, RipstopError]) -> str:
+    """The name of a bot; of one that cannot be read, or is not there, the name that it would have."""
     try:
         return (await chats.bots.get(path)).bot.name
     except DefinitionError as error:
         wrong[path] = error
         return chats.bots.name_of(path)
+    except UsageError as error:
+        wrong[path] = error
+        return Path(path).name
 
 
 SESSION_PATH = "/conversations/{workflow}/{session}"
@@ -305,8 +308,16 @@ class HttpFace:
         return found
 
     async def _run_id(self, request: Request) -> str:
-        path, session = self._path(request), session_name(request)
-        return run_of((await self._chats.bots.get(path)).bot.name, session)
+        session = session_name(request)
+        return run_of(await self._bot_name(request), session)
+
+    async def _bot_name(self, request: Request) -> str:
+        """The name of the bot. Raises `DefinitionError` if it cannot be read now, which is not the caller's fault."""
+        path = self._path(request)
+        try:
+            return (await self._chats.bots.get(path)).bot.name
+        except UsageError as error:
+            raise DefinitionError(str(error)) from error
 
 
 def log_broken_passes(live: Live) -> Callable[[], None]:
@@ -331,7 +342,7 @@ async def open_face(app: "App", named: Mapping[str, str], paths: Sequence[str]) 
     for path in served.values():
         try:
             known = await chats.bots.get(path)
-        except DefinitionError:  # `served_bots` has named it
+        except (DefinitionError, UsageError):  # `served_bots` has named it
             continue
         for warning in bot_warnings(app, known):
             log.warning("%s: %s", known.bot.name, in_commands(warning))
