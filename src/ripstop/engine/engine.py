@@ -45,7 +45,7 @@ from ripstop.kernel.folding import apply, replay
 from ripstop.kernel.outbox import plan
 from ripstop.kernel.questions import checked_name, read_answer
 from ripstop.kernel.registry import Registry
-from ripstop.kernel.restoring import is_where_it_was
+from ripstop.kernel.restoring import may_repeat_what_followed
 from ripstop.kernel.run import Contents, Open, Run, status
 from ripstop.kernel.step import Step, advance
 from ripstop.kernel.style import Picture, Style, StyleKit, Uses
@@ -155,14 +155,7 @@ class Engine:
                     changes = plan(before, step.run, step.records)
                     entry, jobs = entry_of(run_id, kit, before, step, changes, self.dispatcher, blobs, fence)
                     failpoint("engine.before_append")
-                    try:
-                        await self.journal.append(entry)
-                        is_appended = True
-                    except Conflict:
-                        is_appended = False
-                    except OutcomeUnknown:
-                        is_appended = await self._find_out(entry)
-                    if is_appended:
+                    if await self._append(entry):
                         failpoint("engine.after_append")
                         run = step.run
                         cached.style, cached.run, cached.checked = style, run, True
@@ -301,6 +294,16 @@ class Engine:
             if fresh:
                 raise
             return None
+
+    async def _append(self, entry: Entry) -> bool:
+        """Whether the step was appended; it was not if another process has appended one."""
+        try:
+            await self.journal.append(entry)
+        except Conflict:
+            return False
+        except OutcomeUnknown:
+            return await self._find_out(entry)
+        return True
 
     async def _find_out(self, entry: Entry) -> bool:
         """Whether a step was appended of which the store could not say it; false if another writer was faster.
@@ -635,8 +638,8 @@ class Engine:
         contents = await self._definitions.contents(self.journal, records, style.name)
         digest = "" if definition is None else self._definitions.pin(style.name, definition)
         pins = None if pinned is None else digest_of(pinned) if pinned else ""
-        mark, held = (await self.journal.identity()).mark, (await self.look(run_id)).run.held
-        in_doubt = held is not None and not is_where_it_was(held) and records[-1].number < held.at
+        mark = (await self.journal.identity()).mark
+        in_doubt = may_repeat_what_followed((await self.look(run_id)).run, records[-1].number)
         wanted = ForkChanges(digest, pins, limits, settings, workspace, mark, in_doubt)
         fork = fork_run(style, contents, run_id, records, new_id, wanted, self.clock())
         step, used = fork.step, fork.step.run
@@ -652,14 +655,7 @@ class Engine:
                 shared = run_id, fork.shared.length
                 kit = self.kit(used)
                 entry, jobs = entry_of(new_id, kit, None, step, fork.changes, self.dispatcher, blobs, fork=shared)
-                try:
-                    await self.journal.append(entry)
-                    is_appended = True
-                except Conflict:
-                    is_appended = False
-                except OutcomeUnknown:
-                    is_appended = await self._find_out(entry)
-                if not is_appended:
+                if not await self._append(entry):
                     raise await self._why_not_forked(run_id, new_id)
                 cached.style, cached.run, cached.checked = style, used, True
             after_append(self.live, self.dispatcher, cached, step, fork.changes)

@@ -61,6 +61,11 @@ def is_where_it_was(held: HeldRun) -> bool:
     return held.said == CONTINUE and not held.went_on
 
 
+def may_repeat_what_followed(run: Run[Any], at: int) -> bool:
+    """Whether a fork at this record may ask for what the run did after the copy was made."""
+    return run.held is not None and not is_where_it_was(run.held) and at < run.held.at
+
+
 def acts_outside(command: Command) -> bool:
     """Whether a command may have an effect that no journal has on record; a run that it starts has its own doubts."""
     kind = type(command)

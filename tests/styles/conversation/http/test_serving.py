@@ -18,11 +18,12 @@ from ripstop.app.application import App
 from ripstop.app.settings.settings_file import Settings, read_settings
 from ripstop.app.stores import open_engine
 from ripstop.faces.http import tokens
+from ripstop.faces.http.door import AllowedHosts, Door, TokenAdmission
 from ripstop.kernel.errors import DefinitionError, UsageError
 from ripstop.kernel.events import Heard
 from ripstop.styles.conversation.http.application import open_face
 from ripstop.testing.commands import command
-from tests.styles.conversation.http.served_bot import write_bot
+from tests.styles.conversation.http.served_bot import TOKEN, write_bot
 from tests.styles.conversation.http.served_process import ServedProcess, may_reply, prepare, until
 
 
@@ -212,8 +213,9 @@ def test_a_bot_that_is_gone_or_no_bot_is_named_and_the_others_are_served(
     async def serve() -> None:
         async with App(Settings(store=f"sqlite:{tmp_path}/journal.db"), scope=None) as app:
             face = await open_face(app, named, [])
-            transport = httpx2.ASGITransport(face.asgi)
-            async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+            transport = httpx2.ASGITransport(Door(face.asgi, AllowedHosts(80), TokenAdmission(TOKEN)))
+            token = {"authorization": f"Bearer {TOKEN}"}
+            async with httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=token) as client:
                 assert (await client.get("/conversations/good/ann")).status_code == 404
                 for name in ("gone", "empty", "graph"):
                     assert (await client.get(f"/conversations/{name}/ann")).status_code == 500
