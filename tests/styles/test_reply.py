@@ -84,6 +84,21 @@ def test_a_decision_behind_a_thought_without_a_beginning_is_the_decision() -> No
     assert strict('Is it {"approved": false}?\n</think>\n\n{"next_agent": "DEV"}') == {"next_agent": "DEV"}
 
 
+@pytest.mark.parametrize("before", ["", "ok "])
+def test_what_was_only_thought_is_left_out_of_the_fields_of_an_object(before: str) -> None:
+    fields = {"content": "<think>no</think>yes", "decisions": {"all": ["[THINK]hm[/THINK]42", {"n": "<think>no"}]}}
+    said = before + json.dumps(fields, ensure_ascii=False)
+    assert last(said, "decisions")[0] == {"content": "yes", "decisions": {"all": ["42", {"n": ""}]}}
+    assert decided(said) == ("yes", {"all": ["42", {"n": ""}]})
+    if not before:
+        assert strict(said)["content"] == "yes"
+
+
+def test_a_tag_within_a_field_is_part_of_it() -> None:
+    said = '{"content": "a < b, [1], <b>bold</b>", "decisions": {"tag": "Write <think> before it"}}'
+    assert decided(said) == ("a < b, [1], <b>bold</b>", {"tag": "Write <think> before it"})
+
+
 @pytest.mark.parametrize(
     "odd",
     ["9" * 5000, "[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000],
@@ -92,6 +107,18 @@ def test_a_decision_behind_a_thought_without_a_beginning_is_the_decision() -> No
 def test_a_reply_that_no_parser_likes_is_refused_not_fatal(odd: str) -> None:
     with pytest.raises(NoReply):
         last('{"decisions": {"n": ' + odd + "}}", "decisions")
+
+
+def test_a_thought_deep_in_an_object_is_left_out_or_the_object_refused() -> None:
+    try:
+        at: Any = last('{"decisions": ' + '{"a":' * 900 + '"<think>no</think>"' + "}" * 901, "decisions")[0][
+            "decisions"
+        ]
+    except NoReply:
+        return
+    while isinstance(at, dict):
+        at = at["a"]
+    assert at == ""
 
 
 def test_half_a_character_does_not_get_through() -> None:

@@ -31,6 +31,8 @@ _OTHER_THOUGHT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Tags that a reply may also have as its own words, so that they count only at its beginning."""
+_TAG_BEGINS = re.compile(r"<|\[[Tt]|◁")
+"""How every tag of a thought begins."""
 _IN_CHANNELS = re.compile(r"\s*+(?:<\|start\|>assistant\s*+)?<\|channel\|>")
 _CHANNEL = re.compile(
     r"<\|channel\|>\s*+(?P<name>\w*+)[^<]*+(?:<\|constrain\|>[^<]*+)?<\|message\|>"
@@ -261,7 +263,9 @@ def whole(text: str) -> dict[str, Any] | None:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    return _fit_to_show(value, text) if _TAG_BEGINS.search(text) else value
 
 
 def _openings(text: str) -> Iterator[int]:
@@ -357,7 +361,15 @@ def _read(part: str) -> dict[str, Any] | None:
         value = _decode(part)
     except (ValueError, RecursionError):  # ValueError: no JSON, or a number with thousands of digits
         value = _tolerant(part)
-    return _printable(value, part) if isinstance(value, dict) else None
+    return _fit_to_show(value, part) if isinstance(value, dict) else None
+
+
+def _fit_to_show(value: dict[str, Any], source: str) -> dict[str, Any] | None:
+    try:
+        shown: dict[str, Any] = _printable(value, source)
+        return _spoken(shown) if _TAG_BEGINS.search(source) else shown
+    except RecursionError:  # deeper than it could be written again
+        return None
 
 
 def _tolerant(part: str) -> Any:
@@ -388,6 +400,17 @@ def _printable(value: Any, source: str) -> Any:
         return [_printable(item, source) for item in value]
     if isinstance(value, dict):
         return {_HALF.sub("\ufffd", key): _printable(item, source) for key, item in value.items()}
+    return value
+
+
+def _spoken(value: Any) -> Any:
+    """Without the thoughts in its texts, which are as public as the reply itself."""
+    if isinstance(value, str):
+        return without_thinking(value)
+    if isinstance(value, list):
+        return [_spoken(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _spoken(item) for key, item in value.items()}
     return value
 
 
